@@ -1,0 +1,459 @@
+"""The typed mirror of params.yaml: one frozen class per key, no defaults, checked before any stage works.
+
+A value is in params.yaml or nowhere. What is ill-named, missing, ill-typed or impossible together is
+reported with its dotted name, what was found and what was wanted.
+"""
+
+import difflib
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, lt=1)]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class Section(BaseModel):
+    """A section of params.yaml: frozen, strictly typed, no unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+
+
+# ---------------------------------------------------------------- download
+
+
+class PairFiles(Section):
+    """Where the two sides are: two text files, or two columns of one TSV (numbered from 0)."""
+
+    source: str | None
+    """File of source sentences; null when `tsv` is given."""
+    target: str | None
+    """File of target sentences; null when `tsv` is given."""
+    tsv: str | None
+    """File with both sides, tab-separated; null when `source` and `target` are given."""
+    columns: Annotated[tuple[Count, Count], Field(strict=False)] | None
+    """Columns of source and target in the TSV; null without one."""
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        two_files = self.source is not None and self.target is not None
+        one_file = self.tsv is not None and self.columns is not None
+        if two_files == one_file or (self.tsv is None) != (self.columns is None):
+            raise ValueError("give either `source` and `target`, or `tsv` and `columns`; the others null")
+        if one_file and (self.source is not None or self.target is not None):
+            raise ValueError("give either `source` and `target`, or `tsv` and `columns`; the others null")
+        return self
+
+
+class GeneratedSource(Section):
+    """Pairs of the embedded English-German grammar."""
+
+    kind: Literal["generated"]
+    pairs: Positive
+    """Number of sentence pairs."""
+    seed: Count
+    """Another seed, another corpus."""
+    noise: Share
+    """Share of pairs made bad on purpose (too long, ill-proportioned, empty); train only."""
+
+
+class FilesSource(PairFiles):
+    """Files of the user's own, looked up in `download.folder`; plain, .gz, .bz2, .xz or .zst."""
+
+    kind: Literal["files"]
+
+
+class RemoteFile(Section):
+    """A file or archive to fetch."""
+
+    urls: Annotated[list[str], Field(min_length=1)]
+    """Where it is, mirrors tried in turn."""
+    sha256: Sha256
+    """Of the file as fetched, before it is unpacked."""
+
+
+class UrlSource(PairFiles):
+    """Files from the network; names are file names, or paths inside the fetched archives."""
+
+    kind: Literal["url"]
+    fetch: Annotated[list[RemoteFile], Field(min_length=1)]
+    """What is fetched; a file of that name in `download.folder` with that sha256 is taken instead."""
+
+
+class MtdataSource(Section):
+    """Data sets by their mtdata ids (needs the extra `mtdata`)."""
+
+    kind: Literal["mtdata"]
+    ids: Annotated[list[str], Field(min_length=1)]
+    """For example StanfordNLP-wmt14_train-1-eng-deu."""
+    sha256: dict[str, Sha256]
+    """Where known, id -> sha256 of the pairs as 'source TAB target LF' lines; may be empty."""
+
+
+class SacrebleuSource(Section):
+    """A test set by its sacreBLEU name."""
+
+    kind: Literal["sacrebleu"]
+    name: str
+    """For example wmt14/full."""
+
+
+Source = Annotated[
+    GeneratedSource | FilesSource | UrlSource | MtdataSource | SacrebleuSource, Field(discriminator="kind")
+]
+
+
+class DownloadParams(Section):
+    """Where the corpus comes from."""
+
+    source_language: Annotated[str, Field(pattern=r"^[a-z]{2,3}$")]
+    """ISO 639 code, as sacremoses and sacreBLEU know it."""
+    target_language: Annotated[str, Field(pattern=r"^[a-z]{2,3}$")]
+    """ISO 639 code."""
+    folder: str
+    """Folder of local files, from the repository root; when a file in it changes, `dvc repro` notices."""
+    train: Annotated[list[Source], Field(min_length=1)]
+    """Training pairs: these, one after the other."""
+    valid: list[Source]
+    """Validation pairs; [] takes every N-th training pair instead (filter.valid_every)."""
+    test: Annotated[list[Source], Field(min_length=1)]
+    """Test pairs."""
+
+    def sources(self, split: str) -> list[Source]:
+        """Return the sources of a split: train, valid or test."""
+        return {"train": self.train, "valid": self.valid, "test": self.test}[split]
+
+
+# ---------------------------------------------------------------- text
+
+
+class TokenizeParams(Section):
+    """Raw text -> words (sacremoses)."""
+
+    tokenizer: Literal["moses", "none"]
+    """`none` for text that is tokenized already: words are split at white space, nothing is changed."""
+    normalize_punctuation: bool
+    """Moses' punctuation normalization, with perl_parity (T31)."""
+    remove_nonprinting: bool
+    """Replace control and format characters by spaces."""
+    aggressive_hyphens: bool
+    """Split hyphens: well-known -> well @-@ known."""
+    escape: bool
+    """Escape &, <, >, quotes, brackets and bars as HTML entities, as Moses does."""
+
+
+class FilterParams(Section):
+    """Which training pairs are kept; null switches a limit off."""
+
+    max_words: Positive | None
+    """Longest side, in words (175 in §4.1)."""
+    max_ratio: Annotated[float, Field(ge=1)] | None
+    """Longer side / shorter side, in words (1.5 in §4.1)."""
+    drop_empty: bool
+    """Drop pairs with an empty side."""
+    drop_repeats: bool
+    """Keep only the first of equal pairs; the paper does not (T29)."""
+    valid_every: Annotated[int, Field(ge=2)] | None
+    """Every N-th kept pair goes to validation; null when download.valid is given."""
+
+
+class VocabularyParams(Section):
+    """Word pieces or words."""
+
+    kind: Literal["bpe", "word"]
+    joint: bool
+    """bpe: learn one segmentation for both sides; the two vocabularies stay separate (T26)."""
+    source_size: Positive
+    """Types: pieces of the BPE model (of the joint one, if joint), or most frequent words."""
+    target_size: Positive
+    """Types, likewise; equal to source_size if joint."""
+
+    @model_validator(mode="after")
+    def _joint_fits(self) -> Self:
+        if self.joint and self.kind == "word":
+            raise ValueError("joint: true needs kind: bpe; word vocabularies are separate")
+        if self.joint and self.source_size != self.target_size:
+            raise ValueError(
+                f"joint: true learns one model, so source_size ({self.source_size}) and target_size "
+                f"({self.target_size}) must be equal"
+            )
+        return self
+
+
+class AlignParams(Section):
+    """Word alignment for the dictionary of unknown-word replacement (§4.3)."""
+
+    backend: Literal["builtin", "fast_align", "none"]
+    """`fast_align` needs the programs fast_align and atools on PATH; `none` makes an empty dictionary."""
+    iterations: Positive
+    """EM iterations in each direction (5 in fast_align)."""
+
+
+# ---------------------------------------------------------------- model and training
+
+
+class ModelParams(Section):
+    """The architecture (§3)."""
+
+    embedding_size: Positive
+    """Word and position embeddings, also the width of attention, in channels."""
+    output_embedding_size: Positive
+    """Decoder output before the softmax layer, in channels."""
+    encoder_widths: Annotated[list[Positive], Field(min_length=1)]
+    """Channels of each encoder block, bottom first."""
+    encoder_kernels: Annotated[list[Positive], Field(min_length=1)]
+    """Kernel widths of the encoder blocks, in positions; odd."""
+    decoder_widths: Annotated[list[Positive], Field(min_length=1)]
+    """Channels of each decoder block, bottom first."""
+    decoder_kernels: Annotated[list[Positive], Field(min_length=1)]
+    """Kernel widths of the decoder blocks, in positions."""
+    attention: Annotated[list[bool], Field(min_length=1)]
+    """Which decoder blocks attend to the source (Table 5); at least one."""
+    source_positions: bool
+    """Position embeddings on the source side (Table 4)."""
+    target_positions: bool
+    """Position embeddings on the target side (Table 4)."""
+    max_positions: Annotated[int, Field(ge=4)]
+    """Rows of each position table, one of them for padding: the longest sentence has max_positions - 1
+    tokens, its end mark counted (T18)."""
+    encoder_grad_scale: Literal["paper", "fairseq"]
+    """Scale gradients of the encoder's weights by 1/(2A), sparing the embeddings (paper) or not (T6)."""
+    extra_scaling: bool
+    """sqrt(0.5) also on d, z + e and c + h, as both reference codes do; the text names none (T4)."""
+
+    @model_validator(mode="after")
+    def _layers_fit(self) -> Self:
+        if len(self.encoder_widths) != len(self.encoder_kernels):
+            raise ValueError(
+                f"encoder_widths has {len(self.encoder_widths)} layers but encoder_kernels has "
+                f"{len(self.encoder_kernels)}; give one of each per layer"
+            )
+        if len(self.decoder_widths) != len(self.decoder_kernels):
+            raise ValueError(
+                f"decoder_widths has {len(self.decoder_widths)} layers but decoder_kernels has "
+                f"{len(self.decoder_kernels)}; give one of each per layer"
+            )
+        if len(self.attention) != len(self.decoder_widths):
+            raise ValueError(
+                f"attention has {len(self.attention)} flags but the decoder has "
+                f"{len(self.decoder_widths)} layers; give one flag per layer"
+            )
+        if not any(self.attention):
+            raise ValueError("attention has no layer switched on; the decoder would not see the source")
+        even = [k for k in self.encoder_kernels if k % 2 == 0]
+        if even:
+            raise ValueError(f"encoder_kernels has the even width {even[0]}; wanted odd ones, which keep length")
+        return self
+
+
+class TrainParams(Section):
+    """Optimization (§4.2)."""
+
+    seeds: Annotated[list[Count], Field(min_length=1)]
+    """One training, one DVC stage, per seed; their models also form the ensemble."""
+    dropout: Share
+    """Probability of dropping, on embeddings, block inputs and the decoder output."""
+    batch_by: Literal["sentences", "tokens"]
+    """`sentences`: an update is over batch_sentences, split at max_tokens (§4.2); `tokens`: over one
+    batch of at most max_tokens."""
+    batch_sentences: Positive
+    """Sentences per update and worker; with `tokens`, at most so many."""
+    max_tokens: Positive
+    """Padded tokens of one side that are processed at once, per worker."""
+    learning_rate: Annotated[float, Field(gt=0)]
+    """Of Nesterov's accelerated gradient, at the start."""
+    momentum: Share
+    """Of Nesterov's accelerated gradient."""
+    clip_norm: Annotated[float, Field(gt=0)]
+    """Gradients of a larger norm are scaled down to it."""
+    label_smoothing: Share
+    """0 in the paper (T36)."""
+    anneal_factor: Annotated[float, Field(gt=0, lt=1)]
+    """What the learning rate is multiplied by, after each epoch once annealing has begun."""
+    anneal_against: Literal["previous", "best"]
+    """Annealing begins when an epoch's validation perplexity is not below this epoch's (T11)."""
+    min_epochs_before_anneal: Count
+    """Epochs before annealing may begin."""
+    anneal_after_epoch: Positive | None
+    """Annealing begins after this epoch at the latest; null: only when perplexity stops improving."""
+    min_learning_rate: Annotated[float, Field(gt=0)]
+    """Training ends when the learning rate falls below it."""
+    patience: Positive | None
+    """Training ends after so many epochs without a new best perplexity; null: never for this reason."""
+    max_epochs: Positive
+    """Training ends after so many epochs at the latest."""
+    precision: Literal["float32", "bfloat16"]
+    """Of products; weights, softmax and loss are float32 in any case (T38)."""
+    workers: Positive
+    """Processes per node, each with its own GPU if there are GPUs."""
+    nodes: Positive
+    """Machines that train together."""
+    rendezvous: str | None
+    """host:port of one of them, where they meet; null with one node."""
+    checkpoint_updates: Positive
+    """Updates between checkpoints within an epoch; every epoch ends with one."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if len(set(self.seeds)) != len(self.seeds):
+            raise ValueError(f"seeds {self.seeds} has a seed twice; wanted different ones")
+        if (self.nodes > 1) != (self.rendezvous is not None):
+            raise ValueError(
+                f"nodes is {self.nodes} but rendezvous is {self.rendezvous}; give host:port exactly when "
+                "several nodes train together"
+            )
+        return self
+
+
+# ---------------------------------------------------------------- decoding and evaluation
+
+
+class TranslateParams(Section):
+    """Beam search (§4.3)."""
+
+    beam_size: Positive
+    """Hypotheses kept per sentence; 1 is greedy search."""
+    alpha: Annotated[float, Field(ge=0)]
+    """Final scores are log-likelihood / |y|^alpha; 1 is the mean over tokens."""
+    min_length: Count
+    """Fewest tokens of a hypothesis, end mark not counted."""
+    max_length_ratio: Annotated[float, Field(ge=0)]
+    """Longest hypothesis = ratio * source tokens + max_length_extra, end marks not counted."""
+    max_length_extra: Positive
+    """See max_length_ratio; in tokens."""
+    n_best: Positive
+    """Hypotheses written per sentence, at most beam_size."""
+    legacy_eos: bool
+    """Accept an end mark anywhere among the 2 * beam_size candidates, as before 2017's end (T21)."""
+    batch_sentences: Positive
+    """Sentences translated at once."""
+    precision: Literal["float32", "bfloat16"]
+    """Of products; softmax and scores are float32 in any case."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.n_best > self.beam_size:
+            raise ValueError(f"n_best {self.n_best} exceeds beam_size {self.beam_size}; wanted at most as many")
+        return self
+
+
+class ReplaceParams(Section):
+    """Unknown-word replacement by attention (§4.3)."""
+
+    enabled: bool
+    """Whether translations come with replacement; word models: true, BPE: false (T35)."""
+
+
+class EvaluateParams(Section):
+    """Scores, tables and pictures."""
+
+    examples: Count
+    """Sentences shown in the examples table."""
+    heat_maps: Count
+    """Sentences whose attention is drawn."""
+
+
+class PackageParams(Section):
+    """The model folder for users."""
+
+    name: Annotated[str, Field(min_length=1)]
+    """Title of the model card."""
+    data_license: str
+    """Licence of the training data, for the model card."""
+
+
+class Params(Section):
+    """All of params.yaml."""
+
+    download: DownloadParams
+    tokenize: TokenizeParams
+    filter: FilterParams
+    vocabulary: VocabularyParams
+    align: AlignParams
+    model: ModelParams
+    train: TrainParams
+    translate: TranslateParams
+    replace: ReplaceParams
+    evaluate: EvaluateParams
+    package: PackageParams
+
+    @model_validator(mode="after")
+    def _one_validation_set(self) -> Self:
+        if bool(self.download.valid) == (self.filter.valid_every is not None):
+            raise ValueError(
+                "filter.valid_every and download.valid: exactly one must be given, the other null or []; "
+                f"found valid_every {self.filter.valid_every} and {len(self.download.valid)} valid sources"
+            )
+        return self
+
+
+def load_params(path: Path = Path("params.yaml")) -> Params:
+    """Read and check params.yaml (or a preset).
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it is not YAML, or a key is unknown, missing, ill-typed or impossible; the message
+            lists every fault with the key's dotted name, what was found and what was wanted.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path} does not exist. Run this from the repository root, or copy a preset: "
+            "cp presets/generated.yaml params.yaml"
+        )
+    try:
+        # YAML 1.2 by ruamel, as DVC reads it: 1e-4 is a number there, a string to PyYAML.
+        content = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+    except YAMLError as error:
+        raise ValueError(f"{path} is not valid YAML: {error}") from error
+    try:
+        return Params.model_validate(content)
+    except ValidationError as error:
+        faults = "\n".join(f"  {describe(fault)}" for fault in error.errors())
+        raise ValueError(f"{path} has {error.error_count()} fault(s):\n{faults}") from None
+
+
+def describe(fault: Any) -> str:
+    """Return one line for a pydantic error: dotted name, what was found, what was wanted."""
+    # A union's tag stands in the location behind the list index; it is no key of the file.
+    kinds = {"generated", "files", "url", "mtdata", "sacrebleu"}
+    keys = [str(part) for part in fault["loc"]]
+    name = ".".join(
+        key for i, key in enumerate(keys) if not (key in kinds and i and keys[i - 1].isdigit())
+    ) or "params.yaml"
+    match fault["type"]:
+        case "extra_forbidden":
+            known = sorted(known_keys(keys))
+            near = difflib.get_close_matches(keys[-1], known, n=1)
+            hint = f"did you mean {near[0]}?" if near else "known here: " + ", ".join(known)
+            return f"{name}: unknown key, found {fault['input']!r}; {hint}"
+        case "missing":
+            return f"{name}: missing; every value stands in params.yaml, see presets/ for examples"
+        case "value_error":
+            return f"{name}: {fault['ctx']['error']}"
+        case _:
+            message = fault["msg"].replace("Input should be", "wanted").replace("a valid ", "a ").replace("a integer", "an integer")
+            return f"{name}: found {fault['input']!r}, {message}"
+
+
+def known_keys(location: list[str]) -> set[str]:
+    """Return the keys that the schema knows where the last key of `location` stands."""
+    if len(location) <= 1:
+        return set(Params.model_fields)
+    section = Params.model_fields.get(location[0])
+    annotation = section.annotation if section else None
+    if annotation is None or not issubclass(annotation, BaseModel):
+        return set()
+    if len(location) == 2:  # a key of a section
+        return set(annotation.model_fields)
+    sources = {
+        "generated": GeneratedSource, "files": FilesSource, "url": UrlSource,
+        "mtdata": MtdataSource, "sacrebleu": SacrebleuSource,
+    }  # fmt: skip
+    tags = [sources[key] for key in location if key in sources]
+    last: type[BaseModel] = RemoteFile if "fetch" in location[:-1] else tags[-1] if tags else annotation
+    return set(last.model_fields)

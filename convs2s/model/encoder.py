@@ -1,0 +1,61 @@
+"""The encoder: source embeddings -> keys and values of the attention (§3.2, §3.3)."""
+
+from collections.abc import Sequence
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from convs2s.model.glu_block import SQRT_HALF, EncoderBlock
+from convs2s.model.gradient_scaling import scale_gradient
+from convs2s.model.initialization import linear
+
+
+class Encoder(nn.Module):
+    """A stack of convolutional blocks between two linear maps (§3.2).
+
+    Args:
+        embedding_size: of e, and of the output z.
+        widths: channels of each block, bottom first.
+        kernel_widths: in positions, odd.
+        dropout: probability of dropping, on the input of every block (§4.2).
+        gradient_scale: 1/(2A); A attentions each feed back twice, by dot product and weighted sum (T6).
+        spare_embeddings: keep that scale from the embeddings' gradient (§3.4), unlike PyTorch fairseq.
+        extra_scaling: sqrt(0.5) on z + e (T4).
+    """
+
+    def __init__(
+        self,
+        embedding_size: int,
+        widths: Sequence[int],
+        kernel_widths: Sequence[int],
+        dropout: float,
+        gradient_scale: float,
+        spare_embeddings: bool,
+        extra_scaling: bool,
+    ) -> None:
+        super().__init__()
+        self.input_map = linear(embedding_size, widths[0], keep=1.0 - dropout)
+        inputs = [widths[0], *widths[:-1]]
+        self.blocks = nn.ModuleList(
+            EncoderBlock(c, d, k, dropout) for c, d, k in zip(inputs, widths, kernel_widths, strict=True)
+        )
+        self.output_map = linear(widths[-1], embedding_size)
+        self.gradient_scale = gradient_scale
+        self.spare_embeddings = spare_embeddings
+        self.scale = SQRT_HALF if extra_scaling else 1.0
+
+    def forward(
+        self, e: Float[Tensor, "B S E"], padding: Bool[Tensor, "B S"] | None
+    ) -> tuple[Float[Tensor, "B S E"], Float[Tensor, "B S E"]]:
+        """Return the keys z and the values z + e; keys are zero at padding."""
+        # The gradient is scaled at the top and, to spare the embeddings, scaled back below the first
+        # map: backward is linear, so only the weights in between see the scale.
+        x = scale_gradient(e, 1.0 / self.gradient_scale) if self.spare_embeddings else e
+        x = self.input_map(x)
+        for block in self.blocks:
+            x = block(x, padding)
+        z = self.output_map(x)
+        if padding is not None:
+            z = z.masked_fill(padding[:, :, None], 0.0)
+        z = scale_gradient(z, self.gradient_scale)
+        return z, (z + e) * self.scale

@@ -1,0 +1,61 @@
+"""Initial weights (§3.5, App. A) and the weight-normalized layers that carry them (§4.2).
+
+All layers but lookup tables are weight-normalized per output channel: w = g v / ||v||, where g
+starts at ||v||, so that w = v at the start.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import parametrize
+from torch.nn.utils.parametrizations import weight_norm
+
+EMBEDDING_STD = 0.1
+
+
+def linear_std(inputs: int, keep: float, before_glu: bool) -> float:
+    """Return the standard deviation of initial weights: sqrt(p/n), or sqrt(4p/n) before a GLU (§3.5).
+
+    Args:
+        inputs: n, input connections of each unit; kernel width times channels for a convolution.
+        keep: p, the probability that dropout keeps an input of this layer; 1 without dropout.
+        before_glu: whether a gated linear unit, which quarters the variance, takes the output.
+    """
+    return math.sqrt((4.0 if before_glu else 1.0) * keep / inputs)
+
+
+def linear(inputs: int, outputs: int, *, keep: float = 1.0, before_glu: bool = False) -> nn.Linear:
+    """Make a weight-normalized linear map with the paper's initial weights and zero biases (§3.5)."""
+    layer = nn.Linear(inputs, outputs)
+    nn.init.normal_(layer.weight, 0.0, linear_std(inputs, keep, before_glu))
+    nn.init.zeros_(layer.bias)
+    return weight_norm(layer, dim=0)
+
+
+def lookup_table(rows: int, channels: int, padding_row: int) -> nn.Embedding:
+    """Make a lookup table, drawn from N(0, 0.1); the padding row is zero and stays so (§3.5, T18)."""
+    table = nn.Embedding(rows, channels, padding_idx=padding_row)
+    nn.init.normal_(table.weight, 0.0, EMBEDDING_STD)
+    with torch.no_grad():
+        table.weight[padding_row].zero_()
+    return table
+
+
+def fold_weight_norm(model: nn.Module) -> None:
+    """Replace g and v by the weight they stand for, in place: the same function, quicker to apply."""
+    for module in model.modules():
+        if parametrize.is_parametrized(module, "weight"):
+            parametrize.remove_parametrizations(module, "weight", leave_parametrized=True)
+
+
+def folded_weights(model: nn.Module) -> dict[str, Tensor]:
+    """Return the weights by name, g and v replaced by the weight they stand for."""
+    weights = {}
+    for name, module in model.named_modules():
+        prefix = f"{name}." if name else ""
+        for attribute in ("weight", "bias"):
+            value = getattr(module, attribute, None)
+            if isinstance(value, Tensor):
+                weights[prefix + attribute] = value.detach().contiguous()
+    return weights

@@ -1,0 +1,126 @@
+"""Convolutional sequence to sequence learning: token ids -> scores of the next target token (§3)."""
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from convs2s.config import ModelParams
+from convs2s.model.decoder import Decoder, DecoderState
+from convs2s.model.embedding import Embedding
+from convs2s.model.encoder import Encoder
+from convs2s.model.initialization import linear
+from convs2s.model.multistep_attention import Memory
+
+
+def average_attention(layers: Sequence[Float[Tensor, "B T S"]]) -> Float[Tensor, "B T S"]:
+    """Return the mean of the attending layers' weights, which sums to 1 over S (§4.3, T7)."""
+    return torch.stack(list(layers)).mean(dim=0)
+
+
+class Seq2Seq(nn.Module):
+    """Encoder, decoder and softmax layer.
+
+    Args:
+        params: the architecture.
+        source_size: source types, special ones included.
+        target_size: target types, likewise.
+        padding_id: the id that fills short sentences, after their tokens, on both sides.
+        dropout: probability of dropping.
+    """
+
+    def __init__(
+        self, params: ModelParams, source_size: int, target_size: int, padding_id: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.padding_id = padding_id
+        size, rows = params.embedding_size, params.max_positions
+        self.source_embedding = Embedding(
+            source_size, size, rows if params.source_positions else None, padding_id, dropout
+        )
+        self.target_embedding = Embedding(
+            target_size, size, rows if params.target_positions else None, padding_id, dropout
+        )
+        self.encoder = Encoder(
+            size,
+            params.encoder_widths,
+            params.encoder_kernels,
+            dropout,
+            gradient_scale=1.0 / (2 * sum(params.attention)),
+            spare_embeddings=params.encoder_grad_scale == "paper",
+            extra_scaling=params.extra_scaling,
+        )
+        self.decoder = Decoder(
+            size,
+            params.output_embedding_size,
+            params.decoder_widths,
+            params.decoder_kernels,
+            params.attention,
+            dropout,
+            params.extra_scaling,
+        )
+        self.dropout = dropout
+        self.output_layer = linear(params.output_embedding_size, target_size, keep=1.0 - dropout)  # W_o, b_o
+
+    @property
+    def max_source_tokens(self) -> int | None:
+        """Longest source sentence, its end mark counted; None for any."""
+        return self.source_embedding.max_tokens
+
+    @property
+    def max_target_tokens(self) -> int | None:
+        """Longest target sentence, its end mark counted; None for any."""
+        return self.target_embedding.max_tokens
+
+    def encode(self, source: Int[Tensor, "B S"]) -> Memory:
+        """Encode source sentences, each ending with its end mark, padded behind it."""
+        padded = source == self.padding_id
+        lengths = (~padded).sum(dim=1)
+        padding = padded if bool(padded.any()) else None
+        e = self.source_embedding(source, padding)
+        keys, values = self.encoder(e, padding)
+        return Memory(keys, values, padding, lengths)
+
+    def features(
+        self, target_input: Int[Tensor, "B T"], memory: Memory
+    ) -> tuple[Float[Tensor, "B T F"], list[Float[Tensor, "B T S"]]]:
+        """Return the softmax layer's input for every target position, and each layer's attention.
+
+        Args:
+            target_input: the target shifted right: the end mark, then all tokens but the last (T19).
+        """
+        # Padding follows a target's end and the decoder is causal: no real position depends on it.
+        g = self.target_embedding(target_input)
+        x, attention = self.decoder(g, memory)
+        return F.dropout(x, self.dropout, self.training), attention
+
+    def forward(
+        self, source: Int[Tensor, "B S"], target_input: Int[Tensor, "B T"]
+    ) -> tuple[Float[Tensor, "B T V"], Float[Tensor, "B T S"]]:
+        """Return logits of every next token, and the attention averaged over layers."""
+        features, attention = self.features(target_input, self.encode(source))
+        return self.output_layer(features), average_attention(attention)
+
+    def start(self, rows: int) -> DecoderState:
+        """Return the decoder's state before the first step, for `rows` hypotheses in all."""
+        return self.decoder.start(rows)
+
+    def step(
+        self, tokens: Int[Tensor, "R"], memory: Memory, state: DecoderState
+    ) -> tuple[Float[Tensor, "R V"], Float[Tensor, "R S"], DecoderState]:
+        """Advance every hypothesis by one token (§5.3: nothing is computed twice).
+
+        Args:
+            tokens: the newest token of each hypothesis, the end mark before the first. R = B * H rows,
+                H per sentence of `memory` and grouped by sentence, so that the source is kept once.
+
+        Returns:
+            Logits of the next token, attention averaged over layers, and the next state.
+        """
+        sentences = memory.keys.shape[0]
+        g = self.target_embedding(tokens[:, None], None, start=state.steps)
+        x, attention, state = self.decoder.step(g.view(sentences, -1, g.shape[-1]), memory, state)
+        logits = self.output_layer(x).flatten(0, 1).float()
+        return logits, average_attention(attention).flatten(0, 1), state

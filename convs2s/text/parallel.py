@@ -1,0 +1,113 @@
+"""Work on a stream in chunks, on all cores, with results in order and few chunks in memory."""
+
+import itertools
+import multiprocessing
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, TypeVar
+
+from tqdm import tqdm
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+# What a worker process works with: how to make its function, then the function once it is needed.
+make_work: Callable[[], Callable[[Any], Any]] | None = None
+work: Callable[[Any], Any] | None = None
+
+
+def cores() -> int:
+    """Return how many cores this process may use, which may be fewer than the machine has."""
+    affinity = getattr(os, "sched_getaffinity", None)  # Linux only
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def map_chunks(
+    make: Callable[[], Callable[[list[Item]], Result]],
+    items: Iterable[Item],
+    chunk_size: int,
+    title: str,
+    workers: int | None = None,
+) -> Iterator[Result]:
+    """Yield what a function returns for each chunk of items, in order, with a progress bar on stderr.
+
+    A stream of at most two chunks is worked on in this process, for starting others would take longer.
+
+    Args:
+        make: returns the function; called once in each process. It is sent to the processes by pickle,
+            what it returns is not, so the function may hold models, regular expressions and caches.
+        items: read as needed: at most two chunks a worker are in memory.
+        workers: processes; None takes one per core.
+
+    Raises:
+        RuntimeError: if a process dies, as when memory runs out.
+        Exception: what `make` or the function raise, with their message.
+    """
+    workers = cores() if workers is None else workers
+    stream = iter(items)
+    chunks = iter(lambda: list(itertools.islice(stream, chunk_size)), [])
+    first = list(itertools.islice(chunks, 3))
+    everything = itertools.chain(first, chunks)
+    alone = workers == 1 or len(first) < 3
+    results = serial(make, everything) if alone else pooled(make, everything, workers)
+    with tqdm(desc=title, unit=" lines", unit_scale=True) as progress:
+        for size, result in results:
+            progress.update(size)
+            yield result
+
+
+def serial(
+    make: Callable[[], Callable[[list[Item]], Result]], chunks: Iterable[list[Item]]
+) -> Iterator[tuple[int, Result]]:
+    """Yield each chunk's size and result, worked on in this process."""
+    function = make()
+    for chunk in chunks:
+        yield len(chunk), function(chunk)
+
+
+def pooled(
+    make: Callable[[], Callable[[list[Item]], Result]], chunks: Iterable[list[Item]], workers: int
+) -> Iterator[tuple[int, Result]]:
+    """Yield each chunk's size and result in order, worked on in other processes.
+
+    Raises:
+        RuntimeError: if a process dies.
+    """
+    # Not fork: it copies locks that a thread of this process may hold just then.
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=prepare, initargs=(make,))
+    waiting: deque[tuple[int, Future[Result]]] = deque()
+    try:
+        for chunk in chunks:
+            waiting.append((len(chunk), pool.submit(apply, chunk)))
+            if len(waiting) == 2 * workers:
+                size, future = waiting.popleft()
+                yield size, future.result()
+        while waiting:
+            size, future = waiting.popleft()
+            yield size, future.result()
+    except BrokenProcessPool as error:
+        raise RuntimeError(
+            f"one of {workers} worker processes died before its chunk was done. Wanted them to live: was "
+            "memory exhausted? Free some, or allow fewer cores (taskset --cpu-list 0 COMMAND)."
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def prepare(make: Callable[[], Callable[[Any], Any]]) -> None:
+    """Keep `make` in a new worker process; an error in it is then reported by `apply`, not lost."""
+    global make_work  # noqa: PLW0603 - a worker process has no other place
+    make_work = make
+
+
+def apply(chunk: list[Any]) -> Any:
+    """Return the function's result in a worker process."""
+    global work  # noqa: PLW0603
+    if work is None:
+        assert make_work is not None
+        work = make_work()
+    return work(chunk)

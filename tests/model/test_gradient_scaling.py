@@ -1,0 +1,52 @@
+import pytest
+import torch
+from torch import Tensor
+from torch.testing import assert_close
+
+from convs2s.model.gradient_scaling import scale_gradient
+from convs2s.model.seq2seq import Seq2Seq
+from tests.model.small import sentence, small_model
+
+
+def gradients(model: Seq2Seq) -> dict[str, Tensor]:
+    model.double().zero_grad()
+    logits, _ = model(sentence(7, 40)[None], sentence(5, 50)[None])
+    logits.square().sum().backward()
+    return {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+
+
+def test_value_is_kept_and_gradient_scaled() -> None:
+    """The identity forward, a factor backward."""
+    x = torch.tensor([1.0, -2.0], requires_grad=True)
+    y = scale_gradient(x, 0.25)
+    y.backward(torch.tensor([4.0, 8.0]))
+    assert torch.equal(y.detach(), x.detach())
+    assert x.grad is not None
+    assert_close(x.grad, torch.tensor([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("rule", ["paper", "fairseq"])
+def test_encoder_weights_get_exactly_one_over_2a_of_their_gradient(rule: str) -> None:
+    """A = 2 layers attend, each feeds back twice: encoder weights get 1/4, the decoder's all (T6)."""
+    model = small_model(encoder_grad_scale=rule)
+    scaled = gradients(model)
+    model.encoder.gradient_scale = 1.0
+    plain = gradients(model)
+    for name, gradient in plain.items():
+        share = 0.25 if name.startswith("encoder.") else 1.0
+        if not name.startswith("source_embedding."):
+            assert_close(scaled[name], share * gradient, rtol=1e-9, atol=1e-12)
+
+
+def test_embeddings_are_spared_by_the_paper_and_not_by_fairseq() -> None:
+    """The paper excludes source embeddings; fairseq's scale reaches their path through the encoder."""
+    results = {}
+    for rule in ("paper", "fairseq"):
+        torch.manual_seed(3)
+        model = small_model(encoder_grad_scale=rule)
+        scaled = gradients(model)
+        model.encoder.gradient_scale = 1.0
+        name = "source_embedding.words.weight"
+        results[rule] = (scaled[name], gradients(model)[name])
+    assert_close(*results["paper"], rtol=1e-9, atol=1e-12)
+    assert not torch.allclose(*results["fairseq"], rtol=1e-3)

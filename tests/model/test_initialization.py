@@ -1,0 +1,130 @@
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from convs2s.model.initialization import linear, linear_std
+from convs2s.model.seq2seq import Seq2Seq
+from tests.model.small import SMALL, small_params
+
+DROPOUT = 0.2
+
+
+def wide_model() -> Seq2Seq:
+    """Build a model wide enough for its weights' deviation to be measured to some percent."""
+    sizes = {"embedding_size": 192, "output_embedding_size": 160, "encoder_widths": [128, 256, 256]}
+    params = small_params(**SMALL | sizes | {"decoder_widths": [128, 256, 256]})
+    return Seq2Seq(params, 600, 700, 0, DROPOUT)
+
+
+def std(layer: nn.Module) -> float:
+    return float(layer.weight.detach().std())  # type: ignore[operator, union-attr]
+
+
+def test_initial_standard_deviations_follow_the_rule_for_every_kind_of_layer() -> None:
+    """sqrt(p/n), sqrt(4p/n) before a GLU, p the dropout's keep probability on that input (§3.5)."""
+    torch.manual_seed(1)
+    model, keep = wide_model(), 1 - DROPOUT
+    encoder, decoder = model.encoder, model.decoder
+    second, block = encoder.blocks[1], decoder.blocks[2]
+    wanted = {
+        encoder.input_map: math.sqrt(keep / 192),  # embeddings are dropped
+        second.convolution.window_map: math.sqrt(4 * keep / (5 * 128)),
+        second.residual.map: math.sqrt(1 / 128),  # no dropout on the residual path (T2)
+        encoder.output_map: math.sqrt(1 / 256),
+        decoder.input_map: math.sqrt(keep / 192),
+        block.convolution.window_map: math.sqrt(4 * keep / 256),
+        block.attention.summary_map: math.sqrt(1 / 256),
+        block.attention.context_map: math.sqrt(1 / 192),
+        decoder.output_map: math.sqrt(1 / 256),
+        model.output_layer: math.sqrt(keep / 160),  # the decoder output is dropped
+        model.source_embedding.words: 0.1,
+    }
+    for layer, deviation in wanted.items():
+        assert std(layer) == pytest.approx(deviation, rel=0.03)
+    assert float(model.target_embedding.positions.weight[1:].detach().std()) == pytest.approx(0.1, rel=0.1)  # type: ignore[union-attr]
+
+
+def test_biases_and_padding_rows_are_zero_and_weight_norm_starts_as_the_identity() -> None:
+    """g starts at ||v||, so w = v (§4.2); padding has no vector (T18)."""
+    model = wide_model()
+    for name, parameter in model.named_parameters():
+        if name.endswith("bias"):
+            assert parameter.abs().max() == 0
+    assert model.source_embedding.words.weight[0].abs().max() == 0
+    layer = linear(5, 3)
+    g = layer.parametrizations.weight.original0  # type: ignore[union-attr]
+    v = layer.parametrizations.weight.original1  # type: ignore[union-attr]
+    torch.testing.assert_close(g.flatten(), v.norm(dim=1))
+    torch.testing.assert_close(layer.weight, v)
+
+
+def test_all_layers_but_lookup_tables_are_weight_normalized() -> None:
+    """§4.2; the norm is per output channel (T17)."""
+    for name, module in wide_model().named_modules():
+        if isinstance(module, nn.Linear):
+            g = module.parametrizations.weight.original0  # type: ignore[union-attr]
+            assert g.shape == (module.out_features, 1), name
+        if isinstance(module, nn.Embedding):
+            assert not hasattr(module, "parametrizations"), name
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_a_layer_before_a_glu_keeps_the_variance_of_small_inputs(dropout: float) -> None:
+    """App. A: 4p/n gives the GLU four times the variance, and the GLU leaves a quarter of it."""
+    torch.manual_seed(2)
+    x = 0.1 * torch.randn(4000, 256)
+    layer = linear(256, 2 * 256, keep=1 - dropout, before_glu=True)
+    dropped = F.dropout(x, dropout, training=True)
+    variance = float(F.glu(layer(dropped), dim=1).var())
+    assert variance == pytest.approx(float(x.var()), rel=0.05)
+
+
+def test_glu_variance_lies_between_the_bounds_of_appendix_a() -> None:
+    """Var/4 <= Var[GLU] <= Var^2/16 + Var/4 (A.1), measured on normal inputs."""
+    torch.manual_seed(3)
+    for scale in (0.3, 1.0, 2.0):
+        y = scale * torch.randn(400_000, 2)
+        out, variance = float(F.glu(y, dim=1).var()), scale**2
+        assert 0.98 * variance / 4 <= out <= 1.02 * (variance**2 / 16 + variance / 4)
+
+
+def test_the_bound_on_the_sigmoid_holds() -> None:
+    """App. B: sigmoid(x)^2 <= x^2/16 - 1/4 + sigmoid(x), equal at 0."""
+    x = torch.linspace(-12, 12, 10_001, dtype=torch.float64)
+    s = torch.sigmoid(x)
+    assert bool((s**2 <= x**2 / 16 - 0.25 + s + 1e-12).all())
+    assert 0.5**2 == pytest.approx(0 - 0.25 + 0.5)
+
+
+def test_gradient_variance_is_kept_going_back_through_a_block() -> None:
+    """App. A.2: with as many outputs as inputs, the gate's half ignored, backward keeps the variance too."""
+    torch.manual_seed(4)
+    layer = linear(256, 2 * 256, before_glu=True)
+    x = (0.1 * torch.randn(2000, 256)).requires_grad_()
+    out = F.glu(layer(x), dim=1)
+    upstream = torch.randn_like(out)
+    out.backward(upstream)
+    assert x.grad is not None
+    assert float(x.grad.var()) == pytest.approx(float(upstream.var()), rel=0.1)
+
+
+def test_variance_is_roughly_preserved_through_a_deep_encoder() -> None:
+    """§3.4 and §3.5 together: 20 blocks neither blow up nor kill a signal of embedding size."""
+    torch.manual_seed(5)
+    params = small_params(
+        embedding_size=128, encoder_widths=[128] * 20, encoder_kernels=[3] * 20, source_positions=False
+    )
+    model = Seq2Seq(params, 500, 500, 0, 0.0).eval()
+    e = 0.1 * torch.randn(8, 30, 128)
+    with torch.no_grad():
+        z, _ = model.encoder(e, None)
+    assert 0.3 < float(z.var() / e.var()) < 3.0
+
+
+def test_the_standard_deviation_is_the_formula() -> None:
+    """Worked out by hand: n = 100, p = 0.81."""
+    assert linear_std(100, 0.81, before_glu=False) == pytest.approx(0.09)
+    assert linear_std(100, 0.81, before_glu=True) == pytest.approx(0.18)

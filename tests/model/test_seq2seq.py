@@ -1,0 +1,161 @@
+import pytest
+import torch
+from torch.testing import assert_close
+
+from convs2s.config import ModelParams
+from convs2s.model.glu_block import receptive_field
+from convs2s.model.initialization import fold_weight_norm
+from convs2s.model.seq2seq import Seq2Seq
+from tests.model.small import EOS, PAD, SMALL, sentence, small_model
+
+
+def test_logits_are_per_target_position_and_attention_sums_to_one() -> None:
+    """Shapes are (B, T, V) and (B, T, S); the average over attending layers is a distribution (T7)."""
+    model = small_model()
+    source, target = sentence(7, 40)[None], sentence(5, 50)[None]
+    logits, attention = model(source, target)
+    assert logits.shape == (1, 5, 50)
+    assert attention.shape == (1, 5, 7)
+    assert_close(attention.sum(dim=2), torch.ones(1, 5))
+
+
+def test_no_output_depends_on_a_later_target_token() -> None:
+    """The decoder is causal (T3): changing token i leaves outputs before it, to the last bit."""
+    model = small_model().eval()
+    source, target = sentence(7, 40)[None], sentence(9, 50)[None]
+    logits, _ = model(source, target)
+    for i in range(9):
+        changed = target.clone()
+        changed[0, i] = 30 if target[0, i] != 30 else 31
+        other, _ = model(source, changed)
+        assert torch.equal(other[0, :i], logits[0, :i])
+        assert not torch.allclose(other[0, i], logits[0, i])
+
+
+def test_the_future_has_no_gradient() -> None:
+    """The same by differentiation: d logits_i / d g_j = 0 exactly for j > i."""
+    model = small_model().eval()
+    memory = model.encode(sentence(6, 40)[None])
+    g = torch.randn(1, 8, 12, requires_grad=True)
+    features, _ = model.decoder(g, memory)
+    for i in range(8):
+        (gradient,) = torch.autograd.grad(features[0, i].sum(), g, retain_graph=True)
+        assert gradient[0, i + 1 :].abs().max() == 0 if i < 7 else True
+        assert gradient[0, i].abs().max() > 0
+
+
+def test_a_sentence_does_not_depend_on_its_batch() -> None:
+    """Masks and true lengths (T8): a short sentence beside a long one gives what it gives alone."""
+    model = small_model().eval()
+    long, short = sentence(20, 40), sentence(4, 40, start=3)
+    source = torch.full((2, 20), PAD)
+    source[0], source[1, :4] = long, short
+    target = torch.stack([sentence(6, 50), sentence(6, 50, start=5)])
+    together, attention = model(source, target)
+    alone, attention_alone = model(short[None], target[1:])
+    assert_close(together[1], alone[0], atol=1e-5, rtol=1e-5)
+    assert_close(attention[1, :, :4], attention_alone[0], atol=1e-6, rtol=1e-5)
+    assert attention[1, :, 4:].abs().max() == 0
+
+
+@pytest.mark.parametrize("positions", [True, False])
+@pytest.mark.parametrize("attention", [[True, True, True], [False, True, False], [False, False, True]])
+def test_step_by_step_equals_all_at_once(positions: bool, attention: list[bool]) -> None:
+    """Decoding shifts states and recomputes nothing (§5.3), for any layers that attend."""
+    model = small_model(attention=attention, source_positions=positions, target_positions=positions).eval()
+    source = torch.stack([sentence(7, 40), torch.cat([sentence(5, 40), torch.tensor([PAD, PAD])])])
+    target = torch.stack([sentence(8, 50), sentence(8, 50, start=9)])
+    logits, weights = model(source, target)
+    memory, state = model.encode(source), model.start(2)
+    for i in range(8):
+        step_logits, step_weights, state = model.step(target[:, i], memory, state)
+        assert_close(step_logits, logits[:, i], atol=1e-5, rtol=1e-5)
+        assert_close(step_weights, weights[:, i], atol=1e-6, rtol=1e-5)
+
+
+def test_several_hypotheses_share_their_sentence() -> None:
+    """Rows are grouped by sentence: H rows each give what H copies of the sentence would."""
+    model = small_model().eval()
+    source = torch.stack([sentence(7, 40), sentence(7, 40, start=4)])
+    memory, state = model.encode(source), model.start(6)
+    tokens = torch.tensor([EOS, 5, 6, EOS, 7, 8])
+    logits, _, _ = model.step(tokens, memory, state)
+    copies = memory.select(torch.tensor([0, 0, 0, 1, 1, 1]))
+    wanted, _, _ = model.step(tokens, copies, model.start(6))
+    assert_close(logits, wanted, atol=1e-5, rtol=1e-5)
+
+
+def test_without_positions_the_order_is_seen_only_through_the_kernels() -> None:
+    """Width-1 kernels and no positions make a bag of words of the source (Table 4's switch works)."""
+    model = small_model(source_positions=False, encoder_kernels=[1, 1, 1]).eval()
+    source = sentence(7, 40)
+    target = sentence(5, 50)[None]
+    logits, _ = model(source[None], target)
+    turned, _ = model(source.flip(0)[None], target)
+    assert_close(logits, turned, atol=1e-5, rtol=1e-5)
+    with_positions = small_model(encoder_kernels=[1, 1, 1]).eval()
+    assert not torch.allclose(*(with_positions(s[None], target)[0] for s in (source, source.flip(0))))
+
+
+def test_a_sentence_longer_than_the_position_table_is_refused() -> None:
+    """32 rows, one of them for padding, hold 31 tokens (T18)."""
+    model = small_model()
+    assert model.max_source_tokens == 31
+    model(sentence(31, 40)[None], sentence(5, 50)[None])
+    with pytest.raises(ValueError, match=r"32 tokens.*position table holds 31.*model\.max_positions"):
+        model(sentence(32, 40)[None], sentence(5, 50)[None])
+
+
+def test_folding_weight_norm_changes_no_output() -> None:
+    """g v / ||v|| is computed once instead of always."""
+    model = small_model().eval()
+    for parameter in model.parameters():  # so that g is not ||v||, as after training
+        parameter.data += 0.01 * torch.randn_like(parameter)
+    source, target = sentence(7, 40)[None], sentence(5, 50)[None]
+    before = model(source, target)[0]
+    fold_weight_norm(model)
+    assert_close(model(source, target)[0], before)
+    assert not any("original" in name for name, _ in model.named_parameters())
+
+
+@pytest.mark.parametrize(
+    ("encoder", "decoder", "seen"),
+    [([3] * 20, [3] * 20, (41, 41)), ([3] * 13, [5] * 5, (27, 21)), ([3] * 13 + [1, 1], [3] * 12, (27, 25))],
+)
+def test_receptive_fields_are_those_of_the_paper(encoder: list[int], decoder: list[int], seen: tuple[int, int]) -> None:
+    """13 x k3 sees 27 words, 5 x k5 sees 21 (T25), En-Fr's 12 x k3 sees 25."""
+    assert (receptive_field(encoder), receptive_field(decoder)) == seen
+
+
+WIDE = [512] * 10 + [768] * 3 + [2048] * 2
+FRENCH = [512] * 5 + [768] * 4 + [1024] * 3 + [2048, 4096]
+
+
+@pytest.mark.parametrize(
+    ("widths", "kernels", "embedding", "types", "millions"),
+    [
+        ([512] * 20, [3] * 20, 512, (40_000, 40_000), 137),
+        ([512] * 20, [3] * 20, 512, (200_000, 80_000), 260),
+        (WIDE, [3] * 13 + [1] * 2, 512, (42_243, 43_676), 159),
+        (FRENCH, [3] * 12 + [1] * 2, 512, (43_881, 43_978), 230),
+        ([256] * 6, [3] * 6, 256, (30_000, 30_000), 29),
+    ],
+    ids=["en-ro bpe", "en-ro word", "en-de", "en-fr", "summarization"],
+)
+def test_parameters_are_as_many_as_the_paper_s_shapes_have(
+    widths: list[int], kernels: list[int], embedding: int, types: tuple[int, int], millions: int
+) -> None:
+    """Counted from the sizes of §5.1 and §5.7, weight norm's g included; to 3 %, as types are rounded."""
+    sizes = SMALL | {
+        "embedding_size": embedding,
+        "output_embedding_size": embedding,
+        "encoder_widths": widths,
+        "decoder_widths": widths,
+        "encoder_kernels": kernels,
+        "decoder_kernels": kernels,
+        "attention": [True] * len(widths),
+        "max_positions": 1024,
+    }
+    with torch.device("meta"):
+        model = Seq2Seq(ModelParams.model_validate(sizes), types[0], types[1], PAD, 0.1)
+    assert sum(p.numel() for p in model.parameters()) / 1e6 == pytest.approx(millions, rel=0.03)

@@ -1,0 +1,74 @@
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from convs2s.model.storage import load_model, save_model
+from tests.model.small import PAD, sentence, small_model, small_params
+
+
+def saved(folder: Path) -> torch.Tensor:
+    """Save a small model; return what it computed."""
+    model = small_model(dropout=0.3)
+    save_model(folder, model, small_params(), 40, 50, PAD)
+    return model.eval()(sentence(7, 40)[None], sentence(5, 50)[None])[0].detach()
+
+
+def test_a_saved_model_computes_the_same(tmp_path: Path) -> None:
+    """Weight norm is folded in, dropout is off, nothing else changes."""
+    wanted = saved(tmp_path)
+    model = load_model(tmp_path)
+    assert not model.training
+    assert_close(model(sentence(7, 40)[None], sentence(5, 50)[None])[0], wanted)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    """The user has given a wrong folder."""
+    with pytest.raises(FileNotFoundError, match=r"model\.json does not exist"):
+        load_model(tmp_path)
+
+
+def test_weights_of_another_shape_are_refused_with_both_shapes(tmp_path: Path) -> None:
+    """A checkpoint of another model must not load in part."""
+    saved(tmp_path)
+    description = json.loads((tmp_path / "model.json").read_text())
+    description["architecture"]["decoder_widths"] = [16, 20, 32]
+    (tmp_path / "model.json").write_text(json.dumps(description))
+    with pytest.raises(ValueError, match=r"does not fit.*\n.*found \(.*wanted \(") as error:
+        load_model(tmp_path)
+    assert "decoder.blocks.2" in str(error.value)
+
+
+def test_truncated_weights_are_refused(tmp_path: Path) -> None:
+    """A broken copy is no model."""
+    saved(tmp_path)
+    weights = tmp_path / "weights.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    with pytest.raises(ValueError, match="damaged or no safetensors file"):
+        load_model(tmp_path)
+
+
+def test_a_pickle_is_not_executed(tmp_path: Path) -> None:
+    """Someone else's model folder must not run code."""
+    saved(tmp_path)
+    trap = tmp_path / "trap"
+
+    class Trap:
+        def __reduce__(self) -> tuple[object, tuple[str]]:
+            return Path.touch, (str(trap),)
+
+    (tmp_path / "weights.safetensors").write_bytes(pickle.dumps(Trap()))
+    with pytest.raises(ValueError, match="damaged or no safetensors file"):
+        load_model(tmp_path)
+    assert not trap.exists()
+
+
+def test_a_model_json_of_something_else_is_refused(tmp_path: Path) -> None:
+    """Unknown keys are named by the schema."""
+    saved(tmp_path)
+    (tmp_path / "model.json").write_text('{"architecture": {"colour": "blue"}}')
+    with pytest.raises(ValueError, match=r"model\.json does not describe a model"):
+        load_model(tmp_path)
