@@ -267,7 +267,7 @@ class TrainParams(Section):
     """Padded tokens of one side that are processed at once, per worker."""
     learning_rate: Annotated[float, Field(gt=0)]
     """Of Nesterov's accelerated gradient, at the start."""
-    momentum: Share
+    momentum: Annotated[float, Field(gt=0, lt=1)]
     """Of Nesterov's accelerated gradient."""
     clip_norm: Annotated[float, Field(gt=0)]
     """Gradients of a larger norm are scaled down to it."""

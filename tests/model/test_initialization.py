@@ -96,7 +96,7 @@ def test_the_bound_on_the_sigmoid_holds() -> None:
     x = torch.linspace(-12, 12, 10_001, dtype=torch.float64)
     s = torch.sigmoid(x)
     assert bool((s**2 <= x**2 / 16 - 0.25 + s + 1e-12).all())
-    assert 0.5**2 == pytest.approx(0 - 0.25 + 0.5)
+    assert pytest.approx(0 - 0.25 + 0.5) == 0.5**2
 
 
 def test_gradient_variance_is_kept_going_back_through_a_block() -> None:

@@ -1,0 +1,137 @@
+"""Time and memory of the data stages on generated pairs, to see that time is linear and memory flat.
+
+    python -m benchmarks.data_stages --pairs 100000 1000000
+
+Each stage runs as dvc.yaml runs it, with the parameters of params.yaml, in a folder of its own that is
+deleted at the end. Memory is what the stage's processes use together (PSS: shared pages count once),
+read ten times a second, so Linux only.
+"""
+
+import argparse
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tqdm import tqdm
+
+from convs2s.text.generated.corpus import write_corpus
+
+ROOT = Path(__file__).resolve().parent.parent
+VALID_PAIRS = 1000
+SAMPLE_SECONDS = 0.1
+
+# Module and arguments of each stage, as in dvc.yaml.
+STAGES = {
+    "tokenize": ["data/raw/train", "data/tokenized/train"],
+    "filter": ["data/tokenized/train", "data/tokenized/valid", "data/filtered"],
+    "vocabulary": ["data/filtered/train", "data/vocabulary"],
+    "encode": ["data/vocabulary", "data/filtered/train", "data/encoded/train"],
+    "align": ["data/filtered/train", "data/alignment"],
+}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a stage took.
+
+    Attributes:
+        seconds: wall time, start of Python included.
+        work: seconds of all cores together; unlike wall time, hardly changed by other load.
+        together: peak memory of all its processes at one time, in MiB.
+        largest: peak memory of its largest process, in MiB.
+    """
+
+    seconds: float
+    work: float
+    together: float
+    largest: float
+
+
+def main() -> None:
+    arguments = parse()
+    print("| stage | pairs | seconds | pairs/s | CPU seconds | peak MiB, all processes | largest process |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    for pairs in arguments.pairs:
+        with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+            for stage, cost in measure_all(Path(folder), pairs, arguments.params, arguments.last):
+                print(
+                    f"| {stage} | {pairs:,} | {cost.seconds:.1f} | {pairs / cost.seconds:,.0f} "
+                    f"| {cost.work:.1f} | {cost.together:,.0f} | {cost.largest:,.0f} |",
+                    flush=True,
+                )
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--pairs", type=int, nargs="+", default=[20_000, 100_000], help="sizes of corpora")
+    parser.add_argument("--last", choices=STAGES, default="align", help="stop after this stage")
+    parser.add_argument("--params", type=Path, default=ROOT / "params.yaml", help="parameters of the stages")
+    parser.add_argument("--folder", type=Path, help="where to work; default: the system's temporary folder")
+    return parser.parse_args()
+
+
+def measure_all(folder: Path, pairs: int, params: Path, last: str) -> Iterator[tuple[str, Cost]]:
+    """Yield each stage with its cost, run one after the other on a corpus of so many pairs."""
+    shutil.copy(params, folder / "params.yaml")
+    write_corpus(folder / "data/raw/train", pairs, seed=1, noise=0.03, part="train")
+    write_corpus(folder / "data/tokenized/valid", VALID_PAIRS, seed=1, noise=0.0, part="valid")
+    for stage, paths in STAGES.items():
+        yield stage, measure([sys.executable, "-m", f"pipelines.stages.{stage}", *paths], folder)
+        if stage == last:
+            return
+
+
+def measure(command: list[str], folder: Path) -> Cost:
+    """Run a command in a folder and return what it took.
+
+    Raises:
+        subprocess.CalledProcessError: if it fails; its stderr has been shown by then.
+    """
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    start, together = time.perf_counter(), 0.0
+    with tempfile.TemporaryFile() as errors:
+        # A session of its own tells the processes that belong to it.
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, stderr=errors, start_new_session=True
+        )
+        while True:
+            ended, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if ended:
+                break
+            together = max(together, session_memory(process.pid))
+            time.sleep(SAMPLE_SECONDS)
+        seconds = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            errors.seek(0)
+            tqdm.write(errors.read().decode(errors="replace"), file=sys.stderr)
+            raise subprocess.CalledProcessError(process.returncode, command)
+    return Cost(seconds, usage.ru_utime + usage.ru_stime, together, usage.ru_maxrss / 1024)
+
+
+def session_memory(session: int) -> float:
+    """Return the memory in MiB that the processes of a session use together."""
+    total = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        # A process may end between two reads, and others' are not ours to read.
+        with contextlib.suppress(OSError):
+            fields = (process / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[3]) == session:
+                total += proportional_set_size((process / "smaps_rollup").read_text())
+    return total / 1024
+
+
+def proportional_set_size(rollup: str) -> int:
+    """Return the PSS in KiB of a /proc/PID/smaps_rollup."""
+    return next((int(line.split()[1]) for line in rollup.split("\n") if line.startswith("Pss:")), 0)
+
+
+if __name__ == "__main__":
+    main()

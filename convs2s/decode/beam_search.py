@@ -1,0 +1,289 @@
+"""Beam search: a step function -> the best hypotheses, with attention; knows no text (§4.3, T21)."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Float32, Int, Int64
+from numpy.typing import NDArray
+from torch import Tensor
+
+from convs2s.text.vocabulary import EOS, PAD
+
+NOWHERE = -1
+CACHED_NUMBERS = 2**18
+
+
+@runtime_checkable
+class Rows(Protocol):
+    """Something with a row per sentence or hypothesis."""
+
+    def select(self, rows: Tensor, /) -> "Rows":
+        """Return these rows in this order; one may stand several times."""
+
+
+@runtime_checkable
+class StepModel(Protocol):
+    """What beam search needs of a model, or of an ensemble of models."""
+
+    def encode(self, source: Tensor, /) -> Rows:
+        """Encode padded source sentences, (B, S), into what the steps attend to."""
+
+    def start(self, rows: int, /) -> Rows:
+        """Return the state before the first step."""
+
+    def step(self, tokens: Tensor, memory: Any, state: Any, /) -> tuple[Tensor, Tensor, Rows]:
+        """Advance R hypotheses, grouped by sentence, by a token: logits (R, V), attention (R, S), state."""
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A finished translation.
+
+    Attributes:
+        tokens: target ids, the end mark last.
+        log_likelihood: in nats, the end mark's included.
+        score: log_likelihood / |y|^alpha, where |y| counts the end mark.
+        sources: for each token the source position attended to most, the source's end mark left out (T34);
+            NOWHERE if the source has no other token.
+        at_end: for each token, whether the source's end mark got still more attention.
+        attention: (T, S) weights, the mean of all layers; None unless asked for.
+    """
+
+    tokens: list[int]
+    log_likelihood: float
+    score: float
+    sources: list[int]
+    at_end: list[bool]
+    attention: Float32[np.ndarray, "T S"] | None
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step leaves behind, a row per hypothesis that it extended, and per one that it kept."""
+
+    sources: NDArray[np.int64]
+    at_end: NDArray[np.bool_]
+    attention: NDArray[np.float32] | None
+    parents: NDArray[np.int64]  # of the hypotheses kept: the row that each extends
+    tokens: NDArray[np.int64]  # and by which token
+
+
+@dataclass(frozen=True)
+class BeamSearch:
+    """Search for the most likely translations (T21).
+
+    Each step takes the 2 * beam_size best continuations of a sentence. An end mark among the best
+    beam_size of them finishes a hypothesis; the best beam_size others are continued. A sentence is done
+    when beam_size hypotheses are finished, and leaves the batch. Equal scores are ordered by row and token
+    rank, so a result is reproducible and does not depend on the batch.
+
+    Attributes:
+        beam_size: hypotheses kept per sentence; 1 is greedy search.
+        alpha: exponent of the length by which final scores are divided.
+        min_length: fewest tokens, end mark not counted.
+        n_best: hypotheses returned per sentence.
+        legacy_eos: accept an end mark anywhere among the 2 * beam_size candidates, as the Lua code does.
+        keep_attention: return each hypothesis's attention.
+    """
+
+    beam_size: int
+    alpha: float
+    min_length: int
+    n_best: int
+    legacy_eos: bool
+    keep_attention: bool
+
+    @torch.inference_mode()
+    def search(
+        self,
+        model: StepModel,
+        source: Int64[Tensor, "B S"],
+        max_lengths: Sequence[int],
+    ) -> list[list[Hypothesis]]:
+        """Return the n_best hypotheses of each sentence, best first.
+
+        Args:
+            model: or an ensemble of models.
+            source: each row ends with an end mark, and padding after it.
+            max_lengths: most tokens of a hypothesis of each sentence, end mark not counted.
+
+        Raises:
+            ValueError: if the model's scores are not numbers.
+        """
+        lengths = (source != PAD).sum(dim=1)
+        real = real_positions(lengths, source.shape[1])
+        limits = np.asarray(max_lengths, dtype=np.int64)
+        alive = np.arange(len(source))  # sentences still in the batch
+        finished = Finished(lengths.tolist(), self)
+        memory, state = model.encode(source), model.start(len(source))
+        # One row per sentence at first, since no hypothesis differs yet; then beam_size.
+        tokens, totals = torch.full_like(lengths, EOS), torch.zeros(len(source), 1, device=source.device)
+        for step in itertools.count():
+            logits, attention, state = model.step(tokens, memory, state)
+            forced = limits[alive] <= step
+            best = self._candidates(logits, totals, step, forced)
+            sources, at_end = attended(attention, real, lengths)
+            scores, rows, types = (part.cpu().numpy() for part in best)  # the one wait for the device
+            check_numbers(scores, alive, step)
+            going = np.flatnonzero(~finished.add(step, alive, scores, rows, types) & ~forced)
+            # At most beam_size of the 2 * beam_size are end marks, so enough others remain.
+            others = np.argsort(types[going] == EOS, axis=1, kind="stable")[:, : self.beam_size]
+            scores, rows, types = (np.take_along_axis(a[going], others, 1) for a in (scores, rows, types))
+            kept = attention.float().cpu().numpy() if self.keep_attention else None
+            finished.steps.append(
+                Step(sources.cpu().numpy(), at_end.cpu().numpy(), kept, rows.ravel(), types.ravel())
+            )
+            if not len(going):
+                return finished.best()
+            on_device = partial(torch.as_tensor, device=source.device)
+            if len(going) < len(alive):
+                index = on_device(going)
+                memory, real, lengths, alive = memory.select(index), real[index], lengths[index], alive[going]
+            state = state.select(on_device(rows.ravel()))
+            tokens, totals = on_device(types.ravel()), on_device(scores)
+        raise AssertionError
+
+    def _candidates(
+        self, logits: Float[Tensor, "R V"], totals: Float[Tensor, "B H"], step: int, forced: NDArray[np.bool_]
+    ) -> tuple[Float[Tensor, "B N"], Int[Tensor, "B N"], Int[Tensor, "B N"]]:
+        """Return log-likelihood, row and last token of each sentence's 2 * beam_size best continuations.
+
+        Args:
+            logits: changed in place.
+            totals: log-likelihood of each hypothesis so far.
+            step: from 0.
+            forced: sentences that must end now.
+        """
+        sentences, beams = totals.shape
+        wanted = 2 * self.beam_size
+        # log p = logit - normalizer: a whole log-softmax would write V numbers a row to read these few.
+        offset = totals - log_normalizer(logits).view(sentences, beams)
+        self._bar(logits.view(sentences, beams, -1), step, forced)
+        values, types = logits.topk(min(wanted, logits.shape[1]), dim=1)
+        scores = (values.view(sentences, beams, -1) + offset[:, :, None]).flatten(1)
+        scores, order = scores.sort(dim=1, descending=True, stable=True)
+        scores, order = scores[:, :wanted], order[:, :wanted]
+        first = torch.arange(sentences, device=logits.device)[:, None] * beams
+        rows = first + order.div(values.shape[1], rounding_mode="floor")
+        types = types.view(sentences, -1).gather(1, order)
+        missing = wanted - scores.shape[1]
+        if missing:  # so few types that impossible hypotheses must fill the beam
+            scores = F.pad(scores, (0, missing), value=-torch.inf)
+            rows = torch.cat([rows, first.expand(-1, missing)], dim=1)
+            types = F.pad(types, (0, missing), value=PAD)
+        return scores, rows, types
+
+    def _bar(self, logits: Float[Tensor, "B H V"], step: int, forced: NDArray[np.bool_]) -> None:
+        """Bar padding, early end marks, and at the longest length all but end marks; in place."""
+        logits[..., PAD] = -torch.inf
+        if step < self.min_length:
+            early = torch.from_numpy(np.flatnonzero(~forced)).to(logits.device)
+            logits[early, :, EOS] = -torch.inf
+        if forced.any():
+            late = torch.from_numpy(np.flatnonzero(forced)).to(logits.device)
+            end = logits[late, :, EOS]
+            logits[late] = -torch.inf
+            logits[late, :, EOS] = end
+
+
+class Finished:
+    """The finished hypotheses of a batch, and the steps that lead back to their tokens."""
+
+    def __init__(self, source_lengths: list[int], settings: BeamSearch) -> None:
+        self.source_lengths = source_lengths
+        self.settings = settings
+        self.steps: list[Step] = []
+        self.ends: list[list[tuple[int, int, float]]] = [[] for _ in source_lengths]  # step, row, total
+
+    def add(
+        self,
+        step: int,
+        alive: NDArray[np.int64],
+        scores: NDArray[np.float32],
+        rows: NDArray[np.int64],
+        types: NDArray[np.int64],
+    ) -> NDArray[np.bool_]:
+        """Note the hypotheses that an end mark finishes, best first; return which sentences have enough."""
+        beam_size = self.settings.beam_size
+        accepted = (types == EOS) & (scores > -np.inf)
+        if not self.settings.legacy_eos:
+            accepted[:, beam_size:] = False
+        for i, rank in np.argwhere(accepted):
+            ends = self.ends[alive[i]]
+            if len(ends) < beam_size:
+                ends.append((step, int(rows[i, rank]), float(scores[i, rank])))
+        return np.array([len(self.ends[sentence]) >= beam_size for sentence in alive], dtype=np.bool_)
+
+    def best(self) -> list[list[Hypothesis]]:
+        """Return each sentence's hypotheses, best first; of equal ones the earlier finished first."""
+        alpha, n_best = self.settings.alpha, self.settings.n_best
+        results = []
+        for length, ends in zip(self.source_lengths, self.ends, strict=True):
+            scored = [(total / (step + 1) ** alpha, step, row, total) for step, row, total in ends]
+            scored.sort(key=lambda end: -end[0])
+            results.append([self._trace(length, *end) for end in scored[:n_best]])
+        return results
+
+    def _trace(self, source_length: int, score: float, last: int, row: int, total: float) -> Hypothesis:
+        """Follow a hypothesis back from its end mark to its first token."""
+        tokens, rows = [EOS], [row]
+        for step in reversed(self.steps[:last]):
+            tokens.append(int(step.tokens[rows[-1]]))
+            rows.append(int(step.parents[rows[-1]]))
+        path = list(zip(self.steps, reversed(rows), strict=False))
+        attention = [step.attention[i, :source_length] for step, i in path if step.attention is not None]
+        return Hypothesis(
+            tokens=tokens[::-1],
+            log_likelihood=total,
+            score=score,
+            sources=[int(step.sources[i]) if source_length > 1 else NOWHERE for step, i in path],
+            at_end=[bool(step.at_end[i]) for step, i in path],
+            attention=np.stack(attention) if attention else None,
+        )
+
+
+def log_normalizer(logits: Float[Tensor, "R V"]) -> Float[Tensor, "R"]:
+    """Return log(sum(exp(logits))) of each row."""
+    if logits.is_cuda:
+        return torch.logsumexp(logits, dim=1)
+    # On a CPU softmax is one fused pass and torch.logsumexp several; its likeliest token gives the sum.
+    # A few rows at a time stay in cache and need no fresh memory, which costs page faults: 4 times as fast.
+    rows = max(1, CACHED_NUMBERS // logits.shape[1])
+    likeliest = [torch.softmax(part, dim=1).amax(dim=1) for part in torch.split(logits, rows)]
+    return logits.amax(dim=1) - torch.cat(likeliest).log()
+
+
+def real_positions(lengths: Int[Tensor, "B"], size: int) -> Float[Tensor, "B S"]:
+    """Return 1 at source positions of words, 0 at the end mark and padding."""
+    return (torch.arange(size, device=lengths.device) < lengths[:, None] - 1).float()
+
+
+def attended(
+    attention: Float[Tensor, "R S"], real: Float[Tensor, "B S"], lengths: Int[Tensor, "B"]
+) -> tuple[Int[Tensor, "R"], Bool[Tensor, "R"]]:
+    """Return the most attended position but the end mark's (T34), and whether the end mark's is above it."""
+    grid = attention.view(len(real), -1, attention.shape[1])  # (B, H, S)
+    most, sources = (grid * real[:, None]).max(dim=2)
+    end = grid.gather(2, (lengths - 1)[:, None, None].expand(-1, grid.shape[1], 1)).squeeze(2)
+    return sources.flatten(), (end > most).flatten()
+
+
+def check_numbers(scores: NDArray[np.float32], alive: NDArray[np.int64], step: int) -> None:
+    """Stop at scores that are not numbers; NaN sorts first, so the best candidates show it.
+
+    Raises:
+        ValueError: naming the first such sentence of the batch and the step.
+    """
+    bad = np.flatnonzero(np.isnan(scores).any(axis=1))
+    if len(bad):
+        raise ValueError(
+            f"The model's scores for token {step + 1} of sentence {alive[bad[0]] + 1} of the batch are not "
+            "numbers (NaN). Wanted finite scores: has training diverged, or is the weights file damaged? "
+            "Look at the training curves, or lower train.learning_rate and train again."
+        )

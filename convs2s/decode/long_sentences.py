@@ -1,0 +1,36 @@
+"""Cut sentences that are longer than the position table into parts that fit (T18)."""
+
+from collections.abc import Sequence
+
+SENTENCE_END = (".", "!", "?", "…", "。", "！", "？")
+CLAUSE_END = (",", ";", ":", "，", "；", "：", "—", "–")
+
+
+def cut(words: Sequence[str], word_of_piece: Sequence[int], limit: int) -> list[range]:
+    """Return ranges of pieces that cover a sentence, none longer than `limit`.
+
+    A part ends, if the second half of what fits offers it, behind the last end of a sentence, else of a
+    clause, else of a word, else anywhere.
+
+    Args:
+        words: of the sentence.
+        word_of_piece: for each piece the index of its word.
+        limit: most pieces of a part, at least 1.
+    """
+    parts, start, pieces = [], 0, len(word_of_piece)
+    while pieces - start > limit:
+        ends = range(start + limit, start + max(limit // 2, 1) - 1, -1)  # the longest first
+        end = min(ends, key=lambda end: breach(words, word_of_piece, end))
+        parts.append(range(start, end))
+        start = end
+    return [*parts, range(start, pieces)]
+
+
+def breach(words: Sequence[str], word_of_piece: Sequence[int], end: int) -> int:
+    """Return how bad it is to cut before piece `end`: 0 between sentences, to 3 within a word."""
+    last = word_of_piece[end - 1]
+    if word_of_piece[end] == last:
+        return 3
+    if words[last].endswith(SENTENCE_END):
+        return 0
+    return 1 if words[last].endswith(CLAUSE_END) else 2

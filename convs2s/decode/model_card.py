@@ -1,0 +1,115 @@
+"""The model card: README.md of a model folder."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from safetensors import safe_open
+
+NAMES = {"bleu": "BLEU, detokenized", "bleu_tokenized": "BLEU, tokenized", "chrf": "chrF2"}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large a model is.
+
+    Attributes:
+        parameters: numbers learned, weight norm folded in.
+        layers: blocks of encoder and decoder.
+        types: of the source and the target vocabulary, special ones included.
+    """
+
+    parameters: int
+    layers: tuple[int, int]
+    types: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a model card tells.
+
+    Attributes:
+        name: title.
+        languages: of source and target, as codes.
+        data_license: of the training data.
+        sizes: of the model.
+        segmentation: bpe or word.
+        seed: of this training.
+        scores: of this model on the test set, by name; may be empty.
+        signatures: sacreBLEU signature of each score.
+    """
+
+    name: str
+    languages: tuple[str, str]
+    data_license: str
+    sizes: Sizes
+    segmentation: str
+    seed: int
+    scores: Mapping[str, float]
+    signatures: Mapping[str, str]
+
+
+def read_sizes(model: Path) -> Sizes:
+    """Return the sizes of a model on disk, without loading its weights.
+
+    Raises:
+        FileNotFoundError: if model.json or weights.safetensors is missing.
+    """
+    description = json.loads((model / "model.json").read_text(encoding="utf-8"))
+    with safe_open(model / "weights.safetensors", framework="numpy") as weights:
+        shapes = [weights.get_slice(name).get_shape() for name in weights.keys()]  # noqa: SIM118  # no dict
+    architecture = description["architecture"]
+    return Sizes(
+        parameters=sum(math.prod(shape) for shape in shapes),
+        layers=(len(architecture["encoder_widths"]), len(architecture["decoder_widths"])),
+        types=(description["source_size"], description["target_size"]),
+    )
+
+
+def model_card(facts: Facts) -> str:
+    """Return the card as Markdown; it depends on nothing but the facts."""
+    source, target = facts.languages
+    types, layers = facts.sizes.types, facts.sizes.layers
+    return "\n".join([
+        f"# {facts.name}",
+        "",
+        f"A convolutional sequence to sequence model (Gehring et al., 2017), from {source} to {target}.",
+        "",
+        "| | |",
+        "|---|---|",
+        f"| languages | {source} to {target} |",
+        f"| training data | {facts.name}; license: {facts.data_license} |",
+        f"| layers | {layers[0]} encoder, {layers[1]} decoder |",
+        f"| parameters | {facts.sizes.parameters:,} |",
+        f"| vocabulary | {facts.segmentation}; {types[0]:,} source types, {types[1]:,} target types |",
+        f"| seed | {facts.seed} |",
+        "",
+        *score_lines(facts.scores, facts.signatures),
+        "## Use",
+        "",
+        "```bash",
+        "convs2s translate --model THIS_FOLDER < source.txt > translation.txt",
+        "```",
+        "",
+        "```python",
+        "import convs2s",
+        "",
+        'translator = convs2s.load("THIS_FOLDER")',
+        'print(translator.translate(["..."]))',
+        "```",
+        "",
+        "One line in, one line out. It translates text like its training text; it may omit, add or invent, "
+        "so have a human check what matters.",
+        "",
+    ])  # fmt: skip
+
+
+def score_lines(scores: Mapping[str, float], signatures: Mapping[str, str]) -> Sequence[str]:
+    """Return the table of scores with their signatures; nothing if there are no scores."""
+    named = [name for name in NAMES if name in scores]
+    if not named:
+        return []
+    rows = [f"| {NAMES[name]} | {scores[name]:.2f} | `{signatures.get(name, '')}` |" for name in named]
+    return ["## Scores on the test set", "", "| score | | sacreBLEU signature |", "|---|---|---|", *rows, ""]

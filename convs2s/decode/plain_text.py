@@ -1,0 +1,18 @@
+"""Translated words as lines of text."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from convs2s.text.files import write_lines
+from convs2s.text.tokenization import Tokenizer
+
+
+def one_line(text: str) -> str:
+    r"""Return the text without \n and \r, which end a line here; other such signs may stand in a word."""
+    return text.replace("\r", " ").replace("\n", " ")
+
+
+def write_text(folder: Path, name: str, sentences: Sequence[Sequence[str]], tokenizer: Tokenizer) -> None:
+    """Write folder/NAME.txt, detokenized, and folder/NAME.tok.txt, words separated by spaces."""
+    write_lines(folder / f"{name}.txt", [one_line(tokenizer.detokenize(list(words))) for words in sentences])
+    write_lines(folder / f"{name}.tok.txt", [one_line(" ".join(words)) for words in sentences])

@@ -1,0 +1,76 @@
+"""Unknown-word replacement: a dictionary's word, else a copy of the source word attended to (§4.3)."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from convs2s.text.files import write_lines
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """An unknown word of a hypothesis.
+
+    Attributes:
+        word: its index among the hypothesis's words.
+        source: index of the source word that got most attention, layers averaged (T7). Of word pieces: the
+            word that the piece is of.
+        past_end: whether the source's end mark got still more, and was passed over (T34).
+    """
+
+    word: int
+    source: int
+    past_end: bool
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """What stands for an unknown word, and how it was found."""
+
+    word: int
+    source_word: str
+    replacement: str
+    how: Literal["dictionary", "copy"]
+    past_end: bool
+
+
+def replace_unknowns(
+    source: Sequence[str], words: Sequence[str], unknowns: Sequence[Unknown], dictionary: Mapping[str, str]
+) -> tuple[list[str], list[Replacement]]:
+    """Return the hypothesis's words with each unknown one replaced, and a record of each.
+
+    Args:
+        source: words of the source sentence.
+        words: words of the hypothesis.
+        unknowns: which of them are unknown; a word with several unknown pieces counts once, its first.
+        dictionary: surface source word -> the target word it is most often aligned with (T33).
+    """
+    replaced, records = list(words), []
+    for unknown in unknowns:
+        source_word = source[unknown.source]
+        known = dictionary.get(source_word)
+        text = source_word if known is None else known
+        replaced[unknown.word] = text
+        how: Literal["dictionary", "copy"] = "copy" if known is None else "dictionary"
+        records.append(Replacement(unknown.word, source_word, text, how, unknown.past_end))
+    return replaced, records
+
+
+def write_replacements(path: Path, sentences: Iterable[Sequence[Replacement]]) -> str:
+    """Write a table of the words replaced; return a sentence with their numbers.
+
+    Columns: line and word count from 1; end_mark is 1 where the source's end mark got most attention (T34).
+    """
+    lines, counts = ["line\tword\tsource_word\treplacement\thow\tend_mark"], Counter[str]()
+    for number, records in enumerate(sentences, start=1):
+        for r in records:
+            columns = (number, r.word + 1, r.source_word, r.replacement, r.how, int(r.past_end))
+            lines.append("\t".join(map(str, columns)))
+            counts.update([r.how, *(["end mark"] if r.past_end else [])])
+    write_lines(path, lines)
+    return (
+        f"replaced {len(lines) - 1} unknown words: {counts['dictionary']} from the dictionary, "
+        f"{counts['copy']} copied; {counts['end mark']} looked mostly at the source's end mark"
+    )

@@ -1,0 +1,154 @@
+"""BLEU and chrF by sacreBLEU, each with its signature, and the length ratio (§4.3).
+
+The paper scores with multi-bleu on tokenized text, En-Ro with mteval-v13a on detokenized text; both are
+here. A figure without its signature cannot be compared with another.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+
+UNKNOWN = "<unk>"
+"""What an unknown word is called in tokenized translations."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """A figure, 0 to 100, and the sacreBLEU signature that says how it came about."""
+
+    value: float
+    signature: str
+
+
+@dataclass(frozen=True)
+class SystemScores:
+    """All scores of one translation of the test set, in the order of tables."""
+
+    bleu: float
+    """Of detokenized text, mixed case, 13a; 0 to 100."""
+    bleu_tokenized: float
+    """Of tokenized text, mixed case, as multi-bleu.perl; 0 to 100."""
+    chrf: float
+    """chrF2 of detokenized text; 0 to 100."""
+    length_ratio: float
+    """Words of the hypotheses / words of the references."""
+    unknown_words: int
+    """How often the hypotheses say `<unk>`."""
+
+
+def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
+    """Return the BLEU of detokenized text, as mteval-v13a.pl computes it.
+
+    Raises:
+        ValueError: if there are no sentences, or not as many references as hypotheses.
+    """
+    check_parallel(hypotheses, references)
+    metric = BLEU(tokenize="13a")
+    value = metric.corpus_score(hypotheses, [references]).score
+    return Score(value, str(metric.get_signature()))
+
+
+def tokenized_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
+    """Return the BLEU of text tokenized already, words separated by a space, as multi-bleu.perl computes it.
+
+    The two differ only when no n-gram of some order matches at all: multi-bleu then says 0, we smooth.
+
+    Raises:
+        ValueError: if there are no sentences, or not as many references as hypotheses.
+    """
+    check_parallel(hypotheses, references)
+    # force: that the text is tokenized is on purpose, no need to warn.
+    metric = BLEU(tokenize="none", force=True)
+    value = metric.corpus_score(hypotheses, [references]).score
+    return Score(value, str(metric.get_signature()))
+
+
+def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
+    """Return chrF2 of detokenized text (Popović, 2015).
+
+    Raises:
+        ValueError: if there are no sentences, or not as many references as hypotheses.
+    """
+    check_parallel(hypotheses, references)
+    metric = CHRF()
+    value = metric.corpus_score(hypotheses, [references]).score
+    return Score(value, str(metric.get_signature()))
+
+
+def sentence_bleu(hypothesis: str, reference: str) -> float:
+    """Return the BLEU of one sentence; n-gram orders that it is too short for do not count."""
+    return float(BLEU(tokenize="13a", effective_order=True).sentence_score(hypothesis, [reference]).score)
+
+
+def sentence_chrf(hypothesis: str, reference: str) -> float:
+    """Return chrF2 of one sentence."""
+    return float(CHRF().sentence_score(hypothesis, [reference]).score)
+
+
+def length_ratio(hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    """Return the number of hypothesis words per reference word, of tokenized text.
+
+    Raises:
+        ValueError: if there are no reference words, or not as many references as hypotheses.
+    """
+    check_parallel(hypotheses, references)
+    wanted = count_words(references)
+    if wanted == 0:
+        raise ValueError(
+            f"all {len(references):,} references are empty; wanted translations to compare with. "
+            "Is the target side of download.test the right file?"
+        )
+    return count_words(hypotheses) / wanted
+
+
+def count_words(lines: Iterable[str]) -> int:
+    """Return the number of words of tokenized lines."""
+    return sum(len(line.split()) for line in lines)
+
+
+def count_unknown(lines: Iterable[str]) -> int:
+    """Return how many words of tokenized lines are `<unk>`."""
+    return sum(line.split().count(UNKNOWN) for line in lines)
+
+
+def score_system(
+    hypotheses: Sequence[str],
+    tokenized_hypotheses: Sequence[str],
+    references: Sequence[str],
+    tokenized_references: Sequence[str],
+) -> SystemScores:
+    """Return all scores of a translation, given detokenized and tokenized.
+
+    Raises:
+        ValueError: if there are no sentences or no reference words, or the numbers of lines differ.
+    """
+    return SystemScores(
+        bleu=bleu(hypotheses, references).value,
+        bleu_tokenized=tokenized_bleu(tokenized_hypotheses, tokenized_references).value,
+        chrf=chrf(hypotheses, references).value,
+        length_ratio=length_ratio(tokenized_hypotheses, tokenized_references),
+        unknown_words=count_unknown(tokenized_hypotheses),
+    )
+
+
+def signatures() -> dict[str, str]:
+    """Return the sacreBLEU signature of each score, by its name in `SystemScores`."""
+    line = ["a"]
+    return {
+        "bleu": bleu(line, line).signature,
+        "bleu_tokenized": tokenized_bleu(line, line).signature,
+        "chrf": chrf(line, line).signature,
+    }
+
+
+def check_parallel(hypotheses: Sequence[str], references: Sequence[str]) -> None:
+    """Raise ValueError unless there is at least one hypothesis, and one reference for each."""
+    if len(hypotheses) != len(references):
+        raise ValueError(
+            f"there are {len(hypotheses):,} hypotheses but {len(references):,} references; wanted one "
+            "reference per hypothesis. Translate the test set that is scored: dvc repro"
+        )
+    if not references:
+        raise ValueError("there are no sentences to score; is the test set (download.test) empty?")

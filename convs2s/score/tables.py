@@ -1,0 +1,126 @@
+"""Tables of results: scores of each model with mean and standard deviation, by length, and examples."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import pandas as pd
+
+from convs2s.score.corpus_scores import SystemScores, bleu, chrf, sentence_bleu, sentence_chrf
+
+DIGITS = {"bleu": 2, "bleu_tokenized": 2, "chrf": 2, "length_ratio": 4, "unknown_words": 1}
+"""Decimals of each score in tables; 0.01 BLEU is far below the spread between seeds."""
+LONGEST = (5, 10, 15, 20, 30, 50)
+"""Longest source sentence of each length class, in words; one more class takes the rest."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The scores of one translation of the test set."""
+
+    member: str
+    """A seed, or `ensemble`."""
+    text: str
+    """`plain`, or `replaced`: with unknown words replaced."""
+    scores: SystemScores
+
+
+def score_table(results: Sequence[Result]) -> pd.DataFrame:
+    """Return a row per result, and rows `mean` and `std` over the seeds of each text.
+
+    The standard deviation is that of a sample, divided by n - 1; with one seed there is none.
+    The columns are text, member, then the scores, rounded.
+    """
+    table = pd.DataFrame([{"text": r.text, "member": r.member} | asdict(r.scores) for r in results])
+    parts = []
+    for text, rows in table.groupby("text", sort=False):
+        single = rows["member"] != "ensemble"
+        seeds = rows.loc[single, list(DIGITS)]
+        summary = pd.DataFrame([seeds.mean()] + ([seeds.std(ddof=1)] if len(seeds) > 1 else []))
+        summary.insert(0, "member", ["mean", "std"][: len(summary)])
+        summary.insert(0, "text", text)
+        parts += [rows[single], summary, rows[~single]]
+    return pd.concat(parts, ignore_index=True).round(DIGITS)
+
+
+def nested_metrics(table: pd.DataFrame, text: str) -> dict[str, object]:
+    """Return the scores of one text as DVC shows metrics: seeds.1.bleu, mean.bleu, ensemble.bleu, ..."""
+    rows = table[table["text"] == text]
+    scores = {
+        str(member): {name: float(value) for name, value in zip(DIGITS, values, strict=True)}
+        for member, *values in rows[["member", *DIGITS]].itertuples(index=False)
+    }
+    seeds = {name: scores.pop(name) for name in list(scores) if name not in {"mean", "std", "ensemble"}}
+    return {"seeds": seeds, **scores}
+
+
+def length_class(words: int) -> str:
+    """Return the name of the class that a source sentence of so many words is in; names sort by length."""
+    shortest = 0
+    for longest in LONGEST:
+        if words <= longest:
+            return f"{shortest:02}-{longest:02}"
+        shortest = longest + 1
+    return f"{shortest:02}+"
+
+
+def length_table(
+    source_words: Sequence[int], systems: Sequence[Sequence[str]], references: Sequence[str]
+) -> pd.DataFrame:
+    """Return BLEU and chrF of detokenized text for each class of source length, shortest first.
+
+    Args:
+        source_words: length of each source sentence, in words.
+        systems: the hypotheses of one or more systems, over whose scores the mean is taken.
+        references: one per source sentence.
+
+    Returns:
+        Columns source_words (the class), sentences, bleu, chrf; classes without a sentence are left out.
+    """
+    members: dict[str, list[int]] = {}
+    for index, words in enumerate(source_words):
+        members.setdefault(length_class(words), []).append(index)
+    rows = []
+    for name in sorted(members):
+        wanted = [references[i] for i in members[name]]
+        found = [[system[i] for i in members[name]] for system in systems]
+        rows.append({
+            "source_words": name,
+            "sentences": len(wanted),
+            "bleu": sum(bleu(lines, wanted).value for lines in found) / len(found),
+            "chrf": sum(chrf(lines, wanted).value for lines in found) / len(found),
+        })  # fmt: skip
+    return pd.DataFrame(rows).round(DIGITS)
+
+
+def spread(candidates: Sequence[int], count: int) -> list[int]:
+    """Return `count` of the candidates at even distances, or all if there are fewer."""
+    count = min(count, len(candidates))
+    return [candidates[(2 * i + 1) * len(candidates) // (2 * count)] for i in range(count)]
+
+
+def example_table(
+    chosen: Sequence[int], sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
+) -> pd.DataFrame:
+    """Return the chosen sentences with their scores.
+
+    Returns:
+        Columns line (counted from 1), source, hypothesis, reference, bleu, chrf (of the sentence).
+    """
+    columns = ["line", "source", "hypothesis", "reference", "bleu", "chrf"]
+    rows = [
+        (
+            i + 1, sources[i], hypotheses[i], references[i],
+            sentence_bleu(hypotheses[i], references[i]), sentence_chrf(hypotheses[i], references[i]),
+        )
+        for i in chosen
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=columns).round(DIGITS)
+
+
+def tab_separated(table: pd.DataFrame) -> list[str]:
+    """Return a table as lines of tab-separated values, its header first; nothing is quoted.
+
+    A tab or carriage return within a value becomes a space, so that every row stays one line.
+    """
+    rows = [list(table.columns), *table.itertuples(index=False)]
+    return ["\t".join(str(value).replace("\t", " ").replace("\r", " ") for value in row) for row in rows]

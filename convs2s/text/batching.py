@@ -1,0 +1,98 @@
+"""Batches of sentences of similar length (T14, T15): which sentences an update is over, in what order."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one update is over.
+
+    Attributes:
+        parts: sentence numbers, in parts that this worker processes one after the other (T14).
+        target_tokens: non-padding target tokens of the batch, over all workers (T13).
+        sentences: sentences of the batch, over all workers.
+        counted: False if the parts are another worker's, for the batch has fewer sentences than there are
+            workers; they are processed to keep step, and do not count.
+    """
+
+    parts: list[Indices]
+    target_tokens: int
+    sentences: int
+    counted: bool = True
+
+
+@dataclass(frozen=True)
+class Batching:
+    """How sentences are put together; sizes count one worker's share.
+
+    Attributes:
+        by_sentences: an update is over `sentences`, split at `max_tokens`; else over one part each.
+        sentences: per update and worker.
+        max_tokens: padded tokens, of whichever side has more, processed at once by a worker.
+        workers: processes that share every batch.
+    """
+
+    by_sentences: bool
+    sentences: int
+    max_tokens: int
+    workers: int = 1
+
+    def epoch(
+        self, source_lengths: Sequence[int], target_lengths: Sequence[int], seed: int, epoch: int, rank: int = 0
+    ) -> list[Batch]:
+        """Return this worker's batches of an epoch, in order; the same for the same seed and epoch.
+
+        Sentences are sorted by source length, then target length, then at random, cut into batches, and
+        the batches shuffled. Two workers of half the batch size see the very batches of one.
+        """
+        lengths = np.stack([np.asarray(source_lengths), np.asarray(target_lengths)], axis=1)
+        random = np.random.default_rng([seed, epoch])
+        order = np.lexsort((random.random(len(lengths)), lengths[:, 1], lengths[:, 0]))
+        batches = list(self._cut(order, lengths))
+        return [self._share(batches[i], lengths, rank) for i in random.permutation(len(batches))]
+
+    def _cut(self, order: Indices, lengths: NDArray[np.int64]) -> Iterator[Indices]:
+        """Cut sorted sentences into the batches of all workers together."""
+        sentences = self.sentences * self.workers
+        if self.by_sentences:
+            yield from (order[i : i + sentences] for i in range(0, len(order), sentences))
+        else:
+            yield from fit(order, lengths, self.max_tokens * self.workers, sentences)
+
+    def _share(self, batch: Indices, lengths: NDArray[np.int64], rank: int) -> Batch:
+        # Every W-th sentence: lengths, and so work, are spread evenly over the workers.
+        share = batch[rank :: self.workers]
+        counted = len(share) > 0
+        parts = list(fit(share if counted else batch[:1], lengths, self.max_tokens, len(batch)))
+        return Batch(parts, int(lengths[batch, 1].sum()), len(batch), counted)
+
+
+def fit(order: Indices, lengths: NDArray[np.int64], max_tokens: int, max_sentences: int) -> Iterator[Indices]:
+    """Cut sentences, in order, into runs of at most `max_tokens` padded tokens on either side.
+
+    A sentence that is longer by itself makes a run of its own.
+    """
+    longest = lengths[order].max(axis=1).tolist()  # a run's padded size is its widest sentence's times its count
+    start, widest = 0, 0
+    for i, length in enumerate(longest):
+        widest = max(widest, length)
+        if i > start and (widest * (i + 1 - start) > max_tokens or i - start == max_sentences):
+            yield order[start:i]
+            start, widest = i, length
+    if start < len(longest):
+        yield order[start:]
+
+
+def pad(sentences: Sequence[NDArray[np.integer]], padding_id: int) -> NDArray[np.int64]:
+    """Return sentences as rows of one array, padded behind their ends."""
+    width = max(len(sentence) for sentence in sentences)
+    rows = np.full((len(sentences), width), padding_id, dtype=np.int64)
+    for row, sentence in zip(rows, sentences, strict=True):
+        row[: len(sentence)] = sentence
+    return rows

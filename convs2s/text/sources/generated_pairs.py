@@ -1,0 +1,25 @@
+"""Pairs of the embedded grammar as a source of data, with their true alignment."""
+
+from collections.abc import Iterator
+
+from convs2s.text.generated.corpus import generate
+from convs2s.text.sources.part import Part, RawPair, Split
+
+
+def generated_part(pairs: int, seed: int, noise: float, split: Split) -> Part:
+    """Open a generated corpus.
+
+    Args:
+        pairs: how many.
+        seed: another one gives another corpus.
+        noise: share of pairs made bad on purpose.
+        split: which part of the grammar's sentences; of one seed, no sentence is in two of them.
+    """
+    asked = {"kind": "generated", "pairs": pairs, "seed": seed, "noise": noise, "part": split}
+    return Part(f"generated {split}", aligned_pairs(pairs, seed, noise, split), asked, aligned=True)
+
+
+def aligned_pairs(pairs: int, seed: int, noise: float, split: Split) -> Iterator[RawPair]:
+    """Yield the generator's pairs with their links written as fast_align does: `0-0 1-2`."""
+    for pair in generate(pairs, seed, noise, split):
+        yield RawPair(pair.source, pair.target, " ".join(f"{i}-{j}" for i, j in pair.alignment))

@@ -1,0 +1,109 @@
+"""Data sets of mtdata, by id: whatever it can fetch, with the checksum that it does not verify itself.
+
+mtdata is an optional extra; https://github.com/thammegowda/mtdata. Its first call builds an index of all data
+sets, which takes a minute and lies in ~/.mtdata, or where the variable MTDATA says.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from convs2s.text.sources.part import Part, RawPair
+
+BREAKS = re.compile(r"[\t\r\n\f\v]+")  # a TMX segment may hold them; a line and a TSV cell must not
+
+
+def mtdata_parts(
+    ids: Sequence[str], sha256: Mapping[str, str], languages: tuple[str, str], downloads: Path
+) -> list[Part]:
+    """Fetch data sets into `downloads` and open them, one part each; nothing is filtered.
+
+    Args:
+        ids: such as StanfordNLP-wmt14_train-1-eng-deu.
+        sha256: of the pairs as 'source TAB target LF' lines, for the ids of which it is known.
+        languages: of source and target; an id may name them in either order.
+        downloads: mtdata's cache of files.
+
+    Raises:
+        ModuleNotFoundError: if mtdata is not installed.
+        ValueError: if an id is malformed, unknown, or of other languages; or `sha256` names another id.
+        ConnectionError: if mtdata cannot fetch it.
+    """
+    unknown = sorted(set(sha256) - set(ids))
+    if unknown:
+        raise ValueError(f"download: sha256 names {unknown[0]}, which is not among ids: {', '.join(ids)}")
+    entries = [find_entry(name, languages) for name in ids]  # all of them before the first long transfer
+    opened = [read_entry(entry, swapped, fetch_entry(entry, downloads)) for entry, swapped in entries]
+    return [
+        Part(name, pairs, {"kind": "mtdata", "id": name}, wanted_sha256=sha256.get(name))
+        for name, pairs in zip(ids, opened, strict=True)
+    ]
+
+
+def find_entry(name: str, languages: tuple[str, str]) -> tuple[Any, bool]:
+    """Return mtdata's entry for an id, and whether its languages stand in the other order.
+
+    Raises:
+        ModuleNotFoundError, ValueError: as `mtdata_parts`.
+    """
+    try:
+        from mtdata.entry import DatasetId  # noqa: PLC0415  an optional extra
+        from mtdata.index import INDEX  # noqa: PLC0415
+        from mtdata.iso.bcp47 import BCP47Tag, bcp47  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"{name} is a data set of mtdata, which is not installed ({error}). Install it with: "
+            "pip install -e .[mtdata]"
+        ) from error
+    hint = f"Search with: mtdata list -l {'-'.join(languages)}"
+    try:
+        key = DatasetId.parse(name)
+    except Exception as error:  # mtdata raises bare ones, and AssertionError
+        raise ValueError(
+            f"{name!r} is no mtdata id: {error}. Wanted group-name-version-language-language. {hint}"
+        ) from error
+    if key not in INDEX:
+        raise ValueError(f"mtdata knows no data set {name!r}. Check its spelling and version. {hint}")
+    if len(key.langs) != 2:
+        raise ValueError(f"mtdata's {name!r} is not parallel text: wanted two languages at its end. {hint}")
+    fits, swapped = BCP47Tag.check_compat_swap(tuple(map(bcp47, languages)), key.langs)
+    if not fits:
+        raise ValueError(f"mtdata's {name!r} is not of the languages {' and '.join(languages)}. {hint}")
+    return INDEX[key], swapped
+
+
+def fetch_entry(entry: Any, downloads: Path) -> Any:
+    """Fetch the files of a data set that are not there yet; return their paths for mtdata's parser.
+
+    Raises:
+        ConnectionError: if that fails.
+    """
+    from mtdata.cache import Cache  # noqa: PLC0415  an optional extra
+
+    try:
+        return Cache(downloads).get_entry(entry)
+    except Exception as error:  # mtdata's are bare: AssertionError for an HTTP status, and so on
+        raise ConnectionError(
+            f"mtdata could not fetch {entry.did}: {error!r}. Run this again; if it stays so, fetch the files "
+            "with `kind: url`, which resumes and tries mirrors."
+        ) from error
+
+
+def read_entry(entry: Any, swapped: bool, paths: Any) -> Iterator[RawPair]:
+    """Yield the pairs of a fetched data set.
+
+    Raises:
+        ValueError: if mtdata cannot read it.
+    """
+    from mtdata.parser import Parser  # noqa: PLC0415  an optional extra
+
+    try:
+        for row in Parser(paths, ext=entry.in_ext or None, ent=entry).read_segs():
+            first, second = (BREAKS.sub(" ", cell or "").strip() for cell in row[:2])
+            yield RawPair(second, first) if swapped else RawPair(first, second)
+    except Exception as error:
+        raise ValueError(
+            f"mtdata could not read {entry.did}: {error!r}. Delete the downloads of mtdata and run this "
+            "again; if it stays so, fetch the files with `kind: url`."
+        ) from error

@@ -1,0 +1,65 @@
+"""Sentence pairs from files: one file a language, or two columns of one TSV; plain or compressed."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from convs2s.text.files import read_lines, read_pairs
+from convs2s.text.sources.checksum import used_files
+from convs2s.text.sources.part import Part, RawPair
+
+BYTE_ORDER_MARK = "\ufeff"
+
+
+def file_part(paths: list[Path], columns: tuple[int, int] | None) -> Part:
+    """Open a corpus of files.
+
+    Args:
+        paths: the source file and the target file, or one TSV.
+        columns: of source and target in the TSV, counted from 0; None with two files.
+
+    Raises:
+        FileNotFoundError: if a file is missing.
+        ValueError: while reading, as `read_two_files` and `read_tsv`.
+    """
+    missing = [path for path in paths if not path.is_file()]
+    if missing:
+        raise FileNotFoundError(
+            f"{missing[0]} does not exist or is no file. Wanted a text file, plain or .gz/.bz2/.xz/.zst: "
+            "check the names under `download` in params.yaml, which are looked up in download.folder."
+        )
+    pairs = read_two_files(*paths) if columns is None else read_tsv(paths[0], columns)
+    provenance = {"kind": "files", "files": used_files(paths)}
+    return Part(" and ".join(path.name for path in paths), pairs, provenance)
+
+
+def read_two_files(source: Path, target: Path) -> Iterator[RawPair]:
+    """Yield line i of the source with line i of the target.
+
+    Raises:
+        ValueError: if a file is not UTF-8 or damaged, or they differ in their number of lines.
+    """
+    for source_line, target_line in read_pairs(source, target):
+        yield RawPair(clean(source_line), clean(target_line))
+
+
+def read_tsv(path: Path, columns: tuple[int, int]) -> Iterator[RawPair]:
+    """Yield two columns of a file of tab-separated ones; quotes mean nothing special.
+
+    Raises:
+        ValueError: if the file is not UTF-8 or damaged, or a line has too few columns.
+    """
+    wanted = max(columns) + 1
+    for number, line in enumerate(read_lines(path), start=1):
+        cells = line.split("\t")
+        if len(cells) < wanted:
+            raise ValueError(
+                f"{path}, line {number}: {len(cells)} tab-separated column(s), wanted at least {wanted} to "
+                f"take columns {columns[0]} and {columns[1]}, counted from 0. Correct the line, or `columns` "
+                "in params.yaml."
+            )
+        yield RawPair(clean(cells[columns[0]]), clean(cells[columns[1]]))
+
+
+def clean(line: str) -> str:
+    """Return a line without byte order marks before it; concatenated files have them in their middle too."""
+    return line.lstrip(BYTE_ORDER_MARK)

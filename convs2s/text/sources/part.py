@@ -1,0 +1,45 @@
+"""A part of a corpus: the pairs of one source, and what is known of where they come from."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+Split = Literal["train", "valid", "test"]
+SPLITS: tuple[Split, ...] = ("train", "valid", "test")
+
+
+class RawPair(NamedTuple):
+    """A sentence pair as it was found: no end of line in it, otherwise untouched."""
+
+    source: str
+    target: str
+    alignment: str = ""
+    """True word alignment as `i-j` links, counted from 0; only generated pairs have one."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One source of a split, opened but not yet read."""
+
+    name: str
+    """For messages and the progress bar."""
+    pairs: Iterator[RawPair]
+    provenance: dict[str, Any]
+    """What was asked for and found, ready for JSON: neither times nor absolute paths, which would make
+    the same data look new on another day or machine."""
+    aligned: bool = False
+    """Whether the pairs carry their alignment."""
+    wanted_sha256: str | None = None
+    """What the pairs, as 'source TAB target LF' lines, must hash to; None: not known."""
+
+
+def split_named(name: str) -> Split:
+    """Return a split by its name.
+
+    Raises:
+        ValueError: if there is none of that name.
+    """
+    for split in SPLITS:
+        if name == split:
+            return split
+    raise ValueError(f"split: found {name!r}, wanted one of {', '.join(SPLITS)}, as dvc.yaml passes it")

@@ -1,0 +1,69 @@
+"""Test sets by their sacreBLEU names, such as wmt14/full; the first reference where there are several."""
+
+import copy
+import difflib
+from pathlib import Path
+
+from sacrebleu.dataset import DATASETS
+from sacrebleu.dataset.base import Dataset
+
+from convs2s.text.files import atomic_path
+from convs2s.text.sources.pair_files import file_part
+from convs2s.text.sources.part import Part
+
+
+def sacrebleu_part(name: str, languages: tuple[str, str], downloads: Path) -> Part:
+    """Fetch a test set, which sacreBLEU checks by its MD5, into `downloads` and open it.
+
+    Raises:
+        ValueError: if sacreBLEU knows no such set, or not in these languages.
+        ConnectionError: if it cannot be fetched.
+    """
+    pair = "-".join(languages)
+    dataset = find(name, pair)
+    folder = downloads / f"{name.replace('/', '_')}.{pair}"
+    if not folder.is_dir():
+        fetch_set(dataset, pair, folder)
+    part = file_part([folder / "source.txt", folder / "reference.txt"], columns=None)
+    return Part(f"{name} {pair}", part.pairs, {**part.provenance, "kind": "sacrebleu", "name": name})
+
+
+def find(name: str, pair: str) -> Dataset:
+    """Return sacreBLEU's entry for a set.
+
+    Raises:
+        ValueError: as `sacrebleu_part`.
+    """
+    if name not in DATASETS:
+        near = difflib.get_close_matches(name, DATASETS, n=3, cutoff=0.5)
+        hint = f"Did you mean {' or '.join(near)}?" if near else "List them with: sacrebleu --list"
+        raise ValueError(f"sacreBLEU knows no test set {name!r}. {hint}")
+    if pair not in DATASETS[name].langpairs:
+        known = ", ".join(sorted(DATASETS[name].langpairs))
+        raise ValueError(f"sacreBLEU's {name} is not there for {pair}. Wanted one of its pairs: {known}")
+    return DATASETS[name]
+
+
+def fetch_set(dataset: Dataset, pair: str, folder: Path) -> None:
+    """Fetch a set into a folder with source.txt and reference.txt, which appears when it is whole.
+
+    sacreBLEU takes a file for complete as soon as it exists, so after a broken transfer it would go on with
+    half of one. It therefore works in a folder that is thrown away when anything fails.
+
+    Raises:
+        ConnectionError: if it cannot be fetched or read.
+    """
+    dataset = copy.copy(dataset)
+    try:
+        with atomic_path(folder) as temporary:
+            temporary.mkdir()
+            dataset._outdir, dataset._rawdir = str(temporary), str(temporary / "raw")
+            source = dataset.get_source_file(pair)  # type: ignore[no-untyped-call]
+            reference = dataset.get_reference_files(pair)[0]  # type: ignore[no-untyped-call]
+            Path(source).replace(temporary / "source.txt")
+            Path(reference).replace(temporary / "reference.txt")
+    except (Exception, SystemExit) as error:  # it leaves by sys.exit when the MD5 is wrong
+        raise ConnectionError(
+            f"sacreBLEU could not fetch {dataset.name} {pair}: {error!r}. See above for its own message, and "
+            "run this again; or fetch the files with `kind: url`."
+        ) from error

@@ -1,0 +1,60 @@
+"""The parts of a split, one after the other, as two text files line by line."""
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from tqdm import tqdm
+
+from convs2s.text.files import atomic_path
+from convs2s.text.sources.part import Part
+
+
+def write_split(parts: Sequence[Part], folder: Path) -> None:
+    """Write source.txt, target.txt and provenance.json, and alignment.txt if every part is aligned.
+
+    The folder appears when it is whole. No parts give empty files.
+
+    Raises:
+        ValueError: if a part has no pairs or not the wanted hash; or as its pairs raise.
+    """
+    with atomic_path(folder) as temporary:
+        temporary.mkdir()
+        aligned = bool(parts) and all(part.aligned for part in parts)
+        names = ["source.txt", "target.txt"] + ["alignment.txt"] * aligned
+        with contextlib.ExitStack() as stack:
+            streams = [
+                stack.enter_context((temporary / name).open("w", encoding="utf-8", newline="\n"))
+                for name in names
+            ]
+            sources = [write_part(part, streams) for part in parts]
+        provenance = {"lines": sum(source["lines"] for source in sources), "sources": sources}
+        text = json.dumps(provenance, ensure_ascii=False, indent=2, sort_keys=True)
+        (temporary / "provenance.json").write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
+def write_part(part: Part, streams: Sequence[IO[str]]) -> dict[str, Any]:
+    """Append a part's pairs to the streams; return its provenance with the number of lines and their hash.
+
+    Raises:
+        ValueError: as `write_split`.
+    """
+    lines, digest = 0, hashlib.sha256()
+    for pair in tqdm(part.pairs, desc=part.name, unit=" pairs", unit_scale=True):
+        digest.update(f"{pair.source}\t{pair.target}\n".encode())
+        for stream, field in zip(streams, pair, strict=False):  # without alignment, its field is left over
+            stream.write(field + "\n")
+        lines += 1
+    if lines == 0:
+        raise ValueError(f"{part.name} has no sentence pairs. Wanted at least one: is it the right file?")
+    found = digest.hexdigest()
+    if part.wanted_sha256 not in (None, found):
+        raise ValueError(
+            f"{part.name}: sha256 of its {lines:,} pairs is {found}, wanted {part.wanted_sha256}. The data "
+            "have changed, or were damaged on the way: delete them from the downloads and fetch them again, "
+            "or correct sha256 in params.yaml."
+        )
+    return {**part.provenance, "lines": lines, "pairs_sha256": found}

@@ -1,0 +1,156 @@
+"""One file from one server: repeated attempts, each beginning where the last one broke off."""
+
+import http.client
+import logging
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from tqdm import tqdm
+
+logger = logging.getLogger(__name__)
+
+SCHEMES = ("http", "https", "file")
+TIMEOUT = 60.0  # seconds without a byte
+ATTEMPTS = 5  # without progress
+PAUSE = 1.0  # seconds after the first failure, doubled after each further one
+CHUNK = 1 << 18  # bytes
+# What a server may answer now and not in a minute: time-out, too many requests, and its own faults.
+TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
+
+
+class BrokenOff(Exception):
+    """A transfer ended early or did not begin; another attempt may succeed."""
+
+
+class Refused(Exception):
+    """This mirror does not have the file as wanted; another one may."""
+
+
+def persist(url: str, part: Path) -> None:
+    """Transfer the rest of a file, however often that breaks off as long as it grows.
+
+    Raises:
+        Refused: if the server does not have the file, or nothing has arrived for several attempts.
+    """
+    failures, most = 0, size(part)
+    while True:
+        try:
+            transfer(url, part)
+            return
+        except BrokenOff as reason:
+            # A server without ranges starts over each time: only bytes never seen before are progress.
+            failures = 0 if size(part) > most else failures + 1
+            most = max(most, size(part))
+            if failures >= ATTEMPTS:
+                raise Refused(f"{reason}, {ATTEMPTS} times in a row") from reason
+            logger.warning("%s: %s; trying again", url, reason)
+            time.sleep(PAUSE * 2 ** max(failures - 1, 0))
+
+
+def transfer(url: str, part: Path) -> None:
+    """Append to `part` what it lacks; from a server without ranges, start over.
+
+    Raises:
+        BrokenOff: if the transfer ended early or the server is busy.
+        Refused: if the server does not have the file.
+    """
+    begin = size(part)
+    with answer(url, begin, part) as response:
+        begin = begin if getattr(response, "status", None) == http.HTTPStatus.PARTIAL_CONTENT else 0
+        length = response.headers.get("Content-Length")
+        end = begin + int(length) if length is not None else None
+        with (
+            # Without a buffer, since closing one would try again to write what a full disk refused.
+            part.open("ab" if begin else "wb", buffering=0) as stream,
+            tqdm(desc=file_name(url), initial=begin, total=end, unit="B", unit_scale=True) as bar,
+        ):
+            for chunk in chunks(response):
+                write(stream, chunk, part)
+                bar.update(len(chunk))
+    if end is not None and size(part) < end:
+        raise BrokenOff(f"connection ended after {size(part):,} of {end:,} bytes")
+
+
+def answer(url: str, begin: int, part: Path) -> Any:
+    """Ask for a file from byte `begin` on; return the open response.
+
+    Raises:
+        BrokenOff, Refused: as `transfer`.
+    """
+    headers = {"User-Agent": "convs2s", "Accept-Encoding": "identity"}
+    if begin:
+        headers["Range"] = f"bytes={begin}-"
+    try:
+        return urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT)
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and begin:
+            part.unlink()
+            raise BrokenOff("what was fetched earlier is longer than the file") from error
+        reason = f"HTTP {error.code} {error.reason}"
+        raise BrokenOff(reason) if error.code in TRANSIENT else Refused(reason) from error
+    except (OSError, http.client.HTTPException) as error:  # URLError is an OSError
+        if isinstance(getattr(error, "reason", None), FileNotFoundError):  # file://
+            raise Refused(f"no such file: {error.reason.filename}") from error  # type: ignore[union-attr]
+        raise BrokenOff(f"{getattr(error, 'reason', None) or error!r}") from error
+
+
+def chunks(response: Any) -> Iterator[bytes]:
+    """Yield what arrives.
+
+    Raises:
+        BrokenOff: if the connection breaks or falls silent.
+    """
+    while True:
+        try:
+            chunk = response.read(CHUNK)
+        except (OSError, http.client.HTTPException) as error:
+            raise BrokenOff(f"connection broke: {error!r}") from error
+        if not chunk:
+            return
+        yield chunk
+
+
+def write(stream: Any, chunk: bytes, part: Path) -> None:
+    """Write a chunk.
+
+    Raises:
+        OSError: with the file's name, if the disk is full or fails; no other mirror would help.
+    """
+    try:
+        rest = memoryview(chunk)
+        while rest:
+            rest = rest[stream.write(rest) :]
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"{error.strerror or error}. What has arrived is kept; free space and run this again",
+            str(part),
+        ) from error
+
+
+def size(path: Path) -> int:
+    """Return a file's length in bytes, 0 if there is none."""
+    return path.stat().st_size if path.exists() else 0
+
+
+def file_name(url: str) -> str:
+    """Return the last component of a URL's path.
+
+    Raises:
+        ValueError: if there is none, or the scheme is unknown.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in SCHEMES:
+        raise ValueError(f"URL {url!r}: wanted one that begins with http://, https:// or file://")
+    name = PurePosixPath(unquote(parts.path)).name
+    if name in ("", ".", ".."):
+        raise ValueError(
+            f"URL {url!r} has no file name at its end; wanted one such as https://host/train.en.gz"
+        )
+    return name

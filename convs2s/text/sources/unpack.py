@@ -1,0 +1,131 @@
+"""Archives unpacked without trust: nothing lands outside the folder, and only plain files do at all.
+
+Members are copied as streams of bytes. `tarfile`'s own extraction would also set owners, modes and links,
+and its filter against evil members is missing from early Python 3.11.
+"""
+
+import lzma
+import shutil
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from convs2s.text.files import atomic_path
+
+ZIP_ENCRYPTED = 0x1  # bit of a member's flags
+TAR_SUFFIXES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
+# gzip and bz2 raise an OSError without number; zipfile knows not every method of compression.
+DAMAGED = (
+    tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, NotImplementedError, OSError
+)  # fmt: skip
+
+
+def is_archive(name: str) -> bool:
+    """Return whether a file of this name is unpacked; text that is only compressed is not."""
+    return name.endswith((*TAR_SUFFIXES, ".zip"))
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack a .tar (also .gz, .bz2, .xz) or .zip archive into a folder, which appears when it is whole.
+
+    Raises:
+        ValueError: if a member's name points outside the folder, a member is a link, a device or encrypted,
+            or the archive is damaged. Nothing is left behind then.
+    """
+    with atomic_path(folder) as temporary:
+        temporary.mkdir()
+        try:
+            for name, content in members(archive):
+                copy(content, temporary / name, archive)
+        except DAMAGED as error:
+            if isinstance(error, OSError) and error.errno is not None:  # the disk, not the data
+                raise
+            raise ValueError(
+                f"{archive} is damaged or not of the kind its name says: {error}. Wanted "
+                f"{', '.join(TAR_SUFFIXES)} or .zip: compare its sha256 with the publisher's, "
+                "correct the one in params.yaml, and fetch it again."
+            ) from error
+
+
+def copy(content: IO[bytes], path: Path, archive: Path) -> None:
+    """Write a member to a file; a later member of that name wins, as with tar.
+
+    Raises:
+        ValueError: if one member is a file where another one needs a folder.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stream = path.open("wb")
+    except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+        raise evil(archive, path.name, "is both a file and a folder") from error
+    with content, stream:
+        shutil.copyfileobj(content, stream, 1 << 20)
+
+
+def members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    """Yield name and content of each file in an archive, in its order.
+
+    Raises:
+        ValueError: if a member is unsafe.
+    """
+    return zip_members(archive) if archive.name.endswith(".zip") else tar_members(archive)
+
+
+def tar_members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    """Yield the files of a tar archive, as `members` does."""
+    with tarfile.open(archive, "r:*") as tar:
+        for member in tar:
+            name = safe_name(archive, member.name)
+            if member.isdir():
+                continue
+            if not member.isreg():
+                what = "a link" if member.issym() or member.islnk() else "a device or other special file"
+                raise evil(archive, member.name, f"is {what}")
+            content = tar.extractfile(member)
+            assert content is not None, "a regular member has content"
+            yield name, content
+        # gzip's check sum stands behind the last block, where tar has no reason to look.
+        assert tar.fileobj is not None, "an open archive has a file"
+        while tar.fileobj.read(1 << 20):
+            pass
+
+
+def zip_members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    """Yield the files of a zip archive, as `members` does."""
+    with zipfile.ZipFile(archive) as file:
+        for member in file.infolist():
+            name = safe_name(archive, member.filename)
+            if member.is_dir():
+                continue
+            kind = stat.S_IFMT(member.external_attr >> 16)  # 0 when made on a system without Unix modes
+            if kind not in (0, stat.S_IFREG):
+                what = "a link" if stat.S_ISLNK(kind) else "a device or other special file"
+                raise evil(archive, member.filename, f"is {what}")
+            if member.flag_bits & ZIP_ENCRYPTED:
+                raise evil(archive, member.filename, "is encrypted")
+            yield name, file.open(member)
+
+
+def safe_name(archive: Path, name: str) -> str:
+    """Return a member's name if it stays within the folder.
+
+    Raises:
+        ValueError: if it is absolute, climbs by `..`, or holds a backslash or colon, which other systems take
+            for separators.
+    """
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or any(sign in name for sign in "\\:\0") or not name:
+        raise evil(archive, name, "has a name that points outside the folder or could")
+    return str(path)
+
+
+def evil(archive: Path, name: str, why: str) -> ValueError:
+    """Return the error for a member that is not unpacked."""
+    return ValueError(
+        f"{archive}, member {name!r}: {why}. Wanted plain files with relative names, and nothing was "
+        "unpacked. If you trust the archive, unpack it by hand and read the files with `kind: files`."
+    )

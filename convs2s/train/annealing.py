@@ -1,0 +1,61 @@
+"""When the learning rate falls, and when training ends (§4.2, T11)."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Annealing:
+    """The rule; perplexities are those of the validation set, one per epoch.
+
+    Attributes:
+        learning_rate: at the start.
+        factor: what it is multiplied by after each epoch, once annealing has begun.
+        minimum: training ends below it.
+        against_best: annealing begins when an epoch is no better than the best before; else than the
+            epoch before it, as the authors' code has it.
+        min_epochs: annealing begins after this epoch at the earliest.
+        after_epoch: annealing begins after this epoch at the latest; None for no such limit.
+        patience: training ends after so many epochs without a new best; None for no such limit.
+        max_epochs: training ends after so many epochs.
+    """
+
+    learning_rate: float
+    factor: float
+    minimum: float
+    against_best: bool
+    min_epochs: int
+    after_epoch: int | None
+    patience: int | None
+    max_epochs: int
+
+    def rate(self, perplexities: list[float]) -> float:
+        """Return the learning rate of the epoch that follows these."""
+        begins = self._begins(perplexities)
+        steps = 0 if begins is None else len(perplexities) - begins + 1
+        return float(self.learning_rate * self.factor**steps)
+
+    def ends(self, perplexities: list[float]) -> str | None:
+        """Return why training ends after these epochs, or None if it goes on."""
+        if not perplexities:
+            return None
+        # The factor 1 - 1e-9 keeps 0.25 * 0.1 ** k, which is not exact, from falling below 0.25e-k.
+        if self.rate(perplexities) < self.minimum * (1 - 1e-9):
+            return f"the learning rate fell below {self.minimum:g}"
+        since_best = len(perplexities) - 1 - perplexities.index(min(perplexities))
+        if self.patience is not None and since_best >= self.patience:
+            return f"{since_best} epochs brought no better perplexity"
+        if len(perplexities) >= self.max_epochs:
+            return f"it has run for {self.max_epochs} epochs"
+        return None
+
+    def _begins(self, perplexities: list[float]) -> int | None:
+        """Return the number (from 1) of the epoch after which the rate first falls."""
+        for epoch in range(1, len(perplexities) + 1):
+            if self.after_epoch is not None and epoch >= self.after_epoch:
+                return epoch
+            earlier = perplexities[: epoch - 1]
+            if earlier and epoch >= self.min_epochs:
+                reference = min(earlier) if self.against_best else earlier[-1]
+                if not perplexities[epoch - 1] < reference:
+                    return epoch
+        return None

@@ -1,0 +1,97 @@
+"""Several processes train one model; the only place that names a rank (§4.2, T13)."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+
+@dataclass(frozen=True)
+class Workers:
+    """The processes of this training, seen from one of them.
+
+    Attributes:
+        rank: number of this process; 0 is the one that writes.
+        count: processes in all.
+        device: where this process computes.
+    """
+
+    rank: int
+    count: int
+    device: torch.device
+
+    @property
+    def writes(self) -> bool:
+        """Whether this process writes files and shows progress."""
+        return self.rank == 0
+
+    def wrap(self, module: nn.Module) -> nn.Module:
+        """Make backward average gradients over all workers, if there are several."""
+        if self.count == 1:
+            return module
+        ids = [self.device.index] if self.device.type == "cuda" else None
+        return DistributedDataParallel(module, device_ids=ids, gradient_as_bucket_view=True)
+
+    def accumulate(self, module: nn.Module, last: bool) -> contextlib.AbstractContextManager[None]:
+        """Hold back the exchange of gradients until the last part of a batch."""
+        if isinstance(module, DistributedDataParallel) and not last:
+            return module.no_sync()  # type: ignore[return-value]
+        return contextlib.nullcontext()
+
+    def total(self, values: Tensor) -> Tensor:
+        """Sum values over all workers, in place."""
+        if self.count > 1:
+            dist.all_reduce(values)
+        return values
+
+    def barrier(self) -> None:
+        """Wait until all workers are here."""
+        if self.count > 1:
+            dist.barrier()
+
+
+@contextlib.contextmanager
+def join_workers(local_workers: int) -> Iterator[Workers]:
+    """Join the other processes that torchrun has started, if it has; leave them at the end.
+
+    Args:
+        local_workers: processes on this machine; with GPUs, each has one of its own.
+
+    Raises:
+        ValueError: if there are GPUs, but fewer than processes.
+    """
+    rank, count = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+    device = choose_device(int(os.environ.get("LOCAL_RANK", "0")), local_workers)
+    if count == 1:
+        yield Workers(rank, count, device)
+        return
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    try:
+        yield Workers(rank, count, device)
+    finally:
+        dist.destroy_process_group()
+
+
+def choose_device(local_rank: int, local_workers: int) -> torch.device:
+    """Return this process's device: a GPU of its own, or the CPU where there is none.
+
+    Raises:
+        ValueError: if there are GPUs, but fewer than processes.
+    """
+    gpus = torch.cuda.device_count()
+    if gpus == 0:
+        return torch.device("cpu")
+    if gpus < local_workers:
+        raise ValueError(
+            f"train.workers: found {local_workers}, but this machine shows {gpus} GPU(s) "
+            f"(CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', 'unset')}). Wanted one GPU per worker: "
+            f"lower train.workers to {gpus}, or set CUDA_VISIBLE_DEVICES= to train on the CPU."
+        )
+    return torch.device("cuda", local_rank)

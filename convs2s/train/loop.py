@@ -1,0 +1,258 @@
+"""The training loop (§4.2): batches -> updates; each epoch -> validation perplexity -> learning rate."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from convs2s.model.seq2seq import Seq2Seq
+from convs2s.text.batching import Batch, Batching, pad
+from convs2s.text.encoded import EncodedCorpus
+from convs2s.text.vocabulary import EOS, PAD
+from convs2s.train.annealing import Annealing
+from convs2s.train.distributed import Workers
+from convs2s.train.loss import negative_log_likelihood
+from convs2s.train.optimizer import update
+
+Record = dict[str, float | int]
+
+CURVE_UPDATES = 50  # a point of the training curve is the mean over so many updates
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Encoded sentence pairs, each side ending with its end mark."""
+
+    source: EncodedCorpus
+    target: EncodedCorpus
+
+    def tensors(self, sentences: Sequence[int] | NDArray[np.int64], device: torch.device) -> tuple[Tensor, Tensor]:
+        """Return padded source and target ids of these pairs, (B, S) and (B, T)."""
+        rows = (pad([side[int(i)] for i in sentences], PAD) for side in (self.source, self.target))
+        source, target = (torch.from_numpy(side).to(device, non_blocking=True) for side in rows)
+        return source, target
+
+
+@dataclass
+class State:
+    """How far a training is; with the weights and the optimizer's, all that resuming takes.
+
+    Random numbers need no place here: each update draws its own from seed, update and rank.
+
+    Attributes:
+        batch: batches done of the present epoch.
+        updates: optimizer steps done in all.
+        epoch_loss: summed loss of this epoch's batches, in nats.
+        epoch_tokens: non-padding target tokens of this epoch's batches.
+        point_loss: summed loss since the last point of the training curve.
+        point_tokens: non-padding target tokens since then.
+        curve: the points of the training curve.
+        epochs: a record of each finished epoch.
+    """
+
+    batch: int = 0
+    updates: int = 0
+    epoch_loss: float = 0.0
+    epoch_tokens: int = 0
+    point_loss: float = 0.0
+    point_tokens: int = 0
+    curve: list[Record] = field(default_factory=list)
+    epochs: list[Record] = field(default_factory=list)
+
+    def count(self, loss: float, tokens: int, gradient_norm: float, learning_rate: float) -> None:
+        """Count an update: its summed loss and target tokens."""
+        self.batch += 1
+        self.updates += 1
+        self.epoch_loss += loss
+        self.epoch_tokens += tokens
+        self.point_loss += loss
+        self.point_tokens += tokens
+        if self.updates % CURVE_UPDATES == 0:
+            point = {"update": self.updates, "loss": self.point_loss / self.point_tokens}
+            self.curve.append(point | {"gradient_norm": gradient_norm, "learning_rate": learning_rate})
+            self.point_loss, self.point_tokens = 0.0, 0
+
+    @property
+    def perplexities(self) -> list[float]:
+        """Validation perplexity of each finished epoch."""
+        return [record["validation_perplexity"] for record in self.epochs]
+
+    @property
+    def last_is_best(self) -> bool:
+        """Whether the last finished epoch has the lowest perplexity, as no earlier one has."""
+        return bool(self.epochs) and min(self.perplexities[:-1], default=math.inf) > self.perplexities[-1]
+
+
+@dataclass(frozen=True)
+class UpdateReport:
+    """What an update did.
+
+    Attributes:
+        loss: nats per target token, over all workers.
+        gradient_norm: before clipping.
+        target_tokens: non-padding, over all workers.
+        sentences: over all workers.
+        batches: of this epoch, in all.
+    """
+
+    epoch: int
+    update: int
+    loss: float
+    gradient_norm: float
+    learning_rate: float
+    target_tokens: int
+    sentences: int
+    batches: int
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """What an epoch came to: number from 1, losses in nats per target token, perplexities, learning rate."""
+
+    record: Record
+    is_best: bool
+
+
+@dataclass
+class Training:
+    """A training: what is trained, on what, by which rule, and how far it is.
+
+    Attributes:
+        precision: of products; float32 or bfloat16 (T38).
+        smoothing: label smoothing.
+    """
+
+    model: Seq2Seq
+    optimizer: torch.optim.SGD
+    train: Pairs
+    valid: Pairs
+    batching: Batching
+    annealing: Annealing
+    workers: Workers
+    seed: int
+    clip_norm: float
+    smoothing: float
+    precision: torch.dtype
+    state: State = field(default_factory=State)
+
+
+class SummedLoss(nn.Module):
+    """Source and target ids -> summed loss; the unit that workers exchange gradients for."""
+
+    def __init__(self, model: Seq2Seq, smoothing: float) -> None:
+        super().__init__()
+        self.model = model
+        self.smoothing = smoothing
+
+    def forward(self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"]) -> tuple[Tensor, Tensor]:
+        """Return the summed loss and its likelihood part, in nats, over non-padding target tokens."""
+        start = target.new_full((len(target), 1), EOS)  # T19
+        features, _ = self.model.features(torch.cat([start, target[:, :-1]], dim=1), self.model.encode(source))
+        real = target != PAD
+        layer = self.model.output_layer
+        return negative_log_likelihood(features[real], layer.weight, layer.bias, target[real], self.smoothing)
+
+
+def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
+    """Train until the annealing rule ends it, from wherever `training.state` stands.
+
+    Yields a report after every update and every epoch; at these moments the state is consistent and
+    may be saved. All workers get the same reports.
+
+    Raises:
+        FloatingPointError: if a gradient is NaN or infinite; weights are those of the update before.
+    """
+    state = training.state
+    losses = training.workers.wrap(SummedLoss(training.model, training.smoothing))
+    while training.annealing.ends(state.perplexities) is None:
+        learning_rate = training.annealing.rate(state.perplexities)
+        batches = training.batching.epoch(
+            training.train.source.lengths,
+            training.train.target.lengths,
+            training.seed,
+            len(state.epochs),
+            training.workers.rank,
+        )
+        training.model.train()
+        for batch in batches[state.batch :]:
+            loss, norm = _update(training, losses, batch, learning_rate)
+            state.count(loss, batch.target_tokens, norm, learning_rate)
+            yield UpdateReport(
+                epoch=len(state.epochs) + 1,
+                update=state.updates,
+                loss=loss / batch.target_tokens,
+                gradient_norm=norm,
+                learning_rate=learning_rate,
+                target_tokens=batch.target_tokens,
+                sentences=batch.sentences,
+                batches=len(batches),
+            )
+        record = _finish_epoch(training, learning_rate)
+        yield EpochReport(record, state.last_is_best)
+
+
+def _update(training: Training, losses: nn.Module, batch: Batch, learning_rate: float) -> tuple[float, float]:
+    """Process a batch's parts, then make one update; return the summed loss and the gradient norm."""
+    workers, device = training.workers, training.workers.device
+    seed = np.random.SeedSequence([training.seed, training.state.updates, workers.rank])
+    torch.manual_seed(int(seed.generate_state(1, np.uint64)[0]))
+    # Backward averages over workers; the gradient wanted is the sum over all tokens of the batch,
+    # divided by their number (§4.2, T13).
+    scale = workers.count / batch.target_tokens if batch.counted else 0.0
+    total = torch.zeros((), dtype=torch.float64, device=device)
+    for i, part in enumerate(batch.parts, start=1):
+        source, target = training.train.tensors(part, device)
+        with workers.accumulate(losses, last=i == len(batch.parts)):
+            with torch.autocast(device.type, torch.bfloat16, enabled=training.precision == torch.bfloat16):
+                loss, _ = losses(source, target)
+            (loss * scale).backward()
+        if batch.counted:
+            total += loss.detach()
+    try:
+        norm = update(training.optimizer, learning_rate, training.clip_norm)
+    except FloatingPointError as error:
+        raise FloatingPointError(
+            f"Training diverged: in update {training.state.updates + 1:,} (epoch {len(training.state.epochs) + 1}, "
+            f"learning rate {learning_rate:g}) {error}; wanted a finite one. Weights are as before it. Lower "
+            "train.learning_rate, or check the data for damaged sentences."
+        ) from None
+    return float(workers.total(total)), norm
+
+
+def _finish_epoch(training: Training, learning_rate: float) -> Record:
+    state = training.state
+    nats = validation_loss(training)
+    record = {
+        "epoch": len(state.epochs) + 1,
+        "updates": state.updates,
+        "learning_rate": learning_rate,
+        "training_loss": state.epoch_loss / state.epoch_tokens,
+        "validation_loss": nats,
+        "validation_perplexity": math.exp(min(nats, 700.0)),
+    }
+    state.epochs.append(record)
+    state.batch, state.epoch_loss, state.epoch_tokens = 0, 0.0, 0
+    return record
+
+
+@torch.no_grad()
+def validation_loss(training: Training) -> float:
+    """Return nats per target token on the validation set, in float32, without dropout or smoothing."""
+    training.model.eval()
+    losses = SummedLoss(training.model, smoothing=0.0)
+    order = Batching(False, 1 << 30, training.batching.max_tokens).epoch(
+        training.valid.source.lengths, training.valid.target.lengths, seed=0, epoch=0
+    )
+    total = torch.zeros(2, dtype=torch.float64, device=training.workers.device)
+    for batch in order[training.workers.rank :: training.workers.count]:
+        for part in batch.parts:
+            _, likelihood = losses(*training.valid.tensors(part, training.workers.device))
+            total[0] += likelihood
+        total[1] += batch.target_tokens
+    nats, tokens = training.workers.total(total).tolist()
+    return float(nats / tokens)

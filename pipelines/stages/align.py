@@ -1,0 +1,27 @@
+"""Stage align: the filtered training text -> a dictionary for unknown-word replacement."""
+
+import sys
+from pathlib import Path
+
+from convs2s.config import AlignParams, load_params
+from convs2s.text.dictionary import build_dictionary, write_dictionary
+from convs2s.text.fast_align import align
+from convs2s.text.fast_align_programs import align_with_programs
+from convs2s.text.files import read_pairs
+
+BACKENDS = {"builtin": align, "fast_align": align_with_programs}
+
+
+def run(params: AlignParams, source: Path, target: Path, out: Path) -> None:
+    """Read two files of words, line i with line i; write out/dictionary.tsv, empty if backend is none."""
+    out.mkdir(parents=True, exist_ok=True)
+    if params.backend == "none":
+        write_dictionary(out / "dictionary.tsv", [])
+        return
+    links = BACKENDS[params.backend](source, target, params.iterations, out.parent)
+    write_dictionary(out / "dictionary.tsv", build_dictionary(read_pairs(source, target), links))
+
+
+if __name__ == "__main__":
+    train = Path(sys.argv[1])
+    run(load_params().align, train / "source.txt", train / "target.txt", Path(sys.argv[2]))

@@ -1,0 +1,60 @@
+"""Stage download: the sentence pairs of one split, from wherever params.yaml says."""
+
+import sys
+from pathlib import Path
+
+from convs2s.config import (
+    DownloadParams,
+    FilesSource,
+    GeneratedSource,
+    MtdataSource,
+    PairFiles,
+    SacrebleuSource,
+    Source,
+    UrlSource,
+    load_params,
+)
+from convs2s.text.sources.generated_pairs import generated_part
+from convs2s.text.sources.mtdata_sets import mtdata_parts
+from convs2s.text.sources.pair_files import file_part
+from convs2s.text.sources.part import Part, Split, split_named
+from convs2s.text.sources.remote import Remote, remote_part
+from convs2s.text.sources.sacrebleu_sets import sacrebleu_part
+from convs2s.text.sources.split import write_split
+
+
+def run(params: DownloadParams, split: Split, downloads: Path, out: Path) -> None:
+    """Write the sources of a split to out/{source,target}.txt, one after the other.
+
+    Beside them stand provenance.json (where the pairs are from) and, if all of them are generated,
+    alignment.txt. What comes from the network is kept in `downloads`, which is safe to delete.
+    """
+    opened = [open_parts(source, params, split, downloads) for source in params.sources(split)]
+    write_split([part for parts in opened for part in parts], out)
+
+
+def open_parts(source: Source, params: DownloadParams, split: Split, downloads: Path) -> list[Part]:
+    """Return what a source of params.yaml stands for, fetched if need be."""
+    languages = (params.source_language, params.target_language)
+    local = Path(params.folder)
+    match source:
+        case GeneratedSource():
+            return [generated_part(source.pairs, source.seed, source.noise, split)]
+        case FilesSource():
+            return [file_part([local / name for name in names(source)], source.columns)]
+        case UrlSource():
+            files = [Remote(file.urls, file.sha256) for file in source.fetch]
+            return [remote_part(files, names(source), source.columns, local, downloads)]
+        case MtdataSource():
+            return mtdata_parts(source.ids, source.sha256, languages, downloads / "mtdata")
+        case SacrebleuSource():
+            return [sacrebleu_part(source.name, languages, downloads / "sacrebleu")]
+
+
+def names(files: PairFiles) -> list[str]:
+    """Return the names of the two files, or of the one TSV."""
+    return [name for name in (files.source, files.target, files.tsv) if name is not None]
+
+
+if __name__ == "__main__":
+    run(load_params().download, split_named(sys.argv[1]), *map(Path, sys.argv[2:]))

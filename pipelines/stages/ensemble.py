@@ -1,0 +1,47 @@
+"""Stage ensemble: raw test sentences -> n-best hypotheses and attention of all seeds' models together."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from convs2s.config import TokenizeParams, TranslateParams, load_params
+from convs2s.decode.corpus import write_translations
+from convs2s.decode.word_translator import load_words
+from convs2s.text.files import read_lines
+from convs2s.text.tokenization import Tokenizer
+
+
+def run(
+    params: TranslateParams,
+    tokenize: TokenizeParams,
+    languages: tuple[str, str],
+    seeds: Sequence[int],
+    trained: Path,
+    vocabulary: Path,
+    test: Path,
+    out: Path,
+) -> None:
+    """Translate test/source.txt with trained/SEED/model of every seed; write as the stage translate does.
+
+    With a single seed the ensemble is that seed's model, whose translations exist already: then
+    out/hypotheses.jsonl has no lines, and the stage evaluate leaves the ensemble out.
+    """
+    if len(seeds) == 1:
+        write_translations(None, [], out)
+        return
+    tokenizer = Tokenizer(languages[0], tokenize)
+    sentences = [tokenizer.tokenize(line) for line in read_lines(test / "source.txt")]
+    members = [trained / str(seed) / "model" for seed in seeds]
+    write_translations(load_words(members, vocabulary, params), sentences, out)
+
+
+if __name__ == "__main__":
+    everything = load_params()
+    download = everything.download
+    run(
+        everything.translate,
+        everything.tokenize,
+        (download.source_language, download.target_language),
+        everything.train.seeds,
+        *map(Path, sys.argv[1:]),
+    )

@@ -1,0 +1,35 @@
+"""Stage filter: tokenized pairs -> the training pairs that are kept, and the validation pairs."""
+
+import json
+import sys
+from pathlib import Path
+
+from tqdm import tqdm
+
+from convs2s.config import FilterParams, load_params
+from convs2s.text.files import atomic_path
+from convs2s.text.filter import PairFilter, repeats, require_validation, write_splits
+from convs2s.text.pair_folder import read_folder
+
+
+def run(params: FilterParams, train: Path, valid: Path, out: Path) -> None:
+    """Read train/ and valid/; write out/{train,valid}, out/report.json, out/rules.csv and out/lengths.csv.
+
+    Validation pairs are every `valid_every`-th kept pair, or, if that is null, all of valid/ as they are.
+    """
+    repeated = repeats(read_folder(train)) if params.drop_repeats else None
+    rules = PairFilter(params.max_words, params.max_ratio, params.drop_empty, repeated)
+    pairs = tqdm(read_folder(train), desc="filter", unit=" lines", unit_scale=True)
+    with atomic_path(out) as temporary:
+        temporary.mkdir()
+        splits = write_splits(temporary, rules.keep(pairs), read_folder(valid), params.valid_every)
+        rules.require_some(train)
+        require_validation(splits, valid, params.valid_every)
+        report = json.dumps(rules.report() | splits, indent=2) + "\n"
+        (temporary / "report.json").write_text(report, encoding="utf-8", newline="\n")
+        rules.rules_table().to_csv(temporary / "rules.csv", index=False, lineterminator="\n")
+        rules.lengths_table().to_csv(temporary / "lengths.csv", index=False, lineterminator="\n")
+
+
+if __name__ == "__main__":
+    run(load_params().filter, *map(Path, sys.argv[1:]))

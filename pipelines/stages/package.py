@@ -1,0 +1,62 @@
+"""Stage package@SEED: a trained model with all that translates text -> a folder for users."""
+
+import json
+import sys
+from pathlib import Path
+
+from convs2s.config import PackageParams, ReplaceParams, TokenizeParams, TranslateParams, load_params
+from convs2s.decode.model_card import Facts, model_card, read_sizes
+from convs2s.decode.package import Settings, write_package
+from convs2s.text.codec import read_kind
+
+
+def run(
+    params: PackageParams,
+    tokenize: TokenizeParams,
+    translate: TranslateParams,
+    replace: ReplaceParams,
+    languages: tuple[str, str],
+    model: Path,
+    vocabulary: Path,
+    alignment: Path,
+    evaluation: Path,
+    seed: int,
+    out: Path,
+) -> None:
+    """Write the model folder `out`, which `convs2s translate` and `convs2s.load` take.
+
+    From `evaluation`, metrics.json and signatures.json give the model card this seed's scores.
+    """
+    metrics = json.loads((evaluation / "metrics.json").read_text(encoding="utf-8"))
+    facts = Facts(
+        params.name,
+        languages,
+        params.data_license,
+        read_sizes(model),
+        read_kind(vocabulary / "segmentation.json"),
+        seed,
+        metrics["seeds"][str(seed)],
+        json.loads((evaluation / "signatures.json").read_text(encoding="utf-8")),
+    )
+    settings = Settings(languages, tokenize, translate, replace.enabled)
+    write_package(out, model, vocabulary, alignment / "dictionary.tsv", settings, model_card(facts))
+
+
+if __name__ == "__main__":
+    everything = load_params()
+    download = everything.download
+    *paths, seed, out = sys.argv[1:]
+    model, vocabulary, alignment, evaluation = map(Path, paths)
+    run(
+        everything.package,
+        everything.tokenize,
+        everything.translate,
+        everything.replace,
+        (download.source_language, download.target_language),
+        model,
+        vocabulary,
+        alignment,
+        evaluation,
+        int(seed),
+        Path(out),
+    )

@@ -1,0 +1,53 @@
+"""Stage replace@MEMBER: hypotheses -> text, plain and with unknown words replaced."""
+
+import sys
+from pathlib import Path
+
+from convs2s.config import ReplaceParams, TokenizeParams, load_params
+from convs2s.decode.hypotheses import read_hypotheses
+from convs2s.decode.plain_text import write_text
+from convs2s.decode.unknown_replacement import replace_unknowns, write_replacements
+from convs2s.text.dictionary import read_dictionary
+from convs2s.text.files import atomic_path
+from convs2s.text.tokenization import Tokenizer
+
+
+def run(
+    params: ReplaceParams,
+    tokenize: TokenizeParams,
+    languages: tuple[str, str],
+    translations: Path,
+    alignment: Path,
+    out: Path,
+) -> None:
+    """Write the best hypotheses of translations/hypotheses.jsonl as text, a line per sentence.
+
+    Writes out/plain.txt, detokenized, and plain.tok.txt, words separated by spaces, where `<unk>` stands for
+    unknown words. If `params.enabled`, also replaced.txt and replaced.tok.txt, with alignment/dictionary.tsv,
+    and replacements.tsv, a line per word replaced.
+    """
+    tokenizer = Tokenizer(languages[1], tokenize)
+    sentences = list(read_hypotheses(translations / "hypotheses.jsonl"))
+    best = [sentence.hypotheses[0] for sentence in sentences]
+    with atomic_path(out) as temporary:
+        temporary.mkdir()
+        write_text(temporary, "plain", [hypothesis.words for hypothesis in best], tokenizer)
+        if params.enabled:
+            dictionary = read_dictionary(alignment / "dictionary.tsv")
+            replaced = [
+                replace_unknowns(sentence.source, hypothesis.words, hypothesis.unknowns, dictionary)
+                for sentence, hypothesis in zip(sentences, best, strict=True)
+            ]
+            write_text(temporary, "replaced", [words for words, _ in replaced], tokenizer)
+            print(write_replacements(temporary / "replacements.tsv", [records for _, records in replaced]))
+
+
+if __name__ == "__main__":
+    everything = load_params()
+    download = everything.download
+    run(
+        everything.replace,
+        everything.tokenize,
+        (download.source_language, download.target_language),
+        *map(Path, sys.argv[1:]),
+    )

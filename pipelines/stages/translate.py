@@ -1,0 +1,36 @@
+"""Stage translate@SEED: raw test sentences -> n-best hypotheses and attention of one model."""
+
+import sys
+from pathlib import Path
+
+from convs2s.config import TokenizeParams, TranslateParams, load_params
+from convs2s.decode.corpus import write_translations
+from convs2s.decode.word_translator import load_words
+from convs2s.text.files import read_lines
+from convs2s.text.tokenization import Tokenizer
+
+
+def run(
+    params: TranslateParams,
+    tokenize: TokenizeParams,
+    languages: tuple[str, str],
+    model: Path,
+    vocabulary: Path,
+    test: Path,
+    out: Path,
+) -> None:
+    """Translate test/source.txt; write out/hypotheses.jsonl, a line per sentence, and out/attention.npz."""
+    tokenizer = Tokenizer(languages[0], tokenize)
+    sentences = [tokenizer.tokenize(line) for line in read_lines(test / "source.txt")]
+    write_translations(load_words([model], vocabulary, params), sentences, out)
+
+
+if __name__ == "__main__":
+    everything = load_params()
+    download = everything.download
+    run(
+        everything.translate,
+        everything.tokenize,
+        (download.source_language, download.target_language),
+        *map(Path, sys.argv[1:]),
+    )

@@ -1,0 +1,23 @@
+"""Stage vocabulary: filtered training pairs -> segmentation and vocabulary of each side."""
+
+import sys
+from pathlib import Path
+
+from convs2s.config import VocabularyParams, load_params
+from convs2s.text.codec import write_codecs
+from convs2s.text.files import atomic_path
+from convs2s.text.pair_folder import read_folder
+from convs2s.text.vocabulary import count_words
+
+
+def run(params: VocabularyParams, train: Path, out: Path) -> None:
+    """Read train/{source,target}.txt; write out/{source,target}.{tsv,model} and out/segmentation.json."""
+    counts = count_words(read_folder(train))
+    with atomic_path(out) as temporary:
+        temporary.mkdir()
+        sizes = (params.source_size, params.target_size)
+        write_codecs(temporary, counts, params.kind, params.joint, sizes)
+
+
+if __name__ == "__main__":
+    run(load_params().vocabulary, *map(Path, sys.argv[1:]))

@@ -1,0 +1,109 @@
+"""A model that repeats its source, so that what surrounds it can be tested with exact values."""
+
+from collections import Counter
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from convs2s.config import TokenizeParams, TranslateParams
+from convs2s.decode.word_translator import WordTranslator
+from convs2s.model.multistep_attention import Memory
+from convs2s.model.seq2seq import Seq2Seq
+from convs2s.text.codec import Codec, write_codecs
+from convs2s.text.vocabulary import EOS
+
+TRANSLATE = TranslateParams(
+    beam_size=2,
+    alpha=1.0,
+    min_length=0,
+    max_length_ratio=1.0,
+    max_length_extra=5,
+    n_best=1,
+    legacy_eos=False,
+    batch_sentences=3,
+    precision="float32",
+)
+TOKENIZE = TokenizeParams(
+    tokenizer="moses",
+    normalize_punctuation=True,
+    remove_nonprinting=True,
+    aggressive_hyphens=False,
+    escape=False,
+)
+WORDS = ["Das", "ist", "ein", "Haus", ".", ",", "und", "noch", "eins", "Hund"]
+
+
+class Steps:
+    """The number of steps so far."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+
+    def select(self, rows: Tensor) -> "Steps":
+        return self
+
+
+class Parrot(Seq2Seq):
+    """Writes source token t as target token t with probability near 1, looking at position t.
+
+    At the second token it looks at the source's end mark above all, then at its own position.
+    """
+
+    def __init__(self, types: int, max_source_tokens: int | None = None) -> None:
+        nn.Module.__init__(self)
+        self.types = types
+        self.limit = max_source_tokens
+        self.batches: list[tuple[int, int]] = []
+
+    @property
+    def max_source_tokens(self) -> int | None:
+        return self.limit
+
+    @property
+    def max_target_tokens(self) -> int | None:
+        return self.limit
+
+    def encode(self, source: Tensor) -> Memory:
+        self.batches.append((source.shape[0], source.shape[1]))
+        values = source[:, :, None].float()
+        return Memory(values, values, None, (source != 0).sum(dim=1))
+
+    def start(self, rows: int) -> Steps:  # type: ignore[override]
+        return Steps(0)
+
+    def step(self, tokens: Tensor, memory: Memory, state: Steps) -> tuple[Tensor, Tensor, Steps]:  # type: ignore[override]
+        source = memory.keys[:, :, 0].long().repeat_interleave(len(tokens) // len(memory.keys), dim=0)
+        position = min(state.steps, source.shape[1] - 1)
+        wanted = source[:, position].clamp(min=EOS)
+        logits = torch.zeros(len(tokens), self.types).scatter_(1, wanted[:, None], 20.0)
+        lengths = memory.lengths.repeat_interleave(len(tokens) // len(memory.keys))
+        rows = torch.arange(len(tokens))
+        attention = torch.zeros(source.shape)
+        attention[rows, lengths - 1] += 0.6 if position == 1 else 0.1
+        attention[rows, torch.minimum(torch.tensor(position), lengths - 1)] += 0.4
+        return logits, attention, Steps(state.steps + 1)
+
+
+def write_word_vocabulary(folder: Path, words: list[str] = WORDS) -> Path:
+    """Write one word vocabulary for both sides."""
+    folder.mkdir(parents=True, exist_ok=True)
+    counts = Counter(words)
+    write_codecs(folder, (counts, counts), "word", joint=False, sizes=(len(counts), len(counts)))
+    return folder
+
+
+def write_bpe_vocabulary(folder: Path, words: list[str], size: int) -> Path:
+    """Write one vocabulary of word pieces for both sides."""
+    folder.mkdir(parents=True, exist_ok=True)
+    counts = Counter(words)
+    write_codecs(folder, (counts, counts), "bpe", joint=True, sizes=(size, size))
+    return folder
+
+
+def word_parrot(vocabulary: Path, limit: int | None = None, **changes: object) -> WordTranslator:
+    """Return a translator that repeats words of the vocabulary; others become unknown."""
+    source, target = Codec.load(vocabulary, "source"), Codec.load(vocabulary, "target")
+    params = TRANSLATE.model_validate({**TRANSLATE.model_dump(), **changes})
+    model = Parrot(len(target.vocabulary), limit)
+    return WordTranslator(model, source, target, params, torch.device("cpu"))

@@ -1,0 +1,216 @@
+"""Beam search against hand-made tables, an exhaustive search, and the rule written out for one sentence."""
+
+import itertools
+import math
+
+import pytest
+import torch
+
+from convs2s.decode.beam_search import NOWHERE, BeamSearch, Hypothesis, log_normalizer
+from convs2s.text.vocabulary import EOS, PAD, UNK
+from tests.decode.table_model import TableModel, probabilities, random_table
+
+
+def searcher(
+    beam_size: int,
+    *,
+    alpha: float = 1.0,
+    min_length: int = 0,
+    n_best: int | None = None,
+    legacy_eos: bool = False,
+    keep_attention: bool = False,
+) -> BeamSearch:
+    return BeamSearch(beam_size, alpha, min_length, n_best or beam_size, legacy_eos, keep_attention)
+
+
+def found(hypotheses: list[Hypothesis]) -> list[tuple[list[int], float]]:
+    return [(h.tokens, round(h.score, 4)) for h in hypotheses]
+
+
+def next_log_probabilities(model: TableModel, source: int, tokens: tuple[int, ...]) -> list[float]:
+    context = (EOS + sum(tokens)) % model.table.shape[1]
+    return [float(p) for p in torch.log_softmax(model.table[source, context], dim=0)]
+
+
+def written_out(
+    model: TableModel, source: int, beam: int, max_length: int, min_length: int = 0, legacy: bool = False
+) -> list[tuple[list[int], float]]:
+    """Search one sentence with plain lists: the rule of T21, word for word."""
+    live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+    done: list[tuple[float, list[int]]] = []
+    for step in itertools.count():
+        candidates = []
+        for total, tokens in live:
+            for token, p in enumerate(next_log_probabilities(model, source, tokens)):
+                allowed = token == EOS if step >= max_length else token != EOS or step >= min_length
+                if token != PAD and allowed:
+                    candidates.append((total + p, (*tokens, token)))
+        candidates = sorted(candidates, key=lambda c: -c[0])[: 2 * beam]
+        for total, tokens in candidates if legacy else candidates[:beam]:
+            if tokens[-1] == EOS and len(done) < beam:
+                done.append((total / len(tokens), list(tokens)))
+        if len(done) == beam or step == max_length:
+            return [(tokens, round(score, 4)) for score, tokens in sorted(done, key=lambda d: -d[0])]
+        live = [c for c in candidates if c[1][-1] != EOS][:beam]
+    raise AssertionError
+
+
+def test_greedy_takes_the_likeliest_token_each_step() -> None:
+    """Context 1 (start) prefers 3, then context 4 ends: probability 0.6 * 0.9, two tokens."""
+    rows = [[0.01, 0.33, 0.33, 0.33]] * 5
+    rows[1] = [0.1, 0.2, 0.1, 0.6]
+    rows[4] = [0.02, 0.9, 0.04, 0.04]
+    [[best]] = searcher(1).search(probabilities(rows), torch.tensor([[3, EOS]]), [5])
+    assert best.tokens == [3, EOS]
+    assert best.log_likelihood == pytest.approx(math.log(0.6 * 0.9), abs=1e-6)
+    assert best.score == pytest.approx(math.log(0.6 * 0.9) / 2, abs=1e-6)
+
+
+def test_a_beam_finds_what_greedy_search_misses() -> None:
+    """UNK at first costs 0.3 against 0.6, but then the end is sure, while after 3 it has 0.2."""
+    rows = [[0.01, 0.33, 0.33, 0.33]] * 8
+    rows[1] = [0.05, 0.05, 0.3, 0.6]
+    rows[3] = [0.001, 0.997, 0.001, 0.001]
+    rows[4] = [0.3, 0.2, 0.3, 0.2]
+    best = searcher(3).search(probabilities(rows), torch.tensor([[3, EOS]]), [5])[0][0]
+    assert best.tokens == [UNK, EOS]
+    assert best.log_likelihood == pytest.approx(math.log(0.3 * 0.997), abs=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.7, 1.0, 2.0])
+def test_score_is_log_likelihood_over_length_to_alpha(alpha: float) -> None:
+    """|y| counts the end mark (§4.3)."""
+    for h in searcher(4, alpha=alpha).search(random_table(4, 7, 6), torch.tensor([[3, 2, EOS]]), [6])[0]:
+        assert h.score == pytest.approx(h.log_likelihood / len(h.tokens) ** alpha)
+
+
+def test_a_beam_as_wide_as_the_space_finds_the_best_of_all() -> None:
+    """With room for every sequence the search is exhaustive, so its best is the best there is."""
+    model, max_length = random_table(4, 7, 4), 3
+    sequences = [
+        (*middle, EOS) for n in range(max_length + 1) for middle in itertools.product((UNK, 3), repeat=n)
+    ]
+
+    def score(tokens: tuple[int, ...]) -> float:
+        parts = [next_log_probabilities(model, 3, tokens[:i])[token] for i, token in enumerate(tokens)]
+        return sum(parts) / len(parts)
+
+    best = max(sequences, key=score)
+    [hypotheses] = searcher(len(sequences)).search(model, torch.tensor([[3, EOS]]), [max_length])
+    assert hypotheses[0].tokens == list(best)
+    assert hypotheses[0].score == pytest.approx(score(best), abs=1e-5)
+    assert len(hypotheses) == len(sequences)
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+@pytest.mark.parametrize("beam", [1, 2, 3, 5])
+def test_search_follows_the_rule_written_out(beam: int, legacy: bool) -> None:
+    """An independent search of one sentence at a time gives the same tokens and scores."""
+    model = random_table(12, 11, 9)
+    source = torch.tensor([[s, 3, EOS] for s in range(3, 12)])
+    results = searcher(beam, legacy_eos=legacy).search(model, source, [8] * 9)
+    for s, hypotheses in zip(range(3, 12), results, strict=True):
+        assert found(hypotheses) == written_out(model, s, beam, 8, legacy=legacy)
+
+
+def test_legacy_rule_differs_from_the_new_one() -> None:
+    """An end mark ranked behind beam_size finishes a hypothesis under the old rule only."""
+    rows = [[0.01, 0.33, 0.33, 0.33]] * 5
+    rows[1] = [0.1, 0.2, 0.3, 0.4]
+    rows[4] = [0.02, 0.9, 0.04, 0.04]
+    source = torch.tensor([[3, EOS]])
+    assert searcher(1).search(probabilities(rows), source, [5])[0][0].tokens == [3, EOS]
+    rows[1] = [0.1, 0.35, 0.15, 0.4]
+    assert searcher(1, legacy_eos=True).search(probabilities(rows), source, [5])[0][0].tokens == [EOS]
+
+
+def test_a_sentence_does_not_depend_on_its_batch() -> None:
+    """Lengths, limits and finishing steps differ, so rows are compacted at different times."""
+    model = random_table(12, 11, 9)
+    sentences = [[s, *[3] * n, EOS] for n, s in enumerate([4, 9, 5, 11, 3, 8, 7])]
+    limits = [2, 9, 4, 0, 7, 12, 3]
+    width = max(map(len, sentences))
+    padded = torch.tensor([row + [PAD] * (width - len(row)) for row in sentences])
+    search = searcher(3, keep_attention=True)
+    together = search.search(model, padded, limits)
+    for row, limit, batched in zip(sentences, limits, together, strict=True):
+        [alone] = search.search(model, torch.tensor([row]), [limit])
+        for a, b in zip(alone, batched, strict=True):
+            assert (a.tokens, a.score, a.sources, a.at_end) == (b.tokens, b.score, b.sources, b.at_end)
+            assert a.attention is not None
+            assert b.attention is not None
+            assert a.attention.shape == (len(a.tokens), len(row))
+            assert (a.attention == b.attention).all()
+
+
+def test_limits_hold_for_every_hypothesis() -> None:
+    """The end mark is barred below min_length and forced at max_length, neither counting it."""
+    model = random_table(12, 11, 9)
+    source = torch.tensor([[s, EOS] for s in range(3, 12)])
+    results = searcher(4, min_length=3).search(model, source, [5] * 9)
+    for s, hypotheses in zip(source[:, 0], results, strict=True):
+        assert {len(h.tokens) - 1 for h in hypotheses} <= {3, 4, 5}
+        assert all(h.tokens[-1] == EOS and EOS not in h.tokens[:-1] for h in hypotheses)
+        assert found(hypotheses) == written_out(model, int(s), 4, 5, min_length=3)
+
+
+def test_the_longest_length_goes_before_the_shortest() -> None:
+    """A position table may hold fewer tokens than min_length asks for: end there, not never."""
+    [[best]] = searcher(1, min_length=9).search(random_table(4, 7, 5), torch.tensor([[3, EOS]]), [2])
+    assert len(best.tokens) == 3
+
+
+def test_padding_is_never_generated() -> None:
+    """However likely the table makes it."""
+    table = random_table(4, 7, 6).table
+    table[:, :, PAD] = 9.0
+    for h in searcher(3).search(TableModel(table), torch.tensor([[3, EOS]]), [6])[0]:
+        assert PAD not in h.tokens
+
+
+def test_a_vocabulary_smaller_than_the_beam_is_no_fault() -> None:
+    """Two tokens can begin a hypothesis, the beam holds eight: the places left over stay impossible."""
+    [hypotheses] = searcher(8).search(random_table(4, 7, 3), torch.tensor([[3, EOS]]), [2])
+    assert sorted(h.tokens for h in hypotheses) == [[EOS], [UNK, EOS], [UNK, UNK, EOS]]
+
+
+def test_equal_scores_are_ordered_by_row() -> None:
+    """Both continuations are as likely; the earlier row, whose end mark comes first, wins every time."""
+    rows = [[0.25, 0.25, 0.25, 0.25]] * 5
+    search = searcher(2, n_best=2)
+    first = found(search.search(probabilities(rows), torch.tensor([[3, EOS]]), [3])[0])
+    batch = search.search(probabilities(rows), torch.tensor([[3, EOS]] * 5), [3] * 5)
+    assert [found(hypotheses) for hypotheses in batch] == [first] * 5
+
+
+def test_sources_leave_out_the_end_mark_and_note_it() -> None:
+    """The table model looks at 0, 1, 2, 0, ...; 2 is the end mark, so the best word stands in (T34)."""
+    table = torch.zeros(4, 1, 5)
+    table[3, 0] = torch.tensor([0.0, -9.0, 0.0, 0.0, 5.0])
+    [[best]] = searcher(1, keep_attention=True).search(TableModel(table), torch.tensor([[3, 2, EOS]]), [3])
+    assert best.tokens == [4, 4, 4, EOS]
+    assert best.sources == [0, 1, 0, 0]  # at the third token both words get 1/6, and the first one counts
+    assert best.at_end == [False, False, True, False]
+    assert best.attention is not None
+    torch.testing.assert_close(torch.tensor(best.attention[1]), torch.tensor([1 / 6, 4 / 6, 1 / 6]))
+
+
+def test_a_source_without_words_has_no_source_position() -> None:
+    """Only the end mark is there to look at."""
+    [[best]] = searcher(1).search(random_table(4, 7, 5), torch.tensor([[EOS]]), [2])
+    assert set(best.sources) == {NOWHERE}
+
+
+def test_scores_that_are_no_numbers_stop_the_search() -> None:
+    """A diverged model must not produce a translation."""
+    table = random_table(4, 7, 5).table
+    table[3] = torch.nan
+    with pytest.raises(ValueError, match=r"token 1 of sentence 2 of the batch are not numbers \(NaN\)"):
+        searcher(2).search(TableModel(table), torch.tensor([[2, EOS], [3, EOS]]), [4, 4])
+
+
+def test_log_normalizer_is_logsumexp_at_any_magnitude() -> None:
+    """The quick way by softmax must not overflow, nor lose digits where all types are alike."""
+    n = torch.arange(40 * 9000).view(40, 9000)
+    logits = torch.cat([torch.sin(n * 0.7), 80 * torch.cos(n * 0.3), torch.full((3, 9000), 1e4)])
+    torch.testing.assert_close(log_normalizer(logits), torch.logsumexp(logits.double(), 1).float())

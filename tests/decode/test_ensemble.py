@@ -1,0 +1,58 @@
+"""Ensembles: mean probabilities, mean attention, one interface."""
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from convs2s.decode.ensemble import Ensemble
+from convs2s.model.seq2seq import Seq2Seq
+from convs2s.text.vocabulary import EOS
+from tests.golden import golden_model, model_params
+
+
+def test_probabilities_and_attention_are_means() -> None:
+    """T23: a mean of probabilities, not of their logarithms."""
+    members = [golden_model("plain"), golden_model("varied")]
+    ensemble, source = Ensemble(members), torch.tensor([[5, 9, 7, EOS], [8, 6, 20, EOS]])
+    memory, state = ensemble.encode(source), ensemble.start(2)
+    singles = [(m, m.encode(source), m.start(2)) for m in members]
+    for tokens in (torch.tensor([EOS, EOS]), torch.tensor([7, 11])):
+        logits, attention, state = ensemble.step(tokens, memory, state)
+        steps = [m.step(tokens, memory, state) for m, memory, state in singles]
+        singles = [(m, memory, step[2]) for (m, memory, _), step in zip(singles, steps, strict=True)]
+        mean = (steps[0][0].softmax(1) + steps[1][0].softmax(1)) / 2
+        assert_close(logits.exp(), mean)
+        assert_close(mean.sum(1), torch.ones(2))
+        assert_close(attention, (steps[0][1] + steps[1][1]) / 2)
+
+
+def test_memory_and_state_are_reordered_in_every_member() -> None:
+    """Beam search selects rows of the ensemble as of one model."""
+    ensemble = Ensemble([golden_model("plain"), golden_model("varied")])
+    source = torch.tensor([[5, EOS], [8, EOS]])
+    memory = ensemble.encode(source).select(torch.tensor([1]))
+    assert [len(part.keys) for part in memory.members] == [1, 1]
+    state = ensemble.start(2)
+    _, _, state = ensemble.step(torch.tensor([EOS, EOS]), ensemble.encode(source), state)
+    alone, _, _ = ensemble.step(torch.tensor([9]), memory, state.select(torch.tensor([1])))
+    both, _, _ = ensemble.step(torch.tensor([9, 9]), ensemble.encode(source), state)
+    assert_close(alone[0], both[1])
+    assert not torch.allclose(both[0], both[1])
+
+
+def test_the_shortest_position_table_limits_all() -> None:
+    """Every member must be able to take the sentence."""
+    shorter = Seq2Seq(model_params("plain").model_copy(update={"max_positions": 9}), 352, 376, 0, 0.0)
+    endless = Seq2Seq(model_params("plain").model_copy(update={"source_positions": False}), 352, 376, 0, 0.0)
+    assert Ensemble([golden_model("plain"), shorter]).max_source_tokens == 8
+    assert Ensemble([golden_model("plain"), shorter]).max_target_tokens == 8
+    assert Ensemble([endless]).max_source_tokens is None
+
+
+def test_members_must_share_vocabularies() -> None:
+    """A mean over types that mean different things is nonsense."""
+    other = Seq2Seq(model_params("plain"), 352, 400, 0, 0.0)
+    with pytest.raises(
+        ValueError, match=r"target vocabularies of .* members have 376, 400 types; wanted one"
+    ):
+        Ensemble([golden_model("plain"), other])

@@ -1,0 +1,51 @@
+"""Sentences longer than the position table are cut, losing nothing."""
+
+import pytest
+
+from convs2s.decode.long_sentences import cut
+
+
+def pieces(text: str, size: int = 99) -> tuple[list[str], list[int]]:
+    """Return words, and the word of each piece of at most `size` characters."""
+    words = text.split()
+    return words, [i for i, word in enumerate(words) for _ in range(0, len(word), size)]
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "wanted"),
+    [
+        ("a b c", 3, ["a b c"]),
+        ("a b . c d e f", 5, ["a b .", "c d e f"]),  # behind a sentence
+        ("a b , c d e f", 5, ["a b ,", "c d e f"]),  # else behind a clause
+        ("a b , c . d e f", 6, ["a b , c .", "d e f"]),  # the last end counts
+        ("a b c d e f", 4, ["a b c d", "e f"]),  # else as much as fits
+        (". a b c d e f", 4, [". a b c", "d e f"]),  # no part shorter than half of what fits
+        ("a b c d e", 1, ["a", "b", "c", "d", "e"]),
+    ],
+)
+def test_parts_end_where_text_pauses(text: str, limit: int, wanted: list[str]) -> None:
+    """The longest allowed part that ends a sentence, a clause or a word."""
+    words, word_of_piece = pieces(text)
+    assert [" ".join(words[i] for i in part) for part in cut(words, word_of_piece, limit)] == wanted
+
+
+def test_words_are_cut_only_when_they_alone_are_too_long() -> None:
+    """Pieces of two characters; five fit: ab|cd ef|gh|ij, then the long word, wherever it must."""
+    words, word_of_piece = pieces("abcd efghij klmnopqrstuvwxyz", size=2)
+    parts = cut(words, word_of_piece, 5)
+    assert parts == [range(0, 5), range(5, 10), range(10, 13)]
+
+
+def test_a_word_that_does_not_fit_begins_the_next_part() -> None:
+    """Of four pieces that fit, the third and fourth belong to a word of three: it moves on whole."""
+    words, word_of_piece = pieces("ab cd efghij kl", size=2)
+    assert cut(words, word_of_piece, 4) == [range(0, 2), range(2, 6)]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 100])
+def test_parts_cover_everything_once(limit: int) -> None:
+    """Whatever the text, the parts are its pieces in order, and none is too long or empty."""
+    words, word_of_piece = pieces("Ein langer, sehr langer Satz. Und noch einer! " * 9, size=3)
+    parts = cut(words, word_of_piece, limit)
+    assert [i for part in parts for i in part] == list(range(len(word_of_piece)))
+    assert all(1 <= len(part) <= limit for part in parts)

@@ -1,0 +1,87 @@
+"""The model folder for users: what is in it, and what is said when it is not."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from convs2s.decode.package import Settings, read_settings, write_package
+from tests.decode.parrot import TOKENIZE, TRANSLATE
+from tests.decode.small_package import write_parts, write_small_package
+
+
+def test_a_folder_has_all_that_translation_needs(tmp_path: Path) -> None:
+    """And nothing else."""
+    package = write_small_package(tmp_path)
+    assert {path.name for path in package.iterdir()} == {
+        "README.md", "model.json", "weights.safetensors", "source.tsv", "target.tsv", "source.model",
+        "target.model", "segmentation.json", "tokenizer.json", "translate.json", "dictionary.tsv",
+    }  # fmt: skip
+
+
+def test_settings_come_back_as_they_were(tmp_path: Path) -> None:
+    """All of them."""
+    package = write_small_package(tmp_path, replace=True)
+    assert read_settings(package) == Settings(("en", "de"), TOKENIZE, TRANSLATE, replace=True)
+
+
+def test_the_same_parts_give_the_same_bytes(tmp_path: Path) -> None:
+    """DVC hashes the folder, so no date or path may be in it."""
+    one, other = write_small_package(tmp_path / "1"), write_small_package(tmp_path / "2")
+    for path in one.iterdir():
+        assert path.read_bytes() == (other / path.name).read_bytes()
+
+
+def test_a_missing_part_leaves_the_old_folder(tmp_path: Path) -> None:
+    """What stood there works still."""
+    package = write_small_package(tmp_path)
+    model, vocabulary, dictionary = write_parts(tmp_path)
+    dictionary.unlink()
+    settings = Settings(("en", "de"), TOKENIZE, TRANSLATE, replace=False)
+    with pytest.raises(FileNotFoundError, match=r"dictionary.tsv does not exist; a model folder needs it"):
+        write_package(package, model, vocabulary, dictionary, settings, "new card")
+    assert (package / "README.md").read_text(encoding="utf-8") == "# card\n"
+    assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".part")] == []
+
+
+def test_missing_folder_and_files_are_named(tmp_path: Path) -> None:
+    """All missing files at once; data/trained is a likely slip."""
+    with pytest.raises(FileNotFoundError, match=r"nowhere is no folder. Wanted a model folder"):
+        read_settings(tmp_path / "nowhere")
+    package = write_small_package(tmp_path)
+    (package / "source.tsv").unlink()
+    (package / "translate.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"lacks source.tsv, translate.json. Wanted a model folder"):
+        read_settings(package)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("tokenizer.json", "{", r"tokenizer.json is not JSON: "),
+        ("tokenizer.json", "[]", r"tokenizer.json holds a list; wanted a JSON object"),
+        (
+            "tokenizer.json",
+            "{}",
+            r"tokenizer.json has the languages \(None, None\); wanted source_language and",
+        ),
+        ("translate.json", '{"replace": 1}', r"translate.json has replace 1; wanted true or false"),
+        ("translate.json", '{"replace": true, "translate": {}}', r"translate.json: beam_size: missing"),
+    ],
+)
+def test_damaged_settings_are_named(tmp_path: Path, name: str, content: str, message: str) -> None:
+    """With the file and what it should hold."""
+    package = write_small_package(tmp_path)
+    (package / name).write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        read_settings(package)
+
+
+def test_ill_typed_values_are_named(tmp_path: Path) -> None:
+    """By the same schema that checks params.yaml."""
+    package = write_small_package(tmp_path)
+    content = json.loads((package / "translate.json").read_text(encoding="utf-8"))
+    content["translate"]["alpha"] = "one"
+    (package / "translate.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"translate.json: alpha: found 'one', wanted a number"):
+        read_settings(package)

@@ -1,0 +1,49 @@
+"""Unknown words become the dictionary's word, else a copy."""
+
+from pathlib import Path
+
+from convs2s.decode.unknown_replacement import Replacement, Unknown, replace_unknowns, write_replacements
+
+
+def test_dictionary_goes_before_copy() -> None:
+    """§4.3: look the attended source word up, else copy it."""
+    words, records = replace_unknowns(
+        ["A", "dog", "named", "Wuffi"],
+        ["Ein", "<unk>", "namens", "<unk>"],
+        [Unknown(1, 1, False), Unknown(3, 3, True)],
+        {"dog": "Hund", "A": "Ein"},
+    )
+    assert words == ["Ein", "Hund", "namens", "Wuffi"]
+    assert records == [
+        Replacement(1, "dog", "Hund", "dictionary", False),
+        Replacement(3, "Wuffi", "Wuffi", "copy", True),
+    ]
+
+
+def test_only_unknown_words_are_replaced() -> None:
+    """A text may be about the word <unk> itself: the ids tell, not the spelling."""
+    words, records = replace_unknowns(["the", "mark"], ["<unk>", "<unk>"], [Unknown(1, 1, False)], {})
+    assert words == ["<unk>", "mark"]
+    assert len(records) == 1
+
+
+def test_the_hypothesis_itself_is_left_as_it_is() -> None:
+    """Both texts are written and scored."""
+    words = ["<unk>"]
+    replace_unknowns(["Wuffi"], words, [Unknown(0, 0, False)], {})
+    assert words == ["<unk>"]
+
+
+def test_table_counts_lines_and_words_from_one(tmp_path: Path) -> None:
+    """As editors do; the summary counts each kind."""
+    records = [
+        [],
+        [Replacement(1, "dog", "Hund", "dictionary", False), Replacement(3, "Wuffi", "Wuffi", "copy", True)],
+    ]
+    summary = write_replacements(tmp_path / "replacements.tsv", records)
+    assert (tmp_path / "replacements.tsv").read_text(encoding="utf-8") == (
+        "line\tword\tsource_word\treplacement\thow\tend_mark\n2\t2\tdog\tHund\tdictionary\t0\n2\t4\tWuffi\tWuffi\tcopy\t1\n"
+    )
+    assert summary == (
+        "replaced 2 unknown words: 1 from the dictionary, 1 copied; 1 looked mostly at the source's end mark"
+    )

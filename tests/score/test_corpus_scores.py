@@ -1,0 +1,116 @@
+"""Scores against values worked out by hand, and the errors of unequal or empty input."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+import sacrebleu
+
+from convs2s.score.corpus_scores import (
+    bleu,
+    chrf,
+    length_ratio,
+    score_system,
+    sentence_bleu,
+    sentence_chrf,
+    signatures,
+    tokenized_bleu,
+)
+
+HYPOTHESIS = "a b c d e x"
+REFERENCE = "a b c d e f g"
+# Of 6, 5, 4, 3 n-grams 5, 4, 3, 2 match; 6 words against 7 cost exp(1 - 7/6).
+BY_HAND = 100 * math.exp(1 - 7 / 6) * (5 / 6 * 4 / 5 * 3 / 4 * 2 / 3) ** 0.25
+
+
+def test_bleu_is_brevity_penalty_times_the_geometric_mean_of_precisions() -> None:
+    """Papineni et al.'s formula, on words that no tokenizer touches."""
+    assert bleu([HYPOTHESIS], [REFERENCE]).value == pytest.approx(BY_HAND)
+    assert tokenized_bleu([HYPOTHESIS], [REFERENCE]).value == pytest.approx(BY_HAND)
+
+
+def test_bleu_pools_counts_over_the_corpus() -> None:
+    """Precisions are of all sentences together, hence no mean of sentence scores."""
+    score = bleu([HYPOTHESIS, "p q r s"], [REFERENCE, "p q r s"]).value
+    precisions = 9 / 10 * 7 / 8 * 5 / 6 * 3 / 4
+    assert score == pytest.approx(100 * math.exp(1 - 11 / 10) * precisions**0.25)
+
+
+def test_detokenized_bleu_splits_punctuation_and_tokenized_bleu_does_not() -> None:
+    """13a makes `d.` two words, of which one matches; for tokenized text it is one wrong word."""
+    hypothesis, reference = ["a b c d."], ["a b c d!"]
+    assert bleu(hypothesis, reference).value == pytest.approx(100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25)
+    # No 4-gram matches: smoothing takes half a match.
+    smoothed = 100 * (3 / 4 * 2 / 3 * 1 / 2 * 0.5) ** 0.25
+    assert tokenized_bleu(hypothesis, reference).value == pytest.approx(smoothed)
+
+
+def test_bleu_minds_case() -> None:
+    """The paper's scores are case-sensitive."""
+    assert bleu(["A B C D"], ["a b c d"]).value == pytest.approx(0.0)
+
+
+def test_chrf_is_the_f2_score_of_character_n_grams() -> None:
+    """Of `ab` against `ac`: 1 of 2 unigrams and 0 of 1 bigrams match; there are no longer n-grams."""
+    assert chrf(["ab"], ["ac"]).value == pytest.approx(100 * 0.25)
+    # P = 2/2, R = 2/4; bigrams 1/1, 1/3: mean P = 1, mean R = 5/12, over the orders that both sides have.
+    precision, recall = 1.0, (2 / 4 + 1 / 3) / 2
+    wanted = 100 * 5 * precision * recall / (4 * precision + recall)
+    assert chrf(["ab"], ["abcd"]).value == pytest.approx(wanted)
+
+
+def test_signatures_tell_version_and_tokenization() -> None:
+    """Without them a score cannot be compared; they say how each figure is made."""
+    found = signatures()
+    assert list(found) == ["bleu", "bleu_tokenized", "chrf"]
+    assert all(f"version:{sacrebleu.__version__}" in signature for signature in found.values())
+    assert "case:mixed|eff:no|tok:13a" in found["bleu"]
+    assert "case:mixed|eff:no|tok:none" in found["bleu_tokenized"]
+    assert "nc:6|nw:0" in found["chrf"]
+
+
+def test_sentence_scores_of_a_perfect_short_sentence_are_100() -> None:
+    """Two words have no 4-grams; these must not count against them."""
+    assert sentence_bleu("ja .", "ja .") == pytest.approx(100.0)
+    assert sentence_chrf("ja .", "ja .") == pytest.approx(100.0)
+
+
+def test_length_ratio_counts_words_of_the_whole_corpus() -> None:
+    """6 + 1 words against 7 + 7."""
+    assert length_ratio([HYPOTHESIS, "a"], [REFERENCE, REFERENCE]) == 0.5
+
+
+def test_a_system_is_scored_on_both_forms_of_its_text() -> None:
+    """Each score takes the form that it is made for; `<unk>` counts as a word, not as part of one."""
+    scores = score_system(["x <unk>y"], ["<unk> a <unk> x<unk>"], ["x"], ["a b"])
+    assert scores.unknown_words == 2
+    assert scores.length_ratio == 2.0
+    assert scores.chrf == chrf(["x <unk>y"], ["x"]).value
+    assert scores.bleu_tokenized == tokenized_bleu(["<unk> a <unk> x<unk>"], ["a b"]).value
+    assert scores.bleu == bleu(["x <unk>y"], ["x"]).value
+
+
+def test_empty_hypotheses_score_zero() -> None:
+    """A model may say nothing; that is a bad translation, no failure."""
+    scores = score_system(["", ""], ["", ""], ["a b", "c"], ["a b", "c"])
+    assert (scores.bleu, scores.chrf, scores.length_ratio) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("score", [bleu, tokenized_bleu, chrf, length_ratio])
+def test_unequal_numbers_of_lines_are_refused(score: Callable[[list[str], list[str]], object]) -> None:
+    """SacreBLEU would score the first lines only, which belong to each other no longer."""
+    with pytest.raises(ValueError, match="there are 1 hypotheses but 2 references; wanted one reference per"):
+        score(["a"], ["a", "b"])
+
+
+@pytest.mark.parametrize("score", [bleu, tokenized_bleu, chrf, length_ratio])
+def test_an_empty_test_set_is_refused(score: Callable[[list[str], list[str]], object]) -> None:
+    """There is no score of nothing."""
+    with pytest.raises(ValueError, match=r"no sentences to score; is the test set \(download.test\) empty"):
+        score([], [])
+
+
+def test_empty_references_are_refused() -> None:
+    """A ratio to nothing has no value; the file is probably a wrong one."""
+    with pytest.raises(ValueError, match="all 2 references are empty; wanted translations to compare with"):
+        length_ratio(["a", "b"], ["", ""])

@@ -1,0 +1,131 @@
+"""Pictures: what they show, and that any text gives one, always the same."""
+
+import warnings
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from PIL import Image
+
+from convs2s.score.corpus_scores import SystemScores
+from convs2s.score.pictures import (
+    draw_attention,
+    draw_members,
+    draw_scores,
+    drawable,
+    easy_to_read,
+    label_tokens,
+)
+from convs2s.score.tables import Result, length_table, score_table
+
+SCORES = score_table(
+    [
+        Result(member, text, SystemScores(bleu, bleu, 2 * bleu, 1.0, 0))
+        for text, gain in (("plain", 0.0), ("replaced", 1.0))
+        for member, bleu in (("1", 20 + gain), ("2", 22 + gain), ("ensemble", 30 + gain))
+    ]
+)
+
+
+def dark_area(weights: list[list[float]], path: Path) -> tuple[int, int, int, int]:
+    """Return left, top, right, bottom of the pixels in which the map differs from one of no attention."""
+    pixels = []
+    for values in (np.array(weights), np.zeros((2, 3))):
+        draw_attention(values, ["a", "b", "c"], ["d", "e"], "title", path)
+        pixels.append(np.asarray(Image.open(path).convert("L")).astype(int))
+    rows, columns = np.nonzero(pixels[0] != pixels[1])
+    return columns.min(), rows.min(), columns.max(), rows.max()
+
+
+def test_a_heat_map_is_dark_where_attention_is(tmp_path: Path) -> None:
+    """The first target token attends to the last source token: the cell at the top right is dark."""
+    path = tmp_path / "attention.png"
+    left, top, right, bottom = dark_area([[1, 1, 1], [1, 1, 1]], path)
+    cell = dark_area([[0, 0, 1], [0, 0, 0]], path)
+    width, height = (right - left) / 3, (bottom - top) / 2
+    assert cell == pytest.approx((right - width, top, right, top + height), abs=2)
+
+
+def test_source_is_on_the_x_axis_and_target_on_the_y_axis() -> None:
+    """As in Fig. 3; tokens are the labels."""
+    axes = Figure().add_subplot()
+    axes.imshow(np.zeros((2, 3)))
+    label_tokens(axes, ["the", "girl", "</s>"], ["Mädchen", "ß"])
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["the", "girl", "</s>"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["Mädchen", "ß"]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("source", "target")
+
+
+def test_any_token_can_be_drawn_without_warning(tmp_path: Path) -> None:
+    """Formulas, other scripts, control characters, emoji and line ends are tokens like others."""
+    tokens = ["$x^$", "日本", "\x07", "\u2028", "😀", "▁über", "\\frac", "", "\n", "x" * 500, "_{", "%"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        draw_attention(np.full((12, 12), 1 / 12), tokens, tokens, "$_$", tmp_path / "attention.png")
+    assert Image.open(tmp_path / "attention.png").size[0] > 300
+
+
+def test_labels_keep_what_the_font_has() -> None:
+    """Umlauts and the mark of sentencepiece are seen; what cannot be drawn is a box; long words are cut."""
+    assert drawable("▁Überraschungß") == "▁Überraschungß"
+    assert drawable("日\x07\u2028\u200ba") == "□□□□a"
+    assert drawable("Donaudampfschifffahrtsgesellschaft") == "Donaudampfschifffah…"
+
+
+def test_a_very_long_sentence_gives_a_picture_of_its_beginning(tmp_path: Path) -> None:
+    """2,000 tokens at 28 pixels a token would need gigabytes, and nobody could read them."""
+    for length in (60, 100):
+        weights = np.zeros((length, length), dtype=np.float16)
+        draw_attention(weights, ["s"] * length, ["t"] * length, "title", tmp_path / f"{length}.png")
+    assert (tmp_path / "100.png").read_bytes() == (tmp_path / "60.png").read_bytes()
+
+
+def test_sentences_that_fill_a_picture_well_are_drawn_first() -> None:
+    """Short ones show nothing, long ones nothing legible; empty ones have no attention at all."""
+    shapes = [(4, 6), (5, 25), (0, 0), (26, 9), (6, 7)]
+    assert easy_to_read(shapes, 2) == [1, 4]
+    assert easy_to_read(shapes, 3) == [0, 1, 3, 4]
+
+
+def test_attention_of_another_shape_is_refused(tmp_path: Path) -> None:
+    """Labels at the wrong rows would be worse than no picture."""
+    wanted = r"attention for attention-1.png has shape \(2, 3\); wanted \(3, 2\): a row per target token"
+    with pytest.raises(ValueError, match=wanted):
+        draw_attention(np.zeros((2, 3)), ["a", "b"], ["c", "d", "e"], "title", tmp_path / "attention-1.png")
+
+
+def test_pictures_are_the_same_bytes_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DVC hashes them: neither date nor version nor the user's own matplotlib settings may enter."""
+    by_length = length_table([3, 9], [["a b", "c"]], ["a b", "d"])
+    written = []
+    for number in range(2):
+        draw_attention(np.array([[0.3, 0.7]]), ["a", "b"], ["c"], "title", tmp_path / "attention.png")
+        draw_scores(SCORES, by_length, tmp_path / "scores.png")
+        written.append([(tmp_path / name).read_bytes() for name in ("attention.png", "scores.png")])
+        monkeypatch.setitem(matplotlib.rcParams, "font.size", 20.0 + number)
+        monkeypatch.setitem(matplotlib.rcParams, "savefig.dpi", 30.0)
+    assert written[0] == written[1]
+    assert not any(b"tEXt" in content for content in written[0])
+
+
+def test_the_score_plot_has_a_bar_per_model_score_and_text() -> None:
+    """Seeds, mean and ensemble; the deviation is the mean's error bar, not a bar."""
+    axes = Figure().add_subplot()
+    draw_members(axes, SCORES)
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["seed 1", "seed 2", "mean", "ensemble"]
+    heights = [patch.get_height() for patch in axes.patches]  # type: ignore[attr-defined]
+    assert heights == [20, 22, 21, 30, 40, 44, 42, 60, 21, 23, 22, 31, 42, 46, 44, 62]
+    legend = axes.get_legend()
+    assert legend is not None
+    assert [t.get_text() for t in legend.get_texts()] == [
+        "BLEU, plain", "chrF2, plain", "BLEU, replaced", "chrF2, replaced",
+    ]  # fmt: skip
+
+
+def test_a_single_seed_is_drawn_once() -> None:
+    """Its mean is itself."""
+    axes = Figure().add_subplot()
+    draw_members(axes, score_table([Result("1", "plain", SystemScores(20.0, 20.0, 40.0, 1.0, 0))]))
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["seed 1"]

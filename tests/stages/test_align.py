@@ -1,0 +1,92 @@
+"""The stage align, with each backend."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from ruamel.yaml import YAML
+
+from convs2s.config import AlignParams
+from convs2s.text.dictionary import read_dictionary
+from pipelines.stages import align
+
+ROOT = Path(__file__).parent.parent.parent
+SOURCE = "the house\nthe book\na book\na house\nthe blue book\n"
+TARGET = "das Haus\ndas Buch\nein Buch\nein Haus\ndas blaue Buch\n"
+
+
+@pytest.fixture
+def train(tmp_path: Path) -> Path:
+    """Return a folder with a small corpus."""
+    folder = tmp_path / "data" / "filtered" / "train"
+    folder.mkdir(parents=True)
+    (folder / "source.txt").write_text(SOURCE)
+    (folder / "target.txt").write_text(TARGET)
+    return folder
+
+
+def run(train: Path, out: Path, backend: Literal["builtin", "fast_align", "none"]) -> Path:
+    """Run the stage; return the dictionary it wrote."""
+    params = AlignParams(backend=backend, iterations=5)
+    align.run(params, train / "source.txt", train / "target.txt", out)
+    return out / "dictionary.tsv"
+
+
+def test_builtin_finds_the_translations_of_a_small_corpus(train: Path, tmp_path: Path) -> None:
+    """Which word goes with which follows from where they occur; counts are the words' frequencies."""
+    dictionary = run(train, tmp_path / "data" / "alignment", "builtin")
+    assert dictionary.read_text() == (
+        "source\ttarget\tcount\tlinks\na\tein\t2\t2\nblue\tblaue\t1\t1\nbook\tBuch\t3\t3\n"
+        "house\tHaus\t2\t2\nthe\tdas\t3\t3\n"
+    )
+    assert [path.name for path in (tmp_path / "data" / "alignment").iterdir()] == ["dictionary.tsv"]
+    assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["alignment", "filtered"]
+
+
+def test_none_writes_an_empty_dictionary(train: Path, tmp_path: Path) -> None:
+    """Unknown words are then copied from the source."""
+    assert read_dictionary(run(train, tmp_path / "alignment", "none")) == {}
+
+
+def test_fast_align_is_run_when_chosen(train: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Played by scripts that link the first words, in the last pair the second."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("fast_align", "atools"):
+        (programs / name).write_text("#!/bin/sh\nprintf '0-0\\n0-0\\n0-0\\n0-0\\n1-1\\n'\n")
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    dictionary = read_dictionary(run(train, tmp_path / "alignment", "fast_align"))
+    assert dictionary == {"the": "das", "a": "ein", "blue": "blaue"}
+
+
+def test_fast_align_missing_is_told(train: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No dictionary is left behind that a later stage could take for one."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="fast_align is not on PATH"):
+        run(train, tmp_path / "alignment", "fast_align")
+    assert not (tmp_path / "alignment" / "dictionary.tsv").exists()
+
+
+def test_unequal_files_are_told(train: Path, tmp_path: Path) -> None:
+    """The two sides must correspond line by line."""
+    (train / "target.txt").write_text("das Haus\n")
+    with pytest.raises(ValueError, match=r"source\.txt has 5 lines but .*target\.txt has 1"):
+        run(train, tmp_path / "alignment", "builtin")
+
+
+def test_the_command_line_takes_the_folder_of_the_corpus(train: Path, tmp_path: Path) -> None:
+    """As dvc.yaml calls it, with the values of params.yaml: python -m pipelines.stages.align TRAIN OUT."""
+    yaml = YAML()
+    params = yaml.load(ROOT / "params.yaml")
+    params["align"] = {"backend": "builtin", "iterations": 3}
+    yaml.dump(params, tmp_path / "params.yaml")
+    command = [sys.executable, "-m", "pipelines.stages.align", "data/filtered/train", "data/alignment"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "align: iteration 2 of 3: forward perplexity" in done.stderr
+    assert read_dictionary(tmp_path / "data/alignment/dictionary.tsv")["house"] == "Haus"

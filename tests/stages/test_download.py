@@ -1,0 +1,161 @@
+"""The stage download, by params as the user writes them."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sacrebleu.dataset import DATASETS
+from sacrebleu.dataset.plain_text import PlainTextDataset
+
+from convs2s.config import DownloadParams
+from convs2s.text.generated.corpus import generate
+from convs2s.text.sources import pair_files
+from convs2s.text.sources.checksum import file_sha256
+from pipelines.stages.download import run
+
+ROOT = Path(__file__).parents[2]
+GENERATED = {"kind": "generated", "pairs": 3, "seed": 1, "noise": 0.0}
+
+
+def params(folder: Path, **splits: list[dict[str, Any]]) -> DownloadParams:
+    """Return params with these splits; train and test must have something."""
+    given: dict[str, Any] = {"train": [GENERATED], "valid": [], "test": [GENERATED], **splits}
+    common = {"source_language": "en", "target_language": "de", "folder": str(folder)}
+    return DownloadParams.model_validate({**common, **given})
+
+
+def files(source: str, target: str) -> dict[str, Any]:
+    """Return a source of kind files."""
+    return {"kind": "files", "source": source, "target": target, "tsv": None, "columns": None}
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Return the files of a folder."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_generated_pairs_come_with_alignment(tmp_path: Path) -> None:
+    """Of the split's own part of the grammar's sentences."""
+    run(params(tmp_path), "test", tmp_path / "downloads", tmp_path / "test")
+    pairs = list(generate(3, 1, 0.0, "test"))
+    found = content(tmp_path / "test")
+    assert found["source.txt"].decode().split("\n") == [*(pair.source for pair in pairs), ""]
+    assert found["target.txt"].decode().split("\n") == [*(pair.target for pair in pairs), ""]
+    assert found["alignment.txt"].count(b"\n") == 3
+
+
+def test_sources_of_a_split_follow_each_other(tmp_path: Path) -> None:
+    """Files, a TSV and an absolute path; the last one lies in another folder than download.folder."""
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "a.en").write_bytes(b"one\n")
+    (tmp_path / "own" / "a.de").write_bytes(b"eins\n")
+    (tmp_path / "own" / "b.tsv").write_bytes(b"zwei\ttwo\n")
+    (tmp_path / "c.en").write_bytes(b"three\n")
+    (tmp_path / "c.de").write_bytes(b"drei\n")
+    tsv = {"kind": "files", "source": None, "target": None, "tsv": "b.tsv", "columns": [1, 0]}
+    absolute = files(str(tmp_path / "c.en"), str(tmp_path / "c.de"))
+    wanted = params(tmp_path / "own", train=[files("a.en", "a.de"), tsv, absolute])
+    run(wanted, "train", tmp_path / "downloads", tmp_path / "train")
+    found = content(tmp_path / "train")
+    assert found["source.txt"] == b"one\ntwo\nthree\n"
+    assert found["target.txt"] == b"eins\nzwei\ndrei\n"
+    assert "alignment.txt" not in found
+    assert str(tmp_path).encode() not in found["provenance.json"]
+
+
+def test_no_validation_sources_give_empty_files(tmp_path: Path) -> None:
+    """The filter then takes every N-th training pair."""
+    run(params(tmp_path), "valid", tmp_path / "downloads", tmp_path / "valid")
+    found = content(tmp_path / "valid")
+    assert (found["source.txt"], found["target.txt"]) == (b"", b"")
+
+
+def test_url_is_fetched(tmp_path: Path) -> None:
+    """A TSV by file URL; its hash stands in the provenance."""
+    (tmp_path / "a.tsv").write_bytes(b"one\teins\n")
+    fetch = [{"urls": [(tmp_path / "a.tsv").as_uri()], "sha256": file_sha256(tmp_path / "a.tsv")}]
+    remote = {
+        "kind": "url",
+        "fetch": fetch,
+        "source": None,
+        "target": None,
+        "tsv": "a.tsv",
+        "columns": [0, 1],
+    }
+    run(params(tmp_path / "own", train=[remote]), "train", tmp_path / "downloads", tmp_path / "train")
+    assert content(tmp_path / "train")["target.txt"] == b"eins\n"
+    (source,) = json.loads((tmp_path / "train" / "provenance.json").read_text())["sources"]
+    assert source["fetched"] == [{"name": "a.tsv", "sha256": fetch[0]["sha256"]}]
+
+
+def test_sacrebleu_set_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the languages of params.yaml."""
+    for name, text in (("dev.en", b"one\n"), ("dev.de", b"eins\n")):
+        (tmp_path / name).write_bytes(text)
+    urls = [(tmp_path / name).as_uri() for name in ("dev.en", "dev.de")]
+    # sacreBLEU puts the set's name before that of a file that is no archive.
+    dataset = PlainTextDataset("own", data=urls, langpairs={"en-de": ["own.dev.en", "own.dev.de"]})
+    monkeypatch.setitem(DATASETS, "own", dataset)
+    wanted = params(tmp_path, test=[{"kind": "sacrebleu", "name": "own"}])
+    run(wanted, "test", tmp_path / "downloads", tmp_path / "test")
+    assert content(tmp_path / "test")["source.txt"] == b"one\n"
+    assert content(tmp_path / "test")["target.txt"] == b"eins\n"
+
+
+def test_mtdata_needs_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message has the command; tests/text/sources/test_mtdata_sets.py has the rest."""
+    monkeypatch.setitem(sys.modules, "mtdata", None)
+    monkeypatch.setitem(sys.modules, "mtdata.entry", None)
+    wanted = params(tmp_path, test=[{"kind": "mtdata", "ids": ["A-b-1-eng-deu"], "sha256": {}}])
+    with pytest.raises(ModuleNotFoundError, match=r"pip install -e \.\[mtdata\]"):
+        run(wanted, "test", tmp_path / "downloads", tmp_path / "test")
+
+
+def test_bytes_are_the_same_every_time(tmp_path: Path) -> None:
+    """DVC compares hashes: another time, folder or download must not make another result."""
+    wanted = params(tmp_path, train=[GENERATED, GENERATED])
+    run(wanted, "train", tmp_path / "downloads", tmp_path / "a")
+    run(wanted, "train", tmp_path / "others", tmp_path / "deep" / "b")
+    assert content(tmp_path / "a") == content(tmp_path / "deep" / "b")
+
+
+def test_full_disk_leaves_the_old_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither half a result nor none; the message names the folder."""
+    (tmp_path / "a.en").write_bytes(b"one\n" * 10)
+    wanted = params(tmp_path, train=[files("a.en", "a.en")])
+    run(wanted, "train", tmp_path / "downloads", tmp_path / "train")
+    before = content(tmp_path / "train")
+
+    def fail(line: str) -> str:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(pair_files, "clean", fail)
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        run(wanted, "train", tmp_path / "downloads", tmp_path / "train")
+    assert caught.value.filename == str(tmp_path / "train")
+    assert content(tmp_path / "train") == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.en", "train"]
+
+
+def test_command_of_the_stage(tmp_path: Path) -> None:
+    """As dvc.yaml runs it, with params.yaml of the working folder."""
+    (tmp_path / "params.yaml").write_bytes((ROOT / "presets" / "generated.yaml").read_bytes())
+    command = [sys.executable, "-m", "pipelines.stages.download"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    arguments = ["valid", "data/downloads", "data/raw/valid"]
+    subprocess.run([*command, *arguments], cwd=tmp_path, env=environment, check=True)
+    assert (tmp_path / "data" / "raw" / "valid" / "source.txt").is_file()
+    wrong = subprocess.run(
+        [*command, "dev", "a", "b"],
+        cwd=tmp_path,
+        env=environment,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert "split: found 'dev', wanted one of train, valid, test" in wrong.stderr

@@ -1,0 +1,190 @@
+"""Stage evaluate on translations written by hand: what it writes, and what it refuses."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from convs2s.config import EvaluateParams, TokenizeParams
+from convs2s.decode.hypotheses import Attention, write_attention
+from convs2s.score.corpus_scores import bleu, chrf, tokenized_bleu
+from convs2s.text.files import read_lines, write_lines
+from pipelines.stages import evaluate
+
+SOURCES = ["the girl sleeps here .", "", "she sees a big house today .", "no ."]
+REFERENCES = ["das Mädchen schläft hier.", "", "sie sieht heute ein großes Haus.", "nein."]
+TOKENIZED = ["das Mädchen schläft hier .", "", "sie sieht heute ein großes Haus .", "nein ."]
+PLAIN = ["das <unk> schläft hier.", "", "sie sieht ein großes Haus.", "nein."]
+REPLACED = [line.replace("<unk>", "Mädchen") for line in PLAIN]
+WORSE = ["das <unk> hier.", "", "sie sieht ein <unk>.", "nein."]
+
+MOSES = TokenizeParams(
+    tokenizer="moses",
+    normalize_punctuation=True,
+    remove_nonprinting=True,
+    aggressive_hyphens=False,
+    escape=False,
+)
+
+
+def write_translation(folder: Path, **texts: list[str]) -> None:
+    """Write a member's texts as the stage replace does; here only final stops are words of their own."""
+    for name, lines in texts.items():
+        write_lines(folder / f"{name}.txt", lines)
+        write_lines(folder / f"{name}.tok.txt", [line.replace(".", " .") for line in lines])
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A test set, and translations of seeds 3 and 4 and their ensemble."""
+    write_lines(tmp_path / "test" / "source.txt", SOURCES)
+    write_lines(tmp_path / "test" / "target.txt", REFERENCES)
+    write_translation(tmp_path / "replaced" / "3", plain=PLAIN, replaced=REPLACED)
+    write_translation(tmp_path / "replaced" / "4", plain=WORSE, replaced=WORSE)
+    write_translation(tmp_path / "replaced" / "ensemble", plain=PLAIN, replaced=REFERENCES)
+    attention = []
+    for source, target in zip(SOURCES, TOKENIZED, strict=True):
+        s, t = source.split(), target.split()
+        attention.append(Attention(np.full((len(t), len(s)), 0.5, dtype=np.float16), s, t))
+    (tmp_path / "translations" / "3").mkdir(parents=True)
+    write_attention(tmp_path / "translations" / "3" / "attention.npz", attention)
+    return tmp_path
+
+
+def run(data: Path, seeds: list[int], replacement: bool, examples: int = 2, heat_maps: int = 2) -> Path:
+    """Run the stage; return its output folder."""
+    evaluate.run(
+        EvaluateParams(examples=examples, heat_maps=heat_maps), MOSES, ("en", "de"), seeds, replacement,
+        data / "replaced", data / "translations", data / "test", data / "evaluation",
+    )  # fmt: skip
+    return data / "evaluation"
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return content
+
+
+def test_scores_are_those_of_the_files(data: Path) -> None:
+    """Detokenized text against the raw reference, tokenized text against the reference tokenized likewise."""
+    metrics = read_json(run(data, [3], replacement=False) / "metrics.json")
+    words = [line.replace(".", " .") for line in PLAIN]
+    assert metrics["seeds"]["3"] == {
+        "bleu": round(bleu(PLAIN, REFERENCES).value, 2),
+        "bleu_tokenized": round(tokenized_bleu(words, TOKENIZED).value, 2),
+        "chrf": round(chrf(PLAIN, REFERENCES).value, 2),
+        "length_ratio": round(13 / 14, 4),
+        "unknown_words": 1.0,
+    }
+
+
+def test_one_seed_has_neither_deviation_nor_ensemble(data: Path) -> None:
+    """An ensemble of one is the model itself; the stage ensemble then writes no sentences."""
+    for name in ("plain.txt", "plain.tok.txt"):
+        (data / "replaced" / "ensemble" / name).write_text("")
+    metrics = read_json(run(data, [3], replacement=False) / "metrics.json")
+    assert list(metrics) == ["seeds", "mean"]
+    assert metrics["mean"] == metrics["seeds"]["3"]
+
+
+def test_several_seeds_have_mean_deviation_and_ensemble(data: Path) -> None:
+    """As in the paper's tables, which give the mean of several runs."""
+    metrics = read_json(run(data, [3, 4], replacement=False) / "metrics.json")
+    assert list(metrics) == ["seeds", "mean", "std", "ensemble"]
+    scores = [bleu(lines, REFERENCES).value for lines in (PLAIN, WORSE)]
+    assert metrics["mean"]["bleu"] == pytest.approx(sum(scores) / 2, abs=0.006)
+    assert metrics["std"]["bleu"] == pytest.approx(abs(scores[0] - scores[1]) / 2**0.5, abs=0.006)
+    assert metrics["std"]["unknown_words"] == 0.7  # of 1 and 2
+    assert metrics["ensemble"]["bleu"] == metrics["seeds"]["3"]["bleu"]
+
+
+def test_with_replacement_both_texts_are_scored_and_the_replaced_one_is_the_main(data: Path) -> None:
+    """The note can then say what replacement gains."""
+    out = run(data, [3, 4], replacement=True)
+    metrics = read_json(out / "metrics.json")
+    assert list(metrics) == ["seeds", "mean", "std", "ensemble", "without_replacement"]
+    assert metrics["ensemble"]["bleu"] == 100.0
+    assert metrics["seeds"]["3"]["unknown_words"] == 0.0
+    plain = metrics["without_replacement"]["seeds"]["3"]
+    assert plain["unknown_words"] == 1.0
+    with (out / "scores.csv").open(encoding="utf-8", newline="") as stream:
+        rows = [(row["text"], row["member"]) for row in csv.DictReader(stream)]
+    members = ["3", "4", "mean", "std", "ensemble"]
+    assert rows == [(text, member) for text in ("plain", "replaced") for member in members]
+
+
+def test_examples_are_of_the_best_system_and_skip_empty_lines(data: Path) -> None:
+    """The ensemble, in its final text; line numbers are those of the test files."""
+    header, *rows = read_lines(run(data, [3, 4], replacement=True, examples=9) / "examples.tsv")
+    assert header == "line\tmodel\tsource\thypothesis\treference\tbleu\tchrf"
+    assert [row.split("\t")[:5] for row in rows] == [
+        [str(i + 1), "ensemble", SOURCES[i], REFERENCES[i], REFERENCES[i]] for i in (0, 2, 3)
+    ]
+
+
+def test_scores_by_source_length_cover_the_test_set(data: Path) -> None:
+    """Lengths 5, 0, 7 and 2 words."""
+    out = run(data, [3], replacement=False)
+    with (out / "by_length.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [(row["source_words"], row["sentences"]) for row in rows] == [("00-05", "3"), ("06-10", "1")]
+    assert float(rows[1]["chrf"]) == pytest.approx(chrf([PLAIN[2]], [REFERENCES[2]]).value, abs=0.006)
+
+
+def test_pictures_are_drawn_for_as_many_sentences_as_asked(data: Path) -> None:
+    """Sentence 2 is empty and has none; there are three others."""
+    out = run(data, [3], replacement=False, heat_maps=9)
+    names = sorted(path.name for path in (out / "pictures").iterdir())
+    assert names == ["attention-1.png", "attention-2.png", "attention-3.png", "scores.png"]
+    out = run(data, [3], replacement=False, heat_maps=1)
+    names = sorted(path.name for path in (out / "pictures").iterdir())
+    assert names == ["attention-1.png", "scores.png"]
+
+
+def test_signatures_stand_beside_the_numbers(data: Path) -> None:
+    """In a file of their own, since DVC's metrics are numbers."""
+    signatures = json.loads((run(data, [3], replacement=False) / "signatures.json").read_text())
+    assert "tok:13a" in signatures["bleu"]
+
+
+def test_the_same_input_gives_the_same_bytes(data: Path) -> None:
+    """DVC tells by hashes whether anything changed; nor is anything left beside the results."""
+    contents = []
+    for _ in range(2):
+        out = run(data, [3, 4], replacement=True)
+        contents.append({path.relative_to(out): path.read_bytes() for path in out.rglob("*.*")})
+    assert contents[0] == contents[1]
+    assert len(contents[0]) == 8
+
+
+def test_a_translation_of_another_length_is_refused(data: Path) -> None:
+    """Line i of one would not translate line i of the other."""
+    path = data / "replaced" / "4" / "plain.tok.txt"
+    write_lines(path, ["a", "b"])
+    with pytest.raises(ValueError, match=r"4/plain.tok.txt has 2 lines but .*test/target.txt has 4. Line i"):
+        run(data, [3, 4], replacement=False)
+
+
+def test_an_unequal_test_set_is_refused(data: Path) -> None:
+    """Before anything is tokenized."""
+    write_lines(data / "test" / "source.txt", ["a"])
+    with pytest.raises(ValueError, match=r"source.txt has 1 lines but .*target.txt has 4"):
+        run(data, [3], replacement=False)
+
+
+def test_a_missing_translation_is_named(data: Path) -> None:
+    """With replacement switched on, its file must be there."""
+    (data / "replaced" / "3" / "replaced.txt").unlink()
+    with pytest.raises(FileNotFoundError, match=r"3/replaced.txt does not exist"):
+        run(data, [3], replacement=True)
+
+
+def test_attention_of_another_test_set_is_refused(data: Path) -> None:
+    """Its maps would be labeled with the wrong sentence; no result of pictures is left."""
+    write_attention(data / "translations" / "3" / "attention.npz", [])
+    with pytest.raises(ValueError, match=r"attention.npz has the attention of 0 sentences; wanted 4"):
+        run(data, [3], replacement=False)
+    assert not (data / "evaluation" / "pictures").exists()

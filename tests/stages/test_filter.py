@@ -1,0 +1,102 @@
+"""Stage filter."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from convs2s.config import FilterParams
+from convs2s.text.pair_folder import read_folder, write_folder
+from pipelines.stages import filter as filter_stage
+
+TRAIN = [("a b", "c d"), ("", "x"), ("e f", "g h"), ("one", "one two three"), ("a b", "c d"), ("i", "j")]
+
+
+def params(**changes: object) -> FilterParams:
+    values = {"max_words": 175, "max_ratio": 1.5, "drop_empty": True, "drop_repeats": False, "valid_every": 2}
+    return FilterParams.model_validate(values | changes)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_folder(tmp_path / "train", TRAIN)
+    write_folder(tmp_path / "valid", [("given", "gegeben")])
+    return tmp_path
+
+
+def run(folder: Path, **changes: object) -> Path:
+    filter_stage.run(params(**changes), folder / "train", folder / "valid", folder / "out")
+    return folder / "out"
+
+
+def test_kept_pairs_are_split(folder: Path) -> None:
+    """Of the four kept pairs, the second and the fourth go to validation."""
+    out = run(folder)
+    assert list(read_folder(out / "train")) == [("a b", "c d"), ("a b", "c d")]
+    assert list(read_folder(out / "valid")) == [("e f", "g h"), ("i", "j")]
+
+
+def test_a_given_validation_set_is_used(folder: Path) -> None:
+    """Then all kept pairs are for training."""
+    out = run(folder, valid_every=None)
+    assert len(list(read_folder(out / "train"))) == 4
+    assert list(read_folder(out / "valid")) == [("given", "gegeben")]
+
+
+def test_the_report_counts_pairs_and_words(folder: Path) -> None:
+    """Six read: one with an empty side, one out of ratio, one repeat; one of three to validation."""
+    report = json.loads((run(folder, drop_repeats=True) / "report.json").read_text())
+    assert report == {
+        "pairs_read": 6,
+        "pairs_kept": 3,
+        "removed": {"empty_side": 1, "too_long": 0, "ratio": 1, "repeat": 1},
+        "train": {"pairs": 2, "source_words": 3, "target_words": 3},
+        "valid": {"pairs": 1, "source_words": 2, "target_words": 2},
+    }
+
+
+def test_tables_can_be_read_back(folder: Path) -> None:
+    """They are what `dvc plots show` and people read."""
+    out = run(folder)
+    rules = pd.read_csv(out / "rules.csv")
+    assert rules["removed"].tolist() == [1, 0, 1, 0]
+    assert rules["share"].tolist() == [0.166667, 0.0, 0.166667, 0.0]
+    lengths = pd.read_csv(out / "lengths.csv")
+    assert lengths.columns.tolist() == ["words", "source_read", "target_read", "source_kept", "target_kept"]
+    assert lengths.sum()[["source_read", "target_kept"]].tolist() == [6, 4]
+
+
+def test_the_same_input_gives_the_same_bytes(folder: Path) -> None:
+    """DVC hashes the output."""
+    names = ["report.json", "rules.csv", "lengths.csv", "train/source.txt", "valid/target.txt"]
+    first = [(run(folder) / name).read_bytes() for name in names]
+    assert [(run(folder) / name).read_bytes() for name in names] == first
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"max_words": 1, "max_ratio": 1.0, "drop_repeats": True, "valid_every": 9}, "only 1 pairs are kept"),
+        ({"valid_every": 5}, "filter.valid_every is 5 but only 4"),
+    ],
+)
+def test_too_few_pairs_leave_no_output(folder: Path, changes: dict[str, object], message: str) -> None:
+    """An empty split would fail much later, in training."""
+    with pytest.raises(ValueError, match=message):
+        run(folder, **changes)
+    assert sorted(path.name for path in folder.iterdir()) == ["train", "valid"]
+
+
+def test_a_corpus_of_empty_lines_is_an_error(folder: Path) -> None:
+    """As when a column was chosen that is empty."""
+    write_folder(folder / "train", [("", "")] * 3)
+    with pytest.raises(ValueError, match=r"train: none of 3 pairs is kept \(removed: empty side 3"):
+        run(folder)
+
+
+def test_an_empty_validation_set_is_an_error(folder: Path) -> None:
+    """Neither given nor split off: training could not tell when to stop."""
+    write_folder(folder / "valid", [])
+    with pytest.raises(ValueError, match=r"valid has no pairs, and filter\.valid_every is null"):
+        run(folder, valid_every=None)

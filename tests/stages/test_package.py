@@ -1,0 +1,41 @@
+"""Stage package: a trained model becomes a folder for users."""
+
+import json
+from pathlib import Path
+
+import convs2s
+from convs2s.config import PackageParams, ReplaceParams
+from pipelines.stages import package
+from tests.decode.parrot import TOKENIZE, TRANSLATE
+from tests.decode.small_package import write_parts
+
+
+def test_the_folder_translates_and_its_card_has_the_scores(tmp_path: Path) -> None:
+    """Of this seed, with signatures."""
+    write_parts(tmp_path)
+    evaluation = tmp_path / "evaluation"
+    evaluation.mkdir()
+    metrics = {"seeds": {"3": {"bleu": 12.345, "chrf": 40.0}, "4": {"bleu": 99.0}}}
+    (evaluation / "metrics.json").write_text(json.dumps(metrics), encoding="utf-8")
+    (evaluation / "signatures.json").write_text('{"bleu": "nrefs:1|case:mixed|tok:13a"}', encoding="utf-8")
+    package.run(
+        PackageParams(name="tiny", data_license="MIT"),
+        TOKENIZE,
+        TRANSLATE,
+        ReplaceParams(enabled=True),
+        ("en", "de"),
+        tmp_path / "model",
+        tmp_path / "vocabulary",
+        tmp_path / "alignment",
+        evaluation,
+        3,
+        tmp_path / "models" / "3",
+    )
+    card = (tmp_path / "models" / "3" / "README.md").read_text(encoding="utf-8")
+    assert card.startswith("# tiny\n")
+    assert "| BLEU, detokenized | 12.3" in card
+    assert "`nrefs:1|case:mixed|tok:13a`" in card
+    assert "99" not in card
+    translator = convs2s.load(tmp_path / "models" / "3", "cpu")
+    assert len(translator.translate(["ein Haus."])) == 1
+    assert translator.dictionary == {"dog": "Hund"}

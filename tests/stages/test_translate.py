@@ -1,0 +1,93 @@
+"""Stages translate and ensemble: raw test sentences -> hypotheses.jsonl and attention.npz."""
+
+from pathlib import Path
+
+import pytest
+
+from convs2s.decode.hypotheses import read_attention, read_hypotheses
+from convs2s.text.files import write_lines
+from pipelines.stages import ensemble, translate
+from tests.decode.parrot import TOKENIZE, TRANSLATE
+from tests.decode.small_package import write_model, write_parts
+
+LANGUAGES = ("en", "de")
+LINES = ["ein Haus.", "", "Das ist noch eins, und der Hund.", "ein\u2028Hund", "Maus"]
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Path:
+    """Models of two seeds in trained/, a vocabulary and a test set."""
+    model, _, _ = write_parts(tmp_path)
+    (tmp_path / "trained" / "1").mkdir(parents=True)
+    model.rename(tmp_path / "trained" / "1" / "model")
+    types = len((tmp_path / "vocabulary" / "source.tsv").read_text(encoding="utf-8").split("\n")) - 1 + 3
+    write_model(tmp_path / "trained" / "2" / "model", (types, types), phase=1.0)
+    write_lines(tmp_path / "test" / "source.txt", LINES)
+    return tmp_path
+
+
+def run_translate(folders: Path, seed: int, out: str, **changes: object) -> Path:
+    params = TRANSLATE.model_validate({**TRANSLATE.model_dump(), **changes})
+    model = folders / "trained" / str(seed) / "model"
+    translate.run(params, TOKENIZE, LANGUAGES, model, folders / "vocabulary", folders / "test", folders / out)
+    return folders / out
+
+
+def run_ensemble(folders: Path, seeds: list[int]) -> Path:
+    trained, out = folders / "trained", folders / "ensemble"
+    ensemble.run(
+        TRANSLATE, TOKENIZE, LANGUAGES, seeds, trained, folders / "vocabulary", folders / "test", out
+    )
+    return out
+
+
+def test_there_is_a_sentence_for_each_line(folders: Path) -> None:
+    """In order, tokenized, with attention that fits."""
+    out = run_translate(folders, 1, "out", n_best=2)
+    sentences = list(read_hypotheses(out / "hypotheses.jsonl"))
+    attention = read_attention(out / "attention.npz")
+    assert [len(sentence.source) for sentence in sentences] == [3, 0, 9, 2, 1]
+    assert sentences[0].source == ["ein", "Haus", "."]
+    assert [len(sentence.hypotheses) for sentence in sentences] == [2, 1, 2, 2, 2]
+    for sentence, heat in zip(sentences, attention, strict=True):
+        assert heat.target == sentence.hypotheses[0].tokens
+        assert heat.weights.shape == (len(heat.target), len(heat.source))
+        assert heat.weights.sum() == pytest.approx(len(heat.target), abs=0.1)  # rows sum to 1
+
+
+def test_the_same_input_gives_the_same_bytes(folders: Path) -> None:
+    """DVC hashes them. Other batches may change the last digits of sums, which the files do not hold."""
+    one, other = run_translate(folders, 1, "one"), run_translate(folders, 1, "other", batch_sentences=1)
+    assert (one / "hypotheses.jsonl").read_bytes() == (other / "hypotheses.jsonl").read_bytes()
+    again = run_translate(folders, 1, "again")
+    assert (one / "attention.npz").read_bytes() == (again / "attention.npz").read_bytes()
+
+
+def test_an_ensemble_translates_with_all_seeds(folders: Path) -> None:
+    """Its scores are neither member's."""
+    scores = {
+        name: [sentence.hypotheses[0].score for sentence in read_hypotheses(folder / "hypotheses.jsonl")]
+        for name, folder in {
+            "1": run_translate(folders, 1, "1"),
+            "2": run_translate(folders, 2, "2"),
+            "ensemble": run_ensemble(folders, [1, 2]),
+        }.items()
+    }
+    assert len(scores["ensemble"]) == len(LINES)
+    assert scores["ensemble"] != scores["1"]
+    assert scores["ensemble"] != scores["2"]
+
+
+def test_an_ensemble_of_one_seed_is_left_out(folders: Path) -> None:
+    """It would be the seed's own translation: files without sentences say so."""
+    out = run_ensemble(folders, [1])
+    assert (out / "hypotheses.jsonl").read_bytes() == b""
+    assert read_attention(out / "attention.npz") == []
+
+
+def test_a_missing_test_set_is_named(folders: Path) -> None:
+    """As is any other missing file."""
+    (folders / "test" / "source.txt").unlink()
+    with pytest.raises(FileNotFoundError, match=r"test/source.txt does not exist"):
+        run_translate(folders, 1, "out")
+    assert not (folders / "out").exists()

@@ -1,0 +1,133 @@
+"""Mirrors, verification and what is kept between runs."""
+
+import hashlib
+import re
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+
+import pytest
+
+from convs2s.text.sources import fetch as fetch_module
+from convs2s.text.sources.fetch import fetch
+from tests.text.sources.conftest import Site
+
+CONTENT = b"0123456789" * 500
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+
+def test_second_mirror_is_asked_when_the_first_lacks_the_file(site: Site, tmp_path: Path) -> None:
+    """Mirrors are tried in turn, so a dead link does not stop the stage."""
+    site.files["there/a.txt"] = CONTENT
+    path = fetch([site.url("gone/a.txt"), site.url("there/a.txt")], SHA256, tmp_path / "own", tmp_path)
+    assert path.read_bytes() == CONTENT
+    assert [name for name, _ in site.asked] == ["/gone/a.txt", "/there/a.txt"]
+
+
+def test_mirror_with_another_file_is_passed_over(site: Site, tmp_path: Path) -> None:
+    """A wrong hash speaks against that mirror only; the next one starts from nothing."""
+    site.files |= {"bad/a.txt": b"9" * 40, "good/a.txt": CONTENT}
+    path = fetch([site.url("bad/a.txt"), site.url("good/a.txt")], SHA256, tmp_path / "own", tmp_path)
+    assert path.read_bytes() == CONTENT
+    assert site.asked == [("/bad/a.txt", None), ("/good/a.txt", None)]
+
+
+def test_wrong_sha256_names_both_hashes_and_deletes_the_file(site: Site, tmp_path: Path) -> None:
+    """What is not the wanted file must not be taken for it in a later run either."""
+    site.files["a.txt"] = b"something else"
+    found = hashlib.sha256(b"something else").hexdigest()
+    with pytest.raises(ValueError, match=f"{found}, wanted {SHA256}") as caught:
+        fetch([site.url("a.txt")], SHA256, tmp_path / "own", tmp_path)
+    assert "own/a.txt may hold it instead" in str(caught.value)
+    assert [path.suffix for path in tmp_path.iterdir()] == [".lock"]
+
+
+def test_no_mirror_gives_each_reason(site: Site, tmp_path: Path) -> None:
+    """The user must see of every mirror why it failed."""
+    site.statuses = [404, 403]
+    with pytest.raises(ConnectionError) as caught:
+        fetch([site.url("one/a.txt"), site.url("two/a.txt")], SHA256, tmp_path / "own", tmp_path)
+    message = str(caught.value)
+    assert message.startswith("a.txt could not be fetched:")
+    assert re.search(r"one/a\.txt: HTTP 404.*\n.*two/a\.txt: HTTP 403", message)
+    assert "what has arrived is kept and resumed" in message
+
+
+def test_fetched_file_is_not_fetched_again(site: Site, tmp_path: Path) -> None:
+    """A second run, or another split's stage, finds it in the downloads."""
+    site.files["a.txt"] = CONTENT
+    first = fetch([site.url("a.txt")], SHA256, tmp_path / "own", tmp_path)
+    assert fetch([site.url("a.txt")], SHA256, tmp_path / "own", tmp_path) == first
+    assert len(site.asked) == 1
+
+
+def test_damaged_download_is_fetched_again(site: Site, tmp_path: Path) -> None:
+    """The hash is checked at every use, since downloads are outside DVC's care."""
+    site.files["a.txt"] = CONTENT
+    path = fetch([site.url("a.txt")], SHA256, tmp_path / "own", tmp_path)
+    path.write_bytes(CONTENT[:100])
+    fetch([site.url("a.txt")], SHA256, tmp_path / "own", tmp_path)
+    assert path.read_bytes() == CONTENT
+    assert len(site.asked) == 2
+
+
+def test_own_file_is_taken_instead_of_the_network(site: Site, tmp_path: Path) -> None:
+    """A machine without network works from a folder with the same files."""
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "a.txt").write_bytes(CONTENT)
+    assert fetch([site.url("a.txt")], SHA256, own, tmp_path / "downloads") == own / "a.txt"
+    assert site.asked == []
+    assert not (tmp_path / "downloads").exists()
+
+
+def test_own_file_with_another_hash_is_not_taken(
+    site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Only the hash makes it the same file, and the user is told why it was not used."""
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "a.txt").write_bytes(b"an older version")
+    site.files["a.txt"] = CONTENT
+    assert fetch([site.url("a.txt")], SHA256, own, tmp_path / "downloads").read_bytes() == CONTENT
+    assert (
+        f"own/a.txt is not taken: its sha256 is {hashlib.sha256(b'an older version').hexdigest()}"
+        in caplog.text
+    )
+
+
+def test_part_from_a_killed_run_is_resumed(site: Site, tmp_path: Path) -> None:
+    """A run killed in the middle leaves a .part of this hash; only the rest is asked for."""
+    site.files["a.txt"] = CONTENT
+    (tmp_path / f"{SHA256}.part").write_bytes(CONTENT[:1234])
+    assert fetch([site.url("a.txt")], SHA256, tmp_path / "own", tmp_path).read_bytes() == CONTENT
+    assert site.asked == [("/a.txt", "bytes=1234-")]
+
+
+def test_whole_part_from_a_killed_run_needs_no_network(site: Site, tmp_path: Path) -> None:
+    """Killed between the last byte and the renaming: nothing is left to ask for."""
+    (tmp_path / f"{SHA256}.part").write_bytes(CONTENT)
+    assert fetch([site.url("a.txt")], SHA256, tmp_path / "own", tmp_path).read_bytes() == CONTENT
+    assert site.asked == []
+
+
+@pytest.mark.parametrize("rubbish", [b"x" * 1234, b"x" * 6000])
+def test_rubbish_in_a_part_is_replaced(site: Site, tmp_path: Path, rubbish: bytes) -> None:
+    """The same mirror gets a second chance from zero when what was resumed turns out wrong or too long."""
+    site.files["a.txt"] = CONTENT
+    (tmp_path / f"{SHA256}.part").write_bytes(rubbish)
+    assert fetch([site.url("a.txt")], SHA256, tmp_path / "own", tmp_path).read_bytes() == CONTENT
+    assert site.asked == [("/a.txt", f"bytes={len(rubbish)}-"), ("/a.txt", None)]
+
+
+def test_two_stages_fetch_a_file_once(site: Site, tmp_path: Path) -> None:
+    """The stages of two splits may want one archive at once; the second one waits and then finds it."""
+    site.files["a.txt"] = CONTENT
+    with ThreadPoolExecutor(2) as pool:
+        with fetch_module.locked(tmp_path / f"{SHA256}.lock"):  # both come to a closed door
+            both = [
+                pool.submit(fetch, [site.url("a.txt")], SHA256, tmp_path / "own", tmp_path) for _ in range(2)
+            ]
+            wait(both, timeout=0.2)
+            assert site.asked == []
+        assert [future.result().read_bytes() for future in both] == [CONTENT, CONTENT]
+    assert len(site.asked) == 1

@@ -1,0 +1,160 @@
+"""mtdata, played by a module of the same interface (that of mtdata 0.4.3 to 0.5.1)."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, NamedTuple
+
+import pytest
+
+from convs2s.text.sources.mtdata_sets import mtdata_parts
+from convs2s.text.sources.split import write_split
+
+ISO = {"en": "eng", "de": "deu", "fr": "fra"}
+ROWS: dict[str, list[Any]] = {
+    "Test-news-1-eng-deu": [
+        ("Hello", "Hallo", {"score": 1}),
+        (None, "leer"),
+        ("two\r\nlines\tand a tab ", "x"),
+    ],
+    "Test-news-1-deu-eng": [("Hallo", "Hello")],
+    "Test-broken-1-eng-deu": [("Hello",)],
+}
+
+
+class FakeId(NamedTuple):
+    """mtdata.entry.DatasetId."""
+
+    name: str
+    langs: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, string: str) -> "FakeId":
+        parts = string.split("-")
+        assert len(parts) > 3, "Dataset ID expected in another format"
+        return cls(string, tuple(parts[3:]))
+
+
+def check_compat_swap(pair: tuple[str, str], other: tuple[str, str]) -> tuple[bool, bool]:
+    """mtdata.iso.bcp47.BCP47Tag.check_compat_swap."""
+    return set(pair) == set(other), pair == tuple(reversed(other))
+
+
+class FakeCache:
+    """mtdata.cache.Cache."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def get_entry(self, entry: Any) -> Path:
+        if "gone" in entry.did:
+            raise AssertionError(404)
+        return self.root / str(entry.did)
+
+
+class FakeParser:
+    """mtdata.parser.Parser."""
+
+    def __init__(self, paths: Path, ext: str | None, ent: Any) -> None:
+        assert paths.name == ent.did
+        self.rows = ROWS[ent.did]
+
+    def read_segs(self) -> Iterator[Any]:
+        yield from self.rows
+
+
+@pytest.fixture
+def fake_mtdata(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = [*ROWS, "Test-gone-1-eng-deu", "Test-mono-1-eng"]
+    index = {FakeId.parse(name): SimpleNamespace(did=name, in_ext=None) for name in ids}
+    contents: dict[str, dict[str, Any]] = {
+        "mtdata": {},
+        "mtdata.iso": {},
+        "mtdata.cache": {"Cache": FakeCache},
+        "mtdata.entry": {"DatasetId": FakeId},
+        "mtdata.index": {"INDEX": index},
+        "mtdata.iso.bcp47": {
+            "BCP47Tag": SimpleNamespace(check_compat_swap=check_compat_swap), "bcp47": ISO.__getitem__
+        },
+        "mtdata.parser": {"Parser": FakeParser},
+    }  # fmt: skip
+    for name, members in contents.items():
+        module = ModuleType(name)
+        vars(module).update(members)
+        monkeypatch.setitem(sys.modules, name, module)
+
+
+@pytest.mark.usefixtures("fake_mtdata")
+def test_pairs_are_read_without_filtering(tmp_path: Path) -> None:
+    """Empty sides stay, since the stage filter counts them; no segment holds a tab or line end."""
+    (part,) = mtdata_parts(["Test-news-1-eng-deu"], {}, ("en", "de"), tmp_path)
+    pairs = [(pair.source, pair.target) for pair in part.pairs]
+    assert pairs == [("Hello", "Hallo"), ("", "leer"), ("two lines and a tab", "x")]
+    assert part.provenance == {"kind": "mtdata", "id": "Test-news-1-eng-deu"}
+
+
+@pytest.mark.usefixtures("fake_mtdata")
+def test_languages_in_the_other_order_are_swapped(tmp_path: Path) -> None:
+    """An id has its languages in an order of its own."""
+    parts = mtdata_parts(["Test-news-1-eng-deu", "Test-news-1-deu-eng"], {}, ("en", "de"), tmp_path)
+    assert [next(part.pairs)[:2] for part in parts] == [("Hello", "Hallo"), ("Hello", "Hallo")]
+
+
+@pytest.mark.usefixtures("fake_mtdata")
+def test_known_sha256_is_checked(tmp_path: Path) -> None:
+    """mtdata takes whatever the server sends."""
+    name = "Test-news-1-deu-eng"
+    with pytest.raises(ValueError, match=f"{name}: sha256 of its 1 pairs is .*, wanted {'0' * 64}"):
+        write_split(mtdata_parts([name], {name: "0" * 64}, ("en", "de"), tmp_path), tmp_path / "o")
+
+
+@pytest.mark.usefixtures("fake_mtdata")
+@pytest.mark.parametrize(
+    ("name", "languages", "message"),
+    [
+        ("nonsense", ("en", "de"), r"'nonsense' is no mtdata id: Dataset ID expected in another format"),
+        (
+            "Test-none-1-eng-deu",
+            ("en", "de"),
+            r"mtdata knows no data set 'Test-none-1-eng-deu'.*list -l en-de",
+        ),
+        ("Test-mono-1-eng", ("en", "de"), r"'Test-mono-1-eng' is not parallel text"),
+        ("Test-news-1-eng-deu", ("en", "fr"), r"is not of the languages en and fr"),
+    ],
+)
+def test_unfit_ids_are_errors(tmp_path: Path, name: str, languages: tuple[str, str], message: str) -> None:
+    """Found before the first transfer, with the command that lists what there is."""
+    with pytest.raises(ValueError, match=message):
+        mtdata_parts([name], {}, languages, tmp_path)
+
+
+def test_sha256_of_an_id_that_is_not_asked_for_is_an_error(tmp_path: Path) -> None:
+    """It is a misspelled id, whose check would silently not happen."""
+    with pytest.raises(
+        ValueError, match="sha256 names Test-b-1-eng-deu, which is not among ids: Test-a-1-eng-deu"
+    ):
+        mtdata_parts(["Test-a-1-eng-deu"], {"Test-b-1-eng-deu": "0" * 64}, ("en", "de"), tmp_path)
+
+
+@pytest.mark.usefixtures("fake_mtdata")
+def test_failed_transfer_is_told(tmp_path: Path) -> None:
+    """mtdata fails by an AssertionError that holds the HTTP status."""
+    with pytest.raises(ConnectionError, match=r"could not fetch Test-gone-1-eng-deu: AssertionError\(404\)"):
+        mtdata_parts(["Test-gone-1-eng-deu"], {}, ("en", "de"), tmp_path)
+
+
+@pytest.mark.usefixtures("fake_mtdata")
+def test_unreadable_files_are_told(tmp_path: Path) -> None:
+    """Where mtdata's index does not fit the file any more."""
+    (part,) = mtdata_parts(["Test-broken-1-eng-deu"], {}, ("en", "de"), tmp_path)
+    with pytest.raises(ValueError, match="mtdata could not read Test-broken-1-eng-deu"):
+        list(part.pairs)
+
+
+def test_missing_mtdata_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is an extra; the message has the command that installs it."""
+    monkeypatch.setitem(sys.modules, "mtdata", None)
+    monkeypatch.setitem(sys.modules, "mtdata.entry", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install -e \.\[mtdata\]"):
+        mtdata_parts(["Test-news-1-eng-deu"], {}, ("en", "de"), tmp_path)

@@ -1,0 +1,132 @@
+"""Two files, or one TSV."""
+
+import bz2
+import gzip
+import lzma
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from convs2s.text.sources.pair_files import file_part
+from convs2s.text.sources.part import Part
+
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress
+}  # fmt: skip
+
+
+def two_files(folder: Path, source: bytes, target: bytes) -> Part:
+    """Open a corpus of two files with this content."""
+    (folder / "a.en").write_bytes(source)
+    (folder / "a.de").write_bytes(target)
+    return file_part([folder / "a.en", folder / "a.de"], None)
+
+
+def texts(part: Part) -> list[tuple[str, str]]:
+    """Read a part."""
+    return [(pair.source, pair.target) for pair in part.pairs]
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_two_files_are_read_in_every_compression(tmp_path: Path, suffix: str) -> None:
+    """The name says how; one side may be compressed and the other not."""
+    (tmp_path / f"a{suffix}").write_bytes(PACK[suffix]("one\nzwölf\n".encode()))
+    (tmp_path / "b").write_bytes(b"eins\nzwei\n")
+    part = file_part([tmp_path / f"a{suffix}", tmp_path / "b"], None)
+    assert texts(part) == [("one", "eins"), ("zwölf", "zwei")]
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_tsv_is_read_in_every_compression(tmp_path: Path, suffix: str) -> None:
+    """Columns count from 0, in the order of source and target; others are left out."""
+    (tmp_path / f"a.tsv{suffix}").write_bytes(PACK[suffix](b"1\teins\tone\n2\tzwei\ttwo\n"))
+    assert texts(file_part([tmp_path / f"a.tsv{suffix}"], (2, 1))) == [("one", "eins"), ("two", "zwei")]
+
+
+def test_only_line_feeds_end_a_line(tmp_path: Path) -> None:
+    r"""U+2028, \x0b and \x85 occur within sentences of crawled text; cutting there would shift all pairs."""
+    part = two_files(tmp_path, "a\u2028b\x0bc\x85d\n".encode(), b"e\rf\n")
+    assert texts(part) == [("a\u2028b\x0bc\x85d", "e\rf")]
+
+
+def test_windows_line_ends_and_byte_order_marks_are_removed(tmp_path: Path) -> None:
+    """Marks stand where files were put together too; within a line, U+FEFF is a character."""
+    part = two_files(tmp_path, b"\xef\xbb\xbfone\r\n\xef\xbb\xbftwo\r\n", "ei\ufeffns\nzwei\n".encode())
+    assert texts(part) == [("one", "ei\ufeffns"), ("two", "zwei")]
+
+
+def test_last_line_needs_no_end(tmp_path: Path) -> None:
+    """Editors differ; the number of lines must not."""
+    assert texts(two_files(tmp_path, b"one\ntwo", b"eins\nzwei\n")) == [("one", "eins"), ("two", "zwei")]
+
+
+def test_quotes_in_a_tsv_are_characters(tmp_path: Path) -> None:
+    """Sentences quote; a CSV reader would join lines until the next quote."""
+    (tmp_path / "a.tsv").write_bytes(b'"one\t"eins\ntwo"\tzwei\n')
+    assert texts(file_part([tmp_path / "a.tsv"], (0, 1))) == [('"one', '"eins'), ('two"', "zwei")]
+
+
+@pytest.mark.parametrize(("source", "target"), [(b"a\nb\nc\n", b"x\n"), (b"a\n", b"x\ny\nz\n")])
+def test_unequal_lines_name_both_files_and_counts(tmp_path: Path, source: bytes, target: bytes) -> None:
+    """All pairs after the missing line would be wrong ones."""
+    lines = {"a.en": source.count(b"\n"), "a.de": target.count(b"\n")}
+    with pytest.raises(
+        ValueError, match=rf"a\.en has {lines['a.en']} lines but .*a\.de has {lines['a.de']}\."
+    ):
+        texts(two_files(tmp_path, source, target))
+
+
+def test_missing_file_is_named(tmp_path: Path) -> None:
+    """Before anything is read."""
+    (tmp_path / "a.en").write_bytes(b"one\n")
+    with pytest.raises(FileNotFoundError, match=r"a\.de does not exist.*looked up in download\.folder"):
+        file_part([tmp_path / "a.en", tmp_path / "a.de"], None)
+
+
+@pytest.mark.parametrize("suffix", [suffix for suffix in PACK if suffix])
+def test_truncated_file_is_an_error(tmp_path: Path, suffix: str) -> None:
+    """A broken download must not pass for a shorter corpus."""
+    text = "".join(f"sentence {i} {i * i * 7919}\n" for i in range(5000)).encode()
+    whole = PACK[suffix](text)
+    (tmp_path / f"a.en{suffix}").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "a.de").write_bytes(text)
+    with pytest.raises(ValueError, match=re.escape(f"a.en{suffix} cannot be read past line")):
+        texts(file_part([tmp_path / f"a.en{suffix}", tmp_path / "a.de"], None))
+
+
+@pytest.mark.parametrize("suffix", [suffix for suffix in PACK if suffix])
+def test_damaged_file_is_an_error(tmp_path: Path, suffix: str) -> None:
+    """Each kind of compression fails in a way of its own; the user sees one message."""
+    damaged = bytearray(PACK[suffix]("".join(f"sentence {i * i * 7919}\n" for i in range(5000)).encode()))
+    damaged[len(damaged) // 2 : len(damaged) // 2 + 20] = b"\xff" * 20
+    (tmp_path / f"a.tsv{suffix}").write_bytes(damaged)
+    with pytest.raises(ValueError, match=re.escape(f"a.tsv{suffix} cannot be read past line")):
+        texts(file_part([tmp_path / f"a.tsv{suffix}"], (0, 0)))
+
+
+def test_other_encodings_are_an_error(tmp_path: Path) -> None:
+    """Latin-1 is told by the line where UTF-8 is impossible, with the remedy."""
+    with pytest.raises(ValueError, match=r"a\.de, line 2: byte 2 is 0xdf, which is not UTF-8.*iconv"):
+        texts(
+            two_files(tmp_path, b"one\ntwo\n", "eins\nweiß\n".encode("latin-1").replace(b"ei\xdf", b"e\xdf"))
+        )
+
+
+def test_short_line_of_a_tsv_is_an_error(tmp_path: Path) -> None:
+    """With the line's number and what it has."""
+    (tmp_path / "a.tsv").write_bytes(b"one\teins\ntwo\n")
+    with pytest.raises(ValueError, match=r"a\.tsv, line 2: 1 tab-separated column\(s\), wanted at least 2"):
+        texts(file_part([tmp_path / "a.tsv"], (0, 1)))
+
+
+def test_provenance_has_names_and_hashes_only(tmp_path: Path) -> None:
+    """Folders differ between machines, and DVC would take the same data for others."""
+    part = two_files(tmp_path, b"abc", b"abc")
+    sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # FIPS 180-2, appendix B.1
+    assert part.provenance == {
+        "kind": "files",
+        "files": [{"name": "a.en", "sha256": sha256}, {"name": "a.de", "sha256": sha256}],
+    }

@@ -1,0 +1,72 @@
+"""Test sets by name; the real machinery of sacreBLEU with a set of our own on loopback."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from sacrebleu.dataset import DATASETS
+from sacrebleu.dataset.plain_text import PlainTextDataset
+
+from convs2s.text.sources.sacrebleu_sets import sacrebleu_part
+from tests.text.sources.conftest import Site
+from tests.text.sources.test_unpack import make_tar
+
+
+@pytest.fixture
+def own_set(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PlainTextDataset:
+    """Register a test set own/dev with two references, whose archive is on the server."""
+    files = {"dev.en": b"one\ntwo\n", "dev.de": b"eins\nzwei\n", "dev2.de": b"1\n2\n"}
+    site.files["dev.tar.gz"] = make_tar(tmp_path / "dev.tar.gz", files).read_bytes()
+    dataset = PlainTextDataset(
+        "own/dev",
+        data=[site.url("dev.tar.gz")],
+        md5=[hashlib.md5(site.files["dev.tar.gz"]).hexdigest()],
+        langpairs={"en-de": ["dev.en", "dev.de"]},
+    )
+    monkeypatch.setitem(DATASETS, "own/dev", dataset)
+    return dataset
+
+
+@pytest.mark.usefixtures("own_set")
+def test_set_is_fetched_once(site: Site, tmp_path: Path) -> None:
+    """Its source and reference are kept in the downloads."""
+    for _ in range(2):
+        part = sacrebleu_part("own/dev", ("en", "de"), tmp_path / "downloads")
+        assert [(pair.source, pair.target) for pair in part.pairs] == [("one", "eins"), ("two", "zwei")]
+    assert len(site.asked) == 1
+    assert (part.provenance["kind"], part.provenance["name"]) == ("sacrebleu", "own/dev")
+
+
+def test_transfer_that_failed_leaves_nothing(own_set: PlainTextDataset, site: Site, tmp_path: Path) -> None:
+    """sacreBLEU would take the file that did not pass its MD5 for whole the next time."""
+    right, site.files["dev.tar.gz"] = site.files["dev.tar.gz"], b"<html>Not Found</html>"
+    with pytest.raises(ConnectionError, match="sacreBLEU could not fetch own/dev en-de: SystemExit"):
+        sacrebleu_part("own/dev", ("en", "de"), tmp_path / "downloads")
+    assert list((tmp_path / "downloads").iterdir()) == []
+    site.files["dev.tar.gz"] = right
+    part = sacrebleu_part("own/dev", ("en", "de"), tmp_path / "downloads")
+    assert len(list(part.pairs)) == 2
+    assert "downloads" not in own_set._outdir  # sacreBLEU's own entry still points to its own cache
+
+
+@pytest.mark.usefixtures("own_set")
+def test_unreachable_server_is_told(site: Site, tmp_path: Path) -> None:
+    """With sacreBLEU's reason."""
+    site.files.clear()
+    with pytest.raises(ConnectionError, match=r"could not fetch own/dev en-de: .*404"):
+        sacrebleu_part("own/dev", ("en", "de"), tmp_path)
+
+
+def test_unknown_set_shows_near_names(tmp_path: Path) -> None:
+    """Names have parts that are easily forgotten."""
+    with pytest.raises(ValueError, match=r"no test set 'wmt14/ful'\. Did you mean .*wmt14/full"):
+        sacrebleu_part("wmt14/ful", ("en", "de"), tmp_path)
+    with pytest.raises(ValueError, match=r"no test set '§'\. List them with: sacrebleu --list"):
+        sacrebleu_part("§", ("en", "de"), tmp_path)
+
+
+@pytest.mark.usefixtures("own_set")
+def test_unknown_pair_shows_those_there_are(tmp_path: Path) -> None:
+    """Many sets are one way only."""
+    with pytest.raises(ValueError, match=r"own/dev is not there for de-en\. Wanted one of its pairs: en-de"):
+        sacrebleu_part("own/dev", ("de", "en"), tmp_path)

@@ -1,0 +1,78 @@
+"""Parts put together."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from convs2s.text.sources.part import Part, RawPair
+from convs2s.text.sources.split import write_split
+
+
+def part(name: str, *pairs: RawPair, aligned: bool = False, wanted: str | None = None) -> Part:
+    """Return a part of these pairs."""
+    return Part(name, iter(pairs), {"kind": "files", "files": []}, aligned, wanted)
+
+
+def test_parts_follow_each_other(tmp_path: Path) -> None:
+    """In the order of params.yaml, with the lines of each in the provenance."""
+    write_split(
+        [part("a", RawPair("one", "eins"), RawPair("two", "")), part("b", RawPair("3", "3"))], tmp_path / "o"
+    )
+    assert (tmp_path / "o" / "source.txt").read_bytes() == b"one\ntwo\n3\n"
+    assert (tmp_path / "o" / "target.txt").read_bytes() == b"eins\n\n3\n"
+    provenance = json.loads((tmp_path / "o" / "provenance.json").read_text())
+    assert provenance["lines"] == 3
+    assert [source["lines"] for source in provenance["sources"]] == [2, 1]
+    assert provenance["sources"][1]["pairs_sha256"] == hashlib.sha256(b"3\t3\n").hexdigest()
+
+
+def test_no_parts_give_empty_files(tmp_path: Path) -> None:
+    """`valid: []` means that the filter takes every N-th training pair; its inputs must exist yet."""
+    write_split([], tmp_path / "o")
+    assert sorted(path.name for path in (tmp_path / "o").iterdir()) == [
+        "provenance.json", "source.txt", "target.txt"
+    ]  # fmt: skip
+    assert (tmp_path / "o" / "source.txt").read_bytes() == (tmp_path / "o" / "target.txt").read_bytes() == b""
+
+
+def test_alignment_is_written_only_if_every_part_has_one(tmp_path: Path) -> None:
+    """Line i of it must belong to pair i; with other parts between, it could not."""
+    generated = RawPair("one", "eins", "0-0")
+    write_split([part("g", generated, aligned=True), part("h", generated, aligned=True)], tmp_path / "all")
+    write_split([part("g", generated, aligned=True), part("f", RawPair("a", "b"))], tmp_path / "some")
+    assert (tmp_path / "all" / "alignment.txt").read_bytes() == b"0-0\n0-0\n"
+    assert not (tmp_path / "some" / "alignment.txt").exists()
+
+
+def test_result_replaces_the_old_one_only_when_whole(tmp_path: Path) -> None:
+    """A failure in the middle leaves what was there, and nothing beside it."""
+
+    def broken() -> Iterator[RawPair]:
+        yield RawPair("new", "neu")
+        raise ValueError("the disk has gone")
+
+    write_split([part("a", RawPair("old", "alt"))], tmp_path / "o")
+    with pytest.raises(ValueError, match="the disk has gone"):
+        write_split([Part("b", broken(), {})], tmp_path / "o")
+    assert (tmp_path / "o" / "source.txt").read_bytes() == b"old\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["o"]
+    write_split([part("a", RawPair("new", "neu"))], tmp_path / "o")
+    assert (tmp_path / "o" / "source.txt").read_bytes() == b"new\n"
+
+
+def test_part_without_pairs_is_an_error(tmp_path: Path) -> None:
+    """An empty file is more likely a mistake than a wish."""
+    with pytest.raises(ValueError, match=r"a\.en and a\.de has no sentence pairs.*is it the right file"):
+        write_split([part("a.en and a.de")], tmp_path / "o")
+
+
+def test_pairs_with_another_hash_are_an_error(tmp_path: Path) -> None:
+    """mtdata verifies nothing itself; the sum is over 'source TAB target LF' lines."""
+    right = hashlib.sha256(b"one\teins\n").hexdigest()
+    write_split([part("a", RawPair("one", "eins"), wanted=right)], tmp_path / "o")
+    with pytest.raises(ValueError, match=f"a: sha256 of its 1 pairs is .*, wanted {right}"):
+        write_split([part("a", RawPair("one", "zwei"), wanted=right)], tmp_path / "p")
+    assert not (tmp_path / "p").exists()

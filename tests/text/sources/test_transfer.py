@@ -1,0 +1,170 @@
+"""One file from one server: breaks, ranges and the errors of the day."""
+
+import errno
+import os
+import socket
+from pathlib import Path
+from types import SimpleNamespace
+from typing import IO, Any
+
+import pytest
+
+from convs2s.text.sources import transfer
+from convs2s.text.sources.transfer import Refused, file_name, persist
+from tests.text.sources.conftest import Site
+
+CONTENT = b"0123456789" * 500
+
+
+def test_break_in_the_middle_is_resumed(site: Site, tmp_path: Path) -> None:
+    """After a break only the bytes that are missing are asked for."""
+    site.files["a.txt"], site.breaks = CONTENT, [2000, 1000]
+    persist(site.url("a.txt"), tmp_path / "part")
+    assert (tmp_path / "part").read_bytes() == CONTENT
+    assert site.asked == [("/a.txt", None), ("/a.txt", "bytes=2000-"), ("/a.txt", "bytes=3000-")]
+
+
+def test_server_without_ranges_starts_over(site: Site, tmp_path: Path) -> None:
+    """Its answer to a range is the whole file, which must not be appended to the half of it."""
+    site.files["a.txt"], site.breaks, site.ranges = CONTENT, [2000], False
+    persist(site.url("a.txt"), tmp_path / "part")
+    assert (tmp_path / "part").read_bytes() == CONTENT
+
+
+def test_progress_renews_patience(site: Site, tmp_path: Path) -> None:
+    """A bad line that gives a little each time gets through, after many more breaks than ATTEMPTS."""
+    site.files["a.txt"], site.breaks = CONTENT, [400] * 12
+    persist(site.url("a.txt"), tmp_path / "part")
+    assert (tmp_path / "part").read_bytes() == CONTENT
+    assert len(site.asked) == 13
+
+
+def test_same_break_again_and_again_ends(site: Site, tmp_path: Path) -> None:
+    """Without ranges the same bytes come each time, which is no progress: one attempt, then ATTEMPTS more."""
+    site.files["a.txt"], site.breaks, site.ranges = CONTENT, [400] * 100, False
+    with pytest.raises(Refused, match="connection ended after 400 of 5,000 bytes, 5 times in a row"):
+        persist(site.url("a.txt"), tmp_path / "part")
+    assert len(site.asked) == 1 + transfer.ATTEMPTS
+
+
+def test_busy_server_is_asked_again(site: Site, tmp_path: Path) -> None:
+    """503 and 429 pass."""
+    site.files["a.txt"], site.statuses = CONTENT, [503, 429]
+    persist(site.url("a.txt"), tmp_path / "part")
+    assert (tmp_path / "part").read_bytes() == CONTENT
+
+
+def test_missing_file_is_not_asked_for_again(site: Site, tmp_path: Path) -> None:
+    """404 does not pass, so the next mirror comes at once."""
+    with pytest.raises(Refused, match="HTTP 404 Not Found"):
+        persist(site.url("a.txt"), tmp_path / "part")
+    assert len(site.asked) == 1
+
+
+def test_pauses_double(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server in trouble is given more time after each failure."""
+    pauses: list[float] = []
+    monkeypatch.setattr(transfer, "PAUSE", 1.0)
+    monkeypatch.setattr("time.sleep", pauses.append)
+    site.statuses = [500] * 100
+    with pytest.raises(Refused, match="HTTP 500 Internal Server Error, 5 times in a row"):
+        persist(site.url("a.txt"), tmp_path / "part")
+    assert pauses == [1.0, 2.0, 4.0, 8.0]
+
+
+def test_dead_server_is_refused(tmp_path: Path) -> None:
+    """A server that is down may be restarted, so it is given some attempts, and then told of."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(Refused, match=r"Connection refused.*, 5 times in a row"):
+        persist(f"http://127.0.0.1:{port}/a.txt", tmp_path / "part")
+
+
+def test_file_url_is_copied(tmp_path: Path) -> None:
+    """A mounted folder can be a mirror; it knows no ranges, so what was there is replaced."""
+    (tmp_path / "a.txt").write_bytes(CONTENT)
+    (tmp_path / "part").write_bytes(b"xx")
+    persist((tmp_path / "a.txt").as_uri(), tmp_path / "part")
+    assert (tmp_path / "part").read_bytes() == CONTENT
+
+
+def test_missing_file_url_is_refused(tmp_path: Path) -> None:
+    """It will not come to be by asking again."""
+    with pytest.raises(Refused, match=r"no such file: .*gone\.txt"):
+        persist((tmp_path / "gone.txt").as_uri(), tmp_path / "part")
+
+
+class FullDisk:
+    """A file that takes its first 1,000 bytes."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.stream = stream
+
+    def write(self, chunk: bytes) -> int:
+        self.stream.write(chunk[:1000])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_full_disk_stops_at_once_and_is_resumed_later(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No mirror helps against a full disk; once there is room, only the rest is fetched."""
+    site.files["a.txt"], part = CONTENT, tmp_path / "part"
+    write = transfer.write
+
+    def write_to_full_disk(stream: Any, chunk: bytes, path: Path) -> None:
+        write(FullDisk(stream), chunk, path)
+
+    monkeypatch.setattr(transfer, "write", write_to_full_disk)
+    with pytest.raises(OSError, match=r"No space left on device.*free space and run this again") as caught:
+        persist(site.url("a.txt"), part)
+    assert caught.value.errno == errno.ENOSPC
+    assert caught.value.filename == str(part)
+    monkeypatch.setattr(transfer, "write", write)
+    persist(site.url("a.txt"), part)
+    assert part.read_bytes() == CONTENT
+    assert site.asked == [("/a.txt", None), ("/a.txt", "bytes=1000-")]
+
+
+def test_chunk_is_written_to_its_end(tmp_path: Path) -> None:
+    """The system may take less at once than it is given, for instance when a signal arrives."""
+    taken: list[bytes] = []
+
+    def take_three(rest: memoryview) -> int:
+        taken.append(bytes(rest[:3]))
+        return len(taken[-1])
+
+    transfer.write(SimpleNamespace(write=take_three), b"12345678", tmp_path)
+    assert taken == [b"123", b"456", b"78"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_really_full_disk_is_told(site: Site, tmp_path: Path) -> None:
+    """Closing the file must not fail once more, with a message that says less."""
+    site.files["a.txt"], part = b"less than a buffer", tmp_path / "part"
+    part.symlink_to("/dev/full")
+    with pytest.raises(OSError, match=r"No space left on device\. What has arrived is kept") as caught:
+        persist(site.url("a.txt"), part)
+    assert caught.value.filename == str(part)
+
+
+def test_file_name_is_the_last_component_of_the_path() -> None:
+    """A query is no part of the name, and an escaped slash does not smuggle in a folder."""
+    assert file_name("https://host/a/train.en.gz?download=1") == "train.en.gz"
+    assert file_name("https://host/a%20b.txt") == "a b.txt"
+    assert file_name("https://host/x%2F..%2Fpasswd") == "passwd"
+
+
+@pytest.mark.parametrize("url", ["https://host/", "https://host", "https://host/.."])
+def test_url_without_file_name_is_an_error(url: str) -> None:
+    """The name decides how the file is read, and cannot be guessed."""
+    with pytest.raises(ValueError, match="has no file name at its end"):
+        file_name(url)
+
+
+@pytest.mark.parametrize("url", ["ftp://host/a.txt", "data:,hello", "train.en.gz"])
+def test_other_schemes_are_an_error(url: str) -> None:
+    """A path in place of a URL is a likely slip, told as such."""
+    with pytest.raises(ValueError, match="wanted one that begins with http://"):
+        file_name(url)

@@ -1,0 +1,195 @@
+"""What is unpacked, and what is refused."""
+
+import errno
+import io
+import os
+import stat
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convs2s.text.sources import unpack as unpack_module
+from convs2s.text.sources.unpack import is_archive, unpack
+
+TAR_MODES = {".tar": "w", ".tgz": "w:gz", ".tar.gz": "w:gz", ".tar.bz2": "w:bz2", ".tar.xz": "w:xz"}
+FILES = {"train.en": b"one\n" * 500, "deep/er/train.de": b"eins\n" * 500}
+
+
+def make_tar(path: Path, files: dict[str, bytes], *special: tarfile.TarInfo) -> Path:
+    """Write a tar archive of files, and of members that have no content."""
+    mode: Any = TAR_MODES["".join(path.suffixes)]
+    with tarfile.open(path, mode) as tar:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+        for member in special:
+            tar.addfile(member)
+    return path
+
+
+def make_zip(path: Path, files: dict[str, bytes]) -> Path:
+    """Write a zip archive of files."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in files.items():
+            file.writestr(name, content)
+    return path
+
+
+def special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
+    """Return a tar member of a kind other than a file."""
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = kind, target
+    return member
+
+
+def content_of(folder: Path) -> dict[str, bytes]:
+    """Return what lies in a folder."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+@pytest.mark.parametrize("suffix", TAR_MODES)
+def test_tar_is_unpacked(tmp_path: Path, suffix: str) -> None:
+    """Every compression that tar knows; a folder has a member of its own or not."""
+    archive = make_tar(tmp_path / f"a{suffix}", FILES, special("empty", tarfile.DIRTYPE))
+    unpack(archive, tmp_path / "out")
+    assert content_of(tmp_path / "out") == FILES
+
+
+def test_zip_is_unpacked(tmp_path: Path) -> None:
+    """As tar."""
+    unpack(make_zip(tmp_path / "a.zip", {**FILES, "folder/": b""}), tmp_path / "out")
+    assert content_of(tmp_path / "out") == FILES
+
+
+def test_modes_are_not_taken_over(tmp_path: Path) -> None:
+    """An archive must not leave programs with another user's rights, nor files that cannot be read."""
+    member = tarfile.TarInfo("a")
+    member.mode = 0o4000
+    unpack(make_tar(tmp_path / "a.tar", {}, member), tmp_path / "out")
+    mode = (tmp_path / "out" / "a").stat().st_mode
+    assert not mode & stat.S_ISUID
+    assert mode & stat.S_IRUSR
+
+
+EVIL_NAMES = ["../a", "b/../../a", "/tmp/a", "b\\..\\a", "C:a"]
+
+
+@pytest.mark.parametrize("name", EVIL_NAMES)
+@pytest.mark.parametrize("make", [make_tar, make_zip])
+def test_name_that_points_outside_is_refused(tmp_path: Path, name: str, make: Any) -> None:
+    """Else an archive could replace any file of the user; nothing of it is unpacked."""
+    archive = make(tmp_path / ("a.tar" if make is make_tar else "a.zip"), {"good": b"x", name: b"x"})
+    with pytest.raises(ValueError, match="has a name that points outside the folder or could") as caught:
+        unpack(archive, tmp_path / "out")
+    assert repr(name) in str(caught.value)
+    assert [path.name for path in tmp_path.iterdir()] == [archive.name]
+
+
+@pytest.mark.parametrize(
+    ("kind", "what"),
+    [
+        (tarfile.SYMTYPE, "is a link"),
+        (tarfile.LNKTYPE, "is a link"),
+        (tarfile.CHRTYPE, "is a device or other special file"),
+        (tarfile.BLKTYPE, "is a device or other special file"),
+        (tarfile.FIFOTYPE, "is a device or other special file"),
+    ],
+)
+def test_tar_member_that_is_no_file_is_refused(tmp_path: Path, kind: bytes, what: str) -> None:
+    """A link may lead outside, also for the members after it; a device or pipe hangs or harms readers."""
+    archive = make_tar(tmp_path / "a.tar", {"good": b"x"}, special("bad", kind, target="good"))
+    with pytest.raises(ValueError, match=f"member 'bad': {what}"):
+        unpack(archive, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("mode", "what"), [(stat.S_IFLNK, "is a link"), (stat.S_IFIFO, "is a device")])
+def test_zip_member_that_is_no_file_is_refused(tmp_path: Path, mode: int, what: str) -> None:
+    """A zip archive keeps links as files whose Unix mode says so."""
+    member = zipfile.ZipInfo("bad")
+    member.external_attr = (mode | 0o777) << 16
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as file:
+        file.writestr(member, "/etc/passwd")
+    with pytest.raises(ValueError, match=f"member 'bad': {what}"):
+        unpack(tmp_path / "a.zip", tmp_path / "out")
+
+
+def test_encrypted_zip_is_refused(tmp_path: Path) -> None:
+    """There is nobody to ask for the password."""
+    archive = make_zip(tmp_path / "a.zip", {"a": b"x"})
+    content = bytearray(archive.read_bytes())
+    content[content.index(b"PK\x01\x02") + 8] |= 1  # the flag that says so, in the table of contents
+    archive.write_bytes(content)
+    with pytest.raises(ValueError, match="member 'a': is encrypted"):
+        unpack(archive, tmp_path / "out")
+
+
+def test_member_under_a_file_is_refused(tmp_path: Path) -> None:
+    """`a` cannot be a file and the folder of `a/b`."""
+    with pytest.raises(ValueError, match="is both a file and a folder"):
+        unpack(make_tar(tmp_path / "a.tar", {"a": b"x", "a/b": b"y"}), tmp_path / "out")
+
+
+def test_later_member_of_a_name_wins(tmp_path: Path) -> None:
+    """So it is with tar, where updates are appended."""
+    path = tmp_path / "a.tar"
+    make_tar(path, {"a": b"a longer one"})
+    with tarfile.open(path, "a") as tar:
+        member = tarfile.TarInfo("a")
+        member.size = 3
+        tar.addfile(member, io.BytesIO(b"new"))
+    unpack(path, tmp_path / "out")
+    assert content_of(tmp_path / "out") == {"a": b"new"}
+
+
+@pytest.mark.parametrize("suffix", [*TAR_MODES, ".zip"])
+@pytest.mark.parametrize("damage", ["cut", "other"])
+def test_damaged_archive_is_an_error_and_leaves_nothing(tmp_path: Path, suffix: str, damage: str) -> None:
+    """A half-unpacked corpus must not be taken for a whole one."""
+    path = tmp_path / f"a{suffix}"
+    files = {"a": os.urandom(5000)}
+    content = (make_zip(path, files) if suffix == ".zip" else make_tar(path, files)).read_bytes()
+    path.write_bytes(content[:3000] if damage == "cut" else b"<html>Not Found</html>" * 50)
+    with pytest.raises(ValueError, match="is damaged or not of the kind its name says"):
+        unpack(path, tmp_path / "out")
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("suffix", [".tgz", ".tar.bz2", ".tar.xz", ".zip"])
+def test_damage_within_a_member_is_an_error(tmp_path: Path, suffix: str) -> None:
+    """Each kind of compression fails in a way of its own; a plain .tar has no sum of its contents."""
+    path = tmp_path / f"a{suffix}"
+    files = {"a": "".join(f"sentence {i * i * 7919}\n" for i in range(20_000)).encode()}
+    content = bytearray((make_zip(path, files) if suffix == ".zip" else make_tar(path, files)).read_bytes())
+    content[len(content) // 2 : len(content) // 2 + 20] = b"\xff" * 20
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="is damaged or not of the kind its name says"):
+        unpack(path, tmp_path / "out")
+
+
+def test_full_disk_is_told_as_such_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no fault of the archive."""
+
+    def copyfileobj(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    archive = make_tar(tmp_path / "a.tar", FILES)
+    monkeypatch.setattr(unpack_module.shutil, "copyfileobj", copyfileobj)  # type: ignore[attr-defined]
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        unpack(archive, tmp_path / "out")
+    assert caught.value.errno == errno.ENOSPC
+    assert [path.name for path in tmp_path.iterdir()] == ["a.tar"]
+
+
+def test_compressed_text_is_no_archive() -> None:
+    """train.en.gz is read as it is; train.tar.gz is unpacked."""
+    names = ["a.tar", "a.tgz", "a.tar.gz", "a.tar.bz2", "a.tar.xz", "a.zip"]
+    assert all(map(is_archive, names))
+    assert not any(map(is_archive, ["a", "a.gz", "a.bz2", "a.xz", "a.zst", "a.txt"]))

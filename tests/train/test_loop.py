@@ -1,0 +1,120 @@
+import math
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.testing import assert_close
+
+from convs2s.text.batching import Batch
+from convs2s.text.vocabulary import EOS
+from convs2s.train.distributed import Workers
+from convs2s.train.loop import (
+    EpochReport,
+    SummedLoss,
+    Training,
+    UpdateReport,
+    _update,
+    train,
+    validation_loss,
+)
+from pipelines.stages.train import make_training
+from tests.train.tiny import tiny_params, write_tiny
+
+ALONE = Workers(0, 1, torch.device("cpu"))
+
+
+def training(folder: Path, **changes: object) -> Training:
+    """Make a training of the tiny corpus."""
+    write_tiny(folder)
+    params = tiny_params(folder, **changes)
+    return make_training(params.model, params.train, 1, folder / "encoded", folder / "vocabulary", ALONE)
+
+
+def weights(run: Training) -> torch.Tensor:
+    return torch.cat([p.detach().flatten() for p in run.model.parameters()])
+
+
+def test_training_learns(tmp_path: Path) -> None:
+    """Copying a sentence is learned: perplexity falls from that of guessing, about 30, to below 8."""
+    run = training(tmp_path, max_epochs=12, dropout=0.0)
+    assert math.exp(validation_loss(run)) > 20
+    reports = [r for r in train(run) if isinstance(r, EpochReport)]
+    assert len(reports) == 12
+    assert run.state.perplexities[-1] < 8
+
+
+def test_a_batch_s_gradient_is_the_sum_over_its_tokens_divided_by_their_number(tmp_path: Path) -> None:
+    """The same however the batch is split into parts (§4.2, T13, T14)."""
+    run = training(tmp_path, dropout=0.0, clip_norm=1e9, momentum=1e-9, batch_sentences=8, max_tokens=20)
+    batch = max(run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0), key=lambda b: len(b.parts))
+    assert len(batch.parts) > 2
+    before = {name: p.detach().clone() for name, p in run.model.named_parameters()}
+    source, target = run.train.tensors([int(i) for part in batch.parts for i in part], ALONE.device)
+    start = torch.full((len(target), 1), EOS)
+    logits, _ = run.model.eval()(source, torch.cat([start, target[:, :-1]], dim=1))
+    F.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=0, reduction="mean").backward()
+    wanted = {name: p.grad.clone() for name, p in run.model.named_parameters() if p.grad is not None}
+    run.optimizer.zero_grad()
+    run.model.train()
+    _update(run, SummedLoss(run.model, 0.0), batch, learning_rate=1.0)
+    for name, parameter in run.model.named_parameters():
+        assert_close(before[name] - parameter.detach(), wanted[name], atol=1e-5, rtol=1e-4)
+
+
+def test_same_seed_same_weights_another_seed_others(tmp_path: Path) -> None:
+    """Deterministic with dropout; runs differ only in the seed (§4.3)."""
+    results = []
+    for i, seed in enumerate((1, 1, 2)):
+        (tmp_path / str(i)).mkdir()
+        run = training(tmp_path / str(i), max_epochs=1)
+        run.seed = seed
+        list(train(run))
+        results.append(weights(run))
+    assert torch.equal(results[0], results[1])
+    assert not torch.equal(results[0], results[2])
+
+
+def test_reports_count_what_was_done(tmp_path: Path) -> None:
+    """Updates, tokens and sentences of an epoch add up to the corpus."""
+    run = training(tmp_path, max_epochs=1)
+    reports = list(train(run))
+    updates = [r for r in reports if isinstance(r, UpdateReport)]
+    assert len(updates) == updates[0].batches == run.state.updates == math.ceil(150 / 8)
+    assert sum(u.sentences for u in updates) == 150
+    assert sum(u.target_tokens for u in updates) == int(run.train.target.lengths.sum())
+    assert [u.update for u in updates] == list(range(1, len(updates) + 1))
+
+
+def test_bfloat16_stays_near_float32(tmp_path: Path) -> None:
+    """Half the bits in products; the loss of an epoch differs by percents, not by kind (T38)."""
+    losses = {}
+    for precision in ("float32", "bfloat16"):
+        (tmp_path / precision).mkdir()
+        run = training(tmp_path / precision, max_epochs=3, dropout=0.0, precision=precision)
+        list(train(run))
+        losses[precision] = run.state.epochs[-1]["training_loss"]
+        assert all(p.dtype == torch.float32 for p in run.model.parameters())
+    assert losses["bfloat16"] == pytest.approx(losses["float32"], rel=0.05)
+    assert losses["bfloat16"] != losses["float32"]
+
+
+def test_divergence_stops_with_the_weights_as_before(tmp_path: Path) -> None:
+    """A NaN is reported where it arises, and spoils nothing."""
+    run = training(tmp_path)
+    before = weights(run)
+    run.model.decoder.output_map.bias.data[0] = math.nan
+    with pytest.raises(FloatingPointError, match=r"update 1 \(epoch 1, learning rate 0.25\).*Lower train.learning_rate"):
+        list(train(run))
+    run.model.decoder.output_map.bias.data[0] = 0.0
+    assert torch.equal(weights(run), before)
+
+
+def test_an_uncounted_batch_changes_no_weight(tmp_path: Path) -> None:
+    """A worker that only keeps step adds nothing to the sum."""
+    run = training(tmp_path, momentum=1e-9)
+    before = weights(run)
+    batch = Batch(parts=[torch.arange(2).numpy()], target_tokens=10, sentences=1, counted=False)
+    loss, norm = _update(run, SummedLoss(run.model, 0.0), batch, learning_rate=1.0)
+    assert (loss, norm) == (0.0, 0.0)
+    assert torch.equal(weights(run), before)

@@ -1,0 +1,47 @@
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.testing import assert_close
+
+from convs2s.train import loss as loss_module
+from convs2s.train.loss import negative_log_likelihood
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("rows_at_once", [1, 3, 100])
+def test_loss_and_gradients_are_those_of_the_plain_way(
+    smoothing: float, rows_at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A quicker path is equal to cross_entropy on all scores at once, however rows are taken together."""
+    monkeypatch.setattr(loss_module, "SCORES_AT_ONCE", rows_at_once * 11)
+    x, w, b = (torch.randn(*s, dtype=torch.float64, requires_grad=True) for s in ((7, 5), (11, 5), (11,)))
+    target = torch.tensor([0, 3, 10, 3, 5, 2, 9])
+    plain = F.cross_entropy(F.linear(x, w, b), target, reduction="sum", label_smoothing=smoothing)
+    wanted = torch.autograd.grad(3.0 * plain, (x, w, b))
+    x32, w32, b32 = (t.detach().float().requires_grad_() for t in (x, w, b))
+    total, likelihood = negative_log_likelihood(x32, w32, b32, target, smoothing)
+    found = torch.autograd.grad(3.0 * total, (x32, w32, b32))
+    assert_close(total.double(), plain, atol=1e-5, rtol=1e-5)
+    assert_close(likelihood, F.cross_entropy(F.linear(x32, w32, b32), target, reduction="sum"))
+    for one, other in zip(found, wanted, strict=True):
+        assert_close(one.double(), other, atol=1e-5, rtol=1e-5)
+
+
+def test_equal_scores_cost_the_logarithm_of_the_vocabulary() -> None:
+    """By hand: with zero weights every type has probability 1/V."""
+    total, _ = negative_log_likelihood(
+        torch.ones(2, 3), torch.zeros(8, 3), torch.zeros(8), torch.tensor([1, 4])
+    )
+    assert_close(total, torch.tensor(2 * math.log(8)))
+
+
+def test_bfloat16_features_give_float32_losses_near_the_exact_one() -> None:
+    """Products in bfloat16, softmax and loss in float32 (T38)."""
+    x, w, b = torch.randn(50, 16), torch.randn(30, 16), torch.randn(30)
+    target = torch.arange(50) % 30
+    exact, _ = negative_log_likelihood(x, w, b, target)
+    half, _ = negative_log_likelihood(x.bfloat16(), w, b, target)
+    assert half.dtype == torch.float32
+    assert_close(half, exact, rtol=0.01, atol=0)

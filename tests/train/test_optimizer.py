@@ -1,0 +1,45 @@
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from convs2s.train.optimizer import nesterov, update
+
+
+def test_updates_follow_nesterov_s_formula() -> None:
+    """Sutskever's form by the authors' code: x += mu^2 v - (1 + mu) lr g; v = mu v - lr g (T12), by hand."""
+    mu, rate = 0.9, 0.1
+    parameter = nn.Parameter(torch.tensor([1.0], dtype=torch.float64))
+    optimizer = nesterov([parameter], rate, mu)
+    x, v = 1.0, 0.0
+    for gradient in (0.05, -0.02, 0.03):
+        parameter.grad = torch.tensor([gradient], dtype=torch.float64)
+        update(optimizer, rate, clip_norm=1.0)
+        x += mu**2 * v - (1 + mu) * rate * gradient
+        v = mu * v - rate * gradient
+        assert_close(parameter.detach(), torch.tensor([x], dtype=torch.float64))
+
+
+def test_a_large_gradient_is_scaled_to_the_norm_and_a_small_one_kept() -> None:
+    """Renormalized when the norm exceeds 0.1 (§4.2): (3, 4) has norm 5 and becomes (0.06, 0.08)."""
+    for gradient, wanted in (([3.0, 4.0], [0.06, 0.08]), ([0.03, 0.04], [0.03, 0.04])):
+        parameter = nn.Parameter(torch.zeros(2))
+        optimizer = nesterov([parameter], 1.0, 1e-12)
+        parameter.grad = torch.tensor(gradient)
+        norm = update(optimizer, 1.0, clip_norm=0.1)
+        assert norm == pytest.approx(math.hypot(*gradient))
+        assert_close(parameter.detach(), -torch.tensor(wanted))
+        assert parameter.grad is None
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_gradient_that_is_no_number_changes_no_weight(bad: float) -> None:
+    """One bad update would spoil all weights for good."""
+    parameter = nn.Parameter(torch.ones(2))
+    optimizer = nesterov([parameter], 1.0, 0.5)
+    parameter.grad = torch.tensor([0.1, bad])
+    with pytest.raises(FloatingPointError, match="gradient norm is"):
+        update(optimizer, 1.0, clip_norm=0.1)
+    assert_close(parameter.detach(), torch.ones(2))

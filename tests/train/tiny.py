@@ -1,0 +1,67 @@
+"""A tiny encoded corpus and its parameters: sentences by formula, a few seconds of training."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ruamel.yaml import YAML
+
+from convs2s.config import Params, load_params
+from convs2s.text.encoded import EncodedSentences, write_encoded
+from convs2s.text.vocabulary import EOS, write_vocabulary
+
+ROOT = Path(__file__).parent.parent.parent
+TYPES = 30
+
+
+def sentences(count: int, start: int) -> EncodedSentences:
+    """Return sentences of 2 to 9 tokens, a simple function of their numbers."""
+    rows = [
+        [3 + (7 * (i + start) + 3 * k * k) % (TYPES - 3) for k in range(1 + (5 * (i + start)) % 8)] + [EOS]
+        for i in range(count)
+    ]
+    return EncodedSentences(np.array([t for row in rows for t in row]), np.array([len(row) for row in rows]))
+
+
+def write_tiny(folder: Path, train: int = 150, valid: int = 20) -> None:
+    """Write folder/encoded and folder/vocabulary; a target sentence is its source."""
+    for split, count, start in (("train", train, 0), ("valid", valid, 1000)):
+        side = sentences(count, start)
+        write_encoded(folder / "encoded" / split, [[side, side]], (TYPES, TYPES))
+    for side_name in ("source", "target"):
+        (folder / "vocabulary").mkdir(exist_ok=True)
+        write_vocabulary(folder / "vocabulary" / f"{side_name}.tsv", [(f"w{i}", 99 - i) for i in range(TYPES - 3)])
+
+
+def tiny_params(folder: Path, **train: Any) -> Params:
+    """Write folder/params.yaml: the default preset with a tiny model, changed as said; return it."""
+    yaml = YAML()
+    content = yaml.load((ROOT / "presets" / "generated.yaml").read_text(encoding="utf-8"))
+    content["model"].update(
+        embedding_size=16,
+        output_embedding_size=16,
+        encoder_widths=[16, 16],
+        encoder_kernels=[3, 3],
+        decoder_widths=[16, 16],
+        decoder_kernels=[3, 3],
+        attention=[True, True],
+        max_positions=32,
+    )
+    content["train"].update(
+        seeds=[1],
+        dropout=0.1,
+        batch_by="sentences",
+        batch_sentences=8,
+        max_tokens=60,
+        anneal_after_epoch=None,
+        min_epochs_before_anneal=0,
+        patience=None,
+        max_epochs=3,
+        precision="float32",
+        workers=1,
+        checkpoint_updates=5,
+    )
+    content["train"].update(train)
+    with (folder / "params.yaml").open("w", encoding="utf-8") as stream:
+        yaml.dump(content, stream)
+    return load_params(folder / "params.yaml")
