@@ -112,8 +112,8 @@ def compare(arguments: argparse.Namespace, folder: Path) -> pd.DataFrame:
         rows[name] = measure(name, arguments, folder / name)
         found, ours = (links_of(folder / path, arguments) for path in (name, "builtin"))
         rows[name]["F1 with builtin"] = 1.0 - alignment_error_rate(found, ours)
-        dictionaries = [entries(folder / path, arguments) for path in (name, "builtin")]
-        rows[name]["equal entries"] = equal_entries(*dictionaries, arguments.source)
+        one, other = (entries(folder / path, arguments) for path in (name, "builtin"))
+        rows[name]["equal entries"] = equal_entries(one, other, arguments.source)
         if arguments.gold:
             truth = links_of(arguments.gold, arguments)
             rows[name]["AER"] = alignment_error_rate(links_of(folder / name, arguments), truth)

@@ -247,7 +247,9 @@ class ModelParams(Section):
             raise ValueError("attention has no layer switched on; the decoder would not see the source")
         even = [k for k in self.encoder_kernels if k % 2 == 0]
         if even:
-            raise ValueError(f"encoder_kernels has the even width {even[0]}; wanted odd ones, which keep length")
+            raise ValueError(
+                f"encoder_kernels has the even width {even[0]}; wanted odd ones, which keep length"
+            )
         return self
 
 
@@ -338,7 +340,9 @@ class TranslateParams(Section):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.n_best > self.beam_size:
-            raise ValueError(f"n_best {self.n_best} exceeds beam_size {self.beam_size}; wanted at most as many")
+            raise ValueError(
+                f"n_best {self.n_best} exceeds beam_size {self.beam_size}; wanted at most as many"
+            )
         return self
 
 
@@ -422,9 +426,10 @@ def describe(fault: Any) -> str:
     # A union's tag stands in the location behind the list index; it is no key of the file.
     kinds = {"generated", "files", "url", "mtdata", "sacrebleu"}
     keys = [str(part) for part in fault["loc"]]
-    name = ".".join(
-        key for i, key in enumerate(keys) if not (key in kinds and i and keys[i - 1].isdigit())
-    ) or "params.yaml"
+    name = (
+        ".".join(key for i, key in enumerate(keys) if not (key in kinds and i and keys[i - 1].isdigit()))
+        or "params.yaml"
+    )
     match fault["type"]:
         case "extra_forbidden":
             known = sorted(known_keys(keys))
@@ -436,7 +441,12 @@ def describe(fault: Any) -> str:
         case "value_error":
             return f"{name}: {fault['ctx']['error']}"
         case _:
-            message = fault["msg"].replace("Input should be", "wanted").replace("a valid ", "a ").replace("a integer", "an integer")
+            message = (
+                fault["msg"]
+                .replace("Input should be", "wanted")
+                .replace("a valid ", "a ")
+                .replace("a integer", "an integer")
+            )
             return f"{name}: found {fault['input']!r}, {message}"
 
 

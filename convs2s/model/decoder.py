@@ -55,7 +55,11 @@ class DecoderBlock(nn.Module):
         return self._finish(x, h, g, memory)
 
     def step(
-        self, x: Float[Tensor, "B H C"], g: Float[Tensor, "B H E"], memory: Memory, window: Float[Tensor, "R K C"]
+        self,
+        x: Float[Tensor, "B H C"],
+        g: Float[Tensor, "B H E"],
+        memory: Memory,
+        window: Float[Tensor, "R K C"],
     ) -> tuple[Float[Tensor, "B H D"], Float[Tensor, "B H S"] | None, Float[Tensor, "R K C"]]:
         """Transform the newest position of H hypotheses per sentence; return also the next window."""
         full = torch.cat([window, x.reshape(-1, 1, self.inputs)], dim=1)  # (R, K, C)
@@ -97,10 +101,16 @@ class Decoder(nn.Module):
         self.input_map = linear(embedding_size, widths[0], keep=1.0 - dropout)
         inputs = [widths[0], *widths[:-1]]
         self.blocks = nn.ModuleList(
-            DecoderBlock(c, d, k, dropout, MultistepAttention(d, embedding_size, extra_scaling) if a else None)
+            DecoderBlock(
+                c, d, k, dropout, MultistepAttention(d, embedding_size, extra_scaling) if a else None
+            )
             for c, d, k, a in zip(inputs, widths, kernel_widths, attention, strict=True)
         )
         self.output_map = linear(widths[-1], output_size)
+
+    def layers(self) -> list[DecoderBlock]:
+        """Return the blocks, bottom first."""
+        return [block for block in self.blocks if isinstance(block, DecoderBlock)]
 
     def forward(
         self, g: Float[Tensor, "B T E"], memory: Memory
@@ -116,14 +126,11 @@ class Decoder(nn.Module):
 
     def start(self, rows: int) -> DecoderState:
         """Return the state before the first step, for `rows` hypotheses."""
-        like = self.output_map.bias
-        return DecoderState(
-            0,
-            tuple(
-                like.new_zeros(rows, block.convolution.kernel_width - 1, block.inputs)  # type: ignore[union-attr, operator]
-                for block in self.blocks
-            ),
+        windows = (
+            self.output_map.bias.new_zeros(rows, block.convolution.kernel_width - 1, block.inputs)
+            for block in self.layers()
         )
+        return DecoderState(0, tuple(windows))
 
     def step(
         self, g: Float[Tensor, "B H E"], memory: Memory, state: DecoderState
@@ -131,8 +138,8 @@ class Decoder(nn.Module):
         """Advance H hypotheses per sentence by one position; rows are grouped by sentence."""
         x = self.input_map(g)
         attention, windows = [], []
-        for block, window in zip(self.blocks, state.windows, strict=True):
-            x, weights, window = block.step(x, g, memory, window)  # type: ignore[operator] # noqa: PLW2901
+        for block, window in zip(self.layers(), state.windows, strict=True):
+            x, weights, window = block.step(x, g, memory, window)  # noqa: PLW2901
             windows.append(window)
             if weights is not None:
                 attention.append(weights)

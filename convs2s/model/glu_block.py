@@ -47,7 +47,9 @@ class Residual(nn.Module):
         super().__init__()
         self.map = linear(inputs, outputs) if inputs != outputs else None
 
-    def forward(self, block_input: Float[Tensor, "... C"], output: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
+    def forward(
+        self, block_input: Float[Tensor, "... C"], output: Float[Tensor, "... D"]
+    ) -> Float[Tensor, "... D"]:
         """Return (output + input) * sqrt(0.5)."""
         if self.map is not None:
             block_input = self.map(block_input)
@@ -62,7 +64,9 @@ class EncoderBlock(nn.Module):
         self.convolution = GluConvolution(inputs, outputs, kernel_width, dropout)
         self.residual = Residual(inputs, outputs)
 
-    def forward(self, x: Float[Tensor, "B S C"], padding: Bool[Tensor, "B S"] | None) -> Float[Tensor, "B S D"]:
+    def forward(
+        self, x: Float[Tensor, "B S C"], padding: Bool[Tensor, "B S"] | None
+    ) -> Float[Tensor, "B S D"]:
         """Transform a sequence; padded positions count as the zeros beyond its end (T8)."""
         side = self.convolution.kernel_width // 2
         real = x if padding is None else x.masked_fill(padding[:, :, None], 0.0)

@@ -30,7 +30,8 @@ def linear(inputs: int, outputs: int, *, keep: float = 1.0, before_glu: bool = F
     layer = nn.Linear(inputs, outputs)
     nn.init.normal_(layer.weight, 0.0, linear_std(inputs, keep, before_glu))
     nn.init.zeros_(layer.bias)
-    return weight_norm(layer, dim=0)
+    weight_norm(layer, dim=0)
+    return layer
 
 
 def lookup_table(rows: int, channels: int, padding_row: int) -> nn.Embedding:

@@ -37,7 +37,9 @@ class Memory:
         )
 
 
-def attend(d: Float[Tensor, "B T E"], memory: Memory) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]:
+def attend(
+    d: Float[Tensor, "B T E"], memory: Memory
+) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]:
     """Attend from decoder summaries d to source positions (§3.3, eq. 1 and 2).
 
     Returns:

@@ -13,7 +13,9 @@ from convs2s.model.initialization import fold_weight_norm, folded_weights
 from convs2s.model.seq2seq import Seq2Seq
 
 
-def write_tensors(path: Path, tensors: dict[str, torch.Tensor], metadata: dict[str, str] | None = None) -> None:
+def write_tensors(
+    path: Path, tensors: dict[str, torch.Tensor], metadata: dict[str, str] | None = None
+) -> None:
     """Write a safetensors file.
 
     Raises:
@@ -66,7 +68,8 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Seq2Seq:
         weights = load_file(folder / "weights.safetensors")
     except (SafetensorError, OSError) as error:
         raise ValueError(
-            f"{folder / 'weights.safetensors'} is damaged or no safetensors file: {error}. Train or fetch it again."
+            f"{folder / 'weights.safetensors'} is damaged or no safetensors file: {error}. "
+            "Train or fetch it again."
         ) from error
     with torch.device("meta"):
         model = Seq2Seq(params, sizes[0], sizes[1], sizes[2], dropout=0.0)
@@ -92,6 +95,8 @@ def check_fit(model: nn.Module, weights: dict[str, torch.Tensor], origin: Path) 
     if faults:
         more = f"\n  and {len(faults) - 5} more" if len(faults) > 5 else ""
         raise ValueError(
-            f"{origin} does not fit the model it is loaded into:\n" + "\n".join(faults[:5]) + more
+            f"{origin} does not fit the model it is loaded into:\n"
+            + "\n".join(faults[:5])
+            + more
             + "\nWas it made with other values of the section `model`, or another vocabulary?"
         )

@@ -44,7 +44,12 @@ class Batching:
     workers: int = 1
 
     def epoch(
-        self, source_lengths: Sequence[int], target_lengths: Sequence[int], seed: int, epoch: int, rank: int = 0
+        self,
+        source_lengths: Sequence[int] | Indices,
+        target_lengths: Sequence[int] | Indices,
+        seed: int,
+        epoch: int,
+        rank: int = 0,
     ) -> list[Batch]:
         """Return this worker's batches of an epoch, in order; the same for the same seed and epoch.
 
@@ -78,7 +83,9 @@ def fit(order: Indices, lengths: NDArray[np.int64], max_tokens: int, max_sentenc
 
     A sentence that is longer by itself makes a run of its own.
     """
-    longest = lengths[order].max(axis=1).tolist()  # a run's padded size is its widest sentence's times its count
+    longest = (
+        lengths[order].max(axis=1).tolist()
+    )  # a run's padded size is its widest sentence's times its count
     start, widest = 0, 0
     for i, length in enumerate(longest):
         widest = max(widest, length)

@@ -3,18 +3,20 @@
 import bz2
 import contextlib
 import gzip
-import io
 import lzma
 import os
 import shutil
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 import zstandard
 
-DECOMPRESSORS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": zstandard.open}
-BROKEN = (EOFError, OSError, lzma.LZMAError, zstandard.ZstdError)
+from convs2s.text.zstd import open_zstd
+
+DECOMPRESSORS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": open_zstd}
+BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
 
 
 def open_bytes(path: Path) -> IO[bytes]:
@@ -29,7 +31,7 @@ def open_bytes(path: Path) -> IO[bytes]:
             "check the path in params.yaml, or run the stage that makes it."
         )
     opener = DECOMPRESSORS.get(path.suffix)
-    return opener(path, "rb") if opener else path.open("rb")  # type: ignore[no-any-return, operator]
+    return opener(path, "rb") if opener else path.open("rb")  # type: ignore[operator]
 
 
 def read_lines(path: Path) -> Iterator[str]:
@@ -41,7 +43,7 @@ def read_lines(path: Path) -> Iterator[str]:
     """
     number = 0
     with open_bytes(path) as stream:
-        lines = iter(io.BufferedReader(stream) if not hasattr(stream, "readline") else stream)  # type: ignore
+        lines = iter(stream)
         while True:
             number += 1
             try:
@@ -71,7 +73,7 @@ def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
     """
     sources, targets = read_lines(source), read_lines(target)
     count = 0
-    for count, line in enumerate(sources, start=1):  # noqa: B007
+    for count, line in enumerate(sources, start=1):
         other = next(targets, None)
         if other is None:
             raise unequal_lines(source, count + sum(1 for _ in sources), target, count - 1)

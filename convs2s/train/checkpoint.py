@@ -58,7 +58,10 @@ def resume(path: Path, training: Training, prints: dict[str, str]) -> str:
         return f"Training starts afresh: the checkpoint {path} cannot be read ({error})."
     changed = sorted(name for name in prints.keys() | found.keys() if prints.get(name) != found.get(name))
     if changed:
-        return f"Training starts afresh, for since the checkpoint {path} these have changed: {', '.join(changed)}."
+        return (
+            f"Training starts afresh, for since the checkpoint {path} these have changed: "
+            f"{', '.join(changed)}."
+        )
     load_weights(training.model, tensors, path)
     for name, parameter in training.model.named_parameters():
         if f"momentum/{name}" in tensors:

@@ -40,7 +40,7 @@ class Workers:
     def accumulate(self, module: nn.Module, last: bool) -> contextlib.AbstractContextManager[None]:
         """Hold back the exchange of gradients until the last part of a batch."""
         if isinstance(module, DistributedDataParallel) and not last:
-            return module.no_sync()  # type: ignore[return-value]
+            return module.no_sync()
         return contextlib.nullcontext()
 
     def total(self, values: Tensor) -> Tensor:
@@ -91,7 +91,7 @@ def choose_device(local_rank: int, local_workers: int) -> torch.device:
     if gpus < local_workers:
         raise ValueError(
             f"train.workers: found {local_workers}, but this machine shows {gpus} GPU(s) "
-            f"(CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', 'unset')}). Wanted one GPU per worker: "
-            f"lower train.workers to {gpus}, or set CUDA_VISIBLE_DEVICES= to train on the CPU."
+            f"(CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', 'unset')}). Wanted one GPU "
+            f"per worker: lower train.workers to {gpus}, or set CUDA_VISIBLE_DEVICES= to train on the CPU."
         )
     return torch.device("cuda", local_rank)

@@ -31,7 +31,9 @@ class Pairs:
     source: EncodedCorpus
     target: EncodedCorpus
 
-    def tensors(self, sentences: Sequence[int] | NDArray[np.int64], device: torch.device) -> tuple[Tensor, Tensor]:
+    def tensors(
+        self, sentences: Sequence[int] | NDArray[np.int64], device: torch.device
+    ) -> tuple[Tensor, Tensor]:
         """Return padded source and target ids of these pairs, (B, S) and (B, T)."""
         rows = (pad([side[int(i)] for i in sentences], PAD) for side in (self.source, self.target))
         source, target = (torch.from_numpy(side).to(device, non_blocking=True) for side in rows)
@@ -152,7 +154,9 @@ class SummedLoss(nn.Module):
     def forward(self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"]) -> tuple[Tensor, Tensor]:
         """Return the summed loss and its likelihood part, in nats, over non-padding target tokens."""
         start = target.new_full((len(target), 1), EOS)  # T19
-        features, _ = self.model.features(torch.cat([start, target[:, :-1]], dim=1), self.model.encode(source))
+        features, _ = self.model.features(
+            torch.cat([start, target[:, :-1]], dim=1), self.model.encode(source)
+        )
         real = target != PAD
         layer = self.model.output_layer
         return negative_log_likelihood(features[real], layer.weight, layer.bias, target[real], self.smoothing)
@@ -217,8 +221,9 @@ def _update(training: Training, losses: nn.Module, batch: Batch, learning_rate: 
         norm = update(training.optimizer, learning_rate, training.clip_norm)
     except FloatingPointError as error:
         raise FloatingPointError(
-            f"Training diverged: in update {training.state.updates + 1:,} (epoch {len(training.state.epochs) + 1}, "
-            f"learning rate {learning_rate:g}) {error}; wanted a finite one. Weights are as before it. Lower "
+            f"Training diverged: in update {training.state.updates + 1:,} (epoch "
+            f"{len(training.state.epochs) + 1}, learning rate {learning_rate:g}) {error}; "
+            "wanted a finite one. Weights are as before it. Lower "
             "train.learning_rate, or check the data for damaged sentences."
         ) from None
     return float(workers.total(total)), norm

@@ -21,8 +21,8 @@ def negative_log_likelihood(
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """Return the summed training loss of the softmax layer, and the summed likelihood part of it, in nats.
 
-    Equals cross_entropy(features @ weight.T + bias, target, reduction="sum"), gradients included. Products are
-    in the dtype of `features`; softmax and loss in float32 (T38). The second result carries no gradient.
+    Equals cross_entropy(features @ weight.T + bias, target, reduction="sum"), gradients included. Products
+    are in the dtype of `features`; softmax and loss in float32 (T38). The second result carries no gradient.
 
     Args:
         target: no padding among them.
@@ -43,7 +43,9 @@ class _SoftmaxLoss(torch.autograd.Function):
         differentiate = any(ctx.needs_input_grad)
         likelihood, total = _softmax_losses(scores, target, smoothing, differentiate)
         if differentiate:
-            ctx.save_for_backward(scores @ wide, scores.t() @ features, scores.sum(dim=0, dtype=torch.float32))
+            ctx.save_for_backward(
+                scores @ wide, scores.t() @ features, scores.sum(dim=0, dtype=torch.float32)
+            )
             ctx.dtypes = features.dtype, weight.dtype, bias.dtype
         ctx.mark_non_differentiable(likelihood)
         return total, likelihood
@@ -52,18 +54,23 @@ class _SoftmaxLoss(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
         scale = gradients[0]
         features, weight, bias = (
-            saved.to(dtype) * scale.to(dtype) for saved, dtype in zip(ctx.saved_tensors, ctx.dtypes, strict=True)
+            saved.to(dtype) * scale.to(dtype)
+            for saved, dtype in zip(ctx.saved_tensors, ctx.dtypes, strict=True)
         )
         return features, weight, bias, None, None
 
 
-def _softmax_losses(scores: Tensor, target: Tensor, smoothing: float, differentiate: bool) -> tuple[Tensor, Tensor]:
+def _softmax_losses(
+    scores: Tensor, target: Tensor, smoothing: float, differentiate: bool
+) -> tuple[Tensor, Tensor]:
     """Return summed likelihood loss and summed loss; turn `scores` into the loss's gradient if asked."""
     types = scores.shape[1]
     likelihood = scores.new_zeros((), dtype=torch.float32)
     uniform = torch.zeros_like(likelihood)
     for rows, targets in zip(
-        scores.split(max(1, SCORES_AT_ONCE // types)), target.split(max(1, SCORES_AT_ONCE // types)), strict=True
+        scores.split(max(1, SCORES_AT_ONCE // types)),
+        target.split(max(1, SCORES_AT_ONCE // types)),
+        strict=True,
     ):
         logs = torch.log_softmax(rows, dim=1, dtype=torch.float32)
         likelihood -= logs.gather(1, targets[:, None]).sum()

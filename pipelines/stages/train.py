@@ -26,11 +26,25 @@ from convs2s.train.memory import keep_freed_memory
 from convs2s.train.optimizer import nesterov
 
 # Not part of a checkpoint's fingerprint: they say how long to go on and how often to save, not where to.
-OF_NO_EFFECT = {"seeds", "max_epochs", "patience", "min_learning_rate", "checkpoint_updates", "nodes", "rendezvous"}
+OF_NO_EFFECT = {
+    "seeds",
+    "max_epochs",
+    "patience",
+    "min_learning_rate",
+    "checkpoint_updates",
+    "nodes",
+    "rendezvous",
+}
 
 
 def run(
-    model_params: ModelParams, params: TrainParams, seed: int, encoded: Path, vocabulary: Path, work: Path, out: Path
+    model_params: ModelParams,
+    params: TrainParams,
+    seed: int,
+    encoded: Path,
+    vocabulary: Path,
+    work: Path,
+    out: Path,
 ) -> None:
     """Train in this process, or in this one and those that torchrun has started beside it.
 
@@ -61,7 +75,12 @@ def run(
 
 
 def make_training(
-    model_params: ModelParams, params: TrainParams, seed: int, encoded: Path, vocabulary: Path, workers: Workers
+    model_params: ModelParams,
+    params: TrainParams,
+    seed: int,
+    encoded: Path,
+    vocabulary: Path,
+    workers: Workers,
 ) -> Training:
     """Build model, optimizer and data of a training that has not begun."""
     train_pairs, valid_pairs = (
@@ -111,8 +130,9 @@ def check_lengths(folder: Path, pairs: Pairs, model: Seq2Seq) -> None:
     """
     if len(pairs.source) != len(pairs.target) or not len(pairs.source):
         raise ValueError(
-            f"{folder} has {len(pairs.source):,} source and {len(pairs.target):,} target sentences. Wanted as many "
-            "of one as of the other, and some: run the stages before again (dvc repro -f encode)."
+            f"{folder} has {len(pairs.source):,} source and {len(pairs.target):,} target sentences. "
+            "Wanted as many of one as of the other, and some: run the stages before again "
+            "(dvc repro -f encode)."
         )
     for side, corpus, most in (
         ("source", pairs.source, model.max_source_tokens),
@@ -121,8 +141,8 @@ def check_lengths(folder: Path, pairs: Pairs, model: Seq2Seq) -> None:
         longest = int(corpus.lengths.argmax())
         if most is not None and corpus.lengths[longest] > most:
             raise ValueError(
-                f"{folder}, {side} sentence {longest + 1:,} has {corpus.lengths[longest]:,} tokens, its end mark "
-                f"counted, but the position table holds {most:,}. Raise model.max_positions, or lower "
+                f"{folder}, {side} sentence {longest + 1:,} has {corpus.lengths[longest]:,} tokens, its end "
+                f"mark counted, but the position table holds {most:,}. Raise model.max_positions, or lower "
                 "filter.max_words."
             )
 
@@ -134,11 +154,11 @@ def watch(
     state = training.state
     work.mkdir(parents=True, exist_ok=True)
     checkpoint = work / "checkpoint.safetensors"
-    sizes = [
-        training.model.source_embedding.words.num_embeddings,
-        training.model.target_embedding.words.num_embeddings,
-    ]
-    with Live(str(work / "live"), dvcyaml=None, report=None, save_dvc_exp=False, monitor_system=False) as live:
+    source_size = training.model.source_embedding.words.num_embeddings
+    target_size = training.model.target_embedding.words.num_embeddings
+    with Live(
+        str(work / "live"), dvcyaml=None, report=None, save_dvc_exp=False, monitor_system=False
+    ) as live:
         replay(live, state)  # what an interrupted training had drawn after its checkpoint is drawn again
         progress = Progress()
         for report in train(training):
@@ -153,7 +173,7 @@ def watch(
                 draw_epoch(live, report.record)
                 if report.is_best:
                     with atomic_path(work / "best") as best:
-                        save_model(best, training.model, model_params, *sizes, PAD)
+                        save_model(best, training.model, model_params, source_size, target_size, PAD)
                 save_checkpoint(checkpoint, training, prints)
 
 
@@ -194,9 +214,9 @@ class Progress:
         record = report.record
         print(
             f"epoch {record['epoch']:.0f}: {record['updates']:,.0f} updates, learning rate "
-            f"{record['learning_rate']:g}, training loss {record['training_loss']:.3f}, validation perplexity "
-            f"{record['validation_perplexity']:.3f}{' (best)' if report.is_best else ''}, {seconds:.1f} s, "
-            f"{self.tokens / seconds:,.0f} tokens/s",
+            f"{record['learning_rate']:g}, training loss {record['training_loss']:.3f}, validation "
+            f"perplexity {record['validation_perplexity']:.3f}{' (best)' if report.is_best else ''}, "
+            f"{seconds:.1f} s, {self.tokens / seconds:,.0f} tokens/s",
             file=sys.stderr,
         )
 
@@ -251,7 +271,11 @@ def start_workers(params: TrainParams, arguments: list[str]) -> None:
     meeting = (
         ["--standalone"]
         if params.rendezvous is None
-        else ["--rdzv-backend=c10d", f"--rdzv-endpoint={params.rendezvous}", f"--rdzv-id=train-{arguments[0]}"]
+        else [
+            "--rdzv-backend=c10d",
+            f"--rdzv-endpoint={params.rendezvous}",
+            f"--rdzv-id=train-{arguments[0]}",
+        ]
     )
     command = [
         *(sys.executable, "-m", "torch.distributed.run", f"--nnodes={params.nodes}"),

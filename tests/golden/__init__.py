@@ -96,7 +96,9 @@ def golden_model(name: str) -> Seq2Seq:
         ours[f"{side}_embedding.words.weight"] = words[our_id_order(side)]
         # Their first position is row 2, ours row 1; row 0 is padding.
         positions = torch.as_tensor(weights[f"{half}.embed_positions.weight"])
-        ours[f"{side}_embedding.positions.weight"] = torch.cat([torch.zeros_like(positions[:1]), positions[2:]])
+        ours[f"{side}_embedding.positions.weight"] = torch.cat(
+            [torch.zeros_like(positions[:1]), positions[2:]]
+        )
         put(f"{half}.input_map", layer(f"{half}.fc1"))
         put(f"{half}.output_map", layer(f"{half}.fc2"))
     maps = {
@@ -113,7 +115,9 @@ def golden_model(name: str) -> Seq2Seq:
     output = layer("decoder.fc3")
     put("output_layer", {key: value[our_id_order("target")] for key, value in output.items()})
 
-    model = Seq2Seq(model_params(name), FAIRSEQ_TYPES["source"], FAIRSEQ_TYPES["target"], padding_id=0, dropout=0.0)
+    model = Seq2Seq(
+        model_params(name), FAIRSEQ_TYPES["source"], FAIRSEQ_TYPES["target"], padding_id=0, dropout=0.0
+    )
     fold_weight_norm(model)
     model.load_state_dict(ours)
     return model.eval()

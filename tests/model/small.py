@@ -1,4 +1,4 @@
-"""A small model with every kind of layer: widths that differ, a width-1 top, a decoder layer without attention."""
+"""A small model with every kind of layer: differing widths, a width-1 top, a layer without attention."""
 
 from typing import Any
 

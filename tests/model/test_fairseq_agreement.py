@@ -28,7 +28,9 @@ def test_logits_attention_and_loss_are_those_of_fairseq(name: str) -> None:
         wanted = torch.as_tensor(arrays[f"logits_{k}"])[:, our_id_order("target")]
         assert_close(logits[0], wanted, atol=1e-4, rtol=0)
         # fairseq divides by all layers, we by those that attend (T7).
-        assert_close(attention[0] * attending / blocks, torch.as_tensor(arrays[f"attention_{k}"]), atol=1e-5, rtol=0)
+        assert_close(
+            attention[0] * attending / blocks, torch.as_tensor(arrays[f"attention_{k}"]), atol=1e-5, rtol=0
+        )
         loss = F.cross_entropy(logits[0], target)
         assert_close(loss.item(), float(arrays["loss_nats_per_token"][k]), atol=1e-5, rtol=0)
 

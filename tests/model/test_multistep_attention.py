@@ -36,7 +36,7 @@ def test_weights_are_the_softmax_of_the_dot_products() -> None:
 
 
 def test_extra_scaling_multiplies_summary_and_sum_by_sqrt_half() -> None:
-    """T4: with it, (W_c c + h) sqrt(0.5) where d = (W_d h + g) sqrt(0.5); without it, the text's plain sums."""
+    """T4: with it, (W_c c + h) sqrt(0.5) where d = (W_d h + g) sqrt(0.5); without it, plain sums."""
     torch.manual_seed(1)
     scaled = MultistepAttention(4, 3, extra_scaling=True)
     literal = MultistepAttention(4, 3, extra_scaling=False)

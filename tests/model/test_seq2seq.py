@@ -122,7 +122,9 @@ def test_folding_weight_norm_changes_no_output() -> None:
     ("encoder", "decoder", "seen"),
     [([3] * 20, [3] * 20, (41, 41)), ([3] * 13, [5] * 5, (27, 21)), ([3] * 13 + [1, 1], [3] * 12, (27, 25))],
 )
-def test_receptive_fields_are_those_of_the_paper(encoder: list[int], decoder: list[int], seen: tuple[int, int]) -> None:
+def test_receptive_fields_are_those_of_the_paper(
+    encoder: list[int], decoder: list[int], seen: tuple[int, int]
+) -> None:
     """13 x k3 sees 27 words, 5 x k5 sees 21 (T25), En-Fr's 12 x k3 sees 25."""
     assert (receptive_field(encoder), receptive_field(decoder)) == seen
 

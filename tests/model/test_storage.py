@@ -14,7 +14,8 @@ def saved(folder: Path) -> torch.Tensor:
     """Save a small model; return what it computed."""
     model = small_model(dropout=0.3)
     save_model(folder, model, small_params(), 40, 50, PAD)
-    return model.eval()(sentence(7, 40)[None], sentence(5, 50)[None])[0].detach()
+    logits: torch.Tensor = model.eval()(sentence(7, 40)[None], sentence(5, 50)[None])[0]
+    return logits.detach()
 
 
 def test_a_saved_model_computes_the_same(tmp_path: Path) -> None:

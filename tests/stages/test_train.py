@@ -56,13 +56,18 @@ def test_outputs_are_a_model_metrics_and_curves(tmp_path: Path) -> None:
     assert 1 <= metrics["best_epoch"] <= 4
     curve = (folder / "out" / "curves" / "valid" / "perplexity.tsv").read_text().splitlines()
     assert len(curve) == 1 + 4
-    assert float(curve[metrics["best_epoch"]].split("\t")[1]) == pytest.approx(metrics["validation_perplexity"])
-    assert sorted(path.name for path in (folder / "out" / "model").iterdir()) == ["model.json", "weights.safetensors"]
+    assert float(curve[metrics["best_epoch"]].split("\t")[1]) == pytest.approx(
+        metrics["validation_perplexity"]
+    )
+    assert sorted(path.name for path in (folder / "out" / "model").iterdir()) == [
+        "model.json",
+        "weights.safetensors",
+    ]
     assert not (folder / "work").exists()
 
 
 def test_killed_in_the_middle_training_ends_as_if_never_interrupted(tmp_path: Path) -> None:
-    """kill -9 after a checkpoint within an epoch, then again: same weights, metrics and curves to the last bit."""
+    """kill -9 within an epoch, then again: same weights, metrics and curves to the last bit."""
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     in_process(whole, prepare(whole, max_epochs=20))
     prepare(broken, max_epochs=20)
@@ -77,7 +82,12 @@ def test_killed_in_the_middle_training_ends_as_if_never_interrupted(tmp_path: Pa
     process.wait()
     assert not (broken / "out").exists()
     assert "Training continues from work/checkpoint.safetensors" in finish(start(broken))
-    for name in ("model/weights.safetensors", "metrics.json", "curves/train/loss.tsv", "curves/valid/perplexity.tsv"):
+    for name in (
+        "model/weights.safetensors",
+        "metrics.json",
+        "curves/train/loss.tsv",
+        "curves/valid/perplexity.tsv",
+    ):
         assert (broken / "out" / name).read_bytes() == (whole / "out" / name).read_bytes(), name
 
 
@@ -107,7 +117,9 @@ def test_two_workers_of_half_the_batch_give_the_weights_of_one(tmp_path: Path, b
     assert results[1].keys() == results[2].keys()
     for name, weight in results[1].items():
         assert_close(weight, results[2][name], atol=2e-5, rtol=1e-4)
-    assert results[-1]["validation_perplexity"] == pytest.approx(results[-2]["validation_perplexity"], rel=1e-4)
+    assert results[-1]["validation_perplexity"] == pytest.approx(
+        results[-2]["validation_perplexity"], rel=1e-4
+    )
     assert results[-1]["updates"] == results[-2]["updates"]
 
 
@@ -119,7 +131,9 @@ def test_a_sentence_beyond_the_position_table_is_named(tmp_path: Path) -> None:
     longest = int(np.diff(lengths).max())
     params = tiny_params(folder)
     short = params.model.model_copy(update={"max_positions": longest})
-    with pytest.raises(ValueError, match=rf"sentence \d+ has {longest} tokens.*holds {longest - 1}.*max_positions"):
+    with pytest.raises(
+        ValueError, match=rf"sentence \d+ has {longest} tokens.*holds {longest - 1}.*max_positions"
+    ):
         run(short, params.train, 1, *(folder / name for name in PATHS))
 
 

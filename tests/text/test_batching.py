@@ -54,7 +54,7 @@ def test_order_depends_on_seed_and_epoch_only() -> None:
 
 @pytest.mark.parametrize("by_sentences", [True, False])
 def test_two_workers_of_half_the_batch_share_the_batches_of_one(by_sentences: bool) -> None:
-    """T13's test needs it: the union of the workers' shares is the single worker's batch, in the same order."""
+    """T13's test needs it: the workers' shares together are the single worker's batches, in order."""
     one = sentences(Batching(by_sentences, 4, 24))
     shares = [sentences(Batching(by_sentences, 2, 12, workers=2), rank) for rank in (0, 1)]
     assert [sorted(a + b) for a, b in zip(*shares, strict=True)] == one

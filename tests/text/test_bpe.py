@@ -80,6 +80,15 @@ def test_odd_words_do_not_stop_learning() -> None:
         assert "".join(bpe.pieces(word)) == word + WORD_END
 
 
+def test_the_unknown_piece_is_no_text() -> None:
+    """Text such as Gigaword's has "<unk>" for a word; it must become a piece, not end the merges."""
+    counts = {"<unk>x": 50, "<unk>y": 50, "<unk>": 90, "ab": 3}
+    bpe = Bpe(learn_bpe(counts, 16, "n"))
+    assert bpe.pieces("<unk>x") == ["<unk>", "x" + WORD_END]
+    assert bpe.knows("<unk>")
+    assert not bpe.knows("☃")
+
+
 def test_the_word_end_mark_in_a_word_becomes_an_underscore() -> None:
     """It would end the word; this is the one character that does not come back."""
     bpe = Bpe(learn_bpe({"a_b": 9, "c\u2581d": 9}, 6, "n"))

@@ -107,7 +107,7 @@ class Reference:
 
     def iterate(self, fit_tension: bool) -> None:
         """Do one iteration."""
-        counts: dict[str, Counter[str]] = defaultdict(Counter)
+        counts: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
         distance, words = 0.0, 0
         for given, generated in self.pairs:
             for j, word in enumerate(generated):

@@ -126,7 +126,7 @@ def test_normalization_equals_sacremoses(language: str) -> None:
 
 @pytest.mark.parametrize("pattern", ["«|»", "«?", "a«*", "(«){0,2}", "[«»]", "\\d+"])
 def test_a_rule_without_a_sure_need_is_always_tried(pattern: str) -> None:
-    """Each of these patterns can match where there is no guillemet: a later sacremoses may have such rules."""
+    """Each of these patterns can match where there is no guillemet: sacremoses may come to have such."""
     assert needed(pattern) == ""
 
 

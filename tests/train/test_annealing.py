@@ -4,7 +4,9 @@ import pytest
 
 from convs2s.train.annealing import Annealing
 
-PAPER = Annealing(0.25, 0.1, 1e-4, against_best=False, min_epochs=0, after_epoch=None, patience=None, max_epochs=100)
+PAPER = Annealing(
+    0.25, 0.1, 1e-4, against_best=False, min_epochs=0, after_epoch=None, patience=None, max_epochs=100
+)
 
 
 def rates(rule: Annealing, perplexities: list[float]) -> list[float]:
@@ -13,7 +15,9 @@ def rates(rule: Annealing, perplexities: list[float]) -> list[float]:
 
 def test_the_rate_falls_after_every_epoch_once_perplexity_stops_improving() -> None:
     """§4.2: by an order of magnitude after each epoch, even if later ones improve again (T11)."""
-    assert rates(PAPER, [9.0, 8.0, 8.5, 7.0, 6.0]) == pytest.approx([0.25, 0.25, 0.25, 0.025, 0.0025, 0.00025])
+    assert rates(PAPER, [9.0, 8.0, 8.5, 7.0, 6.0]) == pytest.approx(
+        [0.25, 0.25, 0.25, 0.025, 0.0025, 0.00025]
+    )
 
 
 def test_training_ends_when_the_rate_falls_below_the_minimum() -> None:
@@ -23,7 +27,7 @@ def test_training_ends_when_the_rate_falls_below_the_minimum() -> None:
 
 
 def test_equal_is_not_better() -> None:
-    """"Stops improving" includes standing still."""
+    """ "Stops improving" includes standing still."""
     assert PAPER.rate([9.0, 9.0]) == pytest.approx(0.025)
 
 

@@ -47,7 +47,10 @@ def test_training_learns(tmp_path: Path) -> None:
 def test_a_batch_s_gradient_is_the_sum_over_its_tokens_divided_by_their_number(tmp_path: Path) -> None:
     """The same however the batch is split into parts (§4.2, T13, T14)."""
     run = training(tmp_path, dropout=0.0, clip_norm=1e9, momentum=1e-9, batch_sentences=8, max_tokens=20)
-    batch = max(run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0), key=lambda b: len(b.parts))
+    batch = max(
+        run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0),
+        key=lambda b: len(b.parts),
+    )
     assert len(batch.parts) > 2
     before = {name: p.detach().clone() for name, p in run.model.named_parameters()}
     source, target = run.train.tensors([int(i) for part in batch.parts for i in part], ALONE.device)
@@ -104,7 +107,9 @@ def test_divergence_stops_with_the_weights_as_before(tmp_path: Path) -> None:
     run = training(tmp_path)
     before = weights(run)
     run.model.decoder.output_map.bias.data[0] = math.nan
-    with pytest.raises(FloatingPointError, match=r"update 1 \(epoch 1, learning rate 0.25\).*Lower train.learning_rate"):
+    with pytest.raises(
+        FloatingPointError, match=r"update 1 \(epoch 1, learning rate 0.25\).*Lower train.learning_rate"
+    ):
         list(train(run))
     run.model.decoder.output_map.bias.data[0] = 0.0
     assert torch.equal(weights(run), before)

@@ -30,7 +30,9 @@ def write_tiny(folder: Path, train: int = 150, valid: int = 20) -> None:
         write_encoded(folder / "encoded" / split, [[side, side]], (TYPES, TYPES))
     for side_name in ("source", "target"):
         (folder / "vocabulary").mkdir(exist_ok=True)
-        write_vocabulary(folder / "vocabulary" / f"{side_name}.tsv", [(f"w{i}", 99 - i) for i in range(TYPES - 3)])
+        write_vocabulary(
+            folder / "vocabulary" / f"{side_name}.tsv", [(f"w{i}", 99 - i) for i in range(TYPES - 3)]
+        )
 
 
 def tiny_params(folder: Path, **train: Any) -> Params:

@@ -1,0 +1,127 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from convs2s.config import load_params
+
+ROOT = Path(__file__).parent.parent
+GENERATED = {"kind": "generated", "pairs": 10, "seed": 1, "noise": 0.0}
+MISSING = object()
+
+
+def changed(folder: Path, name: str, value: Any) -> Path:
+    """Write the default preset with one key changed, added or removed; return its path."""
+    content = YAML(typ="safe").load((ROOT / "presets" / "generated.yaml").read_text(encoding="utf-8"))
+    *sections, key = name.split(".")
+    target = content
+    for section in sections:
+        target = target[int(section) if section.isdigit() else section]
+    if value is MISSING:
+        del target[key]
+    else:
+        target[key] = value
+    path = folder / "params.yaml"
+    with path.open("w", encoding="utf-8") as stream:
+        YAML(typ="safe").dump(content, stream)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("train.droput", 0.1, r"train\.droput: unknown key, found 0\.1; did you mean dropout\?"),
+        ("trian", {}, r"trian: unknown key, found \{\}; did you mean train\?"),
+        ("download.train.0.nois", 0.1, r"download\.train\.0\.nois: unknown key.*did you mean noise\?"),
+        ("train.dropout", MISSING, r"train\.dropout: missing"),
+        ("translate", MISSING, r"translate: missing"),
+        ("translate.beam_size", "five", r"translate\.beam_size: found 'five', wanted an integer"),
+        ("translate.beam_size", 0, r"translate\.beam_size: found 0, wanted greater than or equal to 1"),
+        ("train.dropout", 1.0, r"train\.dropout: found 1\.0, wanted less than 1"),
+        ("replace.enabled", "yes please", r"replace\.enabled: found 'yes please', wanted a boolean"),
+        ("vocabulary.kind", "wordpiece", r"vocabulary\.kind: found 'wordpiece', wanted 'bpe' or 'word'"),
+        ("download.train.0.kind", "magic", r"download\.train\.0: .*magic"),
+        ("model.attention", [True] * 9, r"model: attention has 9 flags but the decoder has \d layers"),
+        ("model.encoder_kernels", [3], r"model: encoder_widths has \d layers but encoder_kernels has 1"),
+        ("model.decoder_kernels", [3], r"model: decoder_widths has \d layers but decoder_kernels has 1"),
+        ("model.encoder_kernels", [3, 4, 3], r"model: encoder_kernels has the even width 4"),
+        ("train.seeds", [1, 1], r"train: seeds \[1, 1\] has a seed twice"),
+        ("train.nodes", 2, r"train: nodes is 2 but rendezvous is None"),
+        (
+            "vocabulary.target_size",
+            17,
+            r"vocabulary: joint: true learns one model.*target_size \(17\) must be equal",
+        ),
+        ("translate.n_best", 9, r"translate: n_best 9 exceeds beam_size"),
+        ("download.valid", [GENERATED], r"filter\.valid_every and download\.valid: exactly one"),
+        ("download.train", [], r"download\.train: found \[\]"),
+    ],
+)
+def test_a_fault_is_told_by_dotted_name_what_was_found_and_what_was_wanted(
+    tmp_path: Path, name: str, value: Any, message: str
+) -> None:
+    """Before any stage works."""
+    with pytest.raises(ValueError, match=r"fault\(s\):\n  " + message):
+        load_params(changed(tmp_path, name, value))
+
+
+def test_all_attention_off_is_impossible(tmp_path: Path) -> None:
+    """The decoder would not see the source."""
+    layers = len(load_params(ROOT / "presets" / "generated.yaml").model.attention)
+    with pytest.raises(ValueError, match="no layer switched on"):
+        load_params(changed(tmp_path, "model.attention", [False] * layers))
+
+
+def test_joint_words_are_impossible(tmp_path: Path) -> None:
+    """Word vocabularies are separate."""
+    with pytest.raises(ValueError, match="joint: true needs kind: bpe"):
+        load_params(changed(tmp_path, "vocabulary.kind", "word"))
+
+
+@pytest.mark.parametrize("columns", [None, [0, 1]])
+def test_a_source_is_two_files_or_one_tsv(tmp_path: Path, columns: list[int] | None) -> None:
+    """Half of one form and half of the other name no pairs."""
+    source = {"kind": "files", "source": "a", "target": None, "tsv": None, "columns": columns}
+    with pytest.raises(ValueError, match=r"download\.train\.0: give either `source` and `target`, or `tsv`"):
+        load_params(changed(tmp_path, "download.train", [source]))
+
+
+def test_every_fault_is_listed_at_once(tmp_path: Path) -> None:
+    """A user mends a file once, not five times."""
+    path = changed(tmp_path, "train.dropout", "much")
+    path.write_text(path.read_text().replace("clip_norm", "clipnorm"))
+    with pytest.raises(ValueError, match=r"3 fault\(s\)") as error:
+        load_params(path)
+    assert "train.clipnorm: unknown key" in str(error.value)
+    assert "did you mean clip_norm?" in str(error.value)
+
+
+def test_numbers_are_read_as_dvc_reads_them(tmp_path: Path) -> None:
+    """1e-4 is a number to YAML 1.2, a string to PyYAML."""
+    path = changed(tmp_path, "train.momentum", 0.5)
+    path.write_text(path.read_text().replace("momentum: 0.5", "momentum: 1e-4"))
+    assert load_params(path).train.momentum == 1e-4
+
+
+def test_no_yaml_and_no_file_are_told(tmp_path: Path) -> None:
+    """With what to do."""
+    with pytest.raises(FileNotFoundError, match=r"cp presets/generated\.yaml params\.yaml"):
+        load_params(tmp_path / "params.yaml")
+    (tmp_path / "params.yaml").write_text("a: [1, 2\nb: }")
+    with pytest.raises(ValueError, match=r"params\.yaml is not valid YAML"):
+        load_params(tmp_path / "params.yaml")
+
+
+def test_parameters_cannot_be_changed_after_reading() -> None:
+    """Frozen: what was checked is what is used."""
+    params = load_params(ROOT / "presets" / "generated.yaml")
+    with pytest.raises(ValueError, match="frozen"):
+        params.train.dropout = 0.5
+
+
+def test_every_value_has_a_meaning_in_the_schema() -> None:
+    """Each field is documented, for readers and for forms made of the schema."""
+    for section in type(load_params(ROOT / "presets" / "generated.yaml")).model_fields.values():
+        fields = section.annotation.model_fields  # type: ignore[union-attr]
+        assert all(field.description for field in fields.values())
