@@ -456,11 +456,11 @@ def known_keys(location: list[str]) -> set[str]:
         return set(Params.model_fields)
     section = Params.model_fields.get(location[0])
     annotation = section.annotation if section else None
-    if annotation is None or not issubclass(annotation, BaseModel):
+    if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
         return set()
     if len(location) == 2:  # a key of a section
         return set(annotation.model_fields)
-    sources = {
+    sources: dict[str, type[BaseModel]] = {
         "generated": GeneratedSource, "files": FilesSource, "url": UrlSource,
         "mtdata": MtdataSource, "sacrebleu": SacrebleuSource,
     }  # fmt: skip

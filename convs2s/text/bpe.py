@@ -13,9 +13,8 @@ import sentencepiece
 from convs2s.text.vocabulary import most_frequent, too_large
 
 WORD_END = "\u2581"
-# sentencepiece allows pieces of 512 characters, and aborts the process at a word of 65,536; there is
-# nothing to learn from either.
-LONGEST_WORD = 500
+LONGEST_PIECE = 512  # characters; the most that sentencepiece allows
+LONGEST_WORD = 2**20  # bytes; longer ones teach nothing
 CHUNK_WORDS = 10_000
 
 
@@ -56,8 +55,8 @@ def learn_bpe(counts: Mapping[str, int], size: int, name: str) -> bytes:
         split_digits=False,
         treat_whitespace_as_suffix=True,
         byte_fallback=False,
-        max_sentencepiece_length=LONGEST_WORD,
-        max_sentence_length=2**20,  # in bytes; `learnable` has seen to long words
+        max_sentencepiece_length=LONGEST_PIECE,
+        max_sentence_length=LONGEST_WORD,
         bos_id=-1,
         eos_id=-1,
         pad_id=-1,
@@ -74,11 +73,10 @@ def learn_bpe(counts: Mapping[str, int], size: int, name: str) -> bytes:
 
 
 def learnable(counts: Mapping[str, int]) -> Counter[str]:
-    """Return the counts of words as they are segmented, without over-long ones."""
+    """Return the counts of words as they are segmented; two that differ in U+2581 only become one."""
     words: Counter[str] = Counter()
     for word, count in counts.items():
-        if len(word) <= LONGEST_WORD:
-            words[unmarked(word)] += count
+        words[unmarked(word)] += count
     return words
 
 

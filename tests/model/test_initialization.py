@@ -55,9 +55,9 @@ def test_biases_and_padding_rows_are_zero_and_weight_norm_starts_as_the_identity
         if name.endswith("bias"):
             assert parameter.abs().max() == 0
     assert model.source_embedding.words.weight[0].abs().max() == 0
-    layer = linear(5, 3)
-    g = layer.parametrizations.weight.original0  # type: ignore[union-attr]
-    v = layer.parametrizations.weight.original1  # type: ignore[union-attr]
+    layer = cast(Any, linear(5, 3))
+    g = layer.parametrizations.weight.original0
+    v = layer.parametrizations.weight.original1
     torch.testing.assert_close(g.flatten(), v.norm(dim=1))
     torch.testing.assert_close(layer.weight, v)
 

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from convs2s.text.bpe import LONGEST_WORD, WORD_END, Bpe, learn_bpe
+from convs2s.text.bpe import WORD_END, Bpe, learn_bpe
 
 # In the style of Sennrich et al. (2016), with characters that sentencepiece treats in a way of its own.
 COUNTS = {"low": 5, "lower": 2, "newest": 6, "widest": 3, "3x3": 4, "日本a": 3, "a\u00a0b": 2, "e\u0301": 2}
@@ -73,10 +73,19 @@ def test_all_that_the_words_allow_is_no_error() -> None:
 
 
 def test_odd_words_do_not_stop_learning() -> None:
-    """Words that sentencepiece skips or aborts at, and "<unk>" as in Gigaword, are text as any other."""
-    odd = {"x" * 70_000: 1, "nul\x00": 9, "\u2585": 9, "<unk>": 99, "<s>": 99, "</s>": 99, "a\u2581b": 9}
+    """Over-long words, those sentencepiece skips, and "<unk>" as in Gigaword, are text as any other."""
+    odd = {
+        "x" * 70_000: 1,
+        "y" * 2**21: 1,
+        "nul\x00": 9,
+        "\u2585": 9,
+        "<unk>": 99,
+        "<s>": 99,
+        "</s>": 99,
+        "a\u2581b": 9,
+    }
     bpe = Bpe(learn_bpe(odd | COUNTS, 55, "n"))
-    for word in (*COUNTS, "<unk>", "<s>", "</s>", "\u2585\u2585", "nul\x00", "x" * (LONGEST_WORD + 1)):
+    for word in (*COUNTS, "<unk>", "<s>", "</s>", "\u2585\u2585", "nul\x00", "x" * 1000):
         assert "".join(bpe.pieces(word)) == word + WORD_END
 
 

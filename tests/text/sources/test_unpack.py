@@ -181,7 +181,7 @@ def test_full_disk_is_told_as_such_and_leaves_nothing(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     archive = make_tar(tmp_path / "a.tar", FILES)
-    monkeypatch.setattr(unpack_module.shutil, "copyfileobj", copyfileobj)  # type: ignore[attr-defined]
+    monkeypatch.setattr(unpack_module.shutil, "copyfileobj", copyfileobj)
     with pytest.raises(OSError, match="No space left on device") as caught:
         unpack(archive, tmp_path / "out")
     assert caught.value.errno == errno.ENOSPC
