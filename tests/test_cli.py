@@ -1,6 +1,7 @@
 """The command `convs2s translate`, as a user meets it."""
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -76,6 +77,16 @@ def test_n_best_and_scores_are_columns(package: Path, tmp_path: Path) -> None:
         line.split("\t") for line in run(tmp_path, "ein Haus.\n", "--model", str(package), "--scores")
     ]
     assert [score, text] == rows[0][1:]
+
+
+def test_a_model_packaged_for_more_still_gives_a_line_for_a_line(package: Path, tmp_path: Path) -> None:
+    """Several lines a sentence come only to those who ask for them."""
+    more = write_small_package(tmp_path)
+    content = json.loads((more / "translate.json").read_text(encoding="utf-8"))
+    content["translate"]["n_best"] = 2
+    (more / "translate.json").write_text(json.dumps(content), encoding="utf-8")
+    text = "ein Haus.\nein Hund\n"
+    assert run(tmp_path, text, "--model", str(more)) == run(tmp_path, text, "--model", str(package))
 
 
 def test_search_options_reach_the_search(package: Path, tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ class WordTranslator:
     def _search_batch(self, search: BeamSearch, parts: Sequence[Part]) -> list[list[Hypothesis]]:
         params, longest = self.params, self.model.max_target_tokens
         lengths = [len(part.ids) - 1 for part in parts]
-        # 1e-9: the product of 1.1 and 10 must not fall short of 11.
+        # 1e-9: the product of 0.58 and 50 must not fall short of 29.
         limits = [math.floor(params.max_length_ratio * n + params.max_length_extra + 1e-9) for n in lengths]
         if longest is not None:
             limits = [min(limit, longest - 1) for limit in limits]

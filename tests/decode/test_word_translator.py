@@ -125,12 +125,11 @@ def test_longest_lengths_follow_the_source(vocabulary: Path, monkeypatch: pytest
         return search(self, model, source, limits)  # type: ignore[arg-type]
 
     monkeypatch.setattr(BeamSearch, "search", spy)
-    sentences = [["ein"] * 10, ["ein"]]
-    word_parrot(vocabulary, max_length_ratio=1.1, max_length_extra=2).translate(
-        sentences, keep_attention=False
-    )
-    word_parrot(vocabulary, limit=12, max_length_ratio=1.1).translate(sentences, keep_attention=False)
-    assert seen == [[13, 3], [11, 6]]
+    exact = word_parrot(vocabulary, max_length_ratio=0.58, max_length_extra=1)
+    exact.translate([["ein"] * 50, ["ein"]], keep_attention=False)  # 0.58 * 50 is a little below 29
+    short = word_parrot(vocabulary, limit=12, max_length_ratio=1.1)
+    short.translate([["ein"] * 10, ["ein"]], keep_attention=False)
+    assert seen == [[30, 1], [11, 6]]
 
 
 def test_batches_are_bounded_in_sentences_and_tokens() -> None:

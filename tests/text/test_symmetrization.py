@@ -21,8 +21,9 @@ CASES = [
     ("grows_to_a_second_word", [0, 0], [0], [(0, 0), (0, 1)]),
     # (2, 2) is reached only once (1, 1) has been accepted.
     ("grows_in_steps", [0, 1, 2], [0, -1, -1], [(0, 0), (1, 1), (2, 2)]),
-    # (1, 1) has been rejected for want of a neighbor when (2, 2) is met: a second sweep accepts it.
-    ("sweeps_again", [-1, 1, 2, 3], [-1, -1, -1, 3], [(1, 1), (2, 2), (3, 3)]),
+    # (1, 2) touches nothing accepted until (2, 2), later in order, is: a second sweep takes it. Final
+    # would not, as target 2 is linked by then.
+    ("sweeps_again", [-1, -1, 2, 3], [-1, 2, -1, 3], [(1, 2), (2, 2), (3, 3)]),
     # (0, 2) touches nothing: final-and adds it, since neither word has a link.
     ("final_adds_free_pairs", [0, -1, 2], [0, -1, -1], [(0, 0), (2, 2)]),
     # (0, 2) touches nothing and source 0 is linked: "and" leaves it out, plain "final" would not.
