@@ -166,6 +166,7 @@ class VocabularyParams(Section):
     """Word pieces or words."""
 
     kind: Literal["bpe", "word"]
+    """Pieces of words, or whole words with replacement of unknown ones."""
     joint: bool
     """bpe: learn one segmentation for both sides; the two vocabularies stay separate (T26)."""
     source_size: Positive
@@ -439,7 +440,8 @@ def describe(fault: Any) -> str:
         case "missing":
             return f"{name}: missing; every value stands in params.yaml, see presets/ for examples"
         case "value_error":
-            return f"{name}: {fault['ctx']['error']}"
+            # A rule about several sections has no key of its own and names them itself.
+            return f"{name}: {fault['ctx']['error']}" if keys else str(fault["ctx"]["error"])
         case _:
             message = (
                 fault["msg"]

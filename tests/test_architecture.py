@@ -166,9 +166,7 @@ def test_training_depends_on_every_value_that_can_change_its_outcome() -> None:
 
 def test_every_section_of_params_yaml_belongs_to_a_stage() -> None:
     """No dead values: `model` is the section of train."""
-    listed = {
-        str(p).split(".")[0] for stage in stages().values() for p in stage["params"] if "params" in stage
-    }
+    listed = {str(p).split(".")[0] for stage in stages().values() for p in stage.get("params", [])}
     assert listed == set(Params.model_fields)
 
 

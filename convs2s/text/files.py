@@ -108,7 +108,8 @@ def atomic_path(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     except OSError as error:
         remove(temporary)
-        if error.filename is None:  # a failed write names no file; the user needs to know which
+        # A failed write names no file; the user needs to know which.
+        if error.errno is not None and error.filename is None:
             raise OSError(
                 error.errno, f"{error.strerror or error}. Nothing was left half-written", str(path)
             ) from error
