@@ -18,12 +18,12 @@ repro: install
 	@python -m pipelines.report
 
 test: install
-	python -m pytest
+	python -m pytest -n auto --dist loadfile
 
 test-slow: install
-	python -m pytest -m slow
+	python -m pytest -n auto --dist loadfile -m slow
 
 check: install
 	ruff check .
 	mypy
-	python -m pytest
+	python -m pytest -n auto --dist loadfile
