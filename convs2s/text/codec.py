@@ -24,7 +24,7 @@ from convs2s.text.vocabulary import (
 )
 
 CHUNK_PAIRS = 20_000
-CACHED_WORDS = 500_000
+CACHED_WORDS = 50_000
 
 
 def write_codecs(
