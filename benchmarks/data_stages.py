@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -95,25 +96,37 @@ def measure(command: list[str], folder: Path) -> Cost:
         subprocess.CalledProcessError: if it fails; its stderr has been shown by then.
     """
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    start, together = time.perf_counter(), 0.0
     with tempfile.TemporaryFile() as errors:
         # A session of its own tells the processes that belong to it.
         process = subprocess.Popen(
             command, cwd=folder, env=environment, stderr=errors, start_new_session=True
         )
-        while True:
-            ended, status, usage = os.wait4(process.pid, os.WNOHANG)
-            if ended:
-                break
-            together = max(together, session_memory(process.pid))
-            time.sleep(SAMPLE_SECONDS)
-        seconds = time.perf_counter() - start
+        try:
+            status, cost = watch(process.pid)
+        except BaseException:
+            # Ctrl-C does not reach another session: its stage would go on in a folder that is deleted.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
             errors.seek(0)
             tqdm.write(errors.read().decode(errors="replace"), file=sys.stderr)
             raise subprocess.CalledProcessError(process.returncode, command)
-    return Cost(seconds, usage.ru_utime + usage.ru_stime, together, usage.ru_maxrss / 1024)
+    return cost
+
+
+def watch(leader: int) -> tuple[int, Cost]:
+    """Wait for the first process of a session, just started; return its wait status and what it took."""
+    start, together = time.perf_counter(), 0.0
+    while True:
+        ended, status, usage = os.wait4(leader, os.WNOHANG)
+        if ended:
+            seconds = time.perf_counter() - start
+            return status, Cost(seconds, usage.ru_utime + usage.ru_stime, together, usage.ru_maxrss / 1024)
+        together = max(together, session_memory(leader))
+        time.sleep(SAMPLE_SECONDS)
 
 
 def session_memory(session: int) -> float:
