@@ -56,6 +56,7 @@ class Cost:
 
 
 def main() -> None:
+    """Print a row of the table for every stage and size of corpus."""
     arguments = parse()
     print("| stage | pairs | seconds | pairs/s | CPU seconds | peak MiB, all processes | largest process |")
     print("|---|---:|---:|---:|---:|---:|---:|")
@@ -70,6 +71,7 @@ def main() -> None:
 
 
 def parse() -> argparse.Namespace:
+    """Return the command line's options."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--pairs", type=int, nargs="+", default=[20_000, 100_000], help="sizes of corpora")
     parser.add_argument("--last", choices=STAGES, default="align", help="stop after this stage")

@@ -38,6 +38,7 @@ class _SoftmaxLoss(torch.autograd.Function):
     def forward(
         ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
+        """Return the summed loss and its likelihood part; keep the gradients, for there is no way back."""
         wide = weight.to(features.dtype)
         scores = F.linear(features, wide, bias.to(features.dtype))  # (N, V); becomes its own gradient below
         differentiate = any(ctx.needs_input_grad)
@@ -52,6 +53,7 @@ class _SoftmaxLoss(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+        """Scale the gradients that forward has made of features, weight and bias."""
         scale = gradients[0]
         features, weight, bias = (
             saved.to(dtype) * scale.to(dtype)

@@ -71,14 +71,16 @@ def run(
     members = [str(seed) for seed in seeds] + (["ensemble"] if len(seeds) > 1 else [])
     texts = ["plain", "replaced"] if replacement else ["plain"]
     found = [read_translation(replaced, m, t, test / "target.txt", test_set) for t in texts for m in members]
-    scores = score_table([
-        Result(
-            t.member,
-            t.text,
-            score_system(t.lines, t.tokenized, test_set.references, test_set.tokenized_references),
-        )
-        for t in found
-    ])
+    scores = score_table(
+        [
+            Result(
+                t.member,
+                t.text,
+                score_system(t.lines, t.tokenized, test_set.references, test_set.tokenized_references),
+            )
+            for t in found
+        ]
+    )
     final = found[-len(members) :]
     single = [translation.lines for translation in final[: len(seeds)]]
     by_length = length_table(test_set.source_lengths, single, test_set.references)

@@ -292,6 +292,12 @@ def main() -> None:
     if params.workers * params.nodes > 1 and "RANK" not in os.environ:
         start_workers(params, sys.argv[1:])
     run(everything.model, params, int(sys.argv[1]), *map(Path, sys.argv[2:]))
+    if "RANK" in os.environ:
+        # Threads of gloo outlive destroy_process_group, for DDP's reducer keeps the group; one that wants the
+        # interpreter's lock while Python shuts down aborts the process. All is written: leave without.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from convs2s.config import EvaluateParams, TokenizeParams
+from convs2s.config import EvaluateParams
 from convs2s.decode.hypotheses import Attention, write_attention
 from convs2s.score.corpus_scores import bleu, chrf, tokenized_bleu
 from convs2s.text.files import read_lines, write_lines
 from pipelines.stages import evaluate
+from tests.decode.parrot import TOKENIZE
 
 SOURCES = ["the girl sleeps here .", "", "she sees a big house today .", "no ."]
 REFERENCES = ["das Mädchen schläft hier.", "", "sie sieht heute ein großes Haus.", "nein."]
@@ -20,14 +21,6 @@ TOKENIZED = ["das Mädchen schläft hier .", "", "sie sieht heute ein großes Ha
 PLAIN = ["das <unk> schläft hier.", "", "sie sieht ein großes Haus.", "nein."]
 REPLACED = [line.replace("<unk>", "Mädchen") for line in PLAIN]
 WORSE = ["das <unk> hier.", "", "sie sieht ein <unk>.", "nein."]
-
-MOSES = TokenizeParams(
-    tokenizer="moses",
-    normalize_punctuation=True,
-    remove_nonprinting=True,
-    aggressive_hyphens=False,
-    escape=False,
-)
 
 
 def write_translation(folder: Path, **texts: list[str]) -> None:
@@ -57,7 +50,7 @@ def data(tmp_path: Path) -> Path:
 def run(data: Path, seeds: list[int], replacement: bool, examples: int = 2, heat_maps: int = 2) -> Path:
     """Run the stage; return its output folder."""
     evaluate.run(
-        EvaluateParams(examples=examples, heat_maps=heat_maps), MOSES, ("en", "de"), seeds, replacement,
+        EvaluateParams(examples=examples, heat_maps=heat_maps), TOKENIZE, ("en", "de"), seeds, replacement,
         data / "replaced", data / "translations", data / "test", data / "evaluation",
     )  # fmt: skip
     return data / "evaluation"
