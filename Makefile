@@ -1,9 +1,9 @@
-# Two commands: `make repro` (from nothing to a BLEU score) and `make test`.
+# From nothing to a BLEU score: `make repro`, or `make flow` with Prefect's pages to watch it. `make test`.
 PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 
-.PHONY: install repro test test-slow check
+.PHONY: install repro flow flow-stop test test-slow check
 
 install: .venv/installed
 
@@ -16,6 +16,14 @@ install: .venv/installed
 repro: install
 	dvc repro
 	@python -m pipelines.report
+
+# The same stages under Prefect; values other than params.yaml's by: make flow SET="train.dropout=0.3"
+flow: install
+	@python -m pipelines.flows.machine run $(SET)
+	@python -m pipelines.report
+
+flow-stop: install
+	@python -m pipelines.flows.machine stop
 
 test: install
 	python -m pytest -n auto --dist loadfile

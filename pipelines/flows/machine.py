@@ -1,0 +1,225 @@
+"""Prefect on one machine: `make flow` starts what is missing and runs the pipeline, `make flow-stop` ends it.
+
+    python -m pipelines.flows.machine run [NAME=VALUE ...]
+    python -m pipelines.flows.machine stop
+
+Server, worker and what they log live in .prefect/ of the clone. With PREFECT_API_URL set, that server is
+used, and never started or stopped.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import psutil
+
+from pipelines.flows.workspace import ROOT
+
+HOME = ROOT / ".prefect"
+PORT = 4200
+WAIT = 90.0
+"""Seconds to wait for a server or worker to come up."""
+DEFAULTS = {
+    "PREFECT_HOME": str(HOME),
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "DO_NOT_TRACK": "1",
+    "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false",  # a server that is missing is an error, not a new one
+    "PREFECT_WORKER_QUERY_SECONDS": "2",  # else a run begins after 13 s
+    "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",  # for the automation that finds the dead
+    "PREFECT_CLIENT_MAX_RETRIES": "10",  # a server that restarts is away for half a minute
+    "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
+}
+
+
+class Failure(RuntimeError):
+    """Something of Prefect did not come up; the message says where to look."""
+
+
+def settings() -> dict[str, str]:
+    """Return the environment of server, worker and flows: the user's settings before ours.
+
+    The port is that of our server, if one runs; else FLOW_PORT.
+    """
+    port = (HOME / "port").read_text(encoding="utf-8") if running("server") else os.environ.get("FLOW_PORT")
+    ours = DEFAULTS | {"PREFECT_API_URL": f"http://127.0.0.1:{port or PORT}/api"}
+    return {**ours, **os.environ}
+
+
+def run(overrides: Sequence[str]) -> int:
+    """Start what is missing, run `reproduce` and follow it to its end; return an exit status."""
+    start = time.monotonic()
+    env = settings()
+    HOME.mkdir(exist_ok=True)
+    if not answers(env):
+        start_server(env)
+    os.environ.update(env)  # before Prefect is loaded, for it reads its settings once
+    from pipelines.flows import deployment  # noqa: PLC0415
+
+    deployment.deploy()
+    start_worker(env)
+    print(f"Prefect is ready after {time.monotonic() - start:.0f} s.", flush=True)
+    return deployment.trigger_and_follow(parse_overrides(overrides))
+
+
+def parse_overrides(texts: Sequence[str]) -> dict[str, Any]:
+    """Read NAME=VALUE, values as in params.yaml.
+
+    Raises:
+        Failure: if one has another form.
+    """
+    from ruamel.yaml import YAML  # noqa: PLC0415
+
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise Failure(f"found {text!r}, wanted NAME=VALUE, for example train.dropout=0.3")
+        found[name] = YAML(typ="safe", pure=True).load(value)
+    return found
+
+
+def answers(env: dict[str, str]) -> bool:
+    """Tell whether a Prefect server is there."""
+    try:
+        with urllib.request.urlopen(env["PREFECT_API_URL"].rstrip("/") + "/health", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except urllib.error.HTTPError as error:
+        if error.code == 401:  # it asks for a password; the client has it or will say so
+            return True
+        raise Failure(f"{env['PREFECT_API_URL']} is no Prefect server: it answers {error}") from error
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def start_server(env: dict[str, str]) -> None:
+    """Start the server on loopback and wait until it answers.
+
+    Raises:
+        Failure: if it does not, or someone else has its port.
+    """
+    if os.environ.get("PREFECT_API_URL"):
+        raise Failure(
+            f"PREFECT_API_URL is {env['PREFECT_API_URL']}, but no server answers there. Start it, or unset "
+            "PREFECT_API_URL to have one started here."
+        )
+    port = env["PREFECT_API_URL"].split(":")[2].split("/")[0]
+    with socket.socket() as probe:
+        if probe.connect_ex(("127.0.0.1", int(port))) == 0:
+            raise Failure(
+                f"port {port} is taken by something that is no Prefect server. Choose another: "
+                "make flow FLOW_PORT=4201"
+            )
+    print(f"Starting the Prefect server on 127.0.0.1:{port} ...", flush=True)
+    command = ["prefect", "server", "start", "--host", "127.0.0.1", "--port", port]
+    (HOME / "port").write_text(port, encoding="utf-8")
+    process = start_detached("server", command, env)
+    wait_until(lambda: answers(env), "server", process)
+
+
+def start_worker(env: dict[str, str]) -> None:
+    """Start a worker of the pool `gpu` unless ours runs; it takes its runs within seconds."""
+    if running("worker"):
+        return
+    print("Starting a worker ...", flush=True)
+    name = f"{socket.gethostname()} {ROOT.name}"
+    # Flows share the machine's GPUs by leases within one flow run, so one run at a time; a second one would
+    # be refused for the same workspace anyway.
+    command = ["prefect", "worker", "start", "--pool", "gpu", "--type", "process", "--name", name]
+    start_detached("worker", command, env)
+
+
+def start_detached(name: str, command: Sequence[str], env: dict[str, str]) -> subprocess.Popen[bytes]:
+    """Start a program that outlives this one; its output goes to .prefect/NAME.log."""
+    program = [sys.executable, "-m", *command]
+    with (HOME / f"{name}.log").open("ab") as log:
+        process = subprocess.Popen(
+            program,
+            cwd=ROOT,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    identity = {"pid": process.pid, "started": psutil.Process(process.pid).create_time()}
+    (HOME / f"{name}.json").write_text(json.dumps(identity), encoding="utf-8")
+    return process
+
+
+def running(name: str) -> psutil.Process | None:
+    """Return the program that was started under this name, if it still runs.
+
+    Its time of birth tells it from another program that has got its number since.
+    """
+    try:
+        identity = json.loads((HOME / f"{name}.json").read_text(encoding="utf-8"))
+        process = psutil.Process(identity["pid"])
+    except (OSError, ValueError, psutil.NoSuchProcess):
+        return None
+    same = abs(process.create_time() - identity["started"]) < 1 and process.status() != psutil.STATUS_ZOMBIE
+    return process if same else None
+
+
+def wait_until(ready: Callable[[], bool], name: str, process: subprocess.Popen[bytes]) -> None:
+    """Wait for something.
+
+    Raises:
+        Failure: if the program ended or the time is over, with the last lines of its log.
+    """
+    deadline = time.monotonic() + WAIT
+    while not ready():
+        if process.poll() is not None or time.monotonic() > deadline:
+            log = HOME / f"{name}.log"
+            tail = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
+            raise Failure(f"the Prefect {name} did not come up; {log} ends with:\n{tail}")
+        time.sleep(0.2)
+
+
+def stop() -> int:
+    """End the worker, with the flow runs it has, and the server; return how many were ended."""
+    ended = 0
+    for name in ("worker", "server"):
+        process = running(name)
+        if process is not None:
+            ended += 1
+            family = [process, *process.children(recursive=True)]
+            for member in family:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    member.send_signal(signal.SIGTERM)
+            _, left = psutil.wait_procs(family, timeout=10)
+            for member in left:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    member.kill()
+        (HOME / f"{name}.json").unlink(missing_ok=True)
+    return ended
+
+
+def main() -> int:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("run").add_argument("overrides", nargs="*", metavar="NAME=VALUE")
+    commands.add_parser("stop")
+    options = parser.parse_args()
+    try:
+        if options.command == "run":
+            return run(options.overrides)
+        print(f"Ended: {stop()} of server and worker.")
+        return 0
+    except Failure as failure:
+        print(f"make flow: {failure}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+"""Flow `sweep`: a table of parameters, each row a DVC experiment."""
+
+import io
+import itertools
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from prefect import flow, get_run_logger, runtime
+from prefect.artifacts import create_table_artifact
+from prefect.states import Cancelled, Completed, Failed, State
+from pydantic import Field, model_validator
+
+from convs2s.text.files import atomic_path
+from pipelines.flows import artifacts, dvc_stage, remote, workspace
+from pipelines.flows.dvc_stage import StageEnded
+from pipelines.flows.reproduce import THREADS, open_workspace
+from pipelines.flows.run_stages import Run, RunParams, faults, summary
+from pipelines.flows.workspace import ROOT, Refused
+
+Overrides = dict[str, Any]
+
+
+class SweepParams(RunParams):
+    """Parameters of the flow `sweep`."""
+
+    name: str = Field(
+        default="sweep",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$",
+        description="begins the experiments' names, and names the table",
+    )
+    configurations: list[Overrides] = Field(
+        default=[],
+        description='rows: [{"train.dropout": 0.1}, {"train.dropout": 0.2, "model.attention": []}]',
+    )
+    grid: dict[str, list[Any]] = Field(
+        default={},
+        description='all combinations: {"train.dropout": [0.1, 0.2], "translate.beam_size": [1, 5]}',
+    )
+
+    @model_validator(mode="after")
+    def _something(self) -> "SweepParams":
+        if not self.configurations and not self.grid:
+            raise ValueError("wanted `configurations` or `grid`, else there is nothing to sweep over")
+        return self
+
+    def rows(self) -> list[Overrides]:
+        """Return all configurations: each of the list with each combination of the grid."""
+        combined = [
+            dict(zip(self.grid, values, strict=True)) for values in itertools.product(*self.grid.values())
+        ]
+        return [row | more for row in self.configurations or [{}] for more in combined]
+
+
+def run_name() -> str:
+    """Return a flow run's name: that of the sweep and the revision."""
+    given = runtime.flow_run.parameters.get("params")
+    name = given.name if isinstance(given, SweepParams) else (given or {}).get("name", "sweep")
+    return f"{name}, {workspace.revision(ROOT)}"
+
+
+@flow(
+    name="sweep",
+    flow_run_name=run_name,
+    task_runner=THREADS,
+    persist_result=False,
+)
+def sweep(params: SweepParams) -> State[Any]:
+    """Run the pipeline for every row of a table of parameters, side by side on the free GPUs.
+
+    Each row runs in a copy of the workspace and becomes a DVC experiment. A stage that several rows have in
+    common runs once; the others take it from DVC's cache. Ends with a table of scores: an artifact, and
+    data/sweeps/NAME.csv; `dvc exp show` shows the same.
+    """
+    rows = params.rows()
+    with workspace.claim(ROOT, f"sweep {runtime.flow_run.name}"):
+        workspace.check_workspace(ROOT)
+        if params.remote != "none":
+            remote.check(ROOT, params.git_remote)
+        revision = workspace.revision(ROOT)
+        names = {f"{params.name}-{workspace.name_of(row, revision)}": row for row in rows}
+        run = Run(params, {})
+        spaces = {}
+        for name, row in names.items():
+            label = ", ".join(f"{key.split('.')[-1]}={value}" for key, value in row.items())
+            root = workspace.copy_workspace(ROOT, name, row)
+            spaces[label] = (name, open_workspace(label, root, params))
+        run.workspaces = {label: space for label, (_, space) in spaces.items()}
+        try:
+            run.run()
+        except StageEnded as ended:
+            return Cancelled(message=f"{ended}. {summary(run)}")
+        for label, (name, space) in spaces.items():
+            if all((label, stage) in run.outcomes for stage in space.stages):
+                workspace.keep_experiment(ROOT, space.root, name)
+        table = comparison(ROOT, names)
+        show(table, params.name)
+    if run.faults:
+        return Failed(message=f"{summary(run)}\n\n{faults(run)}")
+    return Completed(message=summary(run))
+
+
+def comparison(root: Path, names: dict[str, Overrides]) -> pd.DataFrame:
+    """Return a row per experiment as `dvc exp show` gives it: what was overridden, and the scores.
+
+    Raises:
+        Refused: if DVC fails.
+    """
+    shown = subprocess.run(
+        [*dvc_stage.DVC, "exp", "show", "--csv", "--all-commits", "--hide-workspace"],
+        cwd=root,
+        env=dvc_stage.environment(None),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if shown.returncode:
+        raise Refused(f"dvc exp show failed in {root}: {shown.stderr.strip()}")
+    return pd.read_csv(io.StringIO(shown.stdout), dtype=str)
+
+
+def show(table: pd.DataFrame, name: str) -> None:
+    """Write the table as CSV and show it in the UI."""
+    with atomic_path(ROOT / "data" / "sweeps" / f"{name}.csv") as path:
+        table.to_csv(path, index=False)
+    create_table_artifact(
+        json.loads(table.to_json(orient="records")),
+        key=artifacts.key("sweep", name),
+        description=f"Sweep {name}",
+    )
+    get_run_logger().info("\n%s", table.to_string(index=False))

@@ -1,0 +1,197 @@
+"""A Prefect server of the tests' own, flow runs on it, and what its API says of them."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+
+from pipelines.flows import machine
+
+
+@dataclass
+class Server:
+    """A server on loopback; `auth` is user:password, if it asks for one."""
+
+    home: Path
+    auth: str = ""
+    port: int = 0
+    process: subprocess.Popen[bytes] | None = None
+    env: dict[str, str] = field(default_factory=dict)
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        if not self.port:
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                self.port = probe.getsockname()[1]
+        plain = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+        self.env = {**plain, **machine.DEFAULTS, "PREFECT_HOME": str(self.home)}
+        self.env |= {"PREFECT_API_URL": f"http://127.0.0.1:{self.port}/api", "GIT_AUTHOR_NAME": "toy"}
+        self.env |= {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30", "GIT_AUTHOR_EMAIL": "toy"}
+        self.env |= {"GIT_COMMITTER_NAME": "toy", "GIT_COMMITTER_EMAIL": "toy"}
+        if self.auth:
+            self.env |= {"PREFECT_SERVER_API_AUTH_STRING": self.auth, "PREFECT_API_AUTH_STRING": self.auth}
+        with (self.home / "server.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "prefect", "server", "start", "--port", str(self.port)],
+                env=self.env,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        assert soon(lambda: machine.answers(self.env), 90), (self.home / "server.log").read_text()[-3000:]
+
+    def stop(self) -> None:
+        """End it and all it has started."""
+        if self.process is not None:
+            end(self.process.pid)
+            self.process.wait()
+
+    def post(self, path: str, content: Mapping[str, Any]) -> Any:
+        """Ask the API."""
+        auth = tuple(self.auth.split(":")) if self.auth else None
+        answer = httpx.post(f"http://127.0.0.1:{self.port}/api/{path}", json=content, auth=auth, timeout=30)
+        answer.raise_for_status()
+        return answer.json() if answer.content else None
+
+    def flow_run(self, run: str) -> dict[str, Any]:
+        """Return a flow run."""
+        return dict(self.post("flow_runs/filter", {"flow_runs": {"id": {"any_": [run]}}})[0])
+
+    def tasks(self, run: str) -> dict[str, dict[str, Any]]:
+        """Return the task runs of a flow run, by name."""
+        found = self.post("task_runs/filter", {"flow_runs": {"id": {"any_": [run]}}, "limit": 200})
+        return {task["name"]: task for task in found}
+
+    def states(self, run: str) -> dict[str, str]:
+        """Return the names of the states of all tasks."""
+        return {name: task["state_name"] for name, task in self.tasks(run).items()}
+
+    def artifacts(self, run: str) -> dict[str, dict[str, Any]]:
+        """Return the artifacts of a flow run, by key."""
+        found = self.post("artifacts/filter", {"flow_runs": {"id": {"any_": [run]}}, "limit": 200})
+        return {artifact["key"]: artifact for artifact in found}
+
+    def logs(self, run: str) -> str:
+        """Return all that a flow run has logged."""
+        text, offset = [], 0
+        while True:
+            body = {"logs": {"flow_run_id": {"any_": [run]}}, "limit": 200, "offset": offset}
+            page = self.post("logs/filter", body)
+            if not page:
+                return "\n".join(text)
+            text += [log["message"] for log in page]
+            offset += len(page)
+
+    def start_flow(self, repo: Path, flow: str = "reproduce", **params: Any) -> "FlowProcess":
+        """Start a flow in a process of its own, in a clone."""
+        module, model = f"pipelines.flows.{flow}", f"{flow.capitalize()}Params"
+        code = (
+            f"import json, sys; from {module} import {flow}, {model}; from prefect.states import State\n"
+            f"{flow}({model}(**json.loads(sys.argv[1])), return_state=True)"
+        )
+        with (self.home / "flow.log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-c", code, json.dumps(params)],
+                cwd=repo,
+                env={**self.env, "PYTHONPATH": str(repo)},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        return FlowProcess(self, process, self.known())
+
+    def known(self) -> set[str]:
+        """Return the ids of all flow runs."""
+        return {run["id"] for run in self.post("flow_runs/filter", {})}
+
+    def run_flow(self, repo: Path, flow: str = "reproduce", **params: Any) -> str:
+        """Run a flow to its end; return the id of its run."""
+        started = self.start_flow(repo, flow, **params)
+        run = started.id()
+        started.process.wait(300)
+        return run
+
+    def worker(self, repo: Path, pool: str) -> subprocess.Popen[bytes]:
+        """Start a worker in a clone, for one run at a time."""
+        with (self.home / "worker.log").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "prefect", "worker", "start", "--pool", pool, "--limit", "1"],
+                cwd=repo,
+                env={**self.env, "PYTHONPATH": str(repo)},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def deploy(self, repo: Path) -> None:
+        """Register pools, automation and deployments, as `make flow` does."""
+        subprocess.run(
+            [sys.executable, "-c", "from pipelines.flows.deployment import deploy; deploy()"],
+            cwd=repo,
+            env={**self.env, "PYTHONPATH": str(repo)},
+            check=True,
+            capture_output=True,
+        )
+
+    def trigger(self, deployment: str, **params: Any) -> str:
+        """Ask for a run of a deployment, FLOW/NAME; return its id."""
+        auth = tuple(self.auth.split(":")) if self.auth else None
+        address = f"http://127.0.0.1:{self.port}/api/deployments/name/{deployment}"
+        found = httpx.get(address, auth=auth, timeout=30).raise_for_status().json()
+        body = {"parameters": {"params": params}, "state": {"type": "SCHEDULED"}}
+        return str(self.post(f"deployments/{found['id']}/create_flow_run", body)["id"])
+
+
+@dataclass
+class FlowProcess:
+    """A flow that runs in a process of its own."""
+
+    server: Server
+    process: subprocess.Popen[bytes]
+    before: set[str]
+    run: str = ""
+
+    def id(self) -> str:
+        """Return the id of its run, once the server knows it."""
+        if self.run:
+            return self.run
+        assert soon(lambda: bool(self.server.known() - self.before) or self.process.poll() is not None, 60)
+        new = self.server.known() - self.before
+        assert new, (self.server.home / "flow.log").read_text()[-3000:]
+        self.run = new.pop()
+        return self.run
+
+
+def soon(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
+    """Wait for a condition, at most so long."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.1)
+    return condition()
+
+
+def end(pid: int) -> None:
+    """Kill a process and all below it."""
+    try:
+        family = [*psutil.Process(pid).children(recursive=True), psutil.Process(pid)]
+    except psutil.NoSuchProcess:
+        return
+    for process in family:
+        if process.is_running():
+            process.kill()
+    psutil.wait_procs(family, timeout=10)

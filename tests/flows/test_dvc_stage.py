@@ -1,0 +1,132 @@
+"""A stage through DVC as a child process: what it did, and how it ends."""
+
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from pipelines.flows.dvc_stage import (
+    Outcome,
+    StageEnded,
+    StageFailed,
+    environment,
+    reproduce,
+    run_guarded,
+    without_secrets,
+)
+from tests.flows import toy
+
+
+def bring(repo: Path, name: str, force: bool = False) -> Outcome:
+    heard: list[str] = []
+    outcome = reproduce(
+        name, repo, environment(None), 60, threading.Event(), lambda line, _: heard.append(line), force=force
+    )
+    assert "Use `dvc push` to send your updates to remote storage." not in heard
+    return outcome
+
+
+def test_dvcs_words_are_understood(tmp_path: Path) -> None:
+    """The states in the UI rest on them, and DVC may change them."""
+    repo = toy.make(tmp_path / "toy")
+    assert bring(repo, "download") is Outcome.EXECUTED
+    assert bring(repo, "download") is Outcome.UNCHANGED
+    assert bring(repo, "train@2") is Outcome.EXECUTED
+    toy.set_params(repo, {"train.dropout": 0.4})
+    assert bring(repo, "train@2") is Outcome.EXECUTED
+    toy.set_params(repo, {"train.dropout": 0.1})
+    assert bring(repo, "train@2") is Outcome.CACHED
+    assert bring(repo, "train@2", force=True) is Outcome.EXECUTED
+    assert toy.ran(repo) == ["download", "train@2", "train@2", "train@2"]
+
+
+def test_a_failure_shows_the_last_lines(tmp_path: Path) -> None:
+    """The reason must be in the state message, not in a log somewhere."""
+    repo = toy.make(tmp_path / "toy")
+    toy.behave(repo, download={"fails": 9})
+    with pytest.raises(
+        StageFailed, match=r"(?s)ended with status 255\. Its.*toy: CUDA error: no device.*failed"
+    ):
+        bring(repo, "download")
+
+
+def play(
+    code: str, seconds: float = 30, stop: threading.Event | None = None
+) -> tuple[str, list[tuple[str, bool]]]:
+    heard: list[tuple[str, bool]] = []
+    tail = run_guarded(
+        [sys.executable, "-uc", code],
+        toy.ROOT,
+        environment(None),
+        seconds,
+        stop or threading.Event(),
+        lambda line, bar: heard.append((line, bar)),
+    )
+    return tail, heard
+
+
+def test_lines_come_one_by_one_and_bars_apart() -> None:
+    """The log is for people; a bar's hundred states are not."""
+    code = r"""
+import sys
+sys.stdout.buffer.write("\repoch 1:  0%| | 0/2\repoch 1: 50%|# | 1/2\repoch 1: 100%|##| 2/2\n".encode())
+sys.stdout.buffer.write("\x1b[31mred\x1b[0m \xe4\n".encode() + b"\xff bad\n\n  \nno end".replace(b"\\", b""))
+"""
+    tail, heard = play(code)
+    assert heard == [
+        ("epoch 1:  0%| | 0/2", True),
+        ("epoch 1: 50%|# | 1/2", True),
+        ("epoch 1: 100%|##| 2/2", True),
+        ("red ä", False),
+        ("\N{REPLACEMENT CHARACTER} bad", False),
+        ("no end", False),
+    ]
+    assert tail.splitlines() == ["red ä", "\N{REPLACEMENT CHARACTER} bad", "no end"]
+
+
+def test_it_is_ended_at_its_deadline() -> None:
+    """A download that hangs must not hang the run."""
+    start = time.monotonic()
+    with pytest.raises(StageEnded, match=r"(?s)was ended at its deadline, 0\.000\d* hours.*begun"):
+        play("print('begun'); import time; time.sleep(60)", seconds=1.5)
+    assert time.monotonic() - start < 20
+
+
+def test_it_is_ended_when_the_flow_stops() -> None:
+    """A cancellation ends what runs."""
+    stop = threading.Event()
+    threading.Timer(1.0, stop.set).start()
+    with pytest.raises(StageEnded, match="the flow run is cancelled or has ended"):
+        play("import time; time.sleep(60)", stop=stop)
+
+
+def test_a_flood_of_output_does_not_block_the_end() -> None:
+    """A full pipe would keep a child from ending."""
+    with pytest.raises(StageEnded):
+        play("import itertools\nfor i in itertools.count(): print('x' * 1000)", seconds=1.0)
+
+
+def test_secrets_are_hidden() -> None:
+    """Logs go to a server that others read."""
+    assert (
+        without_secrets("fetch https://me:pw@host/x and s3://key:word@b")
+        == "fetch https://***@host/x and s3://***@b"
+    )
+    assert without_secrets("url?token=abc&x=1 PASSWORD=hunter2") == "url?token=***&x=1 PASSWORD=***"
+    assert (
+        without_secrets("mail a@b, 3 tokens/s, https://host/a@b") == "mail a@b, 3 tokens/s, https://host/a@b"
+    )
+
+
+def test_a_stage_sees_no_password_of_prefect_and_only_its_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no business with the server."""
+    monkeypatch.setenv("PREFECT_API_AUTH_STRING", "admin:pw")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
+    assert not [name for name in environment([1, 3]) if name.startswith("PREFECT_")]
+    assert environment([1, 3])["CUDA_VISIBLE_DEVICES"] == "1,3"
+    assert environment([])["CUDA_VISIBLE_DEVICES"] == ""
+    assert environment(None)["CUDA_VISIBLE_DEVICES"] == "0,1,2,3"
+    assert environment(None)["PATH"].split(os.pathsep)[0] == str(Path(sys.executable).parent)

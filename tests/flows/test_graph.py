@@ -1,0 +1,86 @@
+"""The DAG, read from DVC."""
+
+from pathlib import Path
+
+import pytest
+
+from pipelines.flows.graph import Stage, read_graph, restrict
+from tests.flows import toy
+
+ROOT = toy.ROOT
+
+
+@pytest.fixture(scope="module")
+def stages() -> dict[str, Stage]:
+    return read_graph(ROOT)
+
+
+def test_parents_are_those_of_dvc(stages: dict[str, Stage]) -> None:
+    """The flow has no DAG of its own."""
+    assert stages["translate@1"].parents == {"train@1", "vocabulary", "download@test"}
+    assert stages["download@train"].parents == set()
+    names = list(stages)
+    assert all(names.index(parent) < names.index(name) for name in names for parent in stages[name].parents)
+
+
+def test_dvc_yaml_says_how_stages_are_run(stages: dict[str, Stage]) -> None:
+    """GPUs, deadlines and retries stand where the stage stands."""
+    train, download, align = stages["train@1"], stages["download@train"], stages["align"]
+    assert (train.gpus, train.hours, train.retries) == (1, 720, (10,))
+    assert train.work == "data/checkpoints/1"
+    assert train.output("curves") == "data/trained/1/curves"
+    assert (download.gpus, download.retries) == (0, (10, 60, 300))
+    assert (align.gpus, align.hours, align.retries, align.work) == (0, 24, (), None)
+    assert all(stages[name].gpus == 1 for name in ("translate@1", "ensemble"))
+
+
+def test_trainings_take_as_many_gpus_as_workers(tmp_path: Path) -> None:
+    """Else two trainings would share one."""
+    repo = toy.make(tmp_path / "toy")
+    content = (repo / "dvc.yaml").read_text().replace("gpus: 1", 'gpus: "${train.workers}"')
+    (repo / "dvc.yaml").write_text(content)
+    toy.set_params(repo, {"train.workers": 4})
+    assert read_graph(repo)["train@2"].gpus == 4
+
+
+def test_a_missing_output_is_named(stages: dict[str, Stage]) -> None:
+    """The artifacts rest on names in dvc.yaml."""
+    for kind, names in {
+        "train@1": ("curves", "metrics.json"),
+        "evaluate": ("scores.csv", "signatures.json", "examples.tsv", "pictures"),
+    }.items():
+        for name in names:
+            assert stages[kind].output(name).endswith(name)
+    with pytest.raises(KeyError, match=r"stage align has no output curves, only data/alignment"):
+        stages["align"].output("curves")
+
+
+def test_targets_bring_what_they_need(stages: dict[str, Stage]) -> None:
+    """As `dvc repro TARGET` does."""
+    assert set(restrict(stages, ["filter"])) == {
+        "download@train", "download@valid", "tokenize@train", "tokenize@valid", "filter",
+    }  # fmt: skip
+    assert set(restrict(stages, ["download"])) == {"download@train", "download@valid", "download@test"}
+    assert restrict(stages, []) == stages
+    with pytest.raises(
+        ValueError, match=r"targets: found filtr, which dvc.yaml does not have\. Wanted some of: d"
+    ):
+        restrict(stages, ["filtr"])
+
+
+def test_the_signature_changes_with_all_that_a_stage_computes_from(tmp_path: Path) -> None:
+    """A sweep shares stages by it."""
+    repo = toy.make(tmp_path / "toy")
+    before = {name: stage.signature for name, stage in read_graph(repo).items()}
+    toy.set_params(repo, {"train.dropout": 0.4})
+    after = {name: stage.signature for name, stage in read_graph(repo).items()}
+    assert {name for name in before if before[name] != after[name]} == {"train@1", "train@2", "evaluate"}
+    assert len(set(before.values())) == len(toy.NAMES)
+
+
+def test_a_broken_dvc_yaml_is_reported_with_dvcs_reason(tmp_path: Path) -> None:
+    """It may be edited by hand."""
+    repo = toy.make(tmp_path / "toy")
+    (repo / "dvc.yaml").write_text("stages: {train: {cmd: x, matrix: {seed: '${nothing.there}'}}}")
+    with pytest.raises(ValueError, match=r"DVC cannot read the pipeline in .*nothing"):
+        read_graph(repo)

@@ -1,0 +1,112 @@
+"""The process guard: nothing of a command outlives the flow."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+# A child in a session of its own that ignores SIGTERM, and a grandchild whose parent has gone.
+FAMILY = """
+import os, signal, subprocess, sys, time
+mark, out = sys.argv[1], open(sys.argv[2], "w")
+loop = "import signal as s, time; s.signal(s.SIGTERM, s.SIG_IGN); print(1, flush=True); time.sleep(60)"
+child = subprocess.Popen(
+    [sys.executable, "-c", loop, mark], start_new_session=True, stdout=subprocess.PIPE)
+child.stdout.readline()
+sleep = "import time; time.sleep(60)"
+orphan = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', '{sleep}', '{mark}'])"
+subprocess.run([sys.executable, "-c", orphan, mark], start_new_session=True)
+out.write("up"); out.close()
+time.sleep(60)
+"""
+
+
+def living(mark: str) -> list[psutil.Process]:
+    """Return the processes with this mark in their command line, the guard itself and zombies aside."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "status"]):
+        line = process.info["cmdline"] or []
+        if mark in line and "pipelines.flows.guard" not in line and process.info["status"] != "zombie":
+            found.append(process)
+    return found
+
+
+def soon(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
+    """Wait for a condition, at most so long."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return condition()
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """A guard over a family of processes that are all up."""
+    mark, up = f"mark-{tmp_path.name}-{os.getpid()}", tmp_path / "up"
+    command = [sys.executable, "-m", "pipelines.flows.guard", sys.executable, "-c", FAMILY, mark, str(up)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+    assert soon(lambda: up.exists() and up.read_text() == "up")
+    assert len(living(mark)) == 3
+    yield process, mark
+    for left in living(mark):
+        left.kill()
+    process.kill()
+    process.wait()
+
+
+def test_all_end_when_the_pipe_closes(guarded: tuple[subprocess.Popen[bytes], str]) -> None:
+    """The flow closes it when it is cancelled; the system does after kill -9."""
+    process, mark = guarded
+    assert process.stdin is not None
+    process.stdin.close()
+    assert process.wait(10) == 128 + signal.SIGTERM
+    assert living(mark) == []
+
+
+def test_all_end_when_the_guard_is_told_to(guarded: tuple[subprocess.Popen[bytes], str]) -> None:
+    """A system that shuts down sends SIGTERM to everyone."""
+    process, mark = guarded
+    process.terminate()
+    assert process.wait(10) == 128 + signal.SIGTERM
+    assert living(mark) == []
+
+
+def test_what_a_command_leaves_behind_ends_with_it(guarded: tuple[subprocess.Popen[bytes], str]) -> None:
+    """Else a crashed training's workers would keep their GPU."""
+    process, mark = guarded
+    child = next(p for p in living(mark) if p.ppid() == process.pid and FAMILY in p.cmdline())
+    child.kill()
+    assert process.wait(10) == 128 + signal.SIGKILL
+    assert living(mark) == []
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_the_status_is_the_commands(status: int) -> None:
+    """DVC's failure must reach the flow."""
+    command = [
+        sys.executable,
+        "-m",
+        "pipelines.flows.guard",
+        sys.executable,
+        "-c",
+        f"raise SystemExit({status})",
+    ]
+    assert subprocess.Popen(command, stdin=subprocess.PIPE).wait(30) == status
+
+
+def test_output_passes_through() -> None:
+    """The flow reads it line by line."""
+    command = [sys.executable, "-m", "pipelines.flows.guard", sys.executable, "-c", "print('seen')"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None and process.stdin is not None
+    assert process.stdout.read() == b"seen\n"
+    process.stdin.close()
+    assert process.wait(10) == 0

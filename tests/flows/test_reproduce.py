@@ -1,0 +1,153 @@
+"""The flow `reproduce` on a real server, with played stages: order, states, overrides, refusals."""
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+from ruamel.yaml import YAML
+
+from pipelines.flows import workspace
+from tests.flows import toy
+from tests.flows.server import Server, soon
+
+pytestmark = pytest.mark.flows
+
+
+def test_seeds_run_side_by_side_and_dvc_has_nothing_left_to_do(
+    server: Server, repo: Path, tmp_path: Path
+) -> None:
+    """DVC is the truth: the flow leaves what `dvc repro` would have left."""
+    toy.behave(repo, train_1={"seconds": 4}, train_2={"seconds": 4})
+    run = server.run_flow(repo)
+    assert server.flow_run(run)["state_type"] == "COMPLETED"
+    assert server.states(run) == dict.fromkeys(toy.NAMES, "Executed")
+    assert toy.overlap(repo, "train@1", "train@2")
+    times = {name: (task["start_time"], task["end_time"]) for name, task in server.tasks(run).items()}
+    assert max(times["train@1"][0], times["train@2"][0]) < min(times["train@1"][1], times["train@2"][1])
+    assert toy.dvc(repo, "status") == "Data and pipelines are up to date."
+    assert "Running stage" not in toy.dvc(repo, "repro")
+    serial = toy.make(tmp_path / "serial")
+    toy.dvc(serial, "repro")
+    locks = [YAML(typ="safe").load((folder / "dvc.lock").read_text()) for folder in (repo, serial)]
+    assert locks[0] == locks[1]
+
+
+def test_a_run_shows_what_it_is_of(server: Server, repo: Path) -> None:
+    """Among a hundred runs one wants to find the right one."""
+    run = server.run_flow(repo, targets=["download"])
+    found = server.flow_run(run)
+    assert found["name"] == f"generated-en-de, seeds 1, 2, {workspace.revision(repo)}"
+    task = server.tasks(run)["download"]
+    assert task["tags"] == ["download", "generated-en-de"] or set(task["tags"]) == {
+        "download",
+        "generated-en-de",
+    }
+    logged = server.logs(run)
+    assert "Running stage 'download':" in logged
+    assert "hunter2" not in logged and "password=*** at https://***@example.org/x" in logged
+    assert "1/10 [" not in logged  # the progress bar
+
+
+def test_an_edit_runs_only_what_it_affects(server: Server, repo: Path) -> None:
+    """Executed, Unchanged and Cached tell in the UI what DVC did."""
+    server.run_flow(repo)
+    toy.set_params(repo, {"train.dropout": 0.4})
+    run = server.run_flow(repo)
+    affected = {"train@1": "Executed", "train@2": "Executed", "evaluate": "Executed"}
+    assert server.states(run) == {"download": "Unchanged", "align": "Unchanged", **affected}
+    toy.set_params(repo, {"train.dropout": 0.1})
+    run = server.run_flow(repo)
+    assert server.states(run) == {"download": "Unchanged", "align": "Unchanged"} | dict.fromkeys(
+        affected, "Cached"
+    )
+    run = server.run_flow(repo, targets=["align"], force=True)
+    assert server.states(run) == {"download": "Executed", "align": "Executed"}
+
+
+def test_overrides_become_an_experiment_and_leave_the_workspace_alone(server: Server, repo: Path) -> None:
+    """A user's params.yaml is never edited by a flow."""
+    server.run_flow(repo)
+    before = {path: (repo / path).read_bytes() for path in ("params.yaml", "dvc.lock")}
+    run = server.run_flow(repo, overrides={"train.dropout": 0.35})
+    assert server.flow_run(run)["name"].endswith(", train.dropout=0.35")
+    assert server.flow_run(run)["state_type"] == "COMPLETED"
+    assert {path: (repo / path).read_bytes() for path in before} == before
+    states = server.states(run)
+    assert states["download"] in {"Cached", "Unchanged"} and states["train@1"] == "Executed"
+    name = toy.dvc(repo, "exp", "list", "--name-only")
+    shown = json.loads(toy.dvc(repo, "exp", "show", "--json"))
+    experiment = shown[1]["experiments"][0]["revs"][0]
+    assert (experiment["name"], experiment["data"]["params"]["params.yaml"]["data"]["train"]["dropout"]) == (
+        name,
+        0.35,
+    )
+    assert not list((repo / ".dvc/tmp/flows").iterdir())
+
+
+def test_a_failing_stage_is_retried_and_its_last_lines_are_in_its_state(server: Server, repo: Path) -> None:
+    """What does not need it still runs; the next run does only the rest."""
+    toy.behave(repo, download={"fails": 2}, train_2={"fails": 2})
+    run = server.run_flow(repo)
+    assert server.flow_run(run)["state_type"] == "FAILED"
+    states = server.states(run)
+    assert states == {"download": "Executed", "align": "Executed", "train@1": "Executed", "train@2": "Failed"}
+    assert server.tasks(run)["download"]["run_count"] == 3
+    assert server.tasks(run)["train@2"]["run_count"] == 2
+    message = server.tasks(run)["train@2"]["state"]["message"]
+    assert "toy: CUDA error: no device" in message
+    summary = server.flow_run(run)["state"]["message"]
+    assert "3 executed, 0 unchanged, 0 cached, 1 failed, 1 not run" in summary
+    assert "toy: CUDA error: no device" in summary
+    run = server.run_flow(repo)
+    rest = {"train@2": "Executed", "evaluate": "Executed"}
+    assert server.states(run) == dict.fromkeys(toy.NAMES, "Unchanged") | rest
+
+
+def test_a_stage_beyond_its_deadline_is_ended(server: Server, repo: Path) -> None:
+    """And not retried, for it would take as long again."""
+    toy.behave(repo, align={"seconds": 60})
+    run = server.run_flow(repo, targets=["align"], hours={"align": 0.001})
+    assert "was ended at its deadline, 0.001 hours" in server.flow_run(run)["state"]["message"]
+    assert len([note for note in toy.notes(repo) if note[0] == "align"]) == 1
+
+
+def test_a_flow_refuses_to_start_and_says_why(server: Server, repo: Path) -> None:
+    """Typos, a dirty lock, and a second run in the same workspace."""
+    (repo / "dvc.lock").write_text("<<<<<<< HEAD\n")
+    assert "dvc.lock is dirty" in server.flow_run(server.run_flow(repo))["state"]["message"]
+    (repo / "dvc.lock").unlink()
+    run = server.run_flow(repo, overrides={"train.droput": 0.1})
+    assert "overrides: params.yaml has no train.droput" in server.flow_run(run)["state"]["message"]
+    run = server.run_flow(repo, targets=["nothing"])
+    assert "targets: found nothing" in server.flow_run(run)["state"]["message"]
+    run = server.run_flow(repo, gpus=[0, 99])
+    assert "gpus: found [0, 99]" in server.flow_run(run)["state"]["message"]
+    toy.behave(repo, download={"seconds": 20})
+    first = server.start_flow(repo)
+    name = server.flow_run(first.id())["name"]
+    assert soon(lambda: bool(toy.notes(repo)))
+    second = server.run_flow(repo)
+    message = server.flow_run(second)["state"]["message"]
+    assert f"another flow run works in {repo}: reproduce {name}" in message
+    assert server.tasks(second) == {}
+    server.post(f"flow_runs/{first.id()}/set_state", {"state": {"type": "CANCELLING"}, "force": True})
+    first.process.wait(30)
+    toy.set_params(repo, {"train.dropout": 3})
+    assert "params.yaml has 1 fault(s)" in server.flow_run(server.run_flow(repo))["state"]["message"]
+
+
+def test_a_server_with_a_password_lets_nobody_else_in(tmp_path: Path, repo: Path) -> None:
+    """And flows know it by the environment, from where it reaches no stage, log or artifact."""
+    server = Server(tmp_path / "locked", auth="admin:opensesame")
+    server.start()
+    try:
+        address = f"http://127.0.0.1:{server.port}/api/flow_runs/filter"
+        assert httpx.post(address, json={}).status_code == 401
+        assert httpx.post(address, json={}, auth=("admin", "wrong")).status_code == 401
+        run = server.run_flow(repo, targets=["download"])
+        assert server.states(run) == {"download": "Executed"}
+        assert "opensesame" not in server.logs(run)
+        assert "opensesame" not in json.dumps(server.artifacts(run))
+    finally:
+        server.stop()

@@ -1,0 +1,147 @@
+"""Where a flow works: what it refuses, and copies for other parameters."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipelines.flows import workspace
+from pipelines.flows.workspace import Refused
+from tests.flows import toy
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    return toy.make(tmp_path / "toy")
+
+
+def test_a_sound_workspace_is_accepted(repo: Path) -> None:
+    """With and without a lock file."""
+    workspace.check_workspace(repo)
+    toy.dvc(repo, "repro", "download")
+    workspace.check_workspace(repo)
+
+
+def test_a_typo_in_params_yaml_is_refused(repo: Path) -> None:
+    """Before hours of stages, not after."""
+    (repo / "params.yaml").write_text((repo / "params.yaml").read_text().replace("dropout:", "droput:"))
+    with pytest.raises(Refused, match=r"train\.droput"):
+        workspace.check_workspace(repo)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "stages:\n<<<<<<< HEAD\n  a: 1\n=======\n  a: 2\n>>>>>>> other\n",
+            "git's conflict mark '<<<<<<< HEAD'",
+        ),
+        ("", "no table of stages"),
+        ("schema: '2.0'\n", "no table of stages"),
+        ("stages: {a: [", "is not valid YAML"),
+    ],
+)
+def test_a_dirty_lock_is_refused(repo: Path, text: str, found: str) -> None:
+    """Each stage would fail on it, one after the other."""
+    (repo / "dvc.lock").write_text(text)
+    with pytest.raises(Refused, match=f"(?s)dvc.lock.*{found}.*git checkout dvc.lock"):
+        workspace.check_workspace(repo)
+
+
+def test_a_dvc_command_at_work_is_refused_but_not_a_dead_one(repo: Path) -> None:
+    """DVC's own list of who reads and writes stays behind after a kill."""
+    child = subprocess.Popen([sys.executable, "-c", "pass"])
+    child.wait()
+    path = repo / ".dvc" / "tmp" / "rwlock"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"write": {}, "read": {"x": [{"pid": child.pid, "cmd": "dvc repro"}]}}))
+    workspace.check_workspace(repo)
+    path.write_text(json.dumps({"write": {"x": {"pid": os.getpid(), "cmd": "dvc repro train"}}}))
+    with pytest.raises(Refused, match=rf"process {os.getpid()}, dvc repro train\. Wait until it has ended"):
+        workspace.check_workspace(repo)
+
+
+def test_a_workspace_is_held_by_one(repo: Path) -> None:
+    """Two flows would run the same stages twice; the system gives the claim back even after kill -9."""
+    code = (
+        "import sys, time; from pathlib import Path; from pipelines.flows.workspace import claim\n"
+        "with claim(Path(sys.argv[1]), 'the first run'): print('held', flush=True); time.sleep(60)"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", code, str(repo)], stdout=subprocess.PIPE, cwd=toy.ROOT)
+    assert holder.stdout is not None and holder.stdout.readline() == b"held\n"
+    message = rf"another flow run works in .*: the first run, process {holder.pid}"
+    with pytest.raises(Refused, match=message), workspace.claim(repo, "the second"):
+        pass
+    holder.kill()
+    holder.wait()
+    with workspace.claim(repo, "the third"):
+        pass
+
+
+def test_overrides_keep_comments_and_are_checked(repo: Path) -> None:
+    """They are typed into a form by hand."""
+    path = repo / "params.yaml"
+    comments = [line.split("#")[1] for line in path.read_text().splitlines() if "#" in line]
+    workspace.override(path, {"train.dropout": 0.3, "download.train.0.pairs": 77, "train.seeds": [5]})
+    assert [line.split("#")[1] for line in path.read_text().splitlines() if "#" in line] == comments
+    params = workspace.load_params(path)
+    assert params.train.dropout == 0.3
+    assert list(params.train.seeds) == [5]
+    for name in ("train.droput", "nothing.at.all", "download.train.7.pairs"):
+        with pytest.raises(Refused, match=f"overrides: params.yaml has no {name}"):
+            workspace.override(path, {name: 1})
+    with pytest.raises(Refused, match=r"overrides do not fit: params.yaml has 1 fault\(s\):\s+train.dropout"):
+        workspace.override(path, {"train.dropout": 3})
+
+
+def test_a_copy_is_the_workspace_with_other_values(repo: Path) -> None:
+    """Uncommitted files and texts that git ignores belong to it; the user's own stay as they are."""
+    (repo / "notes.txt").write_text("new")
+    (repo / "toy.py").write_text((repo / "toy.py").read_text() + "\n# edited\n")
+    own = repo / "data" / "own" / "mine.txt"
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.write_text("text")
+    toy.dvc(repo, "repro", "download")
+    before = toy.run(repo, "git", "status", "--porcelain"), (repo / "params.yaml").read_text()
+    copy = workspace.copy_workspace(repo, "one", {"train.dropout": 0.3})
+    assert (toy.run(repo, "git", "status", "--porcelain"), (repo / "params.yaml").read_text()) == before
+    for name in ("notes.txt", "toy.py", "data/own/mine.txt", "dvc.lock"):
+        assert (copy / name).read_text() == (repo / name).read_text()
+    assert workspace.load_params(copy / "params.yaml").train.dropout == 0.3
+    assert "is cached - skipping run" in toy.dvc(copy, "repro", "download")
+    (copy / "data" / "checkpoint").write_text("kept")
+    again = workspace.copy_workspace(repo, "one", {"train.dropout": 0.3})
+    assert (again / "data" / "checkpoint").read_text() == "kept"
+
+
+def test_a_copys_results_become_an_experiment(repo: Path) -> None:
+    """That of the workspace's commit, so that `dvc exp show` lists it there."""
+    copy = workspace.copy_workspace(repo, "one", {"train.dropout": 0.3})
+    toy.dvc(copy, "repro")
+    score = (copy / "data/evaluation/metrics.json").read_text()
+    workspace.keep_experiment(repo, copy, "one")
+    assert not copy.exists()
+    assert toy.dvc(repo, "exp", "list", "--name-only") == "one"
+    assert not (repo / "dvc.lock").exists()
+    toy.dvc(repo, "exp", "apply", "one")
+    assert (repo / "data/evaluation/metrics.json").read_text() == score
+    assert workspace.load_params(repo / "params.yaml").train.dropout == 0.3
+
+
+def test_names_tell_overrides_apart() -> None:
+    """They are git references."""
+    names = [workspace.name_of(o, "abc") for o in ({"train.dropout": 0.1}, {"train.dropout": 0.2}, {})]
+    assert names[0].startswith("dropout-0-1-") and names[2].startswith("same-")
+    assert len(set(names)) == 3
+    assert workspace.name_of({"train.dropout": 0.1}, "abc") == names[0]
+
+
+def test_the_revision_shows_edits(repo: Path) -> None:
+    """A score must be traced to what gave it."""
+    commit = toy.run(repo, "git", "rev-parse", "--short", "HEAD")
+    assert workspace.revision(repo) == commit
+    toy.set_params(repo, {"train.dropout": 0.4})
+    assert workspace.revision(repo) == commit + "+"

@@ -1,0 +1,151 @@
+"""A small repository with the flows' code and played stages: tests see in seconds what flows do."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from dvc.repo import Repo
+from ruamel.yaml import YAML
+
+ROOT = Path(__file__).parent.parent.parent
+
+# Plays a stage: behaves as behave.json says, notes when it ran, and keeps a checkpoint while it works.
+PLAYER = """
+import hashlib, json, os, pathlib, sys, time
+name, seconds_file = os.environ["DVC_STAGE"], pathlib.Path("behave.json")
+behave = json.loads(seconds_file.read_text()).get(name, {}) if seconds_file.exists() else {}
+work = pathlib.Path("data/checkpoints") / name
+work.mkdir(parents=True, exist_ok=True)
+resumed = len(list(work.iterdir()))
+(work / str(resumed)).write_text("checkpoint")
+def note(what):
+    with open("notes.jsonl", "a") as out:
+        fact = [name, what, time.time(), os.getpid(), os.environ.get("CUDA_VISIBLE_DEVICES")]
+        out.write(json.dumps(fact) + "\\n")
+note(f"start {resumed}")
+print("password=hunter2 at https://me:hunter2@example.org/x", flush=True)
+if behave.get("fails", 0) > resumed:
+    sys.exit("toy: CUDA error: no device")
+begin = time.time()
+while time.time() - begin < behave.get("seconds", 0):
+    print(f"\\repoch 1:  10%|#         | 1/10 [00:01<00:09,  1.0update/s]", end="", flush=True)
+    time.sleep(0.1)
+seen = hashlib.sha256(pathlib.Path("params.yaml").read_bytes() if name == "evaluate" else name.encode())
+for path in sorted(p for dep in sys.argv[2:] for p in pathlib.Path(dep).rglob("*") if p.is_file()):
+    seen.update(path.read_bytes())
+seen.update(sys.argv[1].encode())
+out = pathlib.Path(sys.argv[1])
+out.parent.mkdir(parents=True, exist_ok=True)
+if out.suffix:
+    out.write_text(json.dumps({"bleu": int(seen.hexdigest()[:4], 16) / 1000}))
+else:
+    out.mkdir(exist_ok=True)
+    (out / "content").write_text(seen.hexdigest() + os.environ.get("TOY", "") + sys.argv[-1])
+note("end")
+"""
+PIPELINE = """
+stages:
+  download:
+    cmd: python toy.py data/raw
+    params: [download.train]
+    outs: [data/raw]
+    meta: {retries: [0, 0]}
+  align:
+    cmd: python toy.py data/alignment data/raw
+    deps: [data/raw]
+    params: [align]
+    outs: [data/alignment]
+  train:
+    matrix: {seed: "${train.seeds}"}
+    cmd: python toy.py data/trained/${item.seed} data/raw dropout-${train.dropout}
+    deps: [data/raw]
+    params: [train.dropout]
+    outs: ["data/trained/${item.seed}"]
+    meta: {gpus: 1, work: "data/checkpoints/train@${item.seed}", retries: [0]}
+  evaluate:
+    cmd: python toy.py data/evaluation/metrics.json data/trained data/alignment
+    deps: [data/trained, data/alignment]
+    params: [evaluate, train.seeds]
+    metrics: [data/evaluation/metrics.json]
+"""
+NAMES = ["download", "align", "train@1", "train@2", "evaluate"]
+IDENTITY = {f"GIT_{role}_{part}": "toy" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")}
+
+
+def run(folder: Path, *command: str) -> str:
+    """Run a program in a folder; return what it prints."""
+    env = {**os.environ, **IDENTITY, "DVC_NO_ANALYTICS": "1"}
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.strip()
+
+
+def dvc(folder: Path, *arguments: str) -> str:
+    """Run a DVC command."""
+    return run(folder, sys.executable, "-m", "dvc", *arguments)
+
+
+def make(folder: Path) -> Path:
+    """Make the repository, with two seeds and a first commit."""
+    folder.mkdir(parents=True)
+    shutil.copytree(ROOT / "pipelines", folder / "pipelines", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in (".gitignore", ".dvcignore", "params.yaml", "prefect.yaml"):
+        shutil.copy(ROOT / name, folder / name)
+    with (folder / ".gitignore").open("a") as stream:
+        stream.write("/notes.jsonl\n/behave.json\n")
+    set_params(folder, {"train.seeds": [1, 2]})
+    (folder / "toy.py").write_text(PLAYER)
+    (folder / "dvc.yaml").write_text(PIPELINE)
+    run(folder, "git", "init", "--quiet", "--initial-branch", "main")
+    Repo.init(str(folder)).close()
+    shutil.copy(ROOT / ".dvc" / "config", folder / ".dvc" / "config")
+    commit(folder)
+    return folder
+
+
+def commit(folder: Path) -> None:
+    run(folder, "git", "add", "--all")
+    run(folder, "git", "commit", "--quiet", "--message", "toy")
+
+
+def set_params(folder: Path, values: dict[str, Any]) -> None:
+    """Edit params.yaml, two levels deep."""
+    yaml, path = YAML(), folder / "params.yaml"
+    content = yaml.load(path.read_text(encoding="utf-8"))
+    for name, value in values.items():
+        section, key = name.split(".")
+        content[section][key] = value
+    with path.open("w", encoding="utf-8") as stream:
+        yaml.dump(content, stream)
+
+
+def behave(folder: Path, **stages: dict[str, Any]) -> None:
+    """Say how stages are to behave: seconds they take, how often they fail."""
+    (folder / "behave.json").write_text(
+        json.dumps({name.replace("_", "@"): how for name, how in stages.items()})
+    )
+
+
+def notes(folder: Path) -> list[list[Any]]:
+    """Return what the played stages noted: stage, what, time, process, CUDA_VISIBLE_DEVICES."""
+    path = folder / "notes.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def ran(folder: Path) -> list[str]:
+    """Return the stages that have run to their end, in that order."""
+    return [note[0] for note in notes(folder) if note[1] == "end"]
+
+
+def overlap(folder: Path, first: str, second: str) -> bool:
+    """Tell whether two stages ran at the same time."""
+    spans = []
+    for name in (first, second):
+        times = [note[2] for note in notes(folder) if note[0] == name]
+        spans.append((min(times), max(times)))
+    (a, b), (c, d) = spans
+    return bool(max(a, c) < min(b, d))

@@ -1,0 +1,33 @@
+"""The picture of a training's course."""
+
+from pathlib import Path
+
+import matplotlib.image
+import pytest
+
+from convs2s.score.curves import PANELS, draw_curves
+
+
+@pytest.mark.parametrize("points", [0, 1, 40])
+def test_it_is_drawn_from_any_number_of_points(tmp_path: Path, points: int) -> None:
+    """A training that fails early has none."""
+    for name in PANELS:
+        table = tmp_path / "curves" / name
+        table.parent.mkdir(parents=True, exist_ok=True)
+        rows = "".join(f"{50 * (i + 1)}\t{9 / (i + 1)}\n" for i in range(points))
+        table.write_text(f"step\t{table.stem}\n{rows}")
+    draw_curves(tmp_path / "curves", tmp_path / "a.png")
+    draw_curves(tmp_path / "curves", tmp_path / "b.png")
+    assert matplotlib.image.imread(tmp_path / "a.png").shape == (600, 900, 4)
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
+def test_a_missing_curve_leaves_its_panel_empty(tmp_path: Path) -> None:
+    """Before the first epoch's end there is no perplexity."""
+    loss = tmp_path / "train" / "loss.tsv"
+    loss.parent.mkdir()
+    loss.write_text("step\tloss\n50\t7.1\n100\t6.2\n")
+    draw_curves(tmp_path, tmp_path / "with.png")
+    loss.write_text("step\tloss\n50\t7.1\n100\t9.9\n")
+    draw_curves(tmp_path, tmp_path / "other.png")
+    assert (tmp_path / "with.png").read_bytes() != (tmp_path / "other.png").read_bytes()
