@@ -35,6 +35,10 @@ class StageEnded(RuntimeError):
     """A stage was ended by the flow, for its deadline or a cancellation."""
 
 
+class WorkerGone(StageEnded):
+    """The worker that had started the flow has died; its stages were ended."""
+
+
 # How DVC says what it did. Its `pull` says "didn't change" of outputs that it has just fetched.
 SAID = {
     re.compile(r"^Running stage '.*':$"): Outcome.EXECUTED,

@@ -3,14 +3,14 @@
 from typing import Any
 
 from prefect import flow, get_run_logger, runtime
-from prefect.states import Cancelled, Completed, Failed, State
+from prefect.states import Completed, Failed, State
 from prefect.task_runners import ThreadPoolTaskRunner
 from pydantic import Field
 
 from convs2s.config import load_params
 from pipelines.flows import remote, workspace
 from pipelines.flows.dvc_stage import StageEnded
-from pipelines.flows.run_stages import Run, RunParams, Workspace, faults, summary
+from pipelines.flows.run_stages import Run, RunParams, Workspace, ended_early, faults, summary
 from pipelines.flows.workspace import ROOT, Refused
 
 THREADS: Any = ThreadPoolTaskRunner(max_workers=256)
@@ -65,7 +65,7 @@ def reproduce(params: ReproduceParams = ReproduceParams()) -> State[Any]:  # noq
         try:
             run.run()
         except StageEnded as ended:
-            return Cancelled(message=f"{ended}. {summary(run)}")
+            return ended_early(ended, run)
         if run.faults:
             return Failed(message=f"{summary(run)}\n\n{faults(run)}")
         if name:

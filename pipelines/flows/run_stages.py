@@ -1,6 +1,8 @@
 """Stages of one or several workspaces as Prefect tasks, side by side."""
 
 import contextlib
+import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,12 +13,12 @@ import httpx
 from prefect import get_client, get_run_logger, runtime, task
 from prefect.cache_policies import NO_CACHE
 from prefect.futures import PrefectFuture
-from prefect.states import Completed, State
+from prefect.states import Cancelled, Completed, Crashed, State
 from pydantic import BaseModel, ConfigDict, Field
 
 from convs2s.config import Params, load_params
 from pipelines.flows import artifacts, dvc_stage, remote
-from pipelines.flows.dvc_stage import Outcome, StageEnded
+from pipelines.flows.dvc_stage import Outcome, StageEnded, WorkerGone
 from pipelines.flows.graph import Stage, read_graph, restrict
 from pipelines.flows.progress import Progress
 from pipelines.flows.resources import Resources, choose_gpus
@@ -146,13 +148,18 @@ class Run:
 
 @contextlib.contextmanager
 def watching() -> Iterator[Callable[[], None]]:
-    """Give a function that raises StageEnded once the server no longer takes this flow run for running.
+    """Give a function that raises once nobody wants this flow run any more.
 
-    A worker that was killed cannot pass a cancellation on, so the run asks for itself.
+    That is WorkerGone when the worker that started it was killed, for no other takes it over, and StageEnded
+    when the server takes it for cancelled, crashed or ended.
     """
+    worker = os.getppid() if "PREFECT__FLOW_RUN_ID" in os.environ else None
     with get_client(sync_client=True) as client:
 
         def look() -> None:
+            if worker is not None and os.getppid() != worker:
+                leave_terminal()
+                raise WorkerGone("the worker that had started this run is gone: its stages were ended")
             try:
                 state = client.read_flow_run(runtime.flow_run.id).state
             except httpx.HTTPError:
@@ -163,6 +170,19 @@ def watching() -> Iterator[Callable[[], None]]:
                 )
 
         yield look
+
+
+def leave_terminal() -> None:
+    """Write to nowhere from now on: the pipe to a dead worker is broken, and a log line would end the run."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(nowhere, stream.fileno())
+
+
+def ended_early(ended: StageEnded, run: "Run") -> State[Any]:
+    """Return the state of a run that did not come to its end."""
+    kind = Crashed if isinstance(ended, WorkerGone) else Cancelled
+    return kind(message=f"{ended}. {summary(run)}. Nothing finished is lost; a new run goes on from there.")
 
 
 def never_after_cancellation(_task: Any, _run: Any, state: State[Any]) -> bool:

@@ -10,14 +10,14 @@ from typing import Any
 import pandas as pd
 from prefect import flow, get_run_logger, runtime
 from prefect.artifacts import create_table_artifact
-from prefect.states import Cancelled, Completed, Failed, State
+from prefect.states import Completed, Failed, State
 from pydantic import Field, model_validator
 
 from convs2s.text.files import atomic_path
 from pipelines.flows import artifacts, dvc_stage, remote, workspace
 from pipelines.flows.dvc_stage import StageEnded
 from pipelines.flows.reproduce import THREADS, open_workspace
-from pipelines.flows.run_stages import Run, RunParams, faults, summary
+from pipelines.flows.run_stages import Run, RunParams, ended_early, faults, summary
 from pipelines.flows.workspace import ROOT, Refused
 
 Overrides = dict[str, Any]
@@ -91,7 +91,7 @@ def sweep(params: SweepParams) -> State[Any]:
         try:
             run.run()
         except StageEnded as ended:
-            return Cancelled(message=f"{ended}. {summary(run)}")
+            return ended_early(ended, run)
         for label, (name, space) in spaces.items():
             if all((label, stage) in run.outcomes for stage in space.stages):
                 workspace.keep_experiment(ROOT, space.root, name)

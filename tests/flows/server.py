@@ -57,10 +57,14 @@ class Server:
             end(self.process.pid)
             self.process.wait()
 
+    def client(self) -> httpx.Client:
+        """Return a client of the API that knows the password."""
+        auth = httpx.BasicAuth(*self.auth.split(":")) if self.auth else None
+        return httpx.Client(base_url=f"http://127.0.0.1:{self.port}/api", auth=auth, timeout=30)
+
     def post(self, path: str, content: Mapping[str, Any]) -> Any:
         """Ask the API."""
-        auth = tuple(self.auth.split(":")) if self.auth else None
-        answer = httpx.post(f"http://127.0.0.1:{self.port}/api/{path}", json=content, auth=auth, timeout=30)
+        answer = self.client().post(path, json=content)
         answer.raise_for_status()
         return answer.json() if answer.content else None
 
@@ -84,7 +88,8 @@ class Server:
 
     def logs(self, run: str) -> str:
         """Return all that a flow run has logged."""
-        text, offset = [], 0
+        text: list[str] = []
+        offset = 0
         while True:
             body = {"logs": {"flow_run_id": {"any_": [run]}}, "limit": 200, "offset": offset}
             page = self.post("logs/filter", body)
@@ -148,9 +153,7 @@ class Server:
 
     def trigger(self, deployment: str, **params: Any) -> str:
         """Ask for a run of a deployment, FLOW/NAME; return its id."""
-        auth = tuple(self.auth.split(":")) if self.auth else None
-        address = f"http://127.0.0.1:{self.port}/api/deployments/name/{deployment}"
-        found = httpx.get(address, auth=auth, timeout=30).raise_for_status().json()
+        found = self.client().get(f"deployments/name/{deployment}").raise_for_status().json()
         body = {"parameters": {"params": params}, "state": {"type": "SCHEDULED"}}
         return str(self.post(f"deployments/{found['id']}/create_flow_run", body)["id"])
 

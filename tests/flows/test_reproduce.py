@@ -133,6 +133,7 @@ def test_a_flow_refuses_to_start_and_says_why(server: Server, repo: Path) -> Non
     assert server.tasks(second) == {}
     server.post(f"flow_runs/{first.id()}/set_state", {"state": {"type": "CANCELLING"}, "force": True})
     first.process.wait(30)
+    assert server.flow_run(first.id())["state_type"] == "CANCELLED"
     toy.set_params(repo, {"train.dropout": 3})
     assert "params.yaml has 1 fault(s)" in server.flow_run(server.run_flow(repo))["state"]["message"]
 
