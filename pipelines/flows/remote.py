@@ -191,8 +191,7 @@ def check_out(root: Path, git_remote: str, branch: str, commit: str) -> None:
     Raises:
         Refused: if files are edited there, since the checkout would lose that.
     """
-    edited = [line[3:] for line in git(root, "status", "--porcelain", "-uno").splitlines()]
-    edited = [name for name in edited if name.split()[-1] != "dvc.lock"]
+    edited = [name for name in git(root, "diff", "--name-only", "HEAD").splitlines() if name != "dvc.lock"]
     if edited:
         raise Refused(
             f"{root} has edited files: {', '.join(edited)}. A remote worker checks out what it is sent; give "

@@ -1,9 +1,9 @@
 """Flow `sweep`: a table of parameters, each row a DVC experiment."""
 
-import io
 import itertools
 import json
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,14 +102,16 @@ def sweep(params: SweepParams) -> State[Any]:
     return Completed(message=summary(run))
 
 
-def comparison(root: Path, names: dict[str, Overrides]) -> pd.DataFrame:
-    """Return a row per experiment as `dvc exp show` gives it: what was overridden, and the scores.
+def comparison(root: Path, names: Mapping[str, Overrides]) -> pd.DataFrame:
+    """Return a row per experiment: what was overridden, then its metrics as `dvc exp show` gives them.
+
+    The means over seeds come first, what tells of each seed and of the corpus last.
 
     Raises:
         Refused: if DVC fails.
     """
     shown = subprocess.run(
-        [*dvc_stage.DVC, "exp", "show", "--csv", "--all-commits", "--hide-workspace"],
+        [*dvc_stage.DVC, "exp", "show", "--json", "--hide-workspace"],
         cwd=root,
         env=dvc_stage.environment(None),
         capture_output=True,
@@ -118,16 +120,44 @@ def comparison(root: Path, names: dict[str, Overrides]) -> pd.DataFrame:
     )
     if shown.returncode:
         raise Refused(f"dvc exp show failed in {root}: {shown.stderr.strip()}")
-    return pd.read_csv(io.StringIO(shown.stdout), dtype=str)
+    found = {
+        experiment["revs"][0]["name"]: experiment["revs"][0]["data"]["metrics"]
+        for baseline in json.loads(shown.stdout)
+        for experiment in baseline["experiments"] or []
+    }
+    rows = [
+        {"experiment": name, **row, **flat_metrics(found[name])}
+        for name, row in names.items()
+        if name in found
+    ]
+    table = pd.DataFrame(rows)
+    settings = ["experiment", *dict.fromkeys(key for row in names.values() for key in row)]
+    return table[sorted(table.columns, key=lambda column: importance(str(column), settings))]
+
+
+def flat_metrics(files: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metrics of all files, dotted; those of one training after its folder's name."""
+    flat: dict[str, Any] = {}
+    for path, content in files.items():
+        folder = Path(path).parent.name
+        prefix = "" if folder == "evaluation" else f"{folder}."
+        for _, row in pd.json_normalize(content.get("data", {})).iterrows():
+            flat |= {prefix + str(name): value for name, value in row.items()}
+    return flat
+
+
+def importance(column: str, settings: Sequence[str]) -> tuple[int, int]:
+    """Return what a column is sorted by; columns of the same rank keep DVC's order."""
+    if column in settings:
+        return 0, settings.index(column)
+    ranks = ("mean.", "std.", "ensemble.")
+    return next((1 + rank for rank, prefix in enumerate(ranks) if column.startswith(prefix)), 9), 0
 
 
 def show(table: pd.DataFrame, name: str) -> None:
     """Write the table as CSV and show it in the UI."""
     with atomic_path(ROOT / "data" / "sweeps" / f"{name}.csv") as path:
         table.to_csv(path, index=False)
-    create_table_artifact(
-        json.loads(table.to_json(orient="records")),
-        key=artifacts.key("sweep", name),
-        description=f"Sweep {name}",
-    )
-    get_run_logger().info("\n%s", table.to_string(index=False))
+    records = json.loads(table.to_json(orient="records"))
+    create_table_artifact(records, key=artifacts.key("sweep", name), description=f"Sweep {name}")
+    get_run_logger().info("\n%s", table.iloc[:, :9].to_string(index=False))

@@ -1,0 +1,117 @@
+"""Stages on remote workers: clones that share only git and a DVC remote, with a real server."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pipelines.flows import remote, workspace
+from pipelines.flows.workspace import Refused
+from tests.flows import toy
+from tests.flows.server import Server, end, soon
+
+pytestmark = pytest.mark.flows
+
+
+@pytest.fixture
+def clones(repo: Path, tmp_path: Path) -> list[Path]:
+    """The orchestrator's clone and two workers', with a bare repository and a folder as remotes."""
+    toy.run(tmp_path, "git", "clone", "--quiet", "--bare", str(repo), "shared.git")
+    toy.run(repo, "git", "remote", "add", "origin", str(tmp_path / "shared.git"))
+    toy.dvc(repo, "remote", "add", "--default", "folder", str(tmp_path / "remote"))
+    toy.commit(repo)
+    toy.run(repo, "git", "push", "--quiet", "origin", "main")
+    workers = [tmp_path / "one", tmp_path / "two"]
+    for worker in workers:
+        toy.run(tmp_path, "git", "clone", "--quiet", str(tmp_path / "shared.git"), str(worker))
+    return [repo, *workers]
+
+
+def test_two_trainings_run_at_once_elsewhere(server: Server, clones: list[Path]) -> None:
+    """The orchestrator ends with all outputs and a clean status, having executed neither."""
+    repo, *workers = clones
+    server.deploy(repo)
+    toy.set_params(repo, {"train.dropout": 0.25})  # not committed: the flow's commit carries it
+    for worker in workers:
+        toy.behave(worker, train_1={"seconds": 15}, train_2={"seconds": 15})
+    processes = [server.worker(worker, "remote") for worker in workers]
+    try:
+        run = server.run_flow(repo, remote="gpu")
+    finally:
+        for process in processes:
+            end(process.pid)
+    assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
+    assert toy.ran(repo) == ["download", "align", "evaluate"]
+    there = [toy.ran(worker) for worker in workers]
+    assert sorted(there) == [["train@1"], ["train@2"]]
+    spans = [[note[2] for note in toy.notes(worker)] for worker in workers]
+    assert max(span[0] for span in spans) < min(span[-1] for span in spans)
+    assert server.states(run)["train@1"] in {"Cached", "Unchanged"}
+    assert toy.dvc(repo, "status") == "Data and pipelines are up to date."
+    assert "Running stage" not in toy.dvc(repo, "repro")
+    assert "dropout-0.25" in (repo / "data/trained/1/content").read_text()
+    assert toy.run(repo, "git", "ls-remote", "origin", "refs/heads/run/*") == ""
+    assert toy.run(repo, "git", "status", "--porcelain", "--", "params.yaml") == "M params.yaml"
+
+
+def test_a_failure_elsewhere_is_told_here(server: Server, clones: list[Path]) -> None:
+    """With its last lines, for nobody wants to log in to look."""
+    repo, worker, _ = clones
+    server.deploy(repo)
+    toy.behave(worker, train_1={"fails": 9})
+    process = server.worker(worker, "remote")
+    try:
+        run = server.run_flow(repo, remote="gpu", targets=["train@1"])
+    finally:
+        end(process.pid)
+    assert server.flow_run(run)["state_type"] == "FAILED"
+    assert "toy: CUDA error: no device" in server.flow_run(run)["state"]["message"]
+
+
+def test_cancelling_reaches_the_remote_worker(server: Server, clones: list[Path]) -> None:
+    """Else a GPU of another machine would go on for days."""
+    repo, worker, _ = clones
+    server.deploy(repo)
+    toy.behave(worker, train_1={"seconds": 120})
+    process = server.worker(worker, "remote")
+    try:
+        flow = server.start_flow(repo, remote="gpu", targets=["train@1"])
+        run = flow.id()
+        assert soon(lambda: bool(toy.notes(worker)), 90), (server.home / "worker.log").read_text()[-2000:]
+        pid = toy.notes(worker)[0][3]
+        server.post(f"flow_runs/{run}/set_state", {"state": {"type": "CANCELLING"}})
+        assert soon(lambda: not Path(f"/proc/{pid}").exists() or os.getpgid(pid) == 0, 40)
+        flow.process.wait(60)
+        assert server.flow_run(run)["state_type"] == "CANCELLED"
+    finally:
+        end(process.pid)
+
+
+def test_missing_remotes_are_named_at_the_start(server: Server, repo: Path) -> None:
+    """Not after the first stages have run."""
+    with pytest.raises(Refused, match=r"git_remote: found 'origin', but .* has none\. Remote workers fetch"):
+        remote.check(repo, "origin")
+    toy.run(repo, "git", "remote", "add", "origin", "nowhere")
+    with pytest.raises(Refused, match=r"has no default DVC remote, by which machines share data"):
+        remote.check(repo, "origin")
+    run = server.run_flow(repo, remote="all")
+    assert "has no default DVC remote" in server.flow_run(run)["state"]["message"]
+
+
+def test_a_workers_clone_is_not_overwritten_when_someone_edits_there(clones: list[Path]) -> None:
+    """It may be somebody's."""
+    repo, worker, _ = clones
+    toy.set_params(repo, {"train.dropout": 0.2})
+    commit = toy.run(repo, "git", "commit-tree", workspace.snapshot(repo), "-p", "HEAD", "-m", "x")
+    toy.run(repo, "git", "push", "--quiet", "origin", f"{commit}:refs/heads/run/x")
+    (worker / "toy.py").write_text("edited")
+    with pytest.raises(
+        Refused, match=r"has edited files: toy\.py\. A remote worker checks out what it is sent"
+    ):
+        remote.check_out(worker, "origin", "run/x", commit)
+    toy.run(worker, "git", "checkout", "toy.py")
+    (worker / "dvc.lock").write_text("stages: {}")
+    remote.check_out(worker, "origin", "run/x", commit)
+    assert workspace.load_params(worker / "params.yaml").train.dropout == 0.2
+    shutil.rmtree(worker)

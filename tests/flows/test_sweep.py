@@ -1,0 +1,65 @@
+"""The flow `sweep`: rows side by side, shared stages once, a table at the end."""
+
+from io import StringIO
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from pydantic import ValidationError
+
+from pipelines.flows.sweep import SweepParams, flat_metrics, importance
+from tests.flows import toy
+from tests.flows.server import Server
+
+
+def test_rows_are_the_list_times_the_grid() -> None:
+    """An ablation table is a list, a search is a grid; each may vary the other."""
+    both = SweepParams(configurations=[{"a": 1}, {"b": 2}], grid={"c": [3, 4]})
+    assert both.rows() == [{"a": 1, "c": 3}, {"a": 1, "c": 4}, {"b": 2, "c": 3}, {"b": 2, "c": 4}]
+    assert SweepParams(grid={"c": [3], "d": [5, 6]}).rows() == [{"c": 3, "d": 5}, {"c": 3, "d": 6}]
+    assert SweepParams(configurations=[{}, {"a": 1}]).rows() == [{}, {"a": 1}]
+    with pytest.raises(ValidationError, match="nothing to sweep over"):
+        SweepParams()
+
+
+def test_metrics_of_several_files_do_not_collide() -> None:
+    """Each training has a perplexity of its own."""
+    files = {
+        "data/evaluation/metrics.json": {"data": {"seeds": {"1": {"bleu": 7.0}}, "mean": {"bleu": 7.5}}},
+        "data/trained/1/metrics.json": {"data": {"epochs": 3}},
+        "data/trained/2/metrics.json": {"data": {"epochs": 4}},
+        "data/filtered/report.json": {"error": {"type": "FileNotFoundError"}},
+    }
+    assert flat_metrics(files) == {"seeds.1.bleu": 7.0, "mean.bleu": 7.5, "1.epochs": 3, "2.epochs": 4}
+    columns = ["seeds.1.bleu", "mean.bleu", "train.dropout", "experiment", "std.bleu"]
+    order = sorted(columns, key=lambda column: importance(column, ["experiment", "train.dropout"]))
+    assert order == ["experiment", "train.dropout", "mean.bleu", "std.bleu", "seeds.1.bleu"]
+
+
+@pytest.mark.flows
+def test_a_grid_shares_what_its_rows_have_in_common(server: Server, repo: Path) -> None:
+    """Four rows, two of which train differently: each stage runs as often as it differs."""
+    toy.behave(repo, train_1={"seconds": 2})
+    lock = (repo / "params.yaml").read_bytes()
+    run = server.run_flow(
+        repo,
+        "sweep",
+        name="drops",
+        parallel=3,
+        grid={"train.dropout": [0.1, 0.3], "evaluate.examples": [5, 6]},
+    )
+    assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
+    executed = [name.split()[0] for name, state in server.states(run).items() if state == "Executed"]
+    counts = {name: executed.count(name) for name in toy.NAMES}
+    assert counts == {"download": 1, "align": 1, "train@1": 2, "train@2": 2, "evaluate": 4}
+    assert len(server.states(run)) == 20
+    table = pd.read_csv(repo / "data" / "sweeps" / "drops.csv")
+    assert table["train.dropout"].tolist() == [0.1, 0.1, 0.3, 0.3]
+    assert table["evaluate.examples"].tolist() == [5, 6, 5, 6]
+    assert table["bleu"].notna().all()
+    shown = pd.read_csv(StringIO(toy.dvc(repo, "exp", "show", "--csv", "--hide-workspace", "-A")))
+    by_dvc = shown.set_index("Experiment")["bleu"].astype(str)
+    assert [float(by_dvc[name]) for name in table["experiment"]] == table["bleu"].tolist()
+    assert "sweep-drops" in server.artifacts(run)
+    assert (repo / "params.yaml").read_bytes() == lock
+    assert not list((repo / ".dvc" / "tmp" / "flows").iterdir())
