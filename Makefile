@@ -3,7 +3,7 @@ PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 
-.PHONY: install repro flow flow-stop test test-slow check
+.PHONY: install repro flow flow-stop test test-flows test-slow check
 
 install: .venv/installed
 
@@ -20,13 +20,16 @@ repro: install
 # The same stages under Prefect; values other than params.yaml's by: make flow SET="train.dropout=0.3"
 flow: install
 	@python -m pipelines.flows.machine run $(SET)
-	@python -m pipelines.report
+	$(if $(SET),,@python -m pipelines.report)
 
 flow-stop: install
 	@python -m pipelines.flows.machine stop
 
 test: install
 	python -m pytest -n auto --dist loadfile
+
+test-flows: install
+	python -m pytest -n 3 --dist loadfile -m flows
 
 test-slow: install
 	python -m pytest -n auto --dist loadfile -m slow

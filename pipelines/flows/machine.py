@@ -2,6 +2,8 @@
 
     python -m pipelines.flows.machine run [NAME=VALUE ...]
     python -m pipelines.flows.machine stop
+    python -m pipelines.flows.machine deploy           # onto the server that PREFECT_API_URL names
+    python -m pipelines.flows.machine worker POOL      # in the foreground, for services and batch systems
 
 Server, worker and what they log live in .prefect/ of the clone. With PREFECT_API_URL set, that server is
 used, and never started or stopped.
@@ -53,6 +55,20 @@ def settings() -> dict[str, str]:
     port = (HOME / "port").read_text(encoding="utf-8") if running("server") else os.environ.get("FLOW_PORT")
     ours = DEFAULTS | {"PREFECT_API_URL": f"http://127.0.0.1:{port or PORT}/api"}
     return {**ours, **os.environ}
+
+
+def settings_of_a_server_that_answers() -> dict[str, str]:
+    """Return the environment.
+
+    Raises:
+        Failure: if no server answers.
+    """
+    env = settings()
+    if not answers(env):
+        raise Failure(
+            f"no Prefect server answers at {env['PREFECT_API_URL']}. Set PREFECT_API_URL to its address."
+        )
+    return env
 
 
 def run(overrides: Sequence[str]) -> int:
@@ -131,11 +147,41 @@ def start_worker(env: dict[str, str]) -> None:
     if running("worker"):
         return
     print("Starting a worker ...", flush=True)
+    start_detached("worker", worker_command("gpu"), env)
+
+
+def worker_command(pool: str) -> list[str]:
+    """Return the arguments of Python that start a worker.
+
+    It takes one run at a time, for a clone is one workspace. A run that waits shows as Late meanwhile.
+    """
     name = f"{socket.gethostname()} {ROOT.name}"
-    # Flows share the machine's GPUs by leases within one flow run, so one run at a time; a second one would
-    # be refused for the same workspace anyway.
-    command = ["prefect", "worker", "start", "--pool", "gpu", "--type", "process", "--name", name]
-    start_detached("worker", command, env)
+    return ["prefect", "worker", "start", "--pool", pool, "--type", "process", "--limit", "1", "--name", name]
+
+
+def become_worker(pool: str) -> None:
+    """Replace this process by a worker of a pool, on the server that PREFECT_API_URL names.
+
+    Raises:
+        Failure: if it names none that answers.
+    """
+    env = settings_of_a_server_that_answers()
+    HOME.mkdir(exist_ok=True)
+    os.chdir(ROOT)
+    os.execve(sys.executable, [sys.executable, "-m", *worker_command(pool)], env)
+
+
+def deploy() -> None:
+    """Register pools, automation and deployments on the server that PREFECT_API_URL names.
+
+    Raises:
+        Failure: if it names none that answers.
+    """
+    env = settings_of_a_server_that_answers()
+    os.environ.update(env)
+    from pipelines.flows import deployment  # noqa: PLC0415
+
+    deployment.deploy()
 
 
 def start_detached(name: str, command: Sequence[str], env: dict[str, str]) -> subprocess.Popen[bytes]:
@@ -204,17 +250,29 @@ def stop() -> int:
     return ended
 
 
-def main() -> int:
-    """Command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    commands = parser.add_subparsers(dest="command", required=True)
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    command = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    commands = command.add_subparsers(dest="command", required=True)
     commands.add_parser("run").add_argument("overrides", nargs="*", metavar="NAME=VALUE")
     commands.add_parser("stop")
-    options = parser.parse_args()
+    commands.add_parser("deploy")
+    commands.add_parser("worker").add_argument("pool", choices=["gpu", "remote"])
+    return command
+
+
+def main() -> int:
+    """Command line."""
+    options = parser().parse_args()
     try:
         if options.command == "run":
             return run(options.overrides)
-        print(f"Ended: {stop()} of server and worker.")
+        if options.command == "worker":
+            become_worker(options.pool)
+        elif options.command == "deploy":
+            deploy()
+        else:
+            print(f"Ended: {stop()} of server and worker.")
         return 0
     except Failure as failure:
         print(f"make flow: {failure}", file=sys.stderr)

@@ -42,7 +42,7 @@ class RunParams(BaseModel):
         ge=1,
         description="stages on the CPU at once; also trainings, where there is no GPU",
     )
-    gpus: list[int] | None = Field(default=None, description="ids of GPUs to use; empty field: all there are")
+    gpus: list[int] | None = Field(default=None, description="ids of GPUs to use; None: all there are")
     hours: dict[str, float] = Field(
         default={}, description='deadlines other than those of dvc.yaml: {"train": 48, "align": 2}'
     )

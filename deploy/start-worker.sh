@@ -1,0 +1,9 @@
+#!/bin/sh
+# What the container runs: a clone in /clone (or CLONE), then a worker of the given pool in it.
+set -eu
+clone=${CLONE:-/clone}
+if [ ! -d "$clone/.git" ]; then
+    git clone --quiet "${GIT_URL:?set GIT_URL to the address of the git repository}" "$clone"
+fi
+cd "$clone"
+PYTHONPATH=$clone exec python -m pipelines.flows.machine worker "${1:-remote}"

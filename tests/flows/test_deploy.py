@@ -1,0 +1,109 @@
+"""Files for services, batch systems and containers, as far as they can be tried without these."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipelines.flows import machine
+from tests.flows import toy
+from tests.flows.server import Server, end, soon
+
+DEPLOY = toy.ROOT / "deploy"
+UNITS = ["convs2s-server.service", "convs2s-worker@.service"]
+
+
+def commands(path: Path) -> list[str]:
+    """Return the arguments after `pipelines.flows.machine` in a file, comments aside."""
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
+    return re.findall(r"pipelines\.flows\.machine (.*)", "\n".join(lines))
+
+
+@pytest.mark.parametrize("name", [UNITS[1], "worker.slurm", "start-worker.sh"])
+def test_they_start_workers_by_commands_that_exist(name: str) -> None:
+    """A renamed option would be found out on somebody's cluster."""
+    found = commands(DEPLOY / name)
+    assert len(found) == 1
+    words = shlex.split(found[0].replace("%i", "remote").replace('"${1:-remote}"', "remote"))
+    assert vars(machine.parser().parse_args(words)) == {"command": "worker", "pool": "remote"}
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
+@pytest.mark.parametrize("name", UNITS)
+def test_systemd_accepts_the_units(name: str, tmp_path: Path) -> None:
+    """With this machine's paths in the place of those of a server."""
+    text = (DEPLOY / name).read_text().replace("/srv/convs2s/.venv/bin/python", sys.executable)
+    text = text.replace("/srv/convs2s", str(toy.ROOT)).replace("User=convs2s", "User=root")
+    text = text.replace("/etc/convs2s/prefect.env", str(DEPLOY / "prefect.env.example"))
+    unit = tmp_path / name.replace("@", "@remote")
+    unit.write_text(text)
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True, check=False
+    )
+    complaints = [line for line in (done.stdout + done.stderr).splitlines() if unit.name in line]
+    assert complaints == []
+
+
+def test_the_example_of_settings_has_no_password_of_use() -> None:
+    """It is copied and edited."""
+    lines = dict(
+        line.split("=", 1)
+        for line in (DEPLOY / "prefect.env.example").read_text().splitlines()
+        if not line.startswith("#")
+    )
+    assert (
+        lines["PREFECT_SERVER_API_AUTH_STRING"] == lines["PREFECT_API_AUTH_STRING"] == "convs2s:change-this"
+    )
+    assert lines["PREFECT_API_URL"].startswith("http://127.0.0.1:")
+
+
+def test_the_image_copies_files_that_exist_and_pins_what_it_installs() -> None:
+    """Docker itself says so only after minutes."""
+    text = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ")
+    lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+    assert {line[0] for line in lines} == {"FROM", "RUN", "COPY", "USER", "VOLUME", "ENTRYPOINT"}
+    for line in lines:
+        if line[0] == "COPY":
+            assert all((toy.ROOT / source).exists() for source in line[1:-1]), line
+    installs = [part for part in re.split(r"&&|\n", text) if "pip install" in part]
+    assert len(installs) == 2 and all("-c /opt/convs2s/constraints.txt" in part for part in installs)
+    version = re.search(r"python:3\.(\d+)-", text)
+    assert version is not None and 11 <= int(version[1]) <= 13
+
+
+@pytest.mark.parametrize("name", ["worker.slurm", "start-worker.sh"])
+def test_the_shell_understands_the_scripts(name: str) -> None:
+    """Syntax at least."""
+    subprocess.run(["bash", "-n", str(DEPLOY / name)], check=True)
+
+
+@pytest.mark.flows
+@pytest.mark.parametrize("name", ["worker.slurm", "start-worker.sh"])
+def test_the_scripts_bring_a_worker_up_in_a_clone_of_its_own(
+    server: Server, repo: Path, tmp_path: Path, name: str
+) -> None:
+    """The program within is the same as under Slurm or in a container."""
+    server.deploy(repo)
+    toy.run(tmp_path, "git", "clone", "--quiet", "--bare", str(repo), "shared.git")
+    toy.run(repo, "git", "remote", "add", "origin", str(tmp_path / "shared.git"))
+    clone = tmp_path / "toy-worker-3" if name == "worker.slurm" else tmp_path / "volume"
+    env = {**server.env, "SLURM_SUBMIT_DIR": str(repo), "SLURM_ARRAY_TASK_ID": "3", "CLONE": str(clone)}
+    env |= {"GIT_URL": str(tmp_path / "shared.git")}
+    env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
+    process = subprocess.Popen(["bash", str(DEPLOY / name)], env=env, cwd=tmp_path, start_new_session=True)
+    try:
+        assert soon(lambda: any(w.endswith(f" {clone.name}") for w in online(server)), 60), online(server)
+    finally:
+        end(process.pid)
+    assert (clone / "dvc.yaml").exists()
+
+
+def online(server: Server) -> list[str]:
+    """Return the names of the workers that have reported to the pool `remote`."""
+    found = server.post("work_pools/remote/workers/filter", {})
+    return [worker["name"] for worker in found]

@@ -1,0 +1,100 @@
+"""`make flow` and `make flow-stop`: what is missing is started, once, and ended again."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pipelines.flows import machine
+from tests.flows import toy
+from tests.flows.server import Server
+
+SERVERS = ("PREFECT_API_URL", "PREFECT_HOME", "FLOW_PORT")
+
+
+def play(repo: Path, *arguments: str, **env: str) -> "subprocess.CompletedProcess[str]":
+    """Run the program as the Makefile does."""
+    plain = {name: value for name, value in os.environ.items() if name not in SERVERS}
+    return subprocess.run(
+        [sys.executable, "-m", "pipelines.flows.machine", *arguments],
+        cwd=repo,
+        env={**plain, **toy.IDENTITY, "PYTHONPATH": str(repo), **env},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+
+
+def free_port() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+@pytest.mark.flows
+def test_it_starts_what_is_missing_follows_the_run_and_stops_what_it_started(repo: Path) -> None:
+    """One command for someone who has never seen Prefect."""
+    port = free_port()
+    toy.behave(repo, train_2={"fails": 1})
+    first = play(repo, "run", FLOW_PORT=port)
+    try:
+        assert first.returncode == 0, first.stdout + first.stderr
+        assert f"Watch it at http://127.0.0.1:{port}/runs/flow-run/" in first.stdout
+        assert "train@2          toy: CUDA error: no device" in first.stdout
+        assert "Completed: 5 executed, 0 unchanged, 0 cached, 0 failed, 0 not run" in first.stdout
+        toy.behave(repo, train_1={"fails": 9})
+        second = play(repo, "run", "train.dropout=0.3")  # the server that runs is found on its port
+        assert second.returncode == 1
+        assert "Starting" not in second.stdout
+        assert f"http://127.0.0.1:{port}/runs" in second.stdout
+        assert "1 failed, 1 not run" in second.stdout
+    finally:
+        stopped = play(repo, "stop")
+    assert stopped.stdout == "Ended: 2 of server and worker.\n"
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", int(port))) != 0
+    left = [p for p in psutil.process_iter(["cwd"]) if p.info["cwd"] == str(repo)]
+    assert left == []
+    assert play(repo, "stop").stdout == "Ended: 0 of server and worker.\n"
+
+
+def test_a_port_that_is_taken_is_told(repo: Path) -> None:
+    """By something that is no Prefect server."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = str(other.getsockname()[1])
+        done = play(repo, "run", FLOW_PORT=port)
+    assert done.returncode == 2
+    assert f"port {port} is taken by something that is no Prefect server. Choose another" in done.stderr
+
+
+def test_a_server_of_the_users_own_is_never_replaced(repo: Path) -> None:
+    """PREFECT_API_URL names it."""
+    done = play(repo, "run", PREFECT_API_URL=f"http://127.0.0.1:{free_port()}/api")
+    assert done.returncode == 2
+    assert "but no server answers there. Start it, or unset PREFECT_API_URL" in done.stderr
+
+
+def test_overrides_are_read_as_params_yaml_is() -> None:
+    """1e-4 is a number."""
+    read = machine.parse_overrides(["train.seeds=[1, 2]", "train.learning_rate=1e-4", "package.name=a b"])
+    assert read == {"train.seeds": [1, 2], "train.learning_rate": 1e-4, "package.name": "a b"}
+    with pytest.raises(machine.Failure, match=r"found 'train\.dropout', wanted NAME=VALUE"):
+        machine.parse_overrides(["train.dropout"])
+
+
+@pytest.mark.flows
+def test_a_dead_servers_number_is_not_taken_for_it(repo: Path, server: Server) -> None:
+    """After a reboot another program may have it; `make flow-stop` must not end that."""
+    assert server.process is not None
+    home = repo / ".prefect"
+    home.mkdir()
+    (home / "server.json").write_text(f'{{"pid": {server.process.pid}, "started": 1.0}}')
+    assert play(repo, "stop").stdout == "Ended: 0 of server and worker.\n"
+    assert machine.answers(server.env)

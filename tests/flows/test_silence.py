@@ -1,0 +1,43 @@
+"""A flow that dies without a word, and a server that is away for a while."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.flows import toy
+from tests.flows.server import Server, soon
+from tests.flows.trainings import gone, started, training
+
+pytestmark = pytest.mark.flows
+
+
+def test_a_killed_flow_is_marked_crashed(server: Server, repo: Path) -> None:
+    """Nobody is left to say so but the automation that the deployment sets up, after 90 s of silence."""
+    server.deploy(repo)
+    flow = started(server, repo)
+    run = flow.id()
+    flow.process.kill()
+    assert server.flow_run(run)["state_type"] == "RUNNING"
+    assert soon(lambda: server.flow_run(run)["state_type"] == "CRASHED", 150), server.flow_run(run)["state"]
+    assert "No heartbeat for 90 s" in server.flow_run(run)["state"]["message"]
+
+
+def test_a_server_that_restarts_during_a_run(tmp_path: Path, repo: Path) -> None:
+    """Stages go on, and the run ends well."""
+    server = Server(tmp_path / "home")
+    server.start()
+    try:
+        toy.behave(repo, train_1={"seconds": 12}, train_2={"seconds": 25})
+        flow = server.start_flow(repo)
+        run = flow.id()
+        assert soon(lambda: training(repo))
+        server.stop()
+        time.sleep(8)
+        server.start()
+        assert flow.process.wait(120) == 0
+        assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
+        assert server.states(run) == dict.fromkeys(toy.NAMES, "Executed")
+    finally:
+        server.stop()
+    gone(repo)

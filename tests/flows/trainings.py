@@ -1,0 +1,42 @@
+"""Flows that train until somebody stops them, and the processes they leave.
+
+Counted are all processes whose working folder is the test's repository.
+"""
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+from tests.flows import toy
+from tests.flows.server import FlowProcess, Server, soon
+
+
+def processes(repo: Path) -> list[str]:
+    """Return the command lines of all processes that work in a repository."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if Path(process.cwd()) == repo and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(" ".join(process.cmdline()))
+    return found
+
+
+def training(repo: Path) -> bool:
+    """Tell whether both trainings are under way."""
+    return {note[0] for note in toy.notes(repo)} >= {"train@1", "train@2"}
+
+
+def started(server: Server, repo: Path) -> FlowProcess:
+    """Start a flow and wait until it trains."""
+    toy.behave(repo, train_1={"seconds": 90}, train_2={"seconds": 90})
+    flow = server.start_flow(repo)
+    assert soon(lambda: training(repo)), (server.home / "flow.log").read_text()[-2000:]
+    assert len([line for line in processes(repo) if "toy.py data/trained" in line]) >= 2
+    return flow
+
+
+def gone(repo: Path, keep: Callable[[str], bool] = lambda _: False) -> None:
+    """No process is left within ten seconds."""
+    assert soon(lambda: not [p for p in processes(repo) if not keep(p)], 10), processes(repo)
