@@ -105,7 +105,7 @@ def sweep(params: SweepParams) -> State[Any]:
 def comparison(root: Path, names: Mapping[str, Overrides]) -> pd.DataFrame:
     """Return a row per experiment: what was overridden, then its metrics as `dvc exp show` gives them.
 
-    The means over seeds come first, what tells of each seed and of the corpus last.
+    The means over seeds come first, then each seed, each training, and the corpus.
 
     Raises:
         Refused: if DVC fails.
@@ -150,8 +150,9 @@ def importance(column: str, settings: Sequence[str]) -> tuple[int, int]:
     """Return what a column is sorted by; columns of the same rank keep DVC's order."""
     if column in settings:
         return 0, settings.index(column)
-    ranks = ("mean.", "std.", "ensemble.")
-    return next((1 + rank for rank, prefix in enumerate(ranks) if column.startswith(prefix)), 9), 0
+    ranks = ("mean.", "std.", "ensemble.", "seeds.", "")
+    rank = next(rank for rank, prefix in enumerate(ranks) if column.startswith(prefix))
+    return 1 + rank + column.startswith("filtered."), 0  # the corpus is the same in most sweeps
 
 
 def show(table: pd.DataFrame, name: str) -> None:

@@ -29,7 +29,7 @@ def project(tmp_path: Path) -> Path:
         shutil.copy(toy.ROOT / name, folder / name)
     (folder / "data" / "own").mkdir(parents=True)
     shutil.copy(toy.ROOT / "data" / "own" / "README.md", folder / "data" / "own")
-    params = toy_params(tmp_path / "unused", "bpe").model_dump(mode="json")
+    params = toy_params(tmp_path, "bpe").model_dump(mode="json")
     params["download"]["folder"] = "data/own"
     with (folder / "params.yaml").open("w") as stream:
         YAML().dump(params, stream)
@@ -65,7 +65,7 @@ def test_a_run_shows_curves_scores_examples_and_attention(server: Server, projec
     perplexity = json.loads((project / "data/trained/1/metrics.json").read_text())["validation_perplexity"]
     assert json.loads(shown["metrics-train-1"]["data"])[0]["validation_perplexity"] == perplexity
     tags = server.tasks(run)["train@1"]["tags"]
-    assert {"train", toy_params(project, "bpe").package.name} <= set(tags)
+    assert {"train", "generated-en-de"} <= set(tags)
     assert toy.dvc(project, "status") == "Data and pipelines are up to date."
 
 

@@ -47,12 +47,16 @@ def test_it_starts_what_is_missing_follows_the_run_and_stops_what_it_started(rep
         assert f"Watch it at http://127.0.0.1:{port}/runs/flow-run/" in first.stdout
         assert "train@2          toy: CUDA error: no device" in first.stdout
         assert "Completed: 5 executed, 0 unchanged, 0 cached, 0 failed, 0 not run" in first.stdout
-        toy.behave(repo, train_1={"fails": 9})
         second = play(repo, "run", "train.dropout=0.3")  # the server that runs is found on its port
-        assert second.returncode == 1
+        assert second.returncode == 0, second.stdout + second.stderr
         assert "Starting" not in second.stdout
         assert f"http://127.0.0.1:{port}/runs" in second.stdout
-        assert "1 failed, 1 not run" in second.stdout
+        assert toy.dvc(repo, "exp", "list", "--name-only").startswith("dropout-0-3-")
+        toy.behave(repo, train_1={"fails": 9})
+        toy.set_params(repo, {"train.dropout": 0.4})
+        third = play(repo, "run")
+        assert third.returncode == 1
+        assert "1 failed, 1 not run" in third.stdout
     finally:
         stopped = play(repo, "stop")
     assert stopped.stdout == "Ended: 2 of server and worker.\n"
