@@ -13,7 +13,7 @@ import httpx
 from prefect import get_client, get_run_logger, runtime, task
 from prefect.cache_policies import NO_CACHE
 from prefect.futures import PrefectFuture
-from prefect.states import Cancelled, Completed, Crashed, State
+from prefect.states import Cancelled, Completed, Crashed, Running, State
 from pydantic import BaseModel, ConfigDict, Field
 
 from convs2s.config import Params, load_params
@@ -151,7 +151,8 @@ def watching() -> Iterator[Callable[[], None]]:
     """Give a function that raises once nobody wants this flow run any more.
 
     That is WorkerGone when the worker that started it was killed, for no other takes it over, and StageEnded
-    when the server takes it for cancelled, crashed or ended.
+    when somebody has cancelled or ended it. A run that the server takes for Crashed, since it was away itself
+    and has heard no heartbeat, says that it lives.
     """
     worker = os.getppid() if "PREFECT__FLOW_RUN_ID" in os.environ else None
     with get_client(sync_client=True) as client:
@@ -162,6 +163,9 @@ def watching() -> Iterator[Callable[[], None]]:
                 raise WorkerGone("the worker that had started this run is gone: its stages were ended")
             try:
                 state = client.read_flow_run(runtime.flow_run.id).state
+                if state and state.is_crashed():
+                    client.set_flow_run_state(runtime.flow_run.id, Running(), force=True)
+                    return
             except httpx.HTTPError:
                 return  # the server is away for a while; the stages go on
             if state and (state.is_cancelling() or state.is_final()):

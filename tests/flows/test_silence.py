@@ -23,6 +23,18 @@ def test_a_killed_flow_is_marked_crashed(server: Server, repo: Path) -> None:
     assert "No heartbeat for 90 s" in server.flow_run(run)["state"]["message"]
 
 
+def test_a_run_that_is_taken_for_dead_says_that_it_lives(server: Server, repo: Path) -> None:
+    """A server that was away has heard no heartbeat; that must not end a training of days."""
+    toy.behave(repo, train_1={"seconds": 8}, train_2={"seconds": 8})
+    flow = server.start_flow(repo)
+    run = flow.id()
+    assert soon(lambda: training(repo))
+    server.post(f"flow_runs/{run}/set_state", {"state": {"type": "CRASHED"}, "force": True})
+    assert soon(lambda: server.flow_run(run)["state_type"] == "RUNNING", 10)
+    flow.process.wait(60)
+    assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
+
+
 def test_a_server_that_restarts_during_a_run(tmp_path: Path, repo: Path) -> None:
     """Stages go on, and the run ends well."""
     server = Server(tmp_path / "home")
