@@ -101,7 +101,8 @@ class Server:
     def start_flow(self, repo: Path, flow: str = "reproduce", **params: Any) -> "FlowProcess":
         """Start a flow in a process of its own, in a clone."""
         module, model = f"pipelines.flows.{flow}", f"{flow.capitalize()}Params"
-        code = (
+        code = (  # a shell starts what is in its background deaf to Ctrl-C
+            "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
             f"import json, sys; from {module} import {flow}, {model}; from prefect.states import State\n"
             f"{flow}({model}(**json.loads(sys.argv[1])), return_state=True)"
         )
@@ -171,14 +172,14 @@ class FlowProcess:
         """Return the id of its run, once the server knows it."""
         if self.run:
             return self.run
-        assert soon(lambda: bool(self.server.known() - self.before) or self.process.poll() is not None, 60)
+        assert soon(lambda: bool(self.server.known() - self.before) or self.process.poll() is not None)
         new = self.server.known() - self.before
         assert new, (self.server.home / "flow.log").read_text()[-3000:]
         self.run = new.pop()
         return self.run
 
 
-def soon(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
+def soon(condition: Callable[[], bool], seconds: float = 120.0) -> bool:
     """Wait for a condition, at most so long."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
