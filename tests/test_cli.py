@@ -1,213 +1,80 @@
-"""The command `convs2s translate`, as a user meets it."""
+"""The command `convs2s` as a whole: its list of commands, and how errors are told."""
 
-import io
-import json
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from convs2s.cli import decoded, main
-from tests.decode.small_package import write_model, write_small_package
+from convs2s.cli import main
 
 
-@pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_small_package(tmp_path_factory.mktemp("cli"))
-
-
-def translate(package: Path, text: bytes, *options: str) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "convs2s.cli", "translate", "--model", str(package), "--device", "cpu"]
-    return subprocess.run(
-        [*command, *options], input=text, capture_output=True, check=False, env={**os.environ}
+def test_help_names_every_command_and_loads_nothing_large() -> None:
+    """PyTorch takes seconds to import; help must not."""
+    program = (
+        "import sys\nfrom convs2s.cli import main\n"
+        "try:\n    main(['--help'])\n"
+        "finally:\n    print({'torch', 'pydantic', 'numpy', 'onnx'} & set(sys.modules))"
     )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, encoding="utf-8")
+    for command in ("translate",):
+        assert f"\n    {command}" in done.stdout
+    assert done.stdout.endswith("set()\n")
 
 
-def run(folder: Path, text: str, *options: str) -> list[str]:
-    """Translate by way of files in this process, which is quicker; return the lines written."""
-    (folder / "in.txt").write_text(text, encoding="utf-8", newline="\n")
-    files = ("--input", str(folder / "in.txt"), "--output", str(folder / "out.txt"))
-    assert main(["translate", *options, "--device", "cpu", *files]) == 0
-    out = (folder / "out.txt").read_bytes().decode("utf-8")
-    assert out.endswith("\n") or not out
-    return out.split("\n")[:-1]
-
-
-def test_standard_input_gives_a_line_for_each_line(package: Path, tmp_path: Path) -> None:
-    r"""As files do; an empty line stays empty, \r\n ends a line, and the last line needs no end."""
-    text = "ein Haus.\n\nein\u2028Hund\r\nund"
-    done = translate(package, text.encode())
-    assert done.returncode == 0
-    assert done.stderr == b""
-    lines = done.stdout.decode("utf-8").split("\n")
-    assert len(lines) == 5
-    assert lines[1] == lines[4] == ""
-    assert b"\r" not in done.stdout
-    assert run(tmp_path, text, "--model", str(package)) == lines[:-1]
-
-
-def test_no_input_gives_no_output(package: Path, tmp_path: Path) -> None:
-    """Not even an empty line."""
-    assert run(tmp_path, "", "--model", str(package)) == []
-
-
-def test_chunks_do_not_show(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A long file is read a few lines at a time; numbers go on over the chunks."""
-    text = "ein Haus.\nein Hund\n\nund\nnoch eins\n"
-    options = ("--model", str(package), "--n-best", "2", "--scores")
-    whole = run(tmp_path, text, *options)
-    monkeypatch.setattr("convs2s.cli.CHUNK_BATCHES", 1)
-    assert run(tmp_path, text, *options, "--batch-sentences", "2") == whole
-    assert sorted({line.split("\t")[0] for line in whole}) == ["1", "2", "3", "4", "5"]
-
-
-def test_n_best_and_scores_are_columns(package: Path, tmp_path: Path) -> None:
-    """Number, score, text; best first."""
-    plain = run(tmp_path, "ein Haus.\n", "--model", str(package))
-    rows = [
-        line.split("\t")
-        for line in run(tmp_path, "ein Haus.\n", "--model", str(package), "--n-best", "2", "--scores")
-    ]
-    assert [row[0] for row in rows] == ["1", "1"]
-    assert float(rows[0][1]) > float(rows[1][1])
-    assert rows[0][2] == plain[0]
-    [[score, text]] = [
-        line.split("\t") for line in run(tmp_path, "ein Haus.\n", "--model", str(package), "--scores")
-    ]
-    assert [score, text] == rows[0][1:]
-
-
-def test_a_model_packaged_for_more_still_gives_a_line_for_a_line(package: Path, tmp_path: Path) -> None:
-    """Several lines a sentence come only to those who ask for them."""
-    more = write_small_package(tmp_path)
-    content = json.loads((more / "translate.json").read_text(encoding="utf-8"))
-    content["translate"]["n_best"] = 2
-    (more / "translate.json").write_text(json.dumps(content), encoding="utf-8")
-    text = "ein Haus.\nein Hund\n"
-    assert run(tmp_path, text, "--model", str(more)) == run(tmp_path, text, "--model", str(package))
-
-
-def test_search_options_reach_the_search(package: Path, tmp_path: Path) -> None:
-    """With alpha 0 a score is the log-likelihood itself, below the mean of several tokens."""
-    options = ("--model", str(package), "--scores", "--beam-size", "1")
-    [mean] = run(tmp_path, "ein Haus.\n", *options, "--alpha", "1")
-    [total] = run(tmp_path, "ein Haus.\n", *options, "--alpha", "0")
-    assert float(total.split("\t")[0]) < float(mean.split("\t")[0])
-
-
-def test_several_models_translate_together(package: Path, tmp_path: Path) -> None:
-    """A model with itself gives its own translation."""
-    text = "ein Haus.\nein Hund\n"
-    alone = run(tmp_path, text, "--model", str(package))
-    assert run(tmp_path, text, "--model", str(package), str(package)) == alone
-
-
-def test_text_that_is_not_utf8_is_named_by_line(
-    package: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("arguments", [[], ["transalte"]])
+def test_a_wrong_command_shows_the_right_ones(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One line on standard error, exit status 2, and no traceback."""
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"ein Haus\nf\xfcr\n")))
-    assert main(["translate", "--model", str(package), "--device", "cpu"]) == 2
-    assert capsys.readouterr().err == (
-        "convs2s: error: standard input, line 2: byte 1 is 0xfc, which is not UTF-8. Convert the text first, "
-        "for example: iconv -f latin1 -t utf-8.\n"
-    )
+    """As argparse does it, with exit status 2."""
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    assert left.value.code == 2
+    assert "COMMAND" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--model", "nowhere"], "error: nowhere is no folder. Wanted a model folder"),
-        (["--beam-size", "0"], "error: translate: beam_size: found 0, wanted greater than or equal to 1"),
-        (["--n-best", "3"], "error: translate: n_best 3 exceeds beam_size 2"),
-        (["--device", "cuda:99"], "error: device 'cuda:99' is not there"),
-        (["--input", "missing.txt"], "error: [Errno 2] No such file or directory: 'missing.txt'"),
-    ],
-)
-def test_errors_are_one_line(
-    package: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
-) -> None:
-    """With exit status 2, as for a wrong option; a later option goes before an earlier one."""
-    assert main(["translate", "--model", str(package), "--device", "cpu", *options]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-
-
-def test_a_failure_leaves_the_old_output(package: Path, tmp_path: Path) -> None:
-    """The output appears when it is whole."""
-    (tmp_path / "in.txt").write_bytes(b"ein Haus\n\xff\n")
-    (tmp_path / "out.txt").write_bytes(b"old\n")
-    files = ["--input", str(tmp_path / "in.txt"), "--output", str(tmp_path / "out.txt")]
-    assert main(["translate", "--model", str(package), "--device", "cpu", *files]) == 2
-    assert (tmp_path / "out.txt").read_bytes() == b"old\n"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.txt"]
-
-
-def test_a_reader_that_leaves_is_no_error(package: Path) -> None:
-    """`convs2s translate | head -1` must end quietly."""
-    command = [sys.executable, "-m", "convs2s.cli", "translate", "--model", str(package), "--device", "cpu"]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        process.stdout.close()
-        process.stdout = None
-        _, error = process.communicate(b"ein Haus\n")
-    assert process.returncode == 141
-    assert error == b""
-
-
-@pytest.mark.filterwarnings("default:A sentence has")
-def test_a_warning_is_one_line(package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Long sentences are translated in parts, and the user is told once."""
-    assert len(run(tmp_path, "x" * 60 + "\n" + "x" * 70 + "\n", "--model", str(package))) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("convs2s: warning: A sentence has 61 tokens but")
-    assert error.count("\n") == 1
-
-
-def test_out_of_memory_says_what_to_do(
-    package: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """PyTorch raises it as a RuntimeError; other ones are ours and keep their traceback."""
+def raising(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `convs2s translate` fail."""
 
     def fail(*_: object) -> None:
-        raise RuntimeError(message)
+        raise error
 
-    monkeypatch.setattr("convs2s.cli.translate", fail)
-    message = "CUDA out of memory."
-    assert main(["translate", "--model", str(package)]) == 2
+    monkeypatch.setattr("convs2s.commands.translate.run", fail)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("CUDA out of memory."), MemoryError()])
+def test_out_of_memory_says_what_to_do(
+    error: Exception, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PyTorch raises it as a RuntimeError; commands without batches have no such options."""
+    raising(error, monkeypatch)
+    assert main(["translate", "--model", "x"]) == 2
     assert capsys.readouterr().err.endswith("out of memory. Lower --batch-sentences or --beam-size.\n")
-    message = "a fault of ours"
+
+
+def test_faults_of_ours_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are to be seen and mended."""
+    raising(RuntimeError("a fault of ours"), monkeypatch)
     with pytest.raises(RuntimeError, match="a fault of ours"):
-        main(["translate", "--model", str(package)])
+        main(["translate", "--model", "x"])
 
 
-def test_lines_are_read_as_they_come() -> None:
-    """A file of ten million lines need not fit in memory."""
-    seen = 0
-
-    def endless() -> object:
-        nonlocal seen
-        while True:
-            seen += 1
-            yield b"a\n"
-
-    lines = decoded(endless(), "x")  # type: ignore[arg-type]
-    assert [next(lines), next(lines)] == ["a", "a"]
-    assert seen == 2
+def test_notes_of_an_error_follow_on_lines_of_their_own(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A report of many rows would not be read on one line."""
+    error = ValueError("two things\nare wrong")
+    error.add_note("  first")
+    error.add_note("  second")
+    raising(error, monkeypatch)
+    assert main(["translate", "--model", "x"]) == 2
+    assert capsys.readouterr().err == "convs2s: error: two things are wrong\n  first\n  second\n"
 
 
-def test_a_model_of_another_shape_is_an_error(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The weights file names what does not fit, on one line."""
-    broken = package.parent / "broken"
-    write_small_package(broken)
-    other = write_model(package.parent / "other", (9, 9))
-    (other / "weights.safetensors").replace(broken / "package" / "weights.safetensors")
-    assert main(["translate", "--model", str(broken / "package"), "--device", "cpu"]) == 2
-    error = capsys.readouterr().err
-    assert "does not fit the model it is loaded into" in error
-    assert error.count("\n") == 1
+def test_an_interrupt_ends_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the status that shells give to it."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("convs2s.commands.translate.run", interrupted)
+    assert main(["translate", "--model", "x"]) == 130

@@ -1,0 +1,197 @@
+"""The command `convs2s translate`, as a user meets it."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from convs2s.cli import main
+from convs2s.commands.translate import decoded
+from tests.decode.small_package import write_model, write_small_package
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_small_package(tmp_path_factory.mktemp("cli"))
+
+
+def translate(package: Path, text: bytes, *options: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "convs2s.cli", "translate", "--model", str(package), "--device", "cpu"]
+    return subprocess.run(
+        [*command, *options], input=text, capture_output=True, check=False, env={**os.environ}
+    )
+
+
+def run(folder: Path, text: str, *options: str) -> list[str]:
+    """Translate by way of files in this process, which is quicker; return the lines written."""
+    (folder / "in.txt").write_text(text, encoding="utf-8", newline="\n")
+    files = ("--input", str(folder / "in.txt"), "--output", str(folder / "out.txt"))
+    assert main(["translate", *options, "--device", "cpu", *files]) == 0
+    out = (folder / "out.txt").read_bytes().decode("utf-8")
+    assert out.endswith("\n") or not out
+    return out.split("\n")[:-1]
+
+
+def test_standard_input_gives_a_line_for_each_line(package: Path, tmp_path: Path) -> None:
+    r"""As files do; an empty line stays empty, \r\n ends a line, and the last line needs no end."""
+    text = "ein Haus.\n\nein\u2028Hund\r\nund"
+    done = translate(package, text.encode())
+    assert done.returncode == 0
+    assert done.stderr == b""
+    lines = done.stdout.decode("utf-8").split("\n")
+    assert len(lines) == 5
+    assert lines[1] == lines[4] == ""
+    assert b"\r" not in done.stdout
+    assert run(tmp_path, text, "--model", str(package)) == lines[:-1]
+
+
+def test_no_input_gives_no_output(package: Path, tmp_path: Path) -> None:
+    """Not even an empty line."""
+    assert run(tmp_path, "", "--model", str(package)) == []
+
+
+def test_chunks_do_not_show(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long file is read a few lines at a time; numbers go on over the chunks."""
+    text = "ein Haus.\nein Hund\n\nund\nnoch eins\n"
+    options = ("--model", str(package), "--n-best", "2", "--scores")
+    whole = run(tmp_path, text, *options)
+    monkeypatch.setattr("convs2s.commands.translate.CHUNK_BATCHES", 1)
+    assert run(tmp_path, text, *options, "--batch-sentences", "2") == whole
+    assert sorted({line.split("\t")[0] for line in whole}) == ["1", "2", "3", "4", "5"]
+
+
+def test_n_best_and_scores_are_columns(package: Path, tmp_path: Path) -> None:
+    """Number, score, text; best first."""
+    plain = run(tmp_path, "ein Haus.\n", "--model", str(package))
+    rows = [
+        line.split("\t")
+        for line in run(tmp_path, "ein Haus.\n", "--model", str(package), "--n-best", "2", "--scores")
+    ]
+    assert [row[0] for row in rows] == ["1", "1"]
+    assert float(rows[0][1]) > float(rows[1][1])
+    assert rows[0][2] == plain[0]
+    [[score, text]] = [
+        line.split("\t") for line in run(tmp_path, "ein Haus.\n", "--model", str(package), "--scores")
+    ]
+    assert [score, text] == rows[0][1:]
+
+
+def test_a_model_packaged_for_more_still_gives_a_line_for_a_line(package: Path, tmp_path: Path) -> None:
+    """Several lines a sentence come only to those who ask for them."""
+    more = write_small_package(tmp_path)
+    content = json.loads((more / "translate.json").read_text(encoding="utf-8"))
+    content["translate"]["n_best"] = 2
+    (more / "translate.json").write_text(json.dumps(content), encoding="utf-8")
+    text = "ein Haus.\nein Hund\n"
+    assert run(tmp_path, text, "--model", str(more)) == run(tmp_path, text, "--model", str(package))
+
+
+def test_search_options_reach_the_search(package: Path, tmp_path: Path) -> None:
+    """With alpha 0 a score is the log-likelihood itself, below the mean of several tokens."""
+    options = ("--model", str(package), "--scores", "--beam-size", "1")
+    [mean] = run(tmp_path, "ein Haus.\n", *options, "--alpha", "1")
+    [total] = run(tmp_path, "ein Haus.\n", *options, "--alpha", "0")
+    assert float(total.split("\t")[0]) < float(mean.split("\t")[0])
+
+
+def test_several_models_translate_together(package: Path, tmp_path: Path) -> None:
+    """A model with itself gives its own translation."""
+    text = "ein Haus.\nein Hund\n"
+    alone = run(tmp_path, text, "--model", str(package))
+    assert run(tmp_path, text, "--model", str(package), str(package)) == alone
+
+
+def test_text_that_is_not_utf8_is_named_by_line(
+    package: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line on standard error, exit status 2, and no traceback."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"ein Haus\nf\xfcr\n")))
+    assert main(["translate", "--model", str(package), "--device", "cpu"]) == 2
+    assert capsys.readouterr().err == (
+        "convs2s: error: standard input, line 2: byte 1 is 0xfc, which is not UTF-8. Convert the text first, "
+        "for example: iconv -f latin1 -t utf-8.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--model", "nowhere"], "error: nowhere is no folder. Wanted a model folder"),
+        (["--beam-size", "0"], "error: translate: beam_size: found 0, wanted greater than or equal to 1"),
+        (["--n-best", "3"], "error: translate: n_best 3 exceeds beam_size 2"),
+        (["--device", "cuda:99"], "error: device 'cuda:99' is not there"),
+        (["--input", "missing.txt"], "error: [Errno 2] No such file or directory: 'missing.txt'"),
+    ],
+)
+def test_errors_are_one_line(
+    package: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
+) -> None:
+    """With exit status 2, as for a wrong option; a later option goes before an earlier one."""
+    assert main(["translate", "--model", str(package), "--device", "cpu", *options]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_a_failure_leaves_the_old_output(package: Path, tmp_path: Path) -> None:
+    """The output appears when it is whole."""
+    (tmp_path / "in.txt").write_bytes(b"ein Haus\n\xff\n")
+    (tmp_path / "out.txt").write_bytes(b"old\n")
+    files = ["--input", str(tmp_path / "in.txt"), "--output", str(tmp_path / "out.txt")]
+    assert main(["translate", "--model", str(package), "--device", "cpu", *files]) == 2
+    assert (tmp_path / "out.txt").read_bytes() == b"old\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.txt"]
+
+
+def test_a_reader_that_leaves_is_no_error(package: Path) -> None:
+    """`convs2s translate | head -1` must end quietly."""
+    command = [sys.executable, "-m", "convs2s.cli", "translate", "--model", str(package), "--device", "cpu"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        process.stdout = None
+        _, error = process.communicate(b"ein Haus\n")
+    assert process.returncode == 141
+    assert error == b""
+
+
+@pytest.mark.filterwarnings("default:A sentence has")
+def test_a_warning_is_one_line(package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Long sentences are translated in parts, and the user is told once."""
+    assert len(run(tmp_path, "x" * 60 + "\n" + "x" * 70 + "\n", "--model", str(package))) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("convs2s: warning: A sentence has 61 tokens but")
+    assert error.count("\n") == 1
+
+
+def test_lines_are_read_as_they_come() -> None:
+    """A file of ten million lines need not fit in memory."""
+    seen = 0
+
+    def endless() -> object:
+        nonlocal seen
+        while True:
+            seen += 1
+            yield b"a\n"
+
+    lines = decoded(endless(), "x")  # type: ignore[arg-type]
+    assert [next(lines), next(lines)] == ["a", "a"]
+    assert seen == 2
+
+
+def test_a_model_of_another_shape_is_an_error(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The weights file names what does not fit, on one line."""
+    broken = package.parent / "broken"
+    write_small_package(broken)
+    other = write_model(package.parent / "other", (9, 9))
+    (other / "weights.safetensors").replace(broken / "package" / "weights.safetensors")
+    assert main(["translate", "--model", str(broken / "package"), "--device", "cpu"]) == 2
+    error = capsys.readouterr().err
+    assert "does not fit the model it is loaded into" in error
+    assert error.count("\n") == 1
