@@ -19,8 +19,11 @@ ALLOWED: dict[str, set[str]] = {
     "convs2s.train": {"convs2s.model", "convs2s.text", "convs2s.train"},
     "convs2s.decode": {"convs2s.config", "convs2s.model", "convs2s.text", "convs2s.decode"},
     "convs2s.score": {"convs2s.score", "convs2s.text"},
+    "convs2s.exchange": {
+        "convs2s.config", "convs2s.decode", "convs2s.exchange", "convs2s.model", "convs2s.text",
+    },
     "convs2s.commands": {
-        "convs2s.config", "convs2s.decode", "convs2s.model", "convs2s.score",
+        "convs2s.config", "convs2s.decode", "convs2s.exchange", "convs2s.model", "convs2s.score",
         "convs2s.text",
     },
     "convs2s.cli": {"convs2s.commands"},

@@ -16,7 +16,7 @@ def test_help_names_every_command_and_loads_nothing_large() -> None:
         "finally:\n    print({'torch', 'pydantic', 'numpy', 'onnx'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, encoding="utf-8")
-    for command in ("translate",):
+    for command in ("translate", "import-fairseq", "export"):
         assert f"\n    {command}" in done.stdout
     assert done.stdout.endswith("set()\n")
 
@@ -49,6 +49,13 @@ def test_out_of_memory_says_what_to_do(
     raising(error, monkeypatch)
     assert main(["translate", "--model", "x"]) == 2
     assert capsys.readouterr().err.endswith("out of memory. Lower --batch-sentences or --beam-size.\n")
+    monkeypatch.setattr("convs2s.commands.export.run", lambda _: raise_again(error))
+    assert main(["export", "--model", "x", "--out", "y"]) == 2
+    assert capsys.readouterr().err.endswith("out of memory. Use a machine with more memory.\n")
+
+
+def raise_again(error: Exception) -> None:
+    raise error
 
 
 def test_faults_of_ours_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from convs2s.decode.unknown_replacement import Unknown
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import load_model
 from convs2s.text.codec import Codec
+from convs2s.text.imported_codec import load_codec
 from convs2s.text.vocabulary import EOS, PAD, UNK
 
 # Padded source tokens of a batch at most, whatever its sentences: bounds memory where they are long.
@@ -209,7 +210,7 @@ def load_words(
         ValueError: if a file is damaged, the device is not there, or a model does not fit the vocabulary.
     """
     place = find_device(device)
-    source, target = Codec.load(vocabulary, "source"), Codec.load(vocabulary, "target")
+    source, target = load_codec(vocabulary, "source"), load_codec(vocabulary, "target")
     members = [load_member(folder, vocabulary, (source, target), params, place) for folder in models]
     model: Seq2Seq | Ensemble = members[0] if len(members) == 1 else Ensemble(members)
     return WordTranslator(model, source, target, params, place)

@@ -1,45 +1,49 @@
-"""Golden outputs of real fairseq models, and those models in our shape."""
+"""Golden outputs of real fairseq models, and those models as `convs2s import-fairseq` makes them ours."""
 
+import argparse
+import tempfile
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from convs2s.cli import main
 from convs2s.config import ModelParams
-from convs2s.model.initialization import fold_weight_norm
+from convs2s.exchange.fairseq_checkpoint import Checkpoint
+from convs2s.exchange.fairseq_import import describe_model
 from convs2s.model.seq2seq import Seq2Seq
+from convs2s.model.storage import load_model
 
 NAMES = ("plain", "varied")
-ARCHITECTURES = {
+# As fairseq keeps them: layers and attention are text there.
+ARGUMENTS: dict[str, dict[str, Any]] = {
     "plain": {
-        "embedding_size": 24,
-        "output_embedding_size": 20,
-        "encoder_widths": [32, 32, 32],
-        "encoder_kernels": [3, 3, 3],
-        "decoder_widths": [32, 32],
-        "decoder_kernels": [3, 3],
-        "attention": [True, True],
+        "arch": "fconv",
+        "encoder_embed_dim": 24,
+        "decoder_embed_dim": 24,
+        "decoder_out_embed_dim": 20,
+        "encoder_layers": "[(32, 3)] * 3",
+        "decoder_layers": "[(32, 3)] * 2",
+        "decoder_attention": "True",
+        "dropout": 0.1,
+        "share_input_output_embed": False,
     },
     "varied": {
-        "embedding_size": 24,
-        "output_embedding_size": 24,
-        "encoder_widths": [32, 48, 64],
-        "encoder_kernels": [3, 3, 1],
-        "decoder_widths": [32, 48, 64],
-        "decoder_kernels": [3, 5, 1],
-        "attention": [True, False, True],
+        "arch": "fconv",
+        "encoder_embed_dim": 24,
+        "decoder_embed_dim": 24,
+        "decoder_out_embed_dim": 24,
+        "encoder_layers": "[(32, 3), (48, 3), (64, 1)]",
+        "decoder_layers": "[(32, 3), (48, 5), (64, 1)]",
+        "decoder_attention": "[True, False, True]",
+        "dropout": 0.1,
+        "share_input_output_embed": False,
     },
 }
-# Our ids are padding 0, end 1, unknown 2 (T20); fairseq's start mark, never used here, goes last, so
-# that the softmax is over the same types.
-FAIRSEQ_TYPES = {"source": 352, "target": 376}
-
-
-def our_id_order(side: str) -> list[int]:
-    """Return fairseq's ids in the order of ours."""
-    return [1, 2, 3, *range(4, FAIRSEQ_TYPES[side]), 0]
+FAIRSEQ_TYPES = {"source": 352, "target": 376}  # the four marks included
 
 
 def our_ids(ids: np.ndarray) -> Tensor:
@@ -54,70 +58,66 @@ def golden(name: str) -> dict[str, np.ndarray]:
         return dict(arrays)
 
 
-def model_params(name: str, grad_scale: str = "fairseq") -> ModelParams:
-    """Return the architecture of a golden model; its tables hold 62 positions, ours plus padding."""
-    return ModelParams.model_validate(
-        {
-            **ARCHITECTURES[name],
-            "source_positions": True,
-            "target_positions": True,
-            "max_positions": 63,
-            "encoder_grad_scale": grad_scale,
-            "extra_scaling": True,
-        }
-    )
+def tensors(name: str) -> dict[str, Tensor]:
+    """Return the weights of a golden model, as fairseq names and shapes them."""
+    arrays = {key: value for key, value in golden(name).items() if key.startswith("weights/")}
+    weights = {key.removeprefix("weights/"): torch.tensor(value) for key, value in arrays.items()}
+    return {**weights, "decoder.version": torch.tensor([2.0])}
 
 
-def fold(g: np.ndarray, v: np.ndarray, output_axis: int) -> Tensor:
-    """Return g v / ||v||, normalized per output channel."""
-    axes = tuple(axis for axis in range(v.ndim) if axis != output_axis)
-    norm = np.sqrt((v.astype(np.float64) ** 2).sum(axis=axes, keepdims=True))
-    return torch.as_tensor((g.reshape(norm.shape) * v / norm).astype(np.float32))
+def checkpoint(name: str, **changes: Any) -> Checkpoint:
+    """Return a golden model as if read from a file, some of its arguments changed."""
+    return Checkpoint(Path(f"{name}.pt"), {**ARGUMENTS[name], **changes}, tensors(name))
 
 
+def write_checkpoint(
+    path: Path, name: str, *, config: bool = False, zipped: bool = True, **changes: Any
+) -> Path:
+    """Write a golden model as fairseq does, by default in the format of 2017 to 2019.
+
+    Args:
+        path: file to write.
+        name: of the model.
+        config: write the later format, with the arguments in a config.
+        zipped: write the container of PyTorch since 1.6; else the one before.
+        changes: arguments, or other `tensors`.
+    """
+    weights = changes.pop("tensors", None) or tensors(name)
+    arguments = argparse.Namespace(**{**ARGUMENTS[name], **changes})
+    content: dict[str, Any] = {"args": arguments}
+    if config:
+        content = {"args": None, "cfg": {"_name": None, "model": arguments, "task": {"source_lang": None}}}
+    torch.save({**content, "model": weights}, path, _use_new_zipfile_serialization=zipped)
+    return path
+
+
+def write_dictionaries(folder: Path) -> tuple[Path, Path]:
+    """Write dictionaries of made-up types, e4 for the source's id 4 and so on, as fairseq does."""
+    paths = folder / "dict.en.txt", folder / "dict.de.txt"
+    for path, count in zip(paths, FAIRSEQ_TYPES.values(), strict=True):
+        letter = path.name[5]
+        lines = [f"{letter}{id_} {1000 - id_}\n" for id_ in range(4, count)]
+        path.write_text("".join(lines), encoding="utf-8", newline="\n")
+    return paths
+
+
+def import_command(file: Path, dictionaries: tuple[Path, Path], out: Path, *options: str) -> int:
+    """Run `convs2s import-fairseq`; return its exit status."""
+    source, target = map(str, dictionaries)
+    fixed = [str(file), "--source-dict", source, "--target-dict", target, "--out", str(out)]
+    return main(["import-fairseq", *fixed, *options])
+
+
+@cache
 def golden_model(name: str) -> Seq2Seq:
-    """Build the model of a golden file, weight norm folded in, in eval mode."""
-    weights = {k.removeprefix("weights/"): v for k, v in golden(name).items() if k.startswith("weights/")}
+    """Return a golden model after its way through the command and a model folder, in eval mode."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        file = write_checkpoint(folder / "model.pt", name)
+        assert import_command(file, write_dictionaries(folder), folder / "out") == 0
+        return load_model(folder / "out")
 
-    def layer(theirs: str) -> dict[str, Tensor]:
-        v = weights[f"{theirs}.weight_v"]
-        convolution = v.ndim == 3  # (K, inputs, outputs) there; (outputs, K * inputs) here
-        weight = fold(weights[f"{theirs}.weight_g"], v, 2 if convolution else 0)
-        weight = weight.permute(2, 0, 1).flatten(1) if convolution else weight
-        return {"weight": weight, "bias": torch.as_tensor(weights[f"{theirs}.bias"])}
 
-    ours: dict[str, Tensor] = {}
-
-    def put(name: str, tensors: dict[str, Tensor]) -> None:
-        ours.update({f"{name}.{key}": value for key, value in tensors.items()})
-
-    for side, half in (("source", "encoder"), ("target", "decoder")):
-        words = torch.as_tensor(weights[f"{half}.embed_tokens.weight"])
-        ours[f"{side}_embedding.words.weight"] = words[our_id_order(side)]
-        # Their first position is row 2, ours row 1; row 0 is padding.
-        positions = torch.as_tensor(weights[f"{half}.embed_positions.weight"])
-        ours[f"{side}_embedding.positions.weight"] = torch.cat(
-            [torch.zeros_like(positions[:1]), positions[2:]]
-        )
-        put(f"{half}.input_map", layer(f"{half}.fc1"))
-        put(f"{half}.output_map", layer(f"{half}.fc2"))
-    maps = {
-        "convolutions": "convolution.window_map",
-        "projections": "residual.map",
-        "in_projection": "attention.summary_map",
-        "out_projection": "attention.context_map",
-    }
-    for key in weights:
-        parts = key.split(".")
-        if parts[-1] == "bias" and len(parts) > 3:
-            kind = parts[3] if parts[1] == "attention" else parts[1]
-            put(f"{parts[0]}.blocks.{parts[2]}.{maps[kind]}", layer(key.removesuffix(".bias")))
-    output = layer("decoder.fc3")
-    put("output_layer", {key: value[our_id_order("target")] for key, value in output.items()})
-
-    model = Seq2Seq(
-        model_params(name), FAIRSEQ_TYPES["source"], FAIRSEQ_TYPES["target"], padding_id=0, dropout=0.0
-    )
-    fold_weight_norm(model)
-    model.load_state_dict(ours)
-    return model.eval()
+def model_params(name: str) -> ModelParams:
+    """Return the architecture of a golden model; its tables hold 62 positions, ours plus padding."""
+    return describe_model(checkpoint(name), (FAIRSEQ_TYPES["source"], FAIRSEQ_TYPES["target"])).params

@@ -1,0 +1,35 @@
+"""`convs2s export`: a model folder -> torch.export and ONNX files."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+
+def add(commands: Any) -> None:
+    """Add the command's parser.
+
+    Args:
+        commands: what `add_subparsers` of argparse returned.
+    """
+    command = commands.add_parser(
+        "export",
+        help="write encoder and decoder step for torch.export and ONNX",
+        description="Write encoder and decoder step of a model as .pt2 (torch.export) and .onnx, weight norm "
+        "folded in, and compare them with the model. Needs: pip install 'convs2s[export]'.",
+    )
+    command.set_defaults(run=run)
+    command.add_argument("--model", required=True, type=Path, metavar="DIR", help="model folder")
+    command.add_argument(
+        "--out", required=True, type=Path, metavar="DIR", help="folder to write; must not exist"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Export a model and say how near the result is.
+
+    Raises:
+        OSError, ValueError: as `export_model` of convs2s.exchange.
+    """
+    from convs2s.exchange.export import export_model  # noqa: PLC0415  # takes seconds; --help must not
+
+    print(f"{options.out}: {export_model(options.model, options.out)}")

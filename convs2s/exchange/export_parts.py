@@ -1,0 +1,88 @@
+"""The two parts of a model that programs outside run: the encoder, and one step of the decoder (§5.3)."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from convs2s.model.multistep_attention import Memory
+from convs2s.model.seq2seq import Seq2Seq, average_attention
+
+
+class EncoderPart(nn.Module):
+    """Source sentences -> what the decoder sees of them."""
+
+    def __init__(self, model: Seq2Seq) -> None:
+        super().__init__()
+        self.embedding, self.encoder = model.source_embedding, model.encoder
+        self.padding_id = model.padding_id
+
+    def forward(self, source: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return keys and values (B, S, E), and padding (B, S), of ids (B, S).
+
+        Unlike the model, which looks whether there is padding, this always masks: a graph has no branches.
+        """
+        padding = source == self.padding_id
+        keys, values = self.encoder(self.embedding(source, padding), padding)
+        return keys, values, padding
+
+
+class DecoderStepPart(nn.Module):
+    """The newest tokens -> scores of the next ones.
+
+    Layers with kernel width 1 remember nothing and have no window.
+    """
+
+    def __init__(self, model: Seq2Seq) -> None:
+        super().__init__()
+        self.words, self.positions = model.target_embedding.words, model.target_embedding.positions
+        self.decoder, self.output_layer = model.decoder, model.output_layer
+
+    def window_shapes(self) -> list[tuple[int, int]]:
+        """Return K - 1 and C of each layer that remembers inputs, bottom first."""
+        return [
+            (block.convolution.kernel_width - 1, block.inputs)
+            for block in self.decoder.layers()
+            if block.convolution.kernel_width > 1
+        ]
+
+    def forward(
+        self,
+        tokens: Tensor,
+        position: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        padding: Tensor,
+        windows: list[Tensor],
+    ) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """Advance H hypotheses of each of B sentences by one token.
+
+        Args:
+            tokens: (B, H), the newest token of each hypothesis, the end mark at the first step.
+            position: (1,), steps done so far.
+            keys: (B, S, E), of the encoder, as are values and padding.
+            values: (B, S, E).
+            padding: (B, S).
+            windows: (B, H, K - 1, C) of each layer with K > 1; zeros at the first step.
+
+        Returns:
+            Logits (B, H, V), attention averaged over layers (B, H, S), and the next windows.
+        """
+        memory = Memory(keys, values, padding, (~padding).sum(dim=1))
+        g = self.words(tokens)
+        if self.positions is not None:
+            g = g + self.positions(position + 1)
+        x = self.decoder.input_map(g)
+        attention, waiting, following = [], list(windows), []
+        for block in self.decoder.layers():
+            full = x[:, :, None]  # (B, H, 1, C)
+            if block.convolution.kernel_width > 1:
+                full = torch.cat([waiting.pop(0), full], dim=2)  # (B, H, K, C)
+                following.append(full[:, :, 1:])
+            # As GluConvolution.step, without merging B and H: an exported graph would then take H > 1 only.
+            h = F.glu(block.convolution.window_map(full.flatten(2)), dim=-1)
+            if block.attention is not None:
+                h, weights = block.attention(h, g, memory)
+                attention.append(weights)
+            x = block.residual(x, h)
+        logits = self.output_layer(self.decoder.output_map(x))
+        return logits, average_attention(attention), following

@@ -1,0 +1,149 @@
+"""The arguments of a fairseq `fconv` model -> our architecture (T2, T4, T6, T18)."""
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from convs2s.config import ModelParams, describe
+from convs2s.exchange.fairseq_checkpoint import Checkpoint
+
+MOST_LAYERS = 10_000
+USUAL_ROWS = 1024  # of a position table
+SIZES = ("encoder_embed_dim", "decoder_embed_dim", "decoder_out_embed_dim")
+
+
+def read_architecture(checkpoint: Checkpoint) -> ModelParams:
+    """Return the architecture of an fconv model.
+
+    What fairseq does its own way is recorded: sqrt(0.5) also on d, z + e and c + h (T4), and an encoder
+    whose scaled gradient reaches the embeddings (T6).
+
+    Raises:
+        ValueError: if an argument is missing, or is one that our model has no part for.
+    """
+    arguments = checkpoint.arguments
+    origin = f"{checkpoint.path}, arguments"
+    encoder = read_layers(arguments, "encoder_layers", origin)
+    decoder = read_layers(arguments, "decoder_layers", origin)
+    source, target, output = (read_size(arguments, name, origin) for name in SIZES)
+    if source != target:
+        raise ValueError(
+            f"{origin}: encoder_embed_dim is {source} but decoder_embed_dim is {target}; wanted the same, "
+            "for the attention takes products of the two."
+        )
+    architecture = {
+        "embedding_size": target,
+        "output_embedding_size": output,
+        "encoder_widths": [width for width, _ in encoder],
+        "encoder_kernels": [kernel for _, kernel in encoder],
+        "decoder_widths": [width for width, _ in decoder],
+        "decoder_kernels": [kernel for _, kernel in decoder],
+        "attention": read_attention(arguments, len(decoder), origin),
+        "source_positions": True,
+        "target_positions": True,
+        "max_positions": min(position_rows(checkpoint)) - 1,  # T18: theirs begin at row 2, ours at row 1
+        "encoder_grad_scale": "fairseq",
+        "extra_scaling": True,
+    }
+    try:
+        return ModelParams.model_validate(architecture)
+    except ValidationError as error:
+        raise ValueError(f"{origin}: " + "; ".join(map(describe, error.errors()))) from None
+
+
+def read_layers(arguments: Mapping[str, Any], name: str, origin: str) -> list[tuple[int, int]]:
+    """Return (channels, kernel width) of each layer, from text such as "[(512, 3)] * 4 + [(768, 3)]".
+
+    Raises:
+        ValueError: if there are no layers, or one has a residual that is not from its own input (T2).
+    """
+    value = arguments.get(name)
+    layers = literal(value) if isinstance(value, str) else value
+    if not isinstance(layers, list) or not layers or not all(map(is_layer, layers)):
+        raise ValueError(
+            f"{origin}: {name} is {value!r}; wanted layers of an fconv model, such as '[(512, 3)] * 4'. The "
+            f"model's architecture is {arguments.get('arch')!r}: only fconv can be imported."
+        )
+    for layer in layers:
+        if len(layer) == 3 and layer[2] != 1:
+            raise ValueError(
+                f"{origin}: {name} has the layer {layer}, whose residual comes from {layer[2]} layers below; "
+                "wanted 1, its own input: our model has no other (T2). Such a model cannot be imported."
+            )
+    return [(layer[0], layer[1]) for layer in layers]
+
+
+def is_layer(layer: object) -> bool:
+    """Return whether this is (channels, kernel width), perhaps with a residual."""
+    numbers = isinstance(layer, tuple | list) and all(type(number) is int for number in layer)
+    return numbers and len(layer) in (2, 3)  # type: ignore[arg-type]
+
+
+def read_size(arguments: Mapping[str, Any], name: str, origin: str) -> int:
+    """Return a number of channels."""
+    value = arguments.get(name)
+    if type(value) is not int:
+        raise ValueError(f"{origin}: {name} is {value!r}; wanted a number of channels, as fconv models have.")
+    return value
+
+
+def read_attention(arguments: Mapping[str, Any], layers: int, origin: str) -> list[bool]:
+    """Return which decoder layers attend, from one flag for all or one for each."""
+    value = arguments.get("decoder_attention", True)
+    flags = literal(value) if isinstance(value, str) else value
+    if isinstance(flags, bool):
+        return [flags] * layers
+    if isinstance(flags, list | tuple) and len(flags) == layers and all(isinstance(f, bool) for f in flags):
+        return list(flags)
+    raise ValueError(
+        f"{origin}: decoder_attention is {value!r}; wanted True, or a list of {layers} flags, one per layer."
+    )
+
+
+def position_rows(checkpoint: Checkpoint) -> tuple[int, int]:
+    """Return the rows of the source and the target position table; their number is nowhere else for sure.
+
+    A table that is missing or no table, which the shape report tells, counts as of the usual length.
+    """
+    tables = [checkpoint.tensors.get(f"{half}.embed_positions.weight") for half in ("encoder", "decoder")]
+    rows = [table.shape[0] if table is not None and table.ndim == 2 else USUAL_ROWS for table in tables]
+    return rows[0], rows[1]
+
+
+def literal(text: str) -> Any:
+    """Return the value of literals, their sums and their products with a number; None for anything else.
+
+    Such text stands in checkpoints, where fairseq evaluates it as Python; here nothing is executed.
+    """
+    try:
+        return value_of(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return None
+
+
+def value_of(node: ast.expr) -> Any:
+    """Return the value of a node.
+
+    Raises:
+        ValueError: if it is more than a literal, a sum or a product, or too long.
+    """
+    match node:
+        case ast.Constant(value=bool() | int() as value):
+            return value
+        case ast.List(elts=items):
+            return [value_of(item) for item in items]
+        case ast.Tuple(elts=items):
+            return tuple(value_of(item) for item in items)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return value_of(left) + value_of(right)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            first, second = value_of(left), value_of(right)
+            if isinstance(first, int):
+                first, second = second, first
+            known = isinstance(first, list) and isinstance(second, int)
+            if not known or len(first) * second > MOST_LAYERS:
+                raise ValueError("no list times a number")
+            return first * second
+    raise ValueError("no literal")

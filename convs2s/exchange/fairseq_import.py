@@ -1,0 +1,223 @@
+"""A fairseq `fconv` checkpoint with its dictionaries -> a model folder that `convs2s translate` takes."""
+
+import hashlib
+import re
+import shutil
+import tempfile
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import torch
+
+from convs2s.config import TokenizeParams, TranslateParams
+from convs2s.decode.package import Settings, write_json, write_package
+from convs2s.exchange.fairseq_architecture import position_rows, read_architecture
+from convs2s.exchange.fairseq_checkpoint import Checkpoint, read_checkpoint
+from convs2s.exchange.fairseq_dictionary import read_dictionary_types
+from convs2s.exchange.fairseq_weights import Fconv, has_old_norm, our_weights, shape_report
+from convs2s.exchange.import_card import import_card
+from convs2s.model.initialization import fold_weight_norm
+from convs2s.model.seq2seq import Seq2Seq
+from convs2s.model.storage import save_model
+from convs2s.text.bpe import Bpe
+from convs2s.text.dictionary import write_dictionary
+from convs2s.text.imported_codec import CODES, MODEL, check_pieces_of_words, read_codes
+from convs2s.text.vocabulary import PAD, SPECIALS, write_vocabulary
+
+SIDES = ("source", "target")
+UNDETERMINED = "und"  # ISO 639, for a language that nobody has named and nothing depends on
+# fairseq's search: end marks within the beam only (T21), at least one token. The limit is that of its golden
+# outputs, 1.2 S + 10 tokens; S there counts the end mark, hence 11.
+SEARCH = TranslateParams(
+    beam_size=5,
+    alpha=1.0,
+    min_length=1,
+    max_length_ratio=1.2,
+    max_length_extra=11,
+    n_best=1,
+    legacy_eos=False,
+    batch_sentences=128,
+    precision="float32",
+)
+
+
+@dataclass(frozen=True)
+class Segmentation:
+    """How words become the types of the dictionaries.
+
+    Attributes:
+        kind: `word` if they are types as they stand, perhaps since the text is segmented already.
+        path: codes of subword-nmt, or a sentencepiece model; None for `word`.
+    """
+
+    kind: Literal["word", "subword-nmt", "sentencepiece"]
+    path: Path | None
+
+
+def import_fairseq(
+    checkpoint: Path,
+    dictionaries: tuple[Path, Path],
+    out: Path,
+    languages: tuple[str | None, str | None],
+    tokenize: TokenizeParams,
+    segmentation: Segmentation,
+) -> str:
+    """Write a model folder; return what was imported, in one line.
+
+    Args:
+        checkpoint: of fairseq, of any version.
+        dictionaries: of source and target, in fairseq's format.
+        out: a folder that does not exist.
+        languages: of source and target; None to take the checkpoint's, or that of a file `dict.LANGUAGE.txt`.
+        tokenize: how text becomes words.
+        segmentation: how words become types.
+
+    Raises:
+        OSError: if a file cannot be read, or `out` exists.
+        ValueError: if a file is not what it should be, or the parts do not fit each other; the differences
+            of shapes are notes of the error, one each.
+    """
+    if out.exists():
+        raise FileExistsError(f"{out} exists already; wanted a new folder. Delete it, or name another.")
+    read = read_checkpoint(checkpoint)
+    codes = (
+        find_language(read, "source", languages[0], dictionaries[0], tokenize),
+        find_language(read, "target", languages[1], dictionaries[1], tokenize),
+    )
+    types = (read_dictionary_types(dictionaries[0]), read_dictionary_types(dictionaries[1]))
+    description = describe_model(read, (len(types[0]) + len(SPECIALS), len(types[1]) + len(SPECIALS)))
+    model = build_model(read, description)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as temporary:
+        parts = Path(temporary)
+        save_model(parts / "model", model, description.params, *description.types, PAD)
+        write_segmentation(parts / "vocabulary", types, segmentation)
+        write_dictionary(parts / "dictionary.tsv", [])
+        settings = Settings(codes, tokenize, SEARCH, replace=False)
+        card = import_card(read, description, codes, segmentation.kind)
+        write_package(out, parts / "model", parts / "vocabulary", parts / "dictionary.tsv", settings, card)
+    return summary(description, model, segmentation.kind)
+
+
+def describe_model(checkpoint: Checkpoint, types: tuple[int, int]) -> Fconv:
+    """Return what decides the model's tensors.
+
+    Args:
+        types: in the source and the target dictionary, fairseq's four marks included.
+
+    Raises:
+        ValueError: as `read_architecture`.
+    """
+    params = read_architecture(checkpoint)
+    return Fconv(
+        params,
+        types,
+        has_old_norm(checkpoint.tensors),
+        bool(checkpoint.arguments.get("share_input_output_embed", False)),
+        position_rows(checkpoint),
+    )
+
+
+def build_model(checkpoint: Checkpoint, description: Fconv) -> Seq2Seq:
+    """Return our model with the checkpoint's weights, weight norm folded in, for translation.
+
+    Raises:
+        ValueError: if tensors are missing, unknown or of another shape; each is a note of the error.
+    """
+    faults = shape_report(checkpoint.tensors, description)
+    if faults:
+        error = ValueError(
+            f"{checkpoint.path} does not fit its own arguments and the dictionaries, which have "
+            f"{description.types[0]:,} and {description.types[1]:,} types (4 marks included), in "
+            f"{len(faults)} tensor(s), listed below. Wanted the dictionaries that it was trained "
+            "with, source first, and an fconv model without parts of other architectures."
+        )
+        for fault in faults:
+            error.add_note(f"  {fault}")
+        raise error
+    if description.positions[0] != description.positions[1]:
+        warnings.warn(
+            f"The position tables have {description.positions[0]} source and {description.positions[1]} "
+            "target rows; ours are of one length, so that sentences up to "
+            f"{description.params.max_positions - 1} tokens remain, their end mark counted.",
+            stacklevel=2,
+        )
+    with torch.device("meta"):
+        model = Seq2Seq(description.params, *description.types, padding_id=PAD, dropout=0.0)
+        fold_weight_norm(model)
+    model.load_state_dict(our_weights(checkpoint.tensors, description), assign=True)
+    return model.eval().requires_grad_(False)
+
+
+def write_segmentation(
+    folder: Path, types: tuple[list[tuple[str, int]], list[tuple[str, int]]], segmentation: Segmentation
+) -> None:
+    """Write vocabularies, segmentation.json, and a copy of the codes or the model.
+
+    Raises:
+        OSError: if codes or model cannot be read.
+        ValueError: if they are no such codes or model.
+    """
+    folder.mkdir()
+    for side, entries in zip(SIDES, types, strict=True):
+        write_vocabulary(folder / f"{side}.tsv", entries)
+    record: dict[str, object] = {"kind": segmentation.kind, "origin": "fairseq"}
+    if segmentation.path is not None:
+        check_segmentation(segmentation.path, segmentation.kind, types[0] + types[1])
+        name = CODES if segmentation.kind == "subword-nmt" else MODEL
+        shutil.copyfile(segmentation.path, folder / name)
+        # Members of an ensemble must have this file in common, which then holds for the codes, too.
+        record["sha256"] = hashlib.sha256(segmentation.path.read_bytes()).hexdigest()
+    for side, entries in zip(SIDES, types, strict=True):
+        record[f"{side}_types"] = len(entries)
+    write_json(folder / "segmentation.json", record)
+
+
+def check_segmentation(path: Path, kind: str, types: list[tuple[str, int]]) -> None:
+    """Check that codes or a model can be applied, and that the dictionaries are of such pieces."""
+    if kind == "subword-nmt":
+        read_codes(path)
+        return
+    try:
+        Bpe(path.read_bytes())
+    except RuntimeError as error:
+        raise ValueError(
+            f"{path} is no sentencepiece model ({error}). Wanted the file NAME.model that its training wrote."
+        ) from error
+    check_pieces_of_words((type_ for type_, _ in types), path)
+
+
+def find_language(
+    checkpoint: Checkpoint, side: str, given: str | None, dictionary: Path, tokenize: TokenizeParams
+) -> str:
+    """Return the language of a side.
+
+    Raises:
+        ValueError: if it is needed and nowhere named.
+    """
+    in_name = re.fullmatch(r"dict\.(\w+)\.txt", dictionary.name)
+    found = given or checkpoint.arguments.get(f"{side}_lang") or (in_name[1] if in_name else None)
+    if not found and tokenize.tokenizer != "none":
+        raise ValueError(
+            f"{checkpoint.path} does not name its {side} language, which the tokenizer needs. Give "
+            f"--{side}-language, for example en."
+        )
+    return str(found or UNDETERMINED)
+
+
+def summary(description: Fconv, model: Seq2Seq, kind: str) -> str:
+    """Return a line about what was imported."""
+    params = description.params
+    return (
+        f"{len(params.encoder_widths)} + {len(params.decoder_widths)} blocks, "
+        f"{sum(parameter.numel() for parameter in model.parameters()):,} parameters, "
+        f"{description.types[0]:,} source and {description.types[1]:,} target types, "
+        f"{norm_name(description)}; text is segmented by: {kind}"
+    )
+
+
+def norm_name(description: Fconv) -> str:
+    """Return which version of weight norm the checkpoint had."""
+    return "weight norm of 2017 (converted)" if description.old_norm else "weight norm per channel"

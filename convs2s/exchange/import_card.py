@@ -1,0 +1,39 @@
+"""The model card of an imported model: where it comes from, and which of fairseq's ways it keeps."""
+
+from convs2s.exchange.fairseq_checkpoint import Checkpoint
+from convs2s.exchange.fairseq_weights import Fconv
+
+
+def import_card(checkpoint: Checkpoint, model: Fconv, languages: tuple[str, str], segmentation: str) -> str:
+    """Return the card as Markdown; it depends on nothing but its arguments."""
+    params, arguments = model.params, checkpoint.arguments
+    layers, attending = len(params.attention), sum(params.attention)
+    norm = "one g per kernel position in the decoder (2017)" if model.old_norm else "one g per channel"
+    return "\n".join([
+        f"# {checkpoint.path.name}, imported from fairseq",
+        "",
+        f"A convolutional sequence to sequence model (Gehring et al., 2017), from {languages[0]} to "
+        f"{languages[1]}.",
+        "",
+        "| | |",
+        "|---|---|",
+        f"| fairseq's architecture | {arguments.get('arch')} |",
+        f"| layers | {len(params.encoder_widths)} encoder, {layers} decoder |",
+        f"| vocabulary | {segmentation}; {model.types[0]:,} source types, {model.types[1]:,} target types |",
+        f"| dropout in training | {arguments.get('dropout')} |",
+        f"| weight norm (T17) | {norm}; folded into the weights here |",
+        "| sqrt(0.5) on d, z + e and c + h (T4) | `extra_scaling: true` in model.json |",
+        "| encoder's gradient times 1/(2A), its embeddings' too (T6) | `encoder_grad_scale: fairseq` |",
+        f"| attention (T7) | mean of the {attending} attending layers; fairseq's mean is over all {layers}: "
+        f"this times {attending}/{layers} |",
+        f"| positions (T18) | sentences up to {params.max_positions - 1} tokens, end mark counted |",
+        "| start mark (T20) | the last type of each vocabulary; never written |",
+        "| end marks (T21) | within the beam only: `legacy_eos: false` in translate.json |",
+        "",
+        "## Use",
+        "",
+        "```bash",
+        "convs2s translate --model THIS_FOLDER < source.txt > translation.txt",
+        "```",
+        "",
+    ])  # fmt: skip

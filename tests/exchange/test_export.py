@@ -1,0 +1,197 @@
+"""Exported parts give what the model gives, for any number of sentences, hypotheses and tokens."""
+
+import json
+import math
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.testing import assert_close
+
+from convs2s.cli import main
+from convs2s.config import ModelParams
+from convs2s.exchange import export
+from convs2s.exchange.export_parts import DecoderStepPart, EncoderPart
+from convs2s.model.seq2seq import Seq2Seq
+from convs2s.model.storage import save_model
+from convs2s.text.vocabulary import EOS, PAD
+from tests.decode.small_package import MODEL, write_model
+from tests.golden import NAMES, golden_model
+
+# Widths that differ, a layer without memory and one without attention.
+VARIED = MODEL.model_copy(
+    update={"decoder_widths": [8, 6, 6], "decoder_kernels": [3, 1, 4], "attention": [True, False, True]}
+)
+
+
+def needs_onnx() -> Any:
+    """Return onnxruntime, or skip the test."""
+    pytest.importorskip("onnx", reason="needs the package onnx")
+    pytest.importorskip("onnxscript", reason="needs the package onnxscript")
+    return pytest.importorskip("onnxruntime", reason="needs the package onnxruntime")
+
+
+def small_model(params: ModelParams = VARIED) -> Seq2Seq:
+    """Return a model with weights by formula."""
+    model = Seq2Seq(params, 11, 13, padding_id=PAD, dropout=0.0)
+    with torch.no_grad():
+        for i, parameter in enumerate(model.parameters()):
+            n = torch.arange(parameter.numel(), dtype=torch.float64)
+            parameter.copy_(torch.sin(n * 1.37 + i).float().view_as(parameter))
+    return model.eval().requires_grad_(False)
+
+
+def save(folder: Path, params: ModelParams = VARIED) -> Path:
+    save_model(folder, small_model(params), params, 11, 13, PAD)
+    return folder
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_parts_together_are_the_model(name: str) -> None:
+    """Step by step, each hypothesis with its own tokens, over padded sentences."""
+    model = golden_model(name)
+    step = DecoderStepPart(model)
+
+    def run_step(*inputs: Any) -> Sequence[Tensor]:
+        logits, attention, windows = step(*inputs[:5], list(inputs[5:]))
+        return [logits, attention, *windows]
+
+    assert export.largest_difference(model, step, EncoderPart(model), run_step) < 1e-5
+
+
+def test_an_exported_model_translates_elsewhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The files alone, run by onnxruntime and by PyTorch without our modules, in sizes not traced."""
+    runtime = needs_onnx()
+    folder, out = save(tmp_path / "model"), tmp_path / "out"
+    assert main(["export", "--model", str(folder), "--out", str(out)]) == 0
+    written = capsys.readouterr()
+    assert "torch.export differs from the model by at most" in written.out
+    assert "ONNX differs from the model by at most" in written.out
+    assert written.err == ""
+    assert sorted(path.name for path in out.iterdir()) == [
+        "decoder_step.onnx", "decoder_step.pt2", "encoder.onnx", "encoder.pt2", "export.json",
+    ]  # fmt: skip
+    facts = json.loads((out / "export.json").read_text(encoding="utf-8"))
+    assert (facts["max_source_tokens"], facts["max_target_tokens"]) == (31, 31)
+    names = facts["parts"]["decoder_step"]["inputs"]
+    assert names == ["tokens", "position", "keys", "values", "padding", "window_0", "window_1"]
+    source = torch.tensor([[3, 4, 5, 6, 7, EOS], [8, 9, EOS, PAD, PAD, PAD]])
+    model = small_model()
+    memory, state = model.encode(source), model.start(2)
+    encoder, step = (runtime.InferenceSession(out / f"{name}.onnx") for name in ("encoder", "decoder_step"))
+    exported = [torch.export.load(out / f"{name}.pt2").module() for name in ("encoder", "decoder_step")]
+    found = encoder.run(None, {"source": source.numpy()})
+    for array, tensor in zip(found, exported[0](source), strict=True):
+        assert_close(torch.from_numpy(array), tensor, atol=1e-5, rtol=1e-5)
+    windows = [torch.zeros(2, 1, *shape[2:]) for shape in facts["shapes"]["windows"]]
+    tokens = torch.full((2, 1), facts["first_step"]["tokens"])
+    for position in range(5):
+        logits, attention, state = model.step(tokens.flatten(), memory, state)
+        inputs = [tokens, torch.tensor([position]), *map(torch.from_numpy, found), *windows]
+        one, other, following = exported[1](*inputs[:5], inputs[5:])
+        outputs = step.run(None, {name: i.numpy() for name, i in zip(names, inputs, strict=True)})
+        for array in (one, torch.from_numpy(outputs[0])):
+            assert_close(array[:, 0], logits, atol=1e-4, rtol=1e-4)
+        for array in (other, torch.from_numpy(outputs[1])):
+            assert_close(array[:, 0], attention, atol=1e-5, rtol=0)
+        windows = [torch.from_numpy(array) for array in outputs[2:]]
+        for window, wanted in zip(windows, following, strict=True):
+            assert_close(window, wanted, atol=1e-5, rtol=1e-5)
+        tokens = logits.argmax(dim=1)[:, None]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"source_positions": False, "target_positions": False},
+        {"decoder_widths": [8], "decoder_kernels": [1], "attention": [True]},
+        {"extra_scaling": False, "max_positions": 4},
+    ],
+)
+def test_models_of_other_kinds_are_exported(changes: dict[str, Any], tmp_path: Path) -> None:
+    """Without positions, without any memory, with very few positions; the command compares by itself."""
+    needs_onnx()
+    folder = save(tmp_path / "model", VARIED.model_copy(update=changes))
+    assert main(["export", "--model", str(folder), "--out", str(tmp_path / "out")]) == 0
+
+
+@pytest.mark.slow
+def test_weights_of_large_models_lie_beside_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An ONNX file cannot hold 2 GiB; the folder, moved as a whole, still runs."""
+    runtime = needs_onnx()
+    monkeypatch.setattr(export, "LARGE", 0)
+    folder = save(tmp_path / "model")
+    assert main(["export", "--model", str(folder), "--out", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out" / "encoder.onnx.data").is_file()
+    moved = (tmp_path / "out").rename(tmp_path / "moved")
+    source = torch.tensor([[3, EOS]])
+    keys, *_ = runtime.InferenceSession(moved / "encoder.onnx").run(None, {"source": source.numpy()})
+    assert_close(torch.from_numpy(keys), small_model().encode(source).keys, atol=1e-5, rtol=1e-5)
+
+
+def wrong(run: Callable[..., Sequence[Tensor]], place: int, change: Callable[[Tensor], Tensor]) -> Any:
+    """Return a part, one of whose outputs is wrong."""
+
+    def other(*inputs: Any) -> Sequence[Tensor]:
+        outputs = list(run(*inputs))
+        outputs[place] = change(outputs[place])
+        return outputs
+
+    return other
+
+
+def test_a_part_that_differs_is_an_error() -> None:
+    """By values, in any output, or by shape; windows show in the logits of the next step."""
+    model = golden_model("plain")
+    step = DecoderStepPart(model)
+
+    def run_step(*inputs: Any) -> Sequence[Tensor]:
+        logits, attention, windows = step(*inputs[:5], list(inputs[5:]))
+        return [logits, attention, *windows]
+
+    encoder = EncoderPart(model)
+    for place, name in ((0, "keys"), (1, "values")):
+        with pytest.raises(ValueError, match=f"The exported {name} differ from the model's by up to"):
+            export.largest_difference(model, step, wrong(encoder, place, lambda x: x + 0.01), run_step)
+    for place, name in ((0, "logits"), (1, "attention"), (2, "logits")):
+        with pytest.raises(ValueError, match=f"The exported {name} differ from the model's by up to"):
+            export.largest_difference(model, step, encoder, wrong(run_step, place, lambda x: x + 0.01))
+    with pytest.raises(
+        ValueError, match=r"The exported keys have the shape \(1, 1, 23\), the model's \(1, 1, 24\)"
+    ):
+        export.largest_difference(model, step, wrong(encoder, 0, lambda x: x[:, :, 1:]), run_step)
+    with pytest.raises(ValueError, match=r"The exported values differ .* nan"):
+        export.largest_difference(model, step, wrong(encoder, 1, lambda x: x * math.nan), run_step)
+
+
+def test_a_missing_package_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before minutes of work are spent."""
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    folder = write_model(tmp_path / "model", (9, 9))
+    assert main(["export", "--model", str(folder), "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert "needs the packages onnx, onnxscript, onnxruntime, but onnx is not installed. Run: pip" in error
+
+
+def test_a_folder_that_exists_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It could be anything, the model itself included."""
+    folder = write_model(tmp_path / "model", (9, 9))
+    assert main(["export", "--model", str(folder), "--out", str(folder)]) == 2
+    assert f"{folder} exists already; wanted a new folder" in capsys.readouterr().err
+
+
+def test_what_is_no_model_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And nothing is left of the folder to write."""
+    needs_onnx()
+    assert main(["export", "--model", str(tmp_path / "nowhere"), "--out", str(tmp_path / "out")]) == 2
+    assert "model.json does not exist. Wanted a model folder" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,99 @@
+"""Arguments of fairseq -> our architecture."""
+
+import dataclasses
+import os
+from typing import Any
+
+import pytest
+import torch
+
+from convs2s.exchange.fairseq_architecture import literal, read_architecture
+from tests.golden import checkpoint
+
+
+def test_arguments_become_our_sizes_and_choices() -> None:
+    """What fairseq does its own way is among them: T4 as `extra_scaling`, T6 as `encoder_grad_scale`."""
+    assert read_architecture(checkpoint("varied")).model_dump() == {
+        "embedding_size": 24,
+        "output_embedding_size": 24,
+        "encoder_widths": [32, 48, 64],
+        "encoder_kernels": [3, 3, 1],
+        "decoder_widths": [32, 48, 64],
+        "decoder_kernels": [3, 5, 1],
+        "attention": [True, False, True],
+        "source_positions": True,
+        "target_positions": True,
+        "max_positions": 63,  # 64 rows, of which the first two are never a position (T18)
+        "encoder_grad_scale": "fairseq",
+        "extra_scaling": True,
+    }
+
+
+def test_one_flag_or_none_is_for_all_layers() -> None:
+    """The first releases had no such argument; all layers attended."""
+    plain = checkpoint("plain")
+    assert read_architecture(plain).attention == [True, True]
+    old = {name: value for name, value in plain.arguments.items() if name != "decoder_attention"}
+    assert read_architecture(dataclasses.replace(plain, arguments=old)).attention == [True, True]
+
+
+def test_tables_of_different_lengths_give_the_shorter() -> None:
+    """Ours are of one length; what the shorter one allows works on both sides."""
+    plain = checkpoint("plain")
+    tensors = {**plain.tensors, "decoder.embed_positions.weight": torch.zeros(50, 24)}
+    assert read_architecture(dataclasses.replace(plain, tensors=tensors)).max_positions == 49
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("[(512, 3)] * 2 + [(768, 1)]", [(512, 3), (512, 3), (768, 1)]),
+        (" 2 * [(4, 3, 1)]", [(4, 3, 1), (4, 3, 1)]),
+        ("[True, False]", [True, False]),
+        ("True", True),
+        ("__import__('os').getcwd()", None),
+        ("[(4, 3)] * 10 ** 10", None),
+        ("[(4, 3)] * 9999999999", None),
+        ("[(4, 3)] * 5000 * 5000", None),
+        ("[(4, 3)", None),
+        ("(" * 1000 + ")" * 1000, None),
+        ("1 + [2]", None),
+        ("'text'", None),
+        (os.getcwd.__name__, None),
+    ],
+)
+def test_only_literals_sums_and_products_have_a_value(text: str, value: object) -> None:
+    """fairseq evaluates this text of the checkpoint as Python, so it could hold anything."""
+    assert literal(text) == value
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"arch": "transformer", "encoder_layers": 6},
+            "encoder_layers is 6; wanted layers of an fconv model, .* architecture is 'transformer'",
+        ),
+        ({"decoder_layers": None}, "decoder_layers is None; wanted layers of an fconv model"),
+        ({"encoder_layers": "[]"}, r"encoder_layers is '\[\]'; wanted layers"),
+        ({"encoder_layers": "[(32, 3, 1, 4)]"}, "encoder_layers is .* wanted layers"),
+        ({"encoder_layers": "[(32, True)]"}, "encoder_layers is .* wanted layers"),
+        (
+            {"decoder_layers": "[(32, 3), (32, 3, 2)]"},
+            r"decoder_layers has the layer \(32, 3, 2\), whose residual comes from 2 layers below; wanted 1",
+        ),
+        ({"decoder_out_embed_dim": "20"}, "decoder_out_embed_dim is '20'; wanted a number of channels"),
+        ({"encoder_embed_dim": 20}, "encoder_embed_dim is 20 but decoder_embed_dim is 24; wanted the same"),
+        (
+            {"decoder_attention": "[True]"},
+            r"decoder_attention is '\[True\]'; wanted True, or a list of 2 flags",
+        ),
+        ({"decoder_attention": "False"}, "attention has no layer switched on"),
+        ({"encoder_layers": "[(32, 4)]"}, "encoder_kernels has the even width 4; wanted odd ones"),
+        ({"encoder_layers": "[(0, 3)]"}, "encoder_widths.0: found 0, wanted greater than or equal to 1"),
+    ],
+)
+def test_arguments_without_a_part_in_our_model_are_named(changes: dict[str, Any], message: str) -> None:
+    """With what was found and what was wanted."""
+    with pytest.raises(ValueError, match=f"plain.pt, arguments: .*{message}"):
+        read_architecture(checkpoint("plain", **changes))

@@ -1,0 +1,85 @@
+"""What a model must give to be the golden one: every logit, attention, loss, hypothesis and score."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.testing import assert_close
+
+from convs2s.decode.beam_search import BeamSearch, Hypothesis
+from convs2s.decode.ensemble import Ensemble
+from convs2s.exchange.fairseq_weights import our_id_order
+from convs2s.model.seq2seq import Seq2Seq
+from convs2s.text.vocabulary import EOS, PAD
+from tests.golden import FAIRSEQ_TYPES, golden, our_ids
+
+SENTENCES = range(12)
+
+
+def shifted(target: torch.Tensor) -> torch.Tensor:
+    """Return the decoder input: the end mark, then all tokens but the last."""
+    return torch.cat([torch.tensor([EOS]), target[:-1]])
+
+
+def wanted_logits(name: str, sentence: int) -> torch.Tensor:
+    """Return fairseq's logits (T, V), types in our order."""
+    logits = torch.as_tensor(golden(name)[f"logits_{sentence}"])
+    return logits[:, our_id_order(FAIRSEQ_TYPES["target"])]
+
+
+def check_outputs(model: Seq2Seq, name: str) -> None:
+    """Assert that a model gives fairseq's logits, attention and losses, sentence by sentence."""
+    arrays = golden(name)
+    blocks, attending = len(model.decoder.blocks), sum(b.attention is not None for b in model.decoder.blocks)
+    for k in SENTENCES:
+        source, target = our_ids(arrays[f"source_{k}"]), our_ids(arrays[f"target_{k}"])
+        logits, attention = model(source[None], shifted(target)[None])
+        assert_close(logits[0], wanted_logits(name, k), atol=1e-4, rtol=0)
+        # fairseq divides by all layers, we by those that attend (T7).
+        assert_close(
+            attention[0] * attending / blocks, torch.as_tensor(arrays[f"attention_{k}"]), atol=1e-5, rtol=0
+        )
+        loss = F.cross_entropy(logits[0], target)
+        assert_close(loss.item(), float(arrays["loss_nats_per_token"][k]), atol=1e-5, rtol=0)
+
+
+def sources(name: str) -> list[torch.Tensor]:
+    return [our_ids(golden(name)[f"source_{k}"]) for k in SENTENCES]
+
+
+def wanted_hypotheses(name: str, beam: int) -> list[list[tuple[list[int], float]]]:
+    """Return fairseq's hypotheses with their scores, best first, for each sentence."""
+    arrays = golden(name)
+    ends = np.cumsum(arrays["hypotheses/length"])
+    results: list[list[tuple[list[int], float]]] = [[] for _ in SENTENCES]
+    for key, score, end, length in zip(
+        arrays["hypotheses/key"], arrays["hypotheses/score"], ends, arrays["hypotheses/length"], strict=True
+    ):
+        if key[0] == beam:
+            ids = our_ids(arrays["hypotheses/ids"][end - length : end]).tolist()
+            results[key[1]].append(([*ids, EOS], float(score)))
+    return results
+
+
+def longest(sources: list[torch.Tensor]) -> list[int]:
+    """Return fairseq's limits, 1.2 S + 10, where S counts the end mark."""
+    return [int(1.2 * len(source) + 10) for source in sources]
+
+
+def search_all(model: Seq2Seq | Ensemble, name: str, beam: int) -> list[list[Hypothesis]]:
+    """Translate all sentences in one batch; at least one token each, which is fairseq's default."""
+    batch = torch.nn.utils.rnn.pad_sequence(sources(name), batch_first=True, padding_value=PAD)
+    search = BeamSearch(beam, 1.0, 1, beam, legacy_eos=False, keep_attention=False)
+    return search.search(model, batch, longest(sources(name)))
+
+
+def check_sentence(found: list[Hypothesis], wanted: list[tuple[list[int], float]]) -> None:
+    """Assert that these are fairseq's hypotheses of a sentence, in order, with their scores."""
+    assert [h.tokens for h in found] == [tokens for tokens, _ in wanted]
+    assert [h.score for h in found] == pytest.approx([score for _, score in wanted], abs=1e-5)
+
+
+def check_hypotheses(model: Seq2Seq | Ensemble, name: str, beam: int) -> None:
+    """Assert that a search finds all of fairseq's hypotheses, in one batch."""
+    for found, wanted in zip(search_all(model, name, beam), wanted_hypotheses(name, beam), strict=True):
+        check_sentence(found, wanted)
