@@ -1,0 +1,184 @@
+"""ROUGE-1, ROUGE-2 and ROUGE-L as ROUGE-1.5.5 gives them (Lin, 2004; §4.3, Table 6).
+
+The library rouge-score counts what matches. What it lacks is here: the limit in bytes, several references
+taken together, the jackknife, and the program's stemmer. As in the program
+
+- words are runs of ASCII letters and digits, so a hyphen parts words and any other script is no word;
+- a limit in bytes cuts summary and references alike, wherever it falls, within a word or a character;
+- the score of several references is that of all their n-grams together (-f A), or that of the reference with
+  the best recall (-f B);
+- a score is the mean over summaries; an empty one counts 0.
+
+Differences: a summary is one sentence, so ROUGE-L needs no union of subsequences; the program prints the mean
+of 1,000 bootstrap samples, which is off the mean by a few hundredths of a point; and stemming lacks rare
+exceptions (`rouge_stemmer`). The jackknife, the mean over the sets of all references but one (Lin, 2004,
+section 2.1), was within the program until version 1.4; for 1.5.5 one lists these sets, which gives the same.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from itertools import combinations
+from typing import Literal
+
+from rouge_score.rouge_scorer import RougeScorer
+from rouge_score.tokenize import tokenize
+
+from convs2s.score.corpus_scores import Score
+from convs2s.score.rouge_stemmer import RougeStemmer
+
+NAMES = ("rouge1", "rouge2", "rougeL")
+
+
+@dataclass(frozen=True)
+class Matches:
+    """What a summary has in common with references, in n-grams or words of the common subsequence.
+
+    Attributes:
+        hits: that both have.
+        wanted: that the references have.
+        found: that the summary has, as often as there are references.
+    """
+
+    hits: int
+    wanted: int
+    found: int
+
+    def __add__(self, other: "Matches") -> "Matches":
+        return Matches(self.hits + other.hits, self.wanted + other.wanted, self.found + other.found)
+
+    @property
+    def recall(self) -> float:
+        """Share of the references that the summary has; 0 if they are empty."""
+        return self.hits / self.wanted if self.wanted else 0.0
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of recall and precision."""
+        return 2 * self.hits / (self.wanted + self.found) if self.hits else 0.0
+
+
+@dataclass(frozen=True)
+class Rouge:
+    """How summaries are compared with references.
+
+    Attributes:
+        measure: recall, or F1.
+        max_bytes: of UTF-8 that count of a text, from its start; None for all.
+        stem: whether words of more than three letters are stemmed (-m).
+        best_reference: whether only the reference with the best recall counts (-f B), not all together.
+        jackknife: whether the mean is taken over the sets of all references but one.
+    """
+
+    measure: Literal["recall", "f1"]
+    max_bytes: int | None
+    stem: bool
+    best_reference: bool
+    jackknife: bool
+
+    def scores(self, summaries: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, Score]:
+        """Return the scores of a test set by name: rouge1, rouge2, rougeL.
+
+        Args:
+            summaries: a text each.
+            references: one or several for each summary.
+
+        Raises:
+            ValueError: if there is no summary, or one has no reference.
+        """
+        check_references(summaries, references)
+        pairs = list(zip(summaries, references, strict=True))
+        sums = [self.of_one(summary, texts) for summary, texts in pairs]
+        signature = self.signature(references)
+        return {name: Score(100 * sum(one[name] for one in sums) / len(sums), signature) for name in NAMES}
+
+    def of_one(self, summary: str, references: Sequence[str]) -> dict[str, float]:
+        """Return the scores of one summary, 0 to 1, by name."""
+        words = self.words(summary)
+        compared = [self.matches(words, self.words(reference)) for reference in references]
+        return {name: self._over_references([one[name] for one in compared]) for name in NAMES}
+
+    def words(self, text: str) -> list[str]:
+        """Return the words of a text that count, stemmed if so wanted."""
+        # A byte beyond ASCII is no letter to the program, nor is half a character at the limit.
+        start = text.encode("utf-8", "replace")[: self.max_bytes].decode("ascii", "replace")
+        words: list[str] = tokenize(start, self._stemmer)
+        return words
+
+    def matches(self, summary: list[str], reference: list[str]) -> dict[str, Matches]:
+        """Return what the words of a summary and of one reference have in common, by name."""
+        shares = self._scorer.score(" ".join(reference), " ".join(summary))
+        found = {}
+        for name, n in zip(NAMES, (1, 2, 1), strict=True):
+            total, own = (max(len(words) - n + 1, 0) for words in (reference, summary))
+            found[name] = Matches(round(shares[name].recall * total), total, own)
+        return found
+
+    def signature(self, references: Sequence[Sequence[str]]) -> str:
+        """Return what has to be said beside a score, in the manner of sacreBLEU."""
+        numbers = {len(texts) for texts in references}
+        return "|".join([
+            f"nrefs:{numbers.pop() if len(numbers) == 1 else 'var'}",
+            f"measure:{self.measure}",
+            f"bytes:{self.max_bytes or 'all'}",
+            f"stem:{'yes' if self.stem else 'no'}",
+            f"refs:{'best' if self.best_reference else 'together'}",
+            f"jackknife:{'yes' if self.jackknife else 'no'}",
+            f"rouge-score:{version('rouge-score')}",
+        ])  # fmt: skip
+
+    def _over_references(self, compared: Sequence[Matches]) -> float:
+        values = [self._of_set(one) for one in self._sets(compared)]
+        return sum(values) / len(values)
+
+    def _sets(self, compared: Sequence[Matches]) -> Iterator[Sequence[Matches]]:
+        """Yield the references that count together: all, or with the jackknife all but one, each in turn."""
+        leave = self.jackknife and len(compared) > 1
+        yield from combinations(compared, len(compared) - leave)
+
+    def _of_set(self, compared: Sequence[Matches]) -> float:
+        if self.best_reference:
+            counted = max(compared, key=lambda one: one.recall)
+        else:
+            counted = sum(compared[1:], start=compared[0])
+        return counted.recall if self.measure == "recall" else counted.f1
+
+    @cached_property
+    def _stemmer(self) -> RougeStemmer | None:
+        return RougeStemmer() if self.stem else None
+
+    @cached_property
+    def _scorer(self) -> RougeScorer:
+        return RougeScorer(NAMES, tokenizer=Spaces())
+
+
+class Spaces:
+    """A tokenizer for rouge-score, of words that have been found and stemmed already."""
+
+    def tokenize(self, text: str) -> list[str]:
+        """Split at spaces."""
+        return text.split()
+
+
+GIGAWORD = Rouge("f1", max_bytes=None, stem=True, best_reference=False, jackknife=False)
+"""F1 of headlines, as for the Gigaword test set (§4.3)."""
+DUC_2004 = Rouge("recall", max_bytes=75, stem=True, best_reference=False, jackknife=True)
+"""Recall of the first 75 bytes against several references, as for DUC-2004 (§4.3, T37)."""
+
+
+def check_references(summaries: Sequence[str], references: Sequence[Sequence[str]]) -> None:
+    """Raise ValueError unless there is at least one summary, and a reference or more for each."""
+    if len(summaries) != len(references):
+        raise ValueError(
+            f"there are {len(summaries):,} summaries but references for {len(references):,}; wanted one or "
+            "more references per summary. Summarize the test set that is scored: dvc repro"
+        )
+    if not summaries:
+        raise ValueError("there are no summaries to score; is the test set (download.test) empty?")
+    for number, texts in enumerate(references, start=1):
+        if not texts:
+            raise ValueError(
+                f"summary {number:,} has no reference; wanted one or more. Leave the summary out, or add a "
+                "reference, which may be an empty line."
+            )

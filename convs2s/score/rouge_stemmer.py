@@ -1,0 +1,38 @@
+"""The stemmer of ROUGE-1.5.5: Porter's, after a look at irregular words.
+
+Three things differ from what rouge-score would take, which is Porter's stemmer with extensions by NLTK: it is
+Porter's own, so says becomes sai, not say; in its step 4 one suffix may uncover another (continental,
+continent, contin); and irregular words are replaced by their base. For these ROUGE-1.5.5 has WordNet's
+lists; ours (`irregular_words`) leave out rare words, and the forms in -ied, -ier and -iest, of which it makes
+bases that no stem equals (carried: carry, but carry: carri).
+"""
+
+from nltk.stem.porter import PorterStemmer
+
+from convs2s.score.irregular_words import BASE_OF
+
+
+class RougeStemmer(PorterStemmer):  # type: ignore[misc]  # NLTK has no types
+    """Stems words of lower-case letters and digits."""
+
+    def __init__(self) -> None:
+        super().__init__(mode=PorterStemmer.MARTIN_EXTENSIONS)
+
+    def stem(self, word: str) -> str:
+        """Return the base of an irregular word, the stem of any other."""
+        return BASE_OF.get(word) or str(super().stem(word))
+
+    def _step4(self, word: str) -> str:
+        """Remove one suffix of step 4; then -ment, and -ent or -ion, if the first was no -ion."""
+
+        def long(stem: str) -> bool:
+            return bool(self._measure(stem) > 1)
+
+        def long_before_ion(stem: str) -> bool:
+            return long(stem) and stem.endswith(("s", "t"))
+
+        stem = super()._step4(word)
+        if not word.endswith("ion"):
+            stem = self._apply_rule_list(stem, [("ment", "", long)])
+            stem = self._apply_rule_list(stem, [("ent", "", long), ("ion", "", long_before_ion)])
+        return str(stem)
