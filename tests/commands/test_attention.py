@@ -1,0 +1,68 @@
+"""The command `convs2s attention`: one sentence in, a picture and numbers out."""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from convs2s.commands import attention
+from tests.decode.small_package import write_small_package
+
+
+def call(*arguments: str) -> None:
+    """Run the command as `convs2s` does."""
+    parser = argparse.ArgumentParser()
+    attention.add(parser.add_subparsers(required=True))
+    options = parser.parse_args(["attention", *arguments])
+    options.run(options)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(write_small_package(tmp_path_factory.mktemp("model")))
+
+
+def test_a_sentence_gives_a_picture_and_its_numbers(tmp_path: Path, model: str) -> None:
+    """Tokens of any script; the one layer of this model is its own average."""
+    picture, numbers = tmp_path / "plot.png", tmp_path / "plot.NPZ"
+    call("Das ist 日本 مرحبا.", "--model", model, "--out", str(picture), "--out", str(numbers))
+    with Image.open(picture) as image:
+        assert image.format == "PNG"
+    with np.load(numbers) as arrays:
+        assert arrays["layers"].shape == (1, len(arrays["target"]), len(arrays["source"]))
+        np.testing.assert_array_equal(arrays["layers"][0], arrays["average"])
+
+
+def test_each_layer_and_the_average_are_drawn(
+    tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under their names, with the tokens of both sides."""
+    drawn: list[tuple[list[str], list[str], list[str], Path]] = []
+    monkeypatch.setattr(
+        "convs2s.score.layer_pictures.draw_layers",
+        lambda maps, source, target, path: drawn.append(([name for name, _ in maps], source, target, path)),
+    )
+    call("Haus", "--model", model, "--out", str(tmp_path / "plot.png"))
+    (names, source, target, path) = drawn[0]
+    assert names == ["layer 1", "average"]
+    assert "".join(source) == "Haus▁</s>"
+    assert target[-1] == "</s>"
+    assert path == tmp_path / "plot.png"
+
+
+def test_a_file_of_another_kind_is_refused_at_once(tmp_path: Path) -> None:
+    """Before the model is loaded: there is none here."""
+    with pytest.raises(ValueError, match=r"plot.svg: found the ending '.svg', wanted .png for heat maps or"):
+        call("Haus", "--model", str(tmp_path / "none"), "--out", str(tmp_path / "plot.svg"))
+
+
+def test_a_missing_model_and_an_empty_text_are_named(tmp_path: Path, model: str) -> None:
+    """Both are what a user can mend; no file is left."""
+    out = str(tmp_path / "plot.png")
+    with pytest.raises(FileNotFoundError, match="none is no folder"):
+        call("Haus", "--model", str(tmp_path / "none"), "--out", out)
+    with pytest.raises(ValueError, match="the text has no words"):
+        call(" ", "--model", model, "--out", out)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,67 @@
+"""Heat maps of several layers in one picture: each at its place, for any tokens."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+from convs2s.score.layer_pictures import draw_layers
+
+TOKENS = (["a", "b", "c"], ["d", "e"])
+
+
+def changed(maps: list[NDArray[np.float64]], path: Path) -> tuple[int, int, int, int]:
+    """Return left, top, right, bottom of the pixels in which the maps differ from ones of no attention."""
+    pixels = []
+    for drawn in (maps, [np.zeros((2, 3))] * len(maps)):
+        draw_layers([(f"layer {i}", weights) for i, weights in enumerate(drawn)], *TOKENS, path)
+        pixels.append(np.asarray(Image.open(path).convert("L")).astype(int))
+    rows, columns = np.nonzero(pixels[0] != pixels[1])
+    return columns.min(), rows.min(), columns.max(), rows.max()
+
+
+def test_maps_stand_row_by_row_and_are_dark_where_attention_is(tmp_path: Path) -> None:
+    """Of five maps in three columns, the second of the second row attends from target 2 to source 1."""
+    path = tmp_path / "layers.png"
+    none, all_, one = np.zeros((2, 3)), np.ones((2, 3)), np.array([[0.0, 0, 0], [1, 0, 0]])
+    first = changed([all_, none, none, none, none], path)
+    fifth = changed([none, none, none, none, all_], path)
+    cell = changed([none, none, none, none, one], path)
+    assert fifth[0] > first[2]  # to the right of the first column
+    assert fifth[1] > first[3]  # below the first row
+    assert fifth[2] < Image.open(path).size[0] * 2 / 3
+    left, top, right, bottom = fifth
+    width, height = (right - left) / 3, (bottom - top) / 2
+    assert cell == pytest.approx((left, bottom - height, left + width, bottom), abs=2)
+
+
+def test_any_tokens_can_be_drawn_without_warning(tmp_path: Path) -> None:
+    """Formulas, other scripts, control characters and long words are tokens like others."""
+    tokens = ["$x^$", "日本", "مرحبا", "\x07", "\u2028", "😀", "\\frac", "", "\n", "x" * 500]
+    maps = [("layer 1", np.full((10, 10), 0.1)), ("average", np.full((10, 10), 0.1))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        draw_layers(maps, tokens, tokens, tmp_path / "layers.png")
+    assert Image.open(tmp_path / "layers.png").size[0] > 600
+
+
+def test_a_very_long_sentence_gives_a_picture_of_its_beginning(tmp_path: Path) -> None:
+    """As single maps do; all tokens are in the NPZ file."""
+    for length in (60, 100):
+        weights = np.zeros((length, length), dtype=np.float32)
+        draw_layers([("average", weights)], ["s"] * length, ["t"] * length, tmp_path / f"{length}.png")
+    assert (tmp_path / "100.png").read_bytes() == (tmp_path / "60.png").read_bytes()
+
+
+def test_a_failed_picture_leaves_the_old_one(tmp_path: Path) -> None:
+    """It appears whole or not at all, in a folder that need not exist."""
+    path = tmp_path / "new" / "layers.png"
+    draw_layers([("average", np.zeros((2, 3)))], *TOKENS, path)
+    before = path.read_bytes()
+    with pytest.raises(TypeError):
+        draw_layers([("average", np.zeros((2, 3, 5)))], *TOKENS, path)
+    assert path.read_bytes() == before
+    assert [file.name for file in path.parent.iterdir()] == ["layers.png"]
