@@ -1,0 +1,240 @@
+"""The speed of translation as Table 3 measures it (§5.3), beside the paper's figures.
+
+    python -m benchmarks.table3 --model data/models/1 --source FILE ... --target FILE ...
+
+The paper translates newstest2012 and newstest2013 from English to French, 6,003 sentences, in batches of up
+to 128 sentences of equal length, with beams of 1 and 5: on a GPU, and on 48 CPU cores with 40 workers. Here
+model and files are any, the files of a side being joined in order; the settings are a GPU where there is one,
+one process that uses all cores, and a worker process of one thread for each core.
+
+Seconds are wall time from words to words: a model has been loaded and has translated a batch by then, and
+tokenization and BLEU are not counted. Tokens are those written, end marks among them. BLEU is that of
+tokenized text, mixed case.
+"""
+
+import argparse
+import multiprocessing
+import os
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from threading import BrokenBarrierError
+
+import torch
+
+from convs2s.decode.hypotheses import Sentence
+from convs2s.decode.translator import Translator, load
+from convs2s.decode.unknown_replacement import replace_unknowns
+from convs2s.score.corpus_scores import Score, tokenized_bleu
+from convs2s.text.files import read_pairs
+
+SENTENCES = 6003
+# System, beam, BLEU, seconds; GNMT's are from Wu et al. (2016), and name no beam.
+PAPER: list[tuple[str, int | None, float, float]] = [
+    ("GNMT, GPU (K80)", None, 31.20, 3028),
+    ("GNMT, CPU, 88 cores", None, 31.20, 1322),
+    ("GNMT, TPU", None, 31.21, 384),
+    ("ConvS2S, GPU (K40)", 1, 33.45, 327),
+    ("ConvS2S, GPU (M40)", 1, 33.45, 221),
+    ("ConvS2S, GPU (GTX-1080ti)", 1, 33.45, 142),
+    ("ConvS2S, CPU, 48 cores", 1, 33.45, 142),
+    ("ConvS2S, GPU (K40)", 5, 34.10, 587),
+    ("ConvS2S, CPU, 48 cores", 5, 34.10, 482),
+    ("ConvS2S, GPU (M40)", 5, 34.10, 406),
+    ("ConvS2S, GPU (GTX-1080ti)", 5, 34.10, 256),
+]
+SETTINGS = ("gpu", "threads", "workers")
+SECONDS_TO_LOAD = 600  # a worker that is not ready by then never will be
+
+Batch = list[list[str]]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What translates: a model folder, on a device, with a beam, in batches of so many sentences."""
+
+    model: Path
+    device: str
+    beam_size: int
+    batch_sentences: int
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where it runs: in this process with so many threads, or in worker processes of one thread each."""
+
+    name: str
+    device: str
+    threads: int
+    workers: int
+
+
+@cache
+def translator(job: Job) -> Translator:
+    """Return the job's translator, which each process loads once."""
+    return load(job.model, job.device, beam_size=job.beam_size, n_best=1, batch_sentences=job.batch_sentences)
+
+
+def translate(job: Job, batch: Batch) -> list[Sentence]:
+    """Translate sentences of equal length, given in words."""
+    return [found.sentence for found in translator(job).words.translate(batch, keep_attention=False)]
+
+
+def timed(job: Job, setting: Setting, batches: Sequence[Batch]) -> tuple[float, list[list[Sentence]]]:
+    """Translate all batches; return the seconds that it took, and the translations of each."""
+    if setting.workers:
+        return timed_in_workers(job, setting.workers, batches)
+    torch.set_num_threads(setting.threads)
+    translate(job, batches[-1])
+    begin = time.perf_counter()
+    done = [translate(job, batch) for batch in batches]
+    return time.perf_counter() - begin, done
+
+
+def timed_in_workers(job: Job, workers: int, batches: Sequence[Batch]) -> tuple[float, list[list[Sentence]]]:
+    """Do the same in worker processes, each of which takes a batch whenever it has none."""
+    # A forked process cannot use CUDA, nor safely the threads of its parent.
+    context = multiprocessing.get_context("spawn")
+    ready = context.Barrier(workers + 1)
+    with context.Pool(workers, get_ready, (job, batches[-1], ready)) as pool:
+        try:
+            ready.wait(SECONDS_TO_LOAD)
+        except BrokenBarrierError:
+            raise RuntimeError(
+                f"{workers} workers were not ready within {SECONDS_TO_LOAD} seconds; wanted each to load "
+                f"{job.model}. Is there memory for so many? Give fewer: --workers."
+            ) from None
+        begin = time.perf_counter()
+        done = pool.map(partial(translate, job), batches, chunksize=1)
+        return time.perf_counter() - begin, done
+
+
+def get_ready(job: Job, batch: Batch, ready: Barrier) -> None:
+    """Load the model in a worker, translate a batch, and wait for the others."""
+    torch.set_num_threads(1)
+    translate(job, batch)
+    ready.wait(SECONDS_TO_LOAD)
+
+
+def equal_lengths(lengths: Iterable[int], size: int) -> list[list[int]]:
+    """Return indices of sentences in batches of one length each, at most `size`, the longest sentences first.
+
+    Short ones come last, so that workers end at about the same time.
+    """
+    groups: dict[int, list[int]] = defaultdict(list)
+    for index, length in enumerate(lengths):
+        groups[length].append(index)
+    ordered = [groups[length] for length in sorted(groups, reverse=True)]
+    return [group[start : start + size] for group in ordered for start in range(0, len(group), size)]
+
+
+def quality(
+    job: Job, batches: Sequence[list[int]], done: Sequence[list[Sentence]], references: Sequence[str]
+) -> Score:
+    """Return the BLEU of the translations, unknown words replaced if the model folder says so."""
+    used = translator(job)
+    hypotheses = [""] * len(references)
+    for indices, sentences in zip(batches, done, strict=True):
+        for index, sentence in zip(indices, sentences, strict=True):
+            best = sentence.hypotheses[0]
+            words = best.words
+            if used.dictionary is not None:
+                words, _ = replace_unknowns(sentence.source, words, best.unknowns, used.dictionary)
+            hypotheses[index] = " ".join(words)
+    return tokenized_bleu(hypotheses, [" ".join(used.target.tokenize(line)) for line in references])
+
+
+def settings(wanted: Sequence[str], threads: int, workers: int) -> list[Setting]:
+    """Return the settings asked for that this machine has."""
+    found = []
+    if "gpu" in wanted and torch.cuda.is_available():
+        found.append(Setting(f"ours, GPU ({torch.cuda.get_device_name()})", "cuda", threads, 0))
+    if "threads" in wanted:
+        found.append(Setting(f"ours, CPU, {threads} threads", "cpu", threads, 0))
+    if "workers" in wanted:
+        found.append(Setting(f"ours, CPU, {workers} workers", "cpu", 1, workers))
+    return found
+
+
+def row(name: str, beam: int | None, bleu: float, seconds: float, sentences: int, tokens: int | None) -> str:
+    """Return a line of the table."""
+    speed = "" if tokens is None else f"{tokens / seconds:,.0f}"
+    cells = [name, "" if beam is None else str(beam), f"{bleu:.2f}", f"{seconds:,.1f}"]
+    return "| " + " | ".join([*cells, f"{sentences / seconds:,.1f}", speed]) + " |"
+
+
+def read(sources: Sequence[Path], targets: Sequence[Path]) -> list[tuple[str, str]]:
+    """Return the pairs of files, one pair of files after the other.
+
+    Raises:
+        ValueError: if there are no pairs, or files do not pair.
+    """
+    if len(sources) != len(targets):
+        raise ValueError(
+            f"there are {len(sources)} files of --source but {len(targets)} of --target; wanted one for one."
+        )
+    pairs = [pair for files in zip(sources, targets, strict=True) for pair in read_pairs(*files)]
+    if not pairs:
+        raise ValueError(f"{sources[0]} has no lines; wanted sentences to translate.")
+    return pairs
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Return the command line's options."""
+    cores = os.cpu_count() or 1
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    add = parser.add_argument
+    add("--model", type=Path, required=True, metavar="DIR", help="model folder")
+    add("--source", type=Path, required=True, nargs="+", metavar="FILE", help="sentences to translate")
+    add("--target", type=Path, required=True, nargs="+", metavar="FILE", help="their translations")
+    add("--beams", type=int, nargs="+", default=[1, 5], metavar="B")
+    add("--batch-sentences", type=int, default=128, metavar="N", help="sentences in a batch, at most")
+    add("--settings", nargs="+", choices=SETTINGS, default=SETTINGS)
+    add("--threads", type=int, default=cores, metavar="N", help=f"of one process; default {cores}")
+    add(
+        "--workers", type=int, default=cores, metavar="N", help=f"processes; default {cores}, the paper's: 40"
+    )
+    return parser.parse_args(arguments)
+
+
+def measure(job: Job, setting: Setting, pairs: Sequence[tuple[str, str]]) -> str:
+    """Translate the sources; return the row of the table."""
+    used = translator(job)
+    words = [used.source.tokenize(source) for source, _ in pairs]
+    batches = equal_lengths((len(used.words.source.encode(one)) for one in words), job.batch_sentences)
+    seconds, done = timed(job, setting, [[words[i] for i in batch] for batch in batches])
+    tokens = sum(len(sentence.hypotheses[0].tokens) for batch in done for sentence in batch)
+    score = quality(job, batches, done, [target for _, target in pairs])
+    return row(setting.name, job.beam_size, score.value, seconds, len(pairs), tokens)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the paper's rows, then a row for every setting and beam.
+
+    Raises:
+        FileNotFoundError: if a file is missing.
+        ValueError: if files do not pair, or only a GPU is wanted and there is none.
+    """
+    options = parse(arguments)
+    pairs = read(options.source, options.target)
+    places = settings(options.settings, options.threads, options.workers)
+    if not places:
+        raise ValueError("PyTorch sees no GPU here; wanted one, or --settings threads workers.")
+    print("| system | beam | BLEU | seconds | sentences/s | tokens/s |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for name, beam, bleu, seconds in PAPER:
+        print(row(name, beam, bleu, seconds, SENTENCES, None))
+    for beam in options.beams:
+        for place in places:
+            job = Job(options.model, place.device, beam, options.batch_sentences)
+            print(measure(job, place, pairs), flush=True)
+    signature = tokenized_bleu(["a"], ["a"]).signature
+    print(f"\nThe paper's: {SENTENCES:,} sentences. Ours: {len(pairs):,}, BLEU {signature}.")
+
+
+if __name__ == "__main__":
+    main()

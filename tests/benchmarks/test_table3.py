@@ -1,0 +1,120 @@
+"""The speed protocol of Table 3: what is timed, and that it is the translation of the whole test set."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmarks.table3 import PAPER, Job, Setting, equal_lengths, main, quality, timed, translator
+from convs2s.decode.hypotheses import Sentence
+from tests.decode.small_package import write_small_package
+
+SOURCES = ["Das ist ein Haus .", "Hund", "", "Maus und Haus", "der Hund", "die Maus"]
+TARGETS = ["Das ist ein Haus .", "Hund", "", "noch eins", "ein Hund", "die Maus aus"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_small_package(tmp_path_factory.mktemp("model"))
+
+
+def written(folder: Path, name: str, lines: list[str]) -> str:
+    path = folder / name
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return str(path)
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_a_batch_has_sentences_of_one_length_only() -> None:
+    """No padding, as in §5.3; the longest come first, and no batch exceeds the size."""
+    assert equal_lengths([3, 5, 3, 3, 1], size=2) == [[1], [0, 2], [3], [4]]
+
+
+def test_the_paper_is_as_fast_as_it_says() -> None:
+    """§5.3: 9.3, 13.7 and 21.3 times as fast on GPUs, 9.3 on CPU, with the beam of 1."""
+    seconds = {(name, beam): seconds for name, beam, _, seconds in PAPER}
+    gnmt = seconds["GNMT, GPU (K80)", None]
+    names = ("GPU (K40)", "GPU (M40)", "GPU (GTX-1080ti)")
+    ratios = [round(gnmt / seconds[f"ConvS2S, {name}", 1], 1) for name in names]
+    assert ratios == [9.3, 13.7, 21.3]
+    cpu = seconds["GNMT, CPU, 88 cores", None] / seconds["ConvS2S, CPU, 48 cores", 1]
+    assert round(cpu, 1) == 9.3
+    assert len(seconds) == len(PAPER) == 11
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        Setting("threads", "cpu", threads=1, workers=0),
+        pytest.param(Setting("workers", "cpu", threads=1, workers=2), marks=pytest.mark.slow),
+    ],
+    ids=lambda setting: setting.name,
+)
+def test_every_setting_gives_what_the_translator_gives(model: Path, setting: Setting) -> None:
+    """All sentences, in their order; workers are processes that start anew, hence slow."""
+    job = Job(model, "cpu", beam_size=2, batch_sentences=4)
+    batches = [[line.split()] for line in SOURCES]
+    wanted = [translator(job).words.translate(batch, keep_attention=False)[0].sentence for batch in batches]
+    seconds, done = timed(job, setting, batches)
+    assert seconds > 0
+    assert [sentence.source for [sentence] in done] == [sentence.source for sentence in wanted]
+    assert [s.hypotheses[0].tokens for [s] in done] == [s.hypotheses[0].tokens for s in wanted]
+
+
+@pytest.mark.slow
+def test_workers_that_do_not_get_ready_are_named(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is killed for want of memory would else be waited for without end."""
+    monkeypatch.setattr("benchmarks.table3.SECONDS_TO_LOAD", 0.01)
+    job = Job(model, "cpu", beam_size=1, batch_sentences=4)
+    with pytest.raises(RuntimeError, match=r"1 workers were not ready within 0.01 seconds; .* Give fewer"):
+        timed(job, Setting("workers", "cpu", threads=1, workers=1), [[["Haus"]]])
+
+
+def test_bleu_is_that_of_sentences_in_the_order_of_the_file(model: Path) -> None:
+    """Batches go by length: a translation must come back to its own reference, unknown words replaced."""
+    job = Job(model, "cpu", beam_size=1, batch_sentences=4)
+    indices = equal_lengths([len(line) for line in SOURCES], 4)
+    best = translator(job).words.translate([["Haus"]], keep_attention=False)[0].sentence.hypotheses[0]
+    done = [
+        [Sentence(["Haus"], [type(best)([], TARGETS[i].split(), 0.0, 0.0, [], [])]) for i in batch]
+        for batch in indices
+    ]
+    assert quality(job, indices, done, TARGETS).value == pytest.approx(100)
+
+
+def test_the_table_has_the_paper_and_a_row_for_each_beam(
+    tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files of a side are joined; BLEU, seconds and both speeds agree with each other."""
+    sources = [written(tmp_path, "a.en", SOURCES[:2]), written(tmp_path, "b.en", SOURCES[2:])]
+    targets = [written(tmp_path, "a.de", TARGETS[:2]), written(tmp_path, "b.de", TARGETS[2:])]
+    sides = ["--source", *sources, "--target", *targets]
+    main(["--model", str(model), *sides, "--settings", "threads", "--threads", "1", "--beams", "1", "2"])
+    lines = capsys.readouterr().out.split("\n")
+    rows = [cells(line) for line in lines if line.startswith("| ours")]
+    assert [row[:2] for row in rows] == [["ours, CPU, 1 threads", "1"], ["ours, CPU, 1 threads", "2"]]
+    assert cells(lines[6]) == ["ConvS2S, GPU (M40)", "1", "33.45", "221.0", "27.2", ""]
+    for _, _, bleu, _, sentences, tokens in rows:
+        assert 0 <= float(bleu) <= 100
+        assert float(tokens.replace(",", "")) >= float(sentences.replace(",", "")) / 2
+    assert lines[-2].startswith("The paper's: 6,003 sentences. Ours: 6, BLEU nrefs:1|case:mixed")
+
+
+def test_what_cannot_be_measured_is_named(
+    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before any time is spent."""
+    empty, line = written(tmp_path, "empty", []), written(tmp_path, "line", ["Haus"])
+    start = ["--model", str(model), "--settings", "gpu"]
+    with pytest.raises(ValueError, match=r"there are 2 files of --source but 1 of --target; wanted one for"):
+        main([*start, "--source", line, line, "--target", line])
+    with pytest.raises(ValueError, match=r"line has 1 lines but .*empty has 0"):
+        main([*start, "--source", line, "--target", empty])
+    with pytest.raises(ValueError, match=r"empty has no lines; wanted sentences to translate"):
+        main([*start, "--source", empty, "--target", empty])
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match=r"PyTorch sees no GPU here; wanted one, or --settings threads"):
+        main([*start, "--source", line, "--target", line])
