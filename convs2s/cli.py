@@ -6,10 +6,10 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from convs2s.commands import export, import_fairseq, translate
+from convs2s.commands import attention, export, import_fairseq, translate
 
 # Each has add(commands), which adds its parser, and run(options); what takes seconds to import waits for run.
-COMMANDS = (translate, import_fairseq, export)
+COMMANDS = (translate, attention, import_fairseq, export)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
