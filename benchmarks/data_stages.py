@@ -30,7 +30,7 @@ SAMPLE_SECONDS = 0.1
 
 # Module and arguments of each stage, as in dvc.yaml.
 STAGES = {
-    "tokenize": ["data/raw/train", "data/tokenized/train"],
+    "tokenize": ["data/truecasers", "data/raw/train", "data/tokenized/train"],
     "filter": ["data/tokenized/train", "data/tokenized/valid", "data/filtered"],
     "vocabulary": ["data/filtered/train", "data/vocabulary"],
     "encode": ["data/vocabulary", "data/filtered/train", "data/encoded/train"],

@@ -8,7 +8,7 @@ import difflib
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
@@ -16,6 +16,7 @@ Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Md5 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 
 
 class Section(BaseModel):
@@ -28,7 +29,11 @@ class Section(BaseModel):
 
 
 class PairFiles(Section):
-    """Where the two sides are: two text files, or two columns of one TSV (numbered from 0)."""
+    """Where the two sides are: two files, or two columns of one TSV (numbered from 0).
+
+    Files are text, a sentence a line; but .sgm and .xml are test sets in segments, as of WMT and IWSLT, and
+    train.tags.* the talks of WIT3.
+    """
 
     source: str | None
     """File of source sentences; null when `tsv` is given."""
@@ -73,16 +78,47 @@ class RemoteFile(Section):
 
     urls: Annotated[list[str], Field(min_length=1)]
     """Where it is, mirrors tried in turn."""
-    sha256: Sha256
+    sha256: Sha256 | None
+    """Of the file as fetched, before it is unpacked; null where it is not known: any file is taken then, and
+    its hash told."""
+
+    @property
+    def digest(self) -> str | None:
+        """What the file is checked by."""
+        return self.sha256
+
+
+class Md5RemoteFile(Section):
+    """A file or archive to fetch of which only the MD5 is published, as of WMT's test sets."""
+
+    urls: Annotated[list[str], Field(min_length=1)]
+    """Where it is, mirrors tried in turn."""
+    md5: Md5
     """Of the file as fetched, before it is unpacked."""
+
+    @property
+    def digest(self) -> str:
+        """What the file is checked by."""
+        return self.md5
+
+
+def checksum_key(file: Any) -> str:
+    """Return the tag of a file's class, told by the key of its checksum."""
+    return "by_md5" if "md5" in (file if isinstance(file, dict) else dict(file)) else "by_sha256"
+
+
+AnyRemoteFile = Annotated[
+    Annotated[RemoteFile, Tag("by_sha256")] | Annotated[Md5RemoteFile, Tag("by_md5")],
+    Discriminator(checksum_key),
+]
 
 
 class UrlSource(PairFiles):
     """Files from the network; names are file names, or paths inside the fetched archives."""
 
     kind: Literal["url"]
-    fetch: Annotated[list[RemoteFile], Field(min_length=1)]
-    """What is fetched; a file of that name in `download.folder` with that sha256 is taken instead."""
+    fetch: Annotated[list[AnyRemoteFile], Field(min_length=1)]
+    """What is fetched; a file of that name and checksum in `download.folder` is taken instead."""
 
 
 class MtdataSource(Section):
@@ -137,14 +173,34 @@ class TokenizeParams(Section):
 
     tokenizer: Literal["moses", "none"]
     """`none` for text that is tokenized already: words are split at white space, nothing is changed."""
+    corpus: Literal["raw", "tokenized"]
+    """`tokenized`: the corpus comes in words, by others, and its lines are only split; the keys here say how
+    raw text is brought to the same form, and translations to raw text."""
     normalize_punctuation: bool
     """Moses' punctuation normalization, with perl_parity (T31)."""
+    normalize_romanian: bool
+    """In Romanian, s and t with cedilla become those with comma below (T32)."""
+    remove_diacritics: bool
+    """Of a Romanian source (T32); never of a target, whose score that would inflate by some ten BLEU."""
     remove_nonprinting: bool
     """Replace control and format characters by spaces."""
     aggressive_hyphens: bool
     """Split hyphens: well-known -> well @-@ known."""
     escape: bool
     """Escape &, <, >, quotes, brackets and bars as HTML entities, as Moses does."""
+    at_sign: Literal["@", "##AT##"]
+    """What stands for @, that of split hyphens too: Stanford's WMT'14 text has ##AT##-##AT## (T30)."""
+    lowercase: bool
+    """Lower-case all words, and the reference that translations are compared with."""
+    truecase: bool
+    """Words in the case that they have in mid-sentence, learned from the training text; translations get
+    capitals at sentence starts again (T32)."""
+
+    @model_validator(mode="after")
+    def _one_case(self) -> Self:
+        if self.lowercase and self.truecase:
+            raise ValueError("lowercase and truecase are both true; wanted at most one of them")
+        return self
 
 
 class FilterParams(Section):
@@ -388,6 +444,21 @@ class Params(Section):
     package: PackageParams
 
     @model_validator(mode="after")
+    def _romanian_is_there(self) -> Self:
+        source, target = self.download.source_language, self.download.target_language
+        if self.tokenize.remove_diacritics and source != "ro":
+            raise ValueError(
+                "tokenize.remove_diacritics is for a Romanian source; found download.source_language "
+                f"{source!r}. Wanted false: a target keeps its diacritics"
+            )
+        if self.tokenize.normalize_romanian and "ro" not in (source, target):
+            raise ValueError(
+                "tokenize.normalize_romanian is true, but neither download.source_language "
+                f"({source!r}) nor download.target_language ({target!r}) is 'ro'. Wanted false"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _one_validation_set(self) -> Self:
         if bool(self.download.valid) == (self.filter.valid_every is not None):
             raise ValueError(
@@ -425,7 +496,7 @@ def load_params(path: Path = Path("params.yaml")) -> Params:
 def describe(fault: Any) -> str:
     """Return one line for a pydantic error: dotted name, what was found, what was wanted."""
     # A union's tag stands in the location behind the list index; it is no key of the file.
-    kinds = {"generated", "files", "url", "mtdata", "sacrebleu"}
+    kinds = {"generated", "files", "url", "mtdata", "sacrebleu", "by_sha256", "by_md5"}
     keys = [str(part) for part in fault["loc"]]
     name = (
         ".".join(key for i, key in enumerate(keys) if not (key in kinds and i and keys[i - 1].isdigit()))
@@ -467,5 +538,7 @@ def known_keys(location: list[str]) -> set[str]:
         "mtdata": MtdataSource, "sacrebleu": SacrebleuSource,
     }  # fmt: skip
     tags = [sources[key] for key in location if key in sources]
-    last: type[BaseModel] = RemoteFile if "fetch" in location[:-1] else tags[-1] if tags else annotation
+    last: type[BaseModel] = tags[-1] if tags else annotation
+    if "fetch" in location[:-1]:
+        last = Md5RemoteFile if "by_md5" in location else RemoteFile
     return set(last.model_fields)

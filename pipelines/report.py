@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from convs2s.score.test_set import TestSetIdentity
 from convs2s.text.files import read_lines
 
 WIDTH = 100  # columns
@@ -44,8 +45,10 @@ def report(data: Path) -> str:
     evaluation = data / "evaluation"
     scores = pd.read_csv(result(evaluation / "scores.csv"), dtype={"member": str})
     signatures = json.loads(result(evaluation / "signatures.json").read_text(encoding="utf-8"))
+    test_set = wrapped("of ", str(TestSetIdentity.read(result(evaluation / "test_set.json"))))
+    told = [*score_lines(scores), "", *test_set, "", *signature_lines(signatures)]
     sections = [
-        section("Scores of the test set", [*score_lines(scores), "", *signature_lines(signatures)]),
+        section("Scores of the test set", told),
         section("Example translations", list(example_lines(result(evaluation / "examples.tsv")))),
         section("Corpus", list(corpus_lines(data / "filtered" / "report.json"))),
         section("Training", list(training_lines(data / "trained"))),

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from convs2s.config import load_params
+from convs2s.config import UrlSource, load_params
 
 ROOT = Path(__file__).parent.parent
 GENERATED = {"kind": "generated", "pairs": 10, "seed": 1, "noise": 0.0}
@@ -125,3 +125,57 @@ def test_every_value_has_a_meaning_in_the_schema() -> None:
     for section in type(load_params(ROOT / "presets" / "generated.yaml")).model_fields.values():
         fields = section.annotation.model_fields  # type: ignore[union-attr]
         assert all(field.description for field in fields.values())
+
+
+def url_source(**checksum: Any) -> dict[str, Any]:
+    """Return a source of kind url with one file."""
+    fetch = [{"urls": ["https://host/a.tgz"], **checksum}]
+    return {"kind": "url", "fetch": fetch, "source": "a", "target": "b", "tsv": None, "columns": None}
+
+
+@pytest.mark.parametrize("checksum", [{"sha256": "0" * 64}, {"md5": "0" * 32}, {"sha256": None}])
+def test_a_file_is_checked_by_what_its_publisher_gives(tmp_path: Path, checksum: dict[str, Any]) -> None:
+    """SHA-256, or MD5 for WMT's test sets, or nothing, which must be said."""
+    source = load_params(changed(tmp_path, "download.train", [url_source(**checksum)])).download.train[0]
+    assert isinstance(source, UrlSource)
+    assert source.fetch[0].digest == next(iter(checksum.values()))
+
+
+@pytest.mark.parametrize(
+    ("checksum", "message"),
+    [
+        ({}, r"download\.train\.0\.fetch\.0\.sha256: missing"),
+        ({"md5": "0" * 31}, r"download\.train\.0\.fetch\.0\.md5: found '0+'"),
+        ({"md5": None}, r"download\.train\.0\.fetch\.0\.md5: found None, wanted a string"),
+        ({"md5": "0" * 32, "sha": None}, r"fetch\.0\.sha: unknown key, found None; known here: md5, urls"),
+        ({"sha25": None}, r"fetch\.0\.sha25: unknown key, found None; did you mean sha256\?"),
+    ],
+)
+def test_a_wrong_checksum_is_told_by_its_key(tmp_path: Path, checksum: dict[str, Any], message: str) -> None:
+    """Without the names of our classes."""
+    with pytest.raises(ValueError, match=message):
+        load_params(changed(tmp_path, "download.train", [url_source(**checksum)]))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "remove_diacritics",
+            r"remove_diacritics is for a Romanian source; found download\.source_language 'en'",
+        ),
+        ("normalize_romanian", r"normalize_romanian is true, but neither .*'en'.* nor .*'de'.* is 'ro'"),
+    ],
+)
+def test_rules_for_romanian_want_romanian(tmp_path: Path, name: str, message: str) -> None:
+    """A target without diacritics would be scored too high, by some ten BLEU (T32)."""
+    with pytest.raises(ValueError, match=message):
+        load_params(changed(tmp_path, f"tokenize.{name}", True))
+
+
+def test_words_have_one_case(tmp_path: Path) -> None:
+    """Lower-cased words have no case left to learn."""
+    path = changed(tmp_path, "tokenize.lowercase", True)
+    path.write_text(path.read_text().replace("truecase: false", "truecase: true"))
+    with pytest.raises(ValueError, match="tokenize: lowercase and truecase are both true"):
+        load_params(path)

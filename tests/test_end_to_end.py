@@ -20,6 +20,7 @@ from pipelines.stages import (
     tokenize,
     train,
     translate,
+    truecase,
     vocabulary,
 )
 from tests.train.tiny import tiny_params
@@ -56,8 +57,10 @@ def run_all(params: Params, data: Path) -> None:
     languages = (params.download.source_language, params.download.target_language)
     for split in ("train", "valid", "test"):
         download.run(params.download, split, data / "downloads", data / "raw" / split)
+    truecasers = data / "truecasers"
+    truecase.run(params.tokenize, languages, data / "raw" / "train", truecasers)
     for split in ("train", "valid"):
-        tokenize.run(params.tokenize, languages, data / "raw" / split, data / "tokenized" / split)
+        tokenize.run(params.tokenize, languages, truecasers, data / "raw" / split, data / "tokenized" / split)
     filter.run(params.filter, data / "tokenized" / "train", data / "tokenized" / "valid", data / "filtered")
     filtered = data / "filtered" / "train"
     vocabulary.run(params.vocabulary, filtered, data / "vocabulary")
@@ -70,10 +73,10 @@ def run_all(params: Params, data: Path) -> None:
         trained = data / "trained" / str(seed)
         work = data / "work" / str(seed)
         train.run(params.model, params.train, seed, data / "encoded", data / "vocabulary", work, trained)
-        translate.run(*rest, trained / "model", data / "vocabulary", test, data / "translations" / str(seed))
-    ensemble.run(
-        *rest, SEEDS, data / "trained", data / "vocabulary", test, data / "translations" / "ensemble"
-    )
+        inputs = (trained / "model", data / "vocabulary", truecasers, test)
+        translate.run(*rest, *inputs, data / "translations" / str(seed))
+    inputs = (data / "trained", data / "vocabulary", truecasers, test)
+    ensemble.run(*rest, SEEDS, *inputs, data / "translations" / "ensemble")
     for member in (*map(str, SEEDS), "ensemble"):
         folders = (data / "translations" / member, data / "alignment", data / "replaced" / member)
         replace.run(params.replace, params.tokenize, languages, *folders)
@@ -94,6 +97,7 @@ def run_all(params: Params, data: Path) -> None:
             languages,
             data / "trained" / str(seed) / "model",
             data / "vocabulary",
+            truecasers,
             data / "alignment",
             data / "evaluation",
             seed,

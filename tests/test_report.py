@@ -35,6 +35,8 @@ def data(tmp_path: Path) -> Path:
     signatures = {"bleu": "tok:13a|version:2.6.0", "chrf": "nc:6"}
     write_lines(evaluation / "signatures.json", [json.dumps(signatures)])
     write_lines(evaluation / "examples.tsv", EXAMPLES)
+    test_set = {"name": "wmt14/full", "lines": 3003, "sha256": "0" * 64}
+    write_lines(evaluation / "test_set.json", [json.dumps(test_set)])
     return tmp_path
 
 
@@ -71,6 +73,11 @@ def test_scores_come_with_their_signatures(data: Path) -> None:
     """BLEU without one says little."""
     text = report(data)
     assert "\nBLEU   tok:13a|version:2.6.0\nchrF2  nc:6\n" in text
+
+
+def test_scores_come_with_their_test_set(data: Path) -> None:
+    """Its name, lines and hash: newstest2014 alone is three different sets (T30)."""
+    assert f"\nof wmt14/full: 3,003 lines, sha256 {'0' * 64}\n" in report(data)
 
 
 def test_examples_show_source_hypothesis_and_reference(data: Path) -> None:

@@ -39,6 +39,7 @@ class Facts:
         seed: of this training.
         scores: of this model on the test set, by name; may be empty.
         signatures: sacreBLEU signature of each score.
+        test_set: which one the scores are of, with lines and hash; empty without scores.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Facts:
     seed: int
     scores: Mapping[str, float]
     signatures: Mapping[str, str]
+    test_set: str = ""
 
 
 def read_sizes(model: Path) -> Sizes:
@@ -86,7 +88,7 @@ def model_card(facts: Facts) -> str:
         f"| vocabulary | {facts.segmentation}; {types[0]:,} source types, {types[1]:,} target types |",
         f"| seed | {facts.seed} |",
         "",
-        *score_lines(facts.scores, facts.signatures),
+        *score_lines(facts.scores, facts.signatures, facts.test_set),
         "## Use",
         "",
         "```bash",
@@ -106,10 +108,12 @@ def model_card(facts: Facts) -> str:
     ])  # fmt: skip
 
 
-def score_lines(scores: Mapping[str, float], signatures: Mapping[str, str]) -> Sequence[str]:
-    """Return the table of scores with their signatures; nothing if there are no scores."""
+def score_lines(scores: Mapping[str, float], signatures: Mapping[str, str], test_set: str) -> Sequence[str]:
+    """Return the test set, and the table of scores with their signatures; nothing if there are no scores."""
     named = [name for name in NAMES if name in scores]
     if not named:
         return []
     rows = [f"| {NAMES[name]} | {scores[name]:.2f} | `{signatures.get(name, '')}` |" for name in named]
-    return ["## Scores on the test set", "", "| score | | sacreBLEU signature |", "|---|---|---|", *rows, ""]
+    told = [f"`{test_set}`", ""] if test_set else []
+    table = ["| score | | sacreBLEU signature |", "|---|---|---|", *rows]
+    return ["## Scores on the test set", "", *told, *table, ""]

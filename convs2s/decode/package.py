@@ -16,6 +16,14 @@ WANTED = (
     "tokenizer.json", "translate.json", "dictionary.tsv",
 )  # fmt: skip
 
+TRUECASER = "truecaser.tsv"
+"""Of the source side; only folders of truecased models have it."""
+# What was not done to words before it could be: folders of the time lack these keys.
+SINCE_ADDED = {
+    "corpus": "raw", "normalize_romanian": False, "remove_diacritics": False, "at_sign": "@",
+    "lowercase": False, "truecase": False,
+}  # fmt: skip
+
 SectionT = TypeVar("SectionT", bound=BaseModel)
 
 
@@ -37,7 +45,13 @@ class Settings:
 
 
 def write_package(
-    folder: Path, model: Path, vocabulary: Path, dictionary: Path, settings: Settings, card: str
+    folder: Path,
+    model: Path,
+    vocabulary: Path,
+    dictionary: Path,
+    settings: Settings,
+    card: str,
+    truecaser: Path | None = None,
 ) -> None:
     """Write a model folder, atomically.
 
@@ -48,18 +62,22 @@ def write_package(
         dictionary: dictionary.tsv of the stage align.
         settings: how the model translates.
         card: text of README.md.
+        truecaser: source.tsv of the stage truecase, taken if the settings truecase.
 
     Raises:
         FileNotFoundError: if a file of these is missing.
     """
     types = (vocabulary / name for name in ("source.tsv", "target.tsv", "segmentation.json"))
-    for path in (model / "model.json", model / "weights.safetensors", dictionary, *types):
+    cases = [truecaser] if settings.tokenize.truecase and truecaser is not None else []
+    for path in (model / "model.json", model / "weights.safetensors", dictionary, *types, *cases):
         if not path.is_file():
             raise FileNotFoundError(f"{path} does not exist; a model folder needs it. Run: dvc repro")
     with atomic_path(folder) as temporary:
         temporary.mkdir()
         for path in (model / "model.json", model / "weights.safetensors", dictionary, *vocabulary.iterdir()):
             shutil.copyfile(path, temporary / path.name)
+        for path in cases:
+            shutil.copyfile(path, temporary / TRUECASER)
         source, target = settings.languages
         write_json(
             temporary / "tokenizer.json",
@@ -95,9 +113,17 @@ def read_settings(folder: Path) -> Settings:
         raise ValueError(
             f"{folder / 'translate.json'} has replace {translate.get('replace')!r}; wanted true or false."
         )
+    known = tokenizer.get("tokenize")
+    content = SINCE_ADDED | known if isinstance(known, dict) else known
+    tokenize = read_section(TokenizeParams, content, str(folder / "tokenizer.json"))
+    if tokenize.truecase and not (folder / TRUECASER).is_file():
+        raise FileNotFoundError(
+            f"{folder} lacks {TRUECASER}, though its tokenizer.json says truecase. Wanted a model folder as "
+            "the stage package writes it: package the model again, or fetch the whole folder."
+        )
     return Settings(
         (str(languages[0]), str(languages[1])),
-        read_section(TokenizeParams, tokenizer.get("tokenize"), str(folder / "tokenizer.json")),
+        tokenize,
         read_section(TranslateParams, translate.get("translate"), str(folder / "translate.json")),
         translate["replace"],
     )
@@ -161,7 +187,8 @@ def check_same(first: Path, other: Path) -> None:
         ValueError: if a vocabulary or the tokenization differs, naming the file.
     """
     names = {path.name for folder in (first, other) for path in folder.glob("*.model")}
-    for name in ("source.tsv", "target.tsv", "segmentation.json", "tokenizer.json", *sorted(names)):
+    fixed = ("source.tsv", "target.tsv", "segmentation.json", "tokenizer.json", TRUECASER)
+    for name in (*fixed, *sorted(names)):
         contents = [path.read_bytes() if path.is_file() else None for path in (first / name, other / name)]
         if contents[0] != contents[1]:
             raise ValueError(

@@ -13,6 +13,7 @@ def one_line(text: str) -> str:
 
 
 def write_text(folder: Path, name: str, sentences: Sequence[Sequence[str]], tokenizer: Tokenizer) -> None:
-    """Write folder/NAME.txt, detokenized, and folder/NAME.tok.txt, words separated by spaces."""
+    """Write folder/NAME.txt, detokenized, and NAME.tok.txt, words separated by spaces, neither truecased."""
     write_lines(folder / f"{name}.txt", [one_line(tokenizer.detokenize(list(words))) for words in sentences])
-    write_lines(folder / f"{name}.tok.txt", [one_line(" ".join(words)) for words in sentences])
+    tokenized = (" ".join(tokenizer.recased(list(words))) for words in sentences)
+    write_lines(folder / f"{name}.tok.txt", [one_line(line) for line in tokenized])

@@ -7,12 +7,12 @@ from typing import Any
 
 from convs2s.config import TranslateParams
 from convs2s.decode.hypotheses import Attention, TextHypothesis
-from convs2s.decode.package import check_complete, check_same, read_section, read_settings
+from convs2s.decode.package import TRUECASER, check_complete, check_same, read_section, read_settings
 from convs2s.decode.plain_text import one_line
 from convs2s.decode.unknown_replacement import Replacement, replace_unknowns
 from convs2s.decode.word_translator import Found, WordTranslator, load_words
 from convs2s.text.dictionary import read_dictionary
-from convs2s.text.tokenization import Tokenizer
+from convs2s.text.tokenization import Tokenizer, load_tokenizer
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,8 @@ def load(
         check_same(paths[0], other)
     params = changed(settings.translate, changes)
     words = load_words(paths, paths[0], params, device)
-    source, target = (Tokenizer(language, settings.tokenize) for language in settings.languages)
+    source = load_tokenizer(settings.languages[0], settings.tokenize, paths[0] / TRUECASER)
+    target = Tokenizer(settings.languages[1], settings.tokenize)
     wanted = settings.replace if replace is None else replace
     return Translator(words, source, target, read_dictionary(paths[0] / "dictionary.tsv") if wanted else None)
 

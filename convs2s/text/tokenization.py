@@ -5,11 +5,15 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import partial
+from pathlib import Path
 
 from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
 
 from convs2s.config import TokenizeParams
+from convs2s.text.pair_folder import SIDES
 from convs2s.text.parallel import map_chunks
+from convs2s.text.romanian import comma_below, without_diacritics
+from convs2s.text.truecasing import Truecaser, detruecase, read_truecaser
 
 CHUNK_PAIRS = 2000
 
@@ -61,10 +65,17 @@ def needed(pattern: str) -> str:
 class Tokenizer:
     """Splits sentences into words, and joins words to sentences, in one language."""
 
-    def __init__(self, language: str, params: TokenizeParams) -> None:
-        """Args: language: ISO 639 code; Moses' English rules serve languages for which it has none."""
+    def __init__(self, language: str, params: TokenizeParams, truecaser: Truecaser | None = None) -> None:
+        """Return a tokenizer.
+
+        Args:
+            language: ISO 639 code; Moses' English rules serve languages for which it has none.
+            params: what is done to words.
+            truecaser: gives words their case, if `params.truecase`; None leaves them as they are.
+        """
         self.language = language
         self.params = params
+        self.truecaser = truecaser if params.truecase else None
         self._spaces = Spaces()
         self._normalizer = PunctuationNormalizer(language)
         self._tokenizer = MosesTokenizer(language)
@@ -73,24 +84,55 @@ class Tokenizer:
         self._without_apostrophes.FR_IT_SPECIFIC_APOSTROPHE = []
         self._detokenizer = MosesDetokenizer(language)
 
+    def words(self, line: str) -> list[str]:
+        """Return the words of a line of the corpus, which may have been tokenized by others."""
+        return self._cased(line.split()) if self.params.corpus == "tokenized" else self.tokenize(line)
+
     def tokenize(self, text: str) -> list[str]:
-        """Return the words of a text, none of which is empty or holds white space, line ends included."""
+        """Return the words of raw text, none of which is empty or holds white space, line ends included."""
         if self.params.tokenizer == "none":
-            return text.split()
-        if self.params.normalize_punctuation:
-            text = self._normalizer.normalize(text)
-        if self.params.remove_nonprinting:
-            text = text.translate(self._spaces)
+            return self._cased(text.split())
+        text = self._normalized(text)
         tokenizer = self._tokenizer if "'" in text else self._without_apostrophes
         words: list[str] = tokenizer.tokenize(
             text, aggressive_dash_splits=self.params.aggressive_hyphens, escape=self.params.escape
         )
-        return words
+        if self.params.at_sign != "@":
+            words = [word.replace("@", self.params.at_sign) for word in words]
+        return self._cased(words)
 
     def detokenize(self, words: list[str]) -> str:
-        """Return the words as a sentence of one line; what `escape` escaped is as before."""
+        """Return the words as a sentence of one line; case, escapes and at signs are as before."""
+        return self._joined(self.recased(words))
+
+    def recased(self, words: list[str]) -> list[str]:
+        """Return a translation's words with capitals where sentences begin, if `truecase` took them away."""
+        return detruecase(words) if self.params.truecase else words
+
+    def reference(self, line: str) -> str:
+        """Return a line of the corpus as a detokenized translation should be: raw; lower-case if that is."""
+        text = self._joined(line.split()) if self.params.corpus == "tokenized" else line
+        return text.lower() if self.params.lowercase else text
+
+    def _normalized(self, text: str) -> str:
+        if self.params.normalize_punctuation:
+            text = self._normalizer.normalize(text)
+        if self.language == "ro" and self.params.normalize_romanian:
+            text = comma_below(text)
+        if self.language == "ro" and self.params.remove_diacritics:
+            text = without_diacritics(text)
+        return text.translate(self._spaces) if self.params.remove_nonprinting else text
+
+    def _cased(self, words: list[str]) -> list[str]:
+        if self.params.lowercase:
+            return [word.lower() for word in words]
+        return words if self.truecaser is None else self.truecaser.truecase(words)
+
+    def _joined(self, words: list[str]) -> str:
         if self.params.tokenizer == "none":
             return " ".join(words)
+        if self.params.at_sign != "@":
+            words = [word.replace(self.params.at_sign, "@") for word in words]
         try:
             text: str = self._detokenizer.detokenize(words, unescape=self.params.escape)
         except TypeError:
@@ -102,24 +144,44 @@ class Tokenizer:
 class PairTokenizer:
     """Tokenizes chunks of pairs: words come back separated by single spaces."""
 
-    def __init__(self, languages: tuple[str, str], params: TokenizeParams) -> None:
-        self._source, self._target = (Tokenizer(language, params) for language in languages)
+    def __init__(self, languages: tuple[str, str], params: TokenizeParams, truecasers: Path) -> None:
+        self._source, self._target = (
+            load_tokenizer(language, params, truecasers / f"{side}.tsv")
+            for side, language in zip(SIDES, languages, strict=True)
+        )
 
     def __call__(self, pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
         return [
-            (" ".join(self._source.tokenize(source)), " ".join(self._target.tokenize(target)))
+            (" ".join(self._source.words(source)), " ".join(self._target.words(target)))
             for source, target in pairs
         ]
 
 
 def tokenize_pairs(
-    pairs: Iterable[tuple[str, str]], languages: tuple[str, str], params: TokenizeParams
+    pairs: Iterable[tuple[str, str]], languages: tuple[str, str], params: TokenizeParams, truecasers: Path
 ) -> Iterator[tuple[str, str]]:
     """Yield each pair's words, separated by single spaces; on all cores, in order, a few chunks at a time.
 
     Args:
+        pairs: lines of the corpus.
         languages: of source and target.
+        params: what is done to words.
+        truecasers: folder of the stage truecase, read if `params.truecase`.
     """
-    make = partial(PairTokenizer, languages, params)
+    make = partial(PairTokenizer, languages, params, truecasers)
     for chunk in map_chunks(make, pairs, CHUNK_PAIRS, "tokenize"):
         yield from chunk
+
+
+def load_tokenizer(language: str, params: TokenizeParams, truecaser: Path) -> Tokenizer:
+    """Return a tokenizer that gives words their case.
+
+    Args:
+        language: ISO 639 code.
+        params: what is done to words.
+        truecaser: file of the stage truecase for this side, read if `params.truecase`.
+
+    Raises:
+        FileNotFoundError, ValueError: as `read_truecaser`.
+    """
+    return Tokenizer(language, params, read_truecaser(truecaser) if params.truecase else None)

@@ -43,7 +43,7 @@ def open_parts(source: Source, params: DownloadParams, split: Split, downloads: 
         case FilesSource():
             return [file_part([local / name for name in names(source)], source.columns)]
         case UrlSource():
-            files = [Remote(file.urls, file.sha256) for file in source.fetch]
+            files = [Remote(file.urls, file.digest) for file in source.fetch]
             return [remote_part(files, names(source), source.columns, local, downloads)]
         case MtdataSource():
             return mtdata_parts(source.ids, source.sha256, languages, downloads / "mtdata")

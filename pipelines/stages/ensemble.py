@@ -8,7 +8,7 @@ from convs2s.config import TokenizeParams, TranslateParams, load_params
 from convs2s.decode.corpus import write_translations
 from convs2s.decode.word_translator import load_words
 from convs2s.text.files import read_lines
-from convs2s.text.tokenization import Tokenizer
+from convs2s.text.tokenization import load_tokenizer
 
 
 def run(
@@ -18,6 +18,7 @@ def run(
     seeds: Sequence[int],
     trained: Path,
     vocabulary: Path,
+    truecasers: Path,
     test: Path,
     out: Path,
 ) -> None:
@@ -29,8 +30,8 @@ def run(
     if len(seeds) == 1:
         write_translations(None, [], out)
         return
-    tokenizer = Tokenizer(languages[0], tokenize)
-    sentences = [tokenizer.tokenize(line) for line in read_lines(test / "source.txt")]
+    tokenizer = load_tokenizer(languages[0], tokenize, truecasers / "source.tsv")
+    sentences = [tokenizer.words(line) for line in read_lines(test / "source.txt")]
     members = [trained / str(seed) / "model" for seed in seeds]
     write_translations(load_words(members, vocabulary, params), sentences, out)
 

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from convs2s.score.tables import (
     spread,
     tab_separated,
 )
+from convs2s.score.test_set import identify
 from convs2s.text.files import atomic_path, read_lines, unequal_lines, write_lines
 from convs2s.text.tokenization import Tokenizer
 
@@ -30,6 +32,7 @@ class TestSet(NamedTuple):
 
     sources: list[str]
     references: list[str]
+    """As detokenized translations are compared with them."""
     source_lengths: list[int]
     """In words."""
     tokenized_references: list[str]
@@ -57,7 +60,8 @@ def run(
 ) -> None:
     """Score the texts in `replaced`/MEMBER, for each seed and, if there are several, the ensemble.
 
-    Writes to `out` metrics.json, signatures.json, scores.csv, by_length.csv, examples.tsv and pictures/.
+    Writes to `out` metrics.json, signatures.json, scores.csv, by_length.csv, examples.tsv, pictures/, and
+    test_set.json, the test set's name, lines and hash.
     With `replacement`, stage replace wrote replaced.txt beside plain.txt: the main scores are then those with
     unknown words replaced, and those without stand beside. `languages` are those of source and target. The
     attention that is drawn is that of `translations`/SEED for the first seed.
@@ -85,6 +89,9 @@ def run(
     single = [translation.lines for translation in final[: len(seeds)]]
     by_length = length_table(test_set.source_lengths, single, test_set.references)
     write_scores(scores, texts, out)
+    identity = identify(test)
+    write_json(asdict(identity), out / "test_set.json")
+    print(f"scored on {identity}")
     write_csv(by_length, out / "by_length.csv")
     write_examples(test_set, final[-1], params.examples, out / "examples.tsv")
     with atomic_path(out / "pictures") as folder:
@@ -101,8 +108,9 @@ def read_test(test: Path, tokenize: TokenizeParams, languages: tuple[str, str]) 
     if len(sources) != len(references):
         raise unequal_lines(source, len(sources), target, len(references))
     split_source, split_target = (Tokenizer(language, tokenize) for language in languages)
-    lengths = [len(split_source.tokenize(line)) for line in sources]
-    return TestSet(sources, references, lengths, [" ".join(split_target.tokenize(r)) for r in references])
+    lengths = [len(split_source.words(line)) for line in sources]
+    tokenized = [" ".join(split_target.words(line)) for line in references]
+    return TestSet(sources, [split_target.reference(line) for line in references], lengths, tokenized)
 
 
 def read_translation(

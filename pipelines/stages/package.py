@@ -7,6 +7,7 @@ from pathlib import Path
 from convs2s.config import PackageParams, ReplaceParams, TokenizeParams, TranslateParams, load_params
 from convs2s.decode.model_card import Facts, model_card, read_sizes
 from convs2s.decode.package import Settings, write_package
+from convs2s.score.test_set import TestSetIdentity
 from convs2s.text.codec import read_kind
 
 
@@ -18,6 +19,7 @@ def run(
     languages: tuple[str, str],
     model: Path,
     vocabulary: Path,
+    truecasers: Path,
     alignment: Path,
     evaluation: Path,
     seed: int,
@@ -25,7 +27,7 @@ def run(
 ) -> None:
     """Write the model folder `out`, which `convs2s translate` and `convs2s.load` take.
 
-    From `evaluation`, metrics.json and signatures.json give the model card this seed's scores.
+    From `evaluation`, metrics.json, signatures.json and test_set.json give the model card this seed's scores.
     """
     metrics = json.loads((evaluation / "metrics.json").read_text(encoding="utf-8"))
     facts = Facts(
@@ -37,16 +39,18 @@ def run(
         seed,
         metrics["seeds"][str(seed)],
         json.loads((evaluation / "signatures.json").read_text(encoding="utf-8")),
+        str(TestSetIdentity.read(evaluation / "test_set.json")),
     )
     settings = Settings(languages, tokenize, translate, replace.enabled)
-    write_package(out, model, vocabulary, alignment / "dictionary.tsv", settings, model_card(facts))
+    dictionary, truecaser = alignment / "dictionary.tsv", truecasers / "source.tsv"
+    write_package(out, model, vocabulary, dictionary, settings, model_card(facts), truecaser)
 
 
 if __name__ == "__main__":
     everything = load_params()
     download = everything.download
     *paths, seed, out = sys.argv[1:]
-    model, vocabulary, alignment, evaluation = map(Path, paths)
+    model, vocabulary, truecasers, alignment, evaluation = map(Path, paths)
     run(
         everything.package,
         everything.tokenize,
@@ -55,6 +59,7 @@ if __name__ == "__main__":
         (download.source_language, download.target_language),
         model,
         vocabulary,
+        truecasers,
         alignment,
         evaluation,
         int(seed),

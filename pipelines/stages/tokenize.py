@@ -8,9 +8,12 @@ from convs2s.text.pair_folder import read_folder, write_folder
 from convs2s.text.tokenization import tokenize_pairs
 
 
-def run(params: TokenizeParams, languages: tuple[str, str], raw: Path, out: Path) -> None:
-    """Read raw/{source,target}.txt; write the words to out/{source,target}.txt, one line for one line."""
-    write_folder(out, tokenize_pairs(read_folder(raw), languages, params))
+def run(params: TokenizeParams, languages: tuple[str, str], truecasers: Path, raw: Path, out: Path) -> None:
+    """Read raw/{source,target}.txt; write the words to out/{source,target}.txt, one line for one line.
+
+    If `params.truecase`, truecasers/{source,target}.tsv give words their case.
+    """
+    write_folder(out, tokenize_pairs(read_folder(raw), languages, params, truecasers))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from convs2s.config import TokenizeParams, TranslateParams, load_params
 from convs2s.decode.corpus import write_translations
 from convs2s.decode.word_translator import load_words
 from convs2s.text.files import read_lines
-from convs2s.text.tokenization import Tokenizer
+from convs2s.text.tokenization import load_tokenizer
 
 
 def run(
@@ -16,12 +16,13 @@ def run(
     languages: tuple[str, str],
     model: Path,
     vocabulary: Path,
+    truecasers: Path,
     test: Path,
     out: Path,
 ) -> None:
     """Translate test/source.txt; write out/hypotheses.jsonl, a line per sentence, and out/attention.npz."""
-    tokenizer = Tokenizer(languages[0], tokenize)
-    sentences = [tokenizer.tokenize(line) for line in read_lines(test / "source.txt")]
+    tokenizer = load_tokenizer(languages[0], tokenize, truecasers / "source.tsv")
+    sentences = [tokenizer.words(line) for line in read_lines(test / "source.txt")]
     write_translations(load_words([model], vocabulary, params), sentences, out)
 
 

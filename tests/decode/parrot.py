@@ -26,10 +26,16 @@ TRANSLATE = TranslateParams(
 )
 TOKENIZE = TokenizeParams(
     tokenizer="moses",
+    corpus="raw",
     normalize_punctuation=True,
+    normalize_romanian=False,
+    remove_diacritics=False,
     remove_nonprinting=True,
     aggressive_hyphens=False,
     escape=False,
+    at_sign="@",
+    lowercase=False,
+    truecase=False,
 )
 WORDS = ["Das", "ist", "ein", "Haus", ".", ",", "und", "noch", "eins", "Hund"]
 

@@ -9,8 +9,9 @@ from tests.decode.small_package import write_model
 def facts(scores: dict[str, float]) -> Facts:
     sizes = Sizes(parameters=1234567, layers=(15, 5), types=(40003, 39000))
     return Facts(
-        "news", ("en", "de"), "CC0", sizes, "bpe", 7, scores, {"bleu": "nrefs:1|tok:13a", "chrf": "chrF2"}
-    )
+        "news", ("en", "de"), "CC0", sizes, "bpe", 7, scores, {"bleu": "nrefs:1|tok:13a", "chrf": "chrF2"},
+        "newstest2014: 2,737 lines, sha256 00",
+    )  # fmt: skip
 
 
 def test_card_tells_what_why_and_how() -> None:
@@ -24,6 +25,7 @@ def test_card_tells_what_why_and_how() -> None:
         "15 encoder, 5 decoder",
         "bpe; 40,003 source types, 39,000 target types",
         "| seed | 7 |",
+        "`newstest2014: 2,737 lines, sha256 00`",
         "| BLEU, detokenized | 25.16 | `nrefs:1|tok:13a` |",
         "| chrF2 | 50.00 | `chrF2` |",
         "convs2s translate --model",
@@ -36,6 +38,7 @@ def test_card_tells_what_why_and_how() -> None:
 def test_card_without_scores_has_no_table() -> None:
     """Rather than an empty one."""
     assert "Scores" not in model_card(facts({}))
+    assert "newstest" not in model_card(facts({}))
 
 
 def test_sizes_are_read_from_the_files(tmp_path: Path) -> None:

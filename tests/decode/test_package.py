@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.decode.package import Settings, read_settings, write_package
+from convs2s.decode.translator import load
 from tests.decode.parrot import TOKENIZE, TRANSLATE
 from tests.decode.small_package import write_parts, write_small_package
 
@@ -42,6 +43,46 @@ def test_a_missing_part_leaves_the_old_folder(tmp_path: Path) -> None:
         write_package(package, model, vocabulary, dictionary, settings, "new card")
     assert (package / "README.md").read_text(encoding="utf-8") == "# card\n"
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".part")] == []
+
+
+def truecased_package(folder: Path, truecaser: Path | None) -> Path:
+    """Write the folder of a truecased model."""
+    tokenize = TOKENIZE.model_copy(update={"truecase": True})
+    settings = Settings(("en", "de"), tokenize, TRANSLATE, replace=False)
+    write_package(folder / "package", *write_parts(folder), settings, "card", truecaser)
+    return folder / "package"
+
+
+def test_a_truecased_model_brings_its_truecaser(tmp_path: Path) -> None:
+    """And uses it: words at a sentence's start as inside, translations with a capital."""
+    (tmp_path / "source.tsv").write_text("aus\t3\n", encoding="utf-8")
+    package = truecased_package(tmp_path, tmp_path / "source.tsv")
+    assert (package / "truecaser.tsv").read_text(encoding="utf-8") == "aus\t3\n"
+    translator = load(package, "cpu")
+    assert translator.source.tokenize("Aus Haus") == ["aus", "Haus"]
+    assert translator.target.detokenize(["aus", "."]) == "Aus."
+
+
+def test_a_truecased_model_without_truecaser_is_refused(tmp_path: Path) -> None:
+    """When it is written, and when it is read."""
+    with pytest.raises(FileNotFoundError, match=r"none\.tsv does not exist; a model folder needs it"):
+        truecased_package(tmp_path, tmp_path / "none.tsv")
+    (tmp_path / "source.tsv").write_text("aus\t3\n", encoding="utf-8")
+    package = truecased_package(tmp_path, tmp_path / "source.tsv")
+    (package / "truecaser.tsv").unlink()
+    with pytest.raises(FileNotFoundError, match=r"lacks truecaser\.tsv, though its tokenizer\.json says"):
+        read_settings(package)
+
+
+def test_folders_from_before_truecasing_are_read(tmp_path: Path) -> None:
+    """What their settings do not name was not done to their training text."""
+    package = write_small_package(tmp_path)
+    path = package / "tokenizer.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    old = ("tokenizer", "normalize_punctuation", "remove_nonprinting", "aggressive_hyphens", "escape")
+    content["tokenize"] = {key: content["tokenize"][key] for key in old}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert read_settings(package).tokenize == TOKENIZE
 
 
 def test_missing_folder_and_files_are_named(tmp_path: Path) -> None:

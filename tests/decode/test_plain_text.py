@@ -17,3 +17,11 @@ def test_a_sentence_is_written_both_ways(tmp_path: Path) -> None:
     write_text(tmp_path, "plain", [["Ein", "Haus", "."], [], ["a\nb"]], Tokenizer("de", TOKENIZE))
     assert (tmp_path / "plain.txt").read_text(encoding="utf-8") == "Ein Haus.\n\na b\n"
     assert (tmp_path / "plain.tok.txt").read_text(encoding="utf-8") == "Ein Haus .\n\na b\n"
+
+
+def test_truecasing_is_undone_both_ways(tmp_path: Path) -> None:
+    """Tokenized BLEU is case-sensitive too, and its reference has capitals (T32)."""
+    tokenizer = Tokenizer("en", TOKENIZE.model_copy(update={"truecase": True}))
+    write_text(tmp_path, "plain", [["the", "cat", ".", "it"]], tokenizer)
+    assert (tmp_path / "plain.txt").read_text(encoding="utf-8") == "The cat. It\n"
+    assert (tmp_path / "plain.tok.txt").read_text(encoding="utf-8") == "The cat . It\n"

@@ -1,6 +1,7 @@
 """Stage evaluate on translations written by hand: what it writes, and what it refuses."""
 
 import csv
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ def data(tmp_path: Path) -> Path:
     """A test set, and translations of seeds 3 and 4 and their ensemble."""
     write_lines(tmp_path / "test" / "source.txt", SOURCES)
     write_lines(tmp_path / "test" / "target.txt", REFERENCES)
+    provenance = {"lines": 4, "sources": [{"kind": "sacrebleu", "name": "wmt14/full"}]}
+    write_lines(tmp_path / "test" / "provenance.json", [json.dumps(provenance)])
     write_translation(tmp_path / "replaced" / "3", plain=PLAIN, replaced=REPLACED)
     write_translation(tmp_path / "replaced" / "4", plain=WORSE, replaced=WORSE)
     write_translation(tmp_path / "replaced" / "ensemble", plain=PLAIN, replaced=REFERENCES)
@@ -143,6 +146,15 @@ def test_signatures_stand_beside_the_numbers(data: Path) -> None:
     assert "tok:13a" in signatures["bleu"]
 
 
+def test_the_test_set_stands_beside_the_numbers(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its name, lines and hash, on screen too: newstest2014 alone is three different sets (T30)."""
+    found = read_json(run(data, [3], replacement=False) / "test_set.json")
+    text = "".join(f"{s}\t{r}\n" for s, r in zip(SOURCES, REFERENCES, strict=True))
+    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    assert found == {"name": "wmt14/full", "lines": 4, "sha256": sha256}
+    assert f"scored on wmt14/full: 4 lines, sha256 {sha256}\n" in capsys.readouterr().out
+
+
 def test_the_same_input_gives_the_same_bytes(data: Path) -> None:
     """DVC tells by hashes whether anything changed; nor is anything left beside the results."""
     contents = []
@@ -150,7 +162,7 @@ def test_the_same_input_gives_the_same_bytes(data: Path) -> None:
         out = run(data, [3, 4], replacement=True)
         contents.append({path.relative_to(out): path.read_bytes() for path in out.rglob("*.*")})
     assert contents[0] == contents[1]
-    assert len(contents[0]) == 8
+    assert len(contents[0]) == 9
 
 
 def test_a_translation_of_another_length_is_refused(data: Path) -> None:

@@ -18,6 +18,8 @@ def test_the_folder_translates_and_its_card_has_the_scores(tmp_path: Path) -> No
     metrics = {"seeds": {"3": {"bleu": 12.345, "chrf": 40.0}, "4": {"bleu": 99.0}}}
     (evaluation / "metrics.json").write_text(json.dumps(metrics), encoding="utf-8")
     (evaluation / "signatures.json").write_text('{"bleu": "nrefs:1|case:mixed|tok:13a"}', encoding="utf-8")
+    test_set = {"name": "newstest2014", "lines": 2737, "sha256": "0" * 64}
+    (evaluation / "test_set.json").write_text(json.dumps(test_set), encoding="utf-8")
     package.run(
         PackageParams(name="tiny", data_license="MIT"),
         TOKENIZE,
@@ -26,6 +28,7 @@ def test_the_folder_translates_and_its_card_has_the_scores(tmp_path: Path) -> No
         ("en", "de"),
         tmp_path / "model",
         tmp_path / "vocabulary",
+        tmp_path / "truecasers",
         tmp_path / "alignment",
         evaluation,
         3,
@@ -35,6 +38,7 @@ def test_the_folder_translates_and_its_card_has_the_scores(tmp_path: Path) -> No
     assert card.startswith("# tiny\n")
     assert "| BLEU, detokenized | 12.3" in card
     assert "`nrefs:1|case:mixed|tok:13a`" in card
+    assert f"`newstest2014: 2,737 lines, sha256 {'0' * 64}`" in card
     assert "99" not in card
     translator = convs2s.load(tmp_path / "models" / "3", "cpu")
     assert len(translator.translate(["ein Haus."])) == 1

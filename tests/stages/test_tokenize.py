@@ -16,7 +16,7 @@ def test_each_line_gives_one_line_of_words(tmp_path: Path) -> None:
     """Line i of the output must be line i of the input, or all later stages pair the wrong sentences."""
     pairs = [("It's late.", "Es ist „spät“."), ("", "x\u2028y\x0bz"), ("a\tb\x00c", ""), ("\x85", "🙂")]
     write_folder(tmp_path / "raw", pairs)
-    tokenize.run(TOKENIZE, LANGUAGES, tmp_path / "raw", tmp_path / "out")
+    tokenize.run(TOKENIZE, LANGUAGES, tmp_path / "truecasers", tmp_path / "raw", tmp_path / "out")
     assert list(read_folder(tmp_path / "out")) == [
         ("It 's late .", 'Es ist " spät " .'),
         ("", "x y z"),
@@ -31,7 +31,7 @@ def test_several_processes_write_the_same_bytes(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(tokenization, "CHUNK_PAIRS", 7)
     for cores in (1, 2):
         monkeypatch.setattr("convs2s.text.parallel.cores", lambda cores=cores: cores)
-        tokenize.run(TOKENIZE, LANGUAGES, tmp_path / "raw", tmp_path / f"out{cores}")
+        tokenize.run(TOKENIZE, LANGUAGES, tmp_path / "truecasers", tmp_path / "raw", tmp_path / f"out{cores}")
     for name in ("source.txt", "target.txt"):
         assert (tmp_path / "out1" / name).read_bytes() == (tmp_path / "out2" / name).read_bytes()
 
@@ -39,7 +39,7 @@ def test_several_processes_write_the_same_bytes(tmp_path: Path, monkeypatch: pyt
 def test_an_empty_split_stays_empty(tmp_path: Path) -> None:
     """Validation may come from training, and its raw files are empty then."""
     write_folder(tmp_path / "raw", [])
-    tokenize.run(TOKENIZE, LANGUAGES, tmp_path / "raw", tmp_path / "out")
+    tokenize.run(TOKENIZE, LANGUAGES, tmp_path / "truecasers", tmp_path / "raw", tmp_path / "out")
     assert (tmp_path / "out/source.txt").read_bytes() == b""
 
 
@@ -55,5 +55,5 @@ def test_bad_text_leaves_no_output(tmp_path: Path, content: bytes, message: str)
     write_folder(tmp_path / "raw", [("a", "b"), ("c", "d")])
     (tmp_path / "raw/target.txt").write_bytes(content)
     with pytest.raises(ValueError, match=message):
-        tokenize.run(TOKENIZE, LANGUAGES, tmp_path / "raw", tmp_path / "out")
+        tokenize.run(TOKENIZE, LANGUAGES, tmp_path / "truecasers", tmp_path / "raw", tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["raw"]

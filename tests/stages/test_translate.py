@@ -29,15 +29,15 @@ def folders(tmp_path: Path) -> Path:
 def run_translate(folders: Path, seed: int, out: str, **changes: object) -> Path:
     params = TRANSLATE.model_validate({**TRANSLATE.model_dump(), **changes})
     model = folders / "trained" / str(seed) / "model"
-    translate.run(params, TOKENIZE, LANGUAGES, model, folders / "vocabulary", folders / "test", folders / out)
+    inputs = (model, folders / "vocabulary", folders / "truecasers", folders / "test")
+    translate.run(params, TOKENIZE, LANGUAGES, *inputs, folders / out)
     return folders / out
 
 
 def run_ensemble(folders: Path, seeds: list[int]) -> Path:
     trained, out = folders / "trained", folders / "ensemble"
-    ensemble.run(
-        TRANSLATE, TOKENIZE, LANGUAGES, seeds, trained, folders / "vocabulary", folders / "test", out
-    )
+    inputs = (trained, folders / "vocabulary", folders / "truecasers", folders / "test")
+    ensemble.run(TRANSLATE, TOKENIZE, LANGUAGES, seeds, *inputs, out)
     return out
 
 

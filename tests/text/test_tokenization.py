@@ -9,6 +9,7 @@ from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 from convs2s.config import TokenizeParams
 from convs2s.text.tokenization import PunctuationNormalizer, Tokenizer, needed, tokenize_pairs
+from convs2s.text.truecasing import Truecaser
 
 MULTI30K = Path(__file__).parents[2].parent / "shared/data/multi30k"
 
@@ -38,10 +39,16 @@ ODD_TEXTS = [
 def flags(**changes: object) -> TokenizeParams:
     values = {
         "tokenizer": "moses",
+        "corpus": "raw",
         "normalize_punctuation": True,
+        "normalize_romanian": False,
+        "remove_diacritics": False,
         "remove_nonprinting": True,
         "aggressive_hyphens": False,
         "escape": False,
+        "at_sign": "@",
+        "lowercase": False,
+        "truecase": False,
     }
     return TokenizeParams.model_validate(values | changes)
 
@@ -153,5 +160,58 @@ def test_real_text_is_tokenized_as_by_sacremoses(language: str, suffix: str) -> 
 def test_pairs_keep_their_order_and_sides() -> None:
     """Each side has its own language's rules: "It's" splits otherwise in English than in German."""
     pairs = [(f"It's {i}!", f"It's {i}!") for i in range(10)]
-    found = list(tokenize_pairs(pairs, ("en", "de"), flags()))
+    found = list(tokenize_pairs(pairs, ("en", "de"), flags(), Path("none")))
     assert found == [(f"It 's {i} !", f"It ' s {i} !") for i in range(10)]
+
+
+STANFORD = flags(corpus="tokenized", aggressive_hyphens=True, escape=True, at_sign="##AT##")
+STANFORD_LINE = "The well ##AT##-##AT## known man &apos;s &quot; mail &quot; : a ##AT## b.c &amp; co . "
+
+
+def test_stanfords_lines_are_only_split() -> None:
+    """Their words are settled: tokenized again, "#" and "&" would fall apart (T30)."""
+    assert Tokenizer("en", STANFORD).words(STANFORD_LINE) == STANFORD_LINE.split()
+
+
+def test_raw_text_is_brought_to_stanfords_form_and_back() -> None:
+    """So that a model of their data translates users' text, and its translations read as text."""
+    tokenizer = Tokenizer("en", STANFORD)
+    raw = 'The well-known man\'s "mail": a @ b.c & co.'
+    assert tokenizer.tokenize(raw) == STANFORD_LINE.split()
+    assert tokenizer.detokenize(STANFORD_LINE.split()) == raw
+    assert tokenizer.reference(STANFORD_LINE) == raw
+
+
+def test_a_raw_corpus_is_tokenized_and_its_references_stay() -> None:
+    """Scores of detokenized text are against what the publisher gave, to the byte."""
+    tokenizer = Tokenizer("en", flags())
+    assert tokenizer.words("It's  “so”") == ["It", "'s", '"', "so", '"']
+    assert tokenizer.reference("It's  “so”") == "It's  “so”"
+
+
+def test_lowercased_words_are_compared_with_lowercased_references() -> None:
+    """As the IWSLT figures are; else each capital would count as an error."""
+    tokenizer = Tokenizer("de", flags(lowercase=True))
+    assert tokenizer.tokenize("Über ÄPFEL.") == ["über", "äpfel", "."]
+    assert tokenizer.reference("Über ÄPFEL.") == "über äpfel."
+
+
+def test_case_is_taken_from_words_and_given_back_to_translations() -> None:
+    """A tokenizer without truecaser, as for references, leaves words alone; translations get capitals."""
+    params = flags(truecase=True)
+    truecaser = Truecaser({"the": 2, "Paris": 1})
+    assert Tokenizer("en", params, truecaser).tokenize("The cat. Paris.") == ["the", "cat", ".", "Paris", "."]
+    assert Tokenizer("en", params).tokenize("The cat.") == ["The", "cat", "."]
+    assert Tokenizer("en", params).recased(["the", "cat", "."]) == ["The", "cat", "."]
+    assert Tokenizer("en", params).detokenize(["the", "cat", ".", "it", "!"]) == "The cat. It!"
+    assert Tokenizer("en", flags(), truecaser).tokenize("The cat.") == ["The", "cat", "."]
+    assert Tokenizer("en", flags()).recased(["the"]) == ["the"]
+
+
+def test_romanian_letters_are_normalized_in_romanian_alone() -> None:
+    """The other side may be Turkish, where the cedilla is right; without diacritics for a source (T32)."""
+    both = flags(normalize_romanian=True)
+    assert Tokenizer("ro", both).tokenize("Şi ţara") == ["Și", "țara"]
+    assert Tokenizer("en", both).tokenize("Şi ţara") == ["Şi", "ţara"]
+    assert Tokenizer("ro", flags()).tokenize("Şi ţara") == ["Şi", "ţara"]
+    assert Tokenizer("ro", flags(remove_diacritics=True)).tokenize("Şi ţara în") == ["Si", "tara", "in"]

@@ -1,13 +1,25 @@
-"""SHA-256 of files, by which the same data are known again."""
+"""Digests of files, by which the same data are known again: SHA-256, or MD5 where only that is known."""
 
 import hashlib
 from pathlib import Path
 
+MD5_LENGTH = 32  # hexadecimal digits; SHA-256 has 64
+
+
+def algorithm(digest: str) -> str:
+    """Return what a digest in hexadecimal was made by: md5 or sha256, told by its length."""
+    return "md5" if len(digest) == MD5_LENGTH else "sha256"
+
+
+def file_digest(path: Path, name: str) -> str:
+    """Return the digest of a file's bytes by an algorithm, in lower-case hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, name).hexdigest()
+
 
 def file_sha256(path: Path) -> str:
-    """Return the hash of a file's bytes, in lower-case hexadecimal."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    """Return the SHA-256 of a file's bytes, in lower-case hexadecimal."""
+    return file_digest(path, "sha256")
 
 
 def used_files(paths: list[Path]) -> list[dict[str, str]]:

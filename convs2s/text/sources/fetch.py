@@ -1,12 +1,13 @@
-"""Verified files from the network: mirrors tried in turn, and a SHA-256 that each file must have."""
+"""Verified files from the network: mirrors tried in turn, and a digest that each file must have, if known."""
 
 import contextlib
 import fcntl
+import hashlib
 import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from convs2s.text.sources.checksum import file_sha256
+from convs2s.text.sources.checksum import algorithm, file_digest, file_sha256
 from convs2s.text.sources.transfer import Refused, file_name, persist
 
 logger = logging.getLogger(__name__)
@@ -16,36 +17,61 @@ class WrongFile(Refused):
     """What this mirror has under the URL is another file."""
 
 
-def fetch(urls: Sequence[str], sha256: str, local: Path, downloads: Path) -> Path:
-    """Return a verified file: from `local`, from an earlier run, or else from the first mirror that has it.
+def fetch(urls: Sequence[str], digest: str | None, local: Path, downloads: Path) -> Path:
+    """Return a file: from `local`, from an earlier run, or else from the first mirror that has it.
 
     Args:
         urls: of the same file, tried in turn; the first one gives its name.
-        sha256: of the file as it lies on the server.
-        local: folder whose file of that name is taken as it stands if its hash is right.
-        downloads: where fetched files are kept, named by hash. What was begun there is resumed.
+        digest: SHA-256 or MD5 of the file as it lies on the server. None: nobody has published one; any file
+            is taken then, and a warning tells its SHA-256.
+        local: folder whose file of that name is taken as it stands if its digest is right.
+        downloads: where fetched files are kept, named by `download_key`. What was begun there is resumed.
 
     Raises:
         ConnectionError: if no mirror could be reached or had the file.
-        ValueError: if a mirror's file has another hash, or a URL is not http, https or file.
+        ValueError: if a mirror's file has another digest, or a URL is not http, https or file.
         OSError: if the file cannot be written, for instance on a full disk.
     """
     name, *_ = [file_name(url) for url in urls]  # so that the scheme of each is checked
     own = local / name
     if own.is_file():
-        found = file_sha256(own)
-        if found == sha256:
+        if fits(own, digest):
+            tell_unverified(own, digest)
             return own
-        logger.warning("%s is not taken: its sha256 is %s, wanted %s", own, found, sha256)
+        kind = algorithm(digest or "")
+        logger.warning("%s is not taken: its %s is %s, wanted %s", own, kind, file_digest(own, kind), digest)
     downloads.mkdir(parents=True, exist_ok=True)
-    kept = downloads / f"{sha256}.{name}"
+    key = download_key(urls, digest)
+    kept = downloads / f"{key}.{name}"
     # The stages of several splits may run at once and want the same archive.
-    with locked(downloads / f"{sha256}.lock"):
-        if not (kept.is_file() and file_sha256(kept) == sha256):
-            part = downloads / f"{sha256}.part"
-            from_mirrors(urls, sha256, part, f"{own} may hold it instead")
+    with locked(downloads / f"{key}.lock"):
+        if not (kept.is_file() and fits(kept, digest)):
+            part = downloads / f"{key}.part"
+            from_mirrors(urls, digest, part, f"{own} may hold it instead")
+            tell_unverified(part, digest, name)
             part.replace(kept)
     return kept
+
+
+def download_key(urls: Sequence[str], digest: str | None) -> str:
+    """Return what a download is kept under: its digest, or without one something made of its first URL."""
+    return digest or f"unverified-{hashlib.sha256(urls[0].encode()).hexdigest()[:16]}"
+
+
+def fits(path: Path, digest: str | None) -> bool:
+    """Return whether a file has the digest; any file has an unknown one."""
+    return digest is None or file_digest(path, algorithm(digest)) == digest
+
+
+def tell_unverified(path: Path, digest: str | None, name: str | None = None) -> None:
+    """Warn if nothing vouches for a file, with the hash by which it can be known from now on."""
+    if digest is None:
+        logger.warning(
+            "%s is not verified, for no checksum of it is known; its sha256 is %s. To have it checked from "
+            "now on, write that into params.yaml in place of null.",
+            name or path.name,
+            file_sha256(path),
+        )
 
 
 @contextlib.contextmanager
@@ -56,7 +82,7 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def from_mirrors(urls: Sequence[str], sha256: str, part: Path, hint: str) -> None:
+def from_mirrors(urls: Sequence[str], digest: str | None, part: Path, hint: str) -> None:
     """Fill `part` from the first mirror that gives the right file.
 
     Raises:
@@ -66,35 +92,42 @@ def from_mirrors(urls: Sequence[str], sha256: str, part: Path, hint: str) -> Non
     refusals: list[tuple[str, Refused]] = []
     for url in urls:
         try:
-            from_mirror(url, sha256, part)
+            from_mirror(url, digest, part)
             return
         except Refused as refusal:
             refusals.append((url, refusal))
             logger.warning("%s: %s", url, refusal)
     reasons = "\n".join(f"  {url}: {refusal}" for url, refusal in refusals)
+    checked = "urls" if digest is None else f"urls and {algorithm(digest)}"
     message = (
         f"{file_name(urls[0])} could not be fetched:\n{reasons}\n"
-        "Check the network, and urls and sha256 in params.yaml, then run this again: what has arrived is "
+        f"Check the network, and {checked} in params.yaml, then run this again: what has arrived is "
         f"kept and resumed. {hint}."
     )
     wrong = any(isinstance(refusal, WrongFile) for _, refusal in refusals)
     raise ValueError(message) if wrong else ConnectionError(message)
 
 
-def from_mirror(url: str, sha256: str, part: Path) -> None:
+def from_mirror(url: str, digest: str | None, part: Path) -> None:
     """Fill `part` from one mirror, beginning where it ends.
 
     Raises:
         Refused: if that fails for good.
     """
+    if digest is None:  # nothing would reveal halves of two files, so each mirror has a part of its own
+        own = part.with_name(f"{download_key([url], None)}.part")
+        persist(url, own)
+        own.replace(part)
+        return
     resumed = part.exists()
-    if resumed and file_sha256(part) == sha256:  # killed between the last byte and the renaming
+    kind = algorithm(digest)
+    if resumed and fits(part, digest):  # killed between the last byte and the renaming
         return
     persist(url, part)
-    found = file_sha256(part)
-    if found != sha256:
+    found = file_digest(part, kind)
+    if found != digest:
         part.unlink()
         if resumed:  # the fault may lie in what was there before, so this mirror has another chance
-            from_mirror(url, sha256, part)
+            from_mirror(url, digest, part)
             return
-        raise WrongFile(f"sha256 is {found}, wanted {sha256}; the file was deleted")
+        raise WrongFile(f"{kind} is {found}, wanted {digest}; the file was deleted")

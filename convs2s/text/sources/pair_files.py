@@ -1,11 +1,17 @@
-"""Sentence pairs from files: one file a language, or two columns of one TSV; plain or compressed."""
+"""Sentence pairs from files: one file a language, or two columns of one TSV; plain or compressed.
 
-from collections.abc import Iterator
+A file's name says if it is more than lines of text: .sgm and .xml hold the segments of a test set,
+train.tags.* talks with tags, as WIT3 has them.
+"""
+
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from convs2s.text.files import read_lines, read_pairs
 from convs2s.text.sources.checksum import used_files
 from convs2s.text.sources.part import Part, RawPair
+from convs2s.text.sources.segments import is_segmented, read_segment_pairs
+from convs2s.text.sources.tagged_talks import is_tagged, read_tagged_pairs
 
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -33,13 +39,33 @@ def file_part(paths: list[Path], columns: tuple[int, int] | None) -> Part:
 
 
 def read_two_files(source: Path, target: Path) -> Iterator[RawPair]:
-    """Yield line i of the source with line i of the target.
+    """Yield line i of the source with line i of the target, or segment i, or line i without tags.
 
     Raises:
-        ValueError: if a file is not UTF-8 or damaged, or they differ in their number of lines.
+        ValueError: if a file is not UTF-8 or damaged, or they differ in their number of lines, in their
+            segments or tags; or only one of them has segments or tags, by its name.
     """
-    for source_line, target_line in read_pairs(source, target):
+    for source_line, target_line in reader(source, target)(source, target):
         yield RawPair(clean(source_line), clean(target_line))
+
+
+def reader(source: Path, target: Path) -> Callable[[Path, Path], Iterator[tuple[str, str]]]:
+    """Return what reads two files of such names.
+
+    Raises:
+        ValueError: if they are of different kinds.
+    """
+    known = {is_segmented: read_segment_pairs, is_tagged: read_tagged_pairs}
+    for is_such, read in known.items():
+        if is_such(source) and is_such(target):
+            return read
+        if is_such(source) or is_such(target):
+            one, other = (source, target) if is_such(source) else (target, source)
+            raise ValueError(
+                f"{one.name} has segments or tags, by its name, but {other.name} has not. Wanted two files "
+                "of one kind: .sgm or .xml, train.tags.*, or plain text."
+            )
+    return read_pairs
 
 
 def read_tsv(path: Path, columns: tuple[int, int]) -> Iterator[RawPair]:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from convs2s.text.sources.fetch import fetch, locked
+from convs2s.text.sources.checksum import algorithm
+from convs2s.text.sources.fetch import download_key, fetch, locked
 from convs2s.text.sources.pair_files import file_part
 from convs2s.text.sources.part import Part
 from convs2s.text.sources.transfer import file_name
@@ -16,10 +17,16 @@ SHOWN = 20  # names in an error message
 
 @dataclass(frozen=True)
 class Remote:
-    """A file to fetch."""
+    """A file to fetch, with its SHA-256 or MD5 if one is known."""
 
     urls: Sequence[str]
-    sha256: str
+    digest: str | None
+
+    @property
+    def provenance(self) -> dict[str, str]:
+        """Name and digest; what was unpacked from an unverified archive is known by its own hash alone."""
+        known = {} if self.digest is None else {algorithm(self.digest): self.digest}
+        return {"name": file_name(self.urls[0])} | known
 
 
 def remote_part(
@@ -45,7 +52,7 @@ def remote_part(
     """
     places = [place for file in files for place in found_in(file, local, downloads).items()]
     part = file_part([locate(name, places) for name in names], columns)
-    fetched = [{"name": file_name(file.urls[0]), "sha256": file.sha256} for file in files]
+    fetched = [file.provenance for file in files]
     # By the names that were asked for: a fetched file's own has its hash in it, that of one in `local` not.
     used = [{**file, "name": name} for file, name in zip(part.provenance["files"], names, strict=True)]
     return Part(" and ".join(names), part.pairs, {"kind": "url", "files": used, "fetched": fetched})
@@ -53,13 +60,14 @@ def remote_part(
 
 def found_in(file: Remote, local: Path, downloads: Path) -> dict[str, Path]:
     """Fetch a file if need be; return what it offers: itself, or the files unpacked from it, by name."""
-    name, folder = file_name(file.urls[0]), downloads / file.sha256
+    name, key = file_name(file.urls[0]), download_key(file.urls, file.digest)
+    folder = downloads / key
     if not is_archive(name):
-        return {name: fetch(file.urls, file.sha256, local, downloads)}
+        return {name: fetch(file.urls, file.digest, local, downloads)}
     if not folder.is_dir():
-        archive = fetch(file.urls, file.sha256, local, downloads)
+        archive = fetch(file.urls, file.digest, local, downloads)
         downloads.mkdir(parents=True, exist_ok=True)
-        with locked(downloads / f"{file.sha256}.lock"):  # against the stages of other splits
+        with locked(downloads / f"{key}.lock"):  # against the stages of other splits
             if not folder.is_dir():
                 unpack(archive, folder)
     return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}

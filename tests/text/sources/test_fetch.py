@@ -131,3 +131,52 @@ def test_two_stages_fetch_a_file_once(site: Site, tmp_path: Path) -> None:
             assert site.asked == []
         assert [future.result().read_bytes() for future in both] == [CONTENT, CONTENT]
     assert len(site.asked) == 1
+
+
+def test_md5_is_checked_where_only_that_is_known(site: Site, tmp_path: Path) -> None:
+    """WMT's test sets come with no other; a digest's length tells which one it is."""
+    site.files["a.txt"] = CONTENT
+    md5 = hashlib.md5(CONTENT).hexdigest()
+    assert fetch([site.url("a.txt")], md5, tmp_path / "own", tmp_path).name == f"{md5}.a.txt"
+    site.files["a.txt"] = b"something else"
+    with pytest.raises(ValueError, match=f"md5 is .*, wanted {md5[::-1]}"):
+        fetch([site.url("a.txt")], md5[::-1], tmp_path / "own", tmp_path)
+
+
+def test_unknown_digest_takes_the_file_and_tells_its_hash(
+    site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """So that the user can have it checked from then on; what was fetched is not fetched again."""
+    site.files["a.txt"] = CONTENT
+    paths = [fetch([site.url("a.txt")], None, tmp_path / "own", tmp_path / "downloads") for _ in range(2)]
+    assert paths[0] == paths[1]
+    assert paths[0].read_bytes() == CONTENT
+    assert len(site.asked) == 1
+    (record,) = caplog.records
+    assert f"a.txt is not verified, for no checksum of it is known; its sha256 is {SHA256}" in record.message
+    assert "write that into params.yaml in place of null" in record.message
+
+
+def test_unknown_digest_resumes_and_never_mixes_mirrors(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of one mirror's file and half of another's would go unnoticed."""
+    monkeypatch.setattr("convs2s.text.sources.transfer.ATTEMPTS", 1)
+    site.files |= {"one/a.txt": CONTENT, "two/a.txt": b"other " * 900}
+    urls = [site.url("one/a.txt"), site.url("two/a.txt")]
+    site.breaks = [1000, 0]  # then the first mirror is silent
+    assert fetch(urls, None, tmp_path / "own", tmp_path / "both").read_bytes() == b"other " * 900
+    site.breaks = [1000, 0]
+    with pytest.raises(ConnectionError, match=r"Check the network, and urls in params\.yaml"):
+        fetch(urls[:1], None, tmp_path / "own", tmp_path / "one")
+    assert fetch(urls[:1], None, tmp_path / "own", tmp_path / "one").read_bytes() == CONTENT
+    assert site.asked[-1] == ("/one/a.txt", "bytes=1000-")
+
+
+def test_unverified_own_file_is_taken(site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """By its name alone, which is told."""
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "a.txt").write_bytes(CONTENT)
+    assert fetch([site.url("a.txt")], None, tmp_path / "own", tmp_path) == tmp_path / "own" / "a.txt"
+    assert site.asked == []
+    assert SHA256 in caplog.text

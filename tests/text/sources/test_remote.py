@@ -31,8 +31,8 @@ def test_compressed_files_are_used_as_fetched(site: Site, tmp_path: Path) -> Non
     assert texts(part) == [("one", "eins")]
     assert part.provenance["kind"] == "url"
     assert part.provenance["fetched"] == [
-        {"name": "a.en.gz", "sha256": files[0].sha256},
-        {"name": "a.de", "sha256": files[1].sha256},
+        {"name": "a.en.gz", "sha256": files[0].digest},
+        {"name": "a.de", "sha256": files[1].digest},
     ]
 
 
@@ -56,7 +56,7 @@ def test_members_of_archives_are_found_by_their_paths(site: Site, tmp_path: Path
     assert texts(remote_part(files, names, None, tmp_path / "own", tmp_path / "downloads")) == [
         ("one", "eins")
     ]
-    assert (tmp_path / "downloads" / files[0].sha256 / "corpus" / "a.en").is_file()
+    assert (tmp_path / "downloads" / str(files[0].digest) / "corpus" / "a.en").is_file()
 
 
 def test_tsv_in_an_archive(site: Site, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_unpacked_archive_is_not_fetched_again(site: Site, tmp_path: Path) -> No
     for _ in range(2):
         part = remote_part(files, ["a.tsv"], (0, 1), tmp_path / "own", tmp_path / "downloads")
         assert texts(part) == [("one", "eins")]
-        (tmp_path / "downloads" / f"{files[0].sha256}.a.tar").unlink(missing_ok=True)
+        (tmp_path / "downloads" / f"{files[0].digest}.a.tar").unlink(missing_ok=True)
     assert len(site.asked) == 1
 
 

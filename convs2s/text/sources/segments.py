@@ -1,0 +1,103 @@
+"""Test sets in the SGML of mteval, documents of numbered segments: WMT's .sgm and IWSLT's .xml files."""
+
+import html
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from convs2s.text.files import read_lines
+
+SUFFIXES = (".sgm", ".sgml", ".xml")
+# A document begins, or a segment: up to its end if that comes before anything else begins.
+MARK = re.compile(
+    r"<doc\b(?P<document>[^>]*)>|<seg\b(?P<segment>[^>]*)>(?:(?P<text>(?:(?!<seg\b|<doc\b|</doc\b).)*?)</seg\s*>)?",
+    re.IGNORECASE | re.DOTALL,
+)
+# The five of XML, and numbers. HTML knows thousands, many of them without semicolon: "AT&T" is no reference.
+REFERENCE = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});")
+
+
+class Segment(NamedTuple):
+    """A segment: one sentence as a rule."""
+
+    document: str
+    number: str
+    text: str
+
+
+def is_segmented(path: Path) -> bool:
+    """Return whether a file of this name holds segments; it may be compressed besides."""
+    name = path.name.lower()
+    return name.endswith(tuple(end + packed for end in SUFFIXES for packed in ("", ".gz", ".bz2", ".xz")))
+
+
+def read_segment_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    """Yield the texts of segments that have the same document and number, in the files' order.
+
+    Raises:
+        ValueError: if a file is no such SGML, its segments are not in ascending order, or the other file has
+            others.
+    """
+    sources, targets = read_segments(source), read_segments(target)
+    for ours, theirs in zip(sources, targets, strict=False):
+        if ours[:2] != theirs[:2]:
+            raise ValueError(
+                f"{source} has segment {ours.number} of document {ours.document!r} where {target} has segment"
+                f" {theirs.number} of document {theirs.document!r}. Wanted the same segments in the same "
+                "order: are they files of one test set?"
+            )
+        yield ours.text, theirs.text
+    if len(sources) != len(targets):
+        raise ValueError(
+            f"{source} has {len(sources):,} segments but {target} has {len(targets):,}. Wanted the same "
+            "segments: is a download incomplete, or is one of another test set?"
+        )
+
+
+def read_segments(path: Path) -> list[Segment]:
+    """Read the segments of a file; each becomes one line, its references to characters resolved.
+
+    Raises:
+        ValueError: if there are none, one has no end or no number, or they are not in ascending order.
+    """
+    text = "\n".join(read_lines(path))
+    document, last, found = "", 0, list[Segment]()
+    for mark in MARK.finditer(text):
+        if mark["document"] is not None:
+            document, last = attribute(mark["document"], "docid") or "", 0
+            continue
+        number = attribute(mark["segment"], "id") or ""
+        where = f"{path}, line {text.count(chr(10), 0, mark.start()) + 1}: segment {number or '?'}"
+        if mark["text"] is None:
+            raise ValueError(f"{where} has no end. Wanted <seg id=...>text</seg>: is the file complete?")
+        if not number.isdecimal():
+            raise ValueError(f'{where} has the id {number!r}. Wanted a number, as in <seg id="1">.')
+        if int(number) <= last:
+            raise ValueError(
+                f"{where} of document {document!r} follows segment {last}. Wanted ascending numbers within "
+                "a document: was the file put together or sorted?"
+            )
+        last = int(number)
+        found.append(Segment(document, number, one_line(mark["text"])))
+    if not found:
+        raise ValueError(f"{path} has no segments. Wanted <seg id=...>text</seg> within <doc docid=...>.")
+    return found
+
+
+def attribute(tag: str, name: str) -> str | None:
+    """Return an attribute's value from a tag's inside, quoted or not; None if it is not there."""
+    match = re.search(rf"""\b{name}\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", tag, re.IGNORECASE)
+    return next((value for value in match.groups() if value is not None), None) if match else None
+
+
+def one_line(text: str) -> str:
+    """Return a segment's text on one line; other white space than line ends stays within it."""
+    joined = " ".join(line.strip(" \t\r") for line in text.split("\n"))
+    return REFERENCE.sub(lambda match: resolved(match[0]), joined).strip(" \t")
+
+
+def resolved(reference: str) -> str:
+    """Return the character that a reference means; a line end, which would make two lines, a space."""
+    character = html.unescape(reference)
+    return " " if character in "\r\n" else character

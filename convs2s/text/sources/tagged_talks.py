@@ -1,0 +1,42 @@
+"""Training text of WIT3 (IWSLT), whose talks are headed by tags: `train.tags.de-en.de` and its like."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from convs2s.text.files import read_pairs
+
+KEPT = ("title", "description")
+"""What stands in these is text with its translation."""
+DROPPED = ("url", "talkid", "keywords", "speaker", "reviewer", "translator", "doc")
+"""What stands in these tells about the talk."""
+NAMES = "|".join((*KEPT, *DROPPED))
+TAGGED = re.compile(rf"^\s*</?(?P<tag>{NAMES})\b[^>]*>(?P<text>.*?)(?:</(?P=tag)\s*>)?\s*$", re.IGNORECASE)
+
+
+def is_tagged(path: Path) -> bool:
+    """Return whether a file of this name has such tags, as WIT3 says itself in the name."""
+    return path.name.startswith("train.tags.")
+
+
+def read_tagged_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    """Yield the sentence pairs, titles and descriptions of talks; other tags than theirs are text.
+
+    Raises:
+        ValueError: if line i of one file has another tag than line i of the other, or as `read_pairs`.
+    """
+    for number, (ours, theirs) in enumerate(read_pairs(source, target), start=1):
+        (our_tag, our_text), (their_tag, their_text) = untag(ours), untag(theirs)
+        if our_tag != their_tag:
+            raise ValueError(
+                f"line {number}: {source} has {our_tag} but {target} has {their_tag}. Line i of one must "
+                "translate line i of the other: is a file incomplete?"
+            )
+        if our_tag not in DROPPED:
+            yield our_text, their_text
+
+
+def untag(line: str) -> tuple[str, str]:
+    """Return the tag that a line stands in, or "no tag", and its text."""
+    match = TAGGED.match(line)
+    return (match["tag"].lower(), match["text"].strip()) if match else ("no tag", line)

@@ -1,0 +1,49 @@
+"""Stage truecase, and what later stages make of it."""
+
+from pathlib import Path
+
+import pytest
+
+from convs2s.text.pair_folder import read_folder, write_folder
+from pipelines.stages import tokenize, truecase
+from tests.decode.parrot import TOKENIZE
+
+LANGUAGES = ("en", "ro")
+PAIRS = [("We saw the cat in Paris.", "Am văzut pisica la Paris."), ("The cat!", "Pisica şi ea!")] * 5
+TRUECASED = TOKENIZE.model_copy(update={"truecase": True})
+
+
+def test_the_case_inside_sentences_is_counted_after_tokenization(tmp_path: Path) -> None:
+    """Of each side; without, "Paris." would be another word."""
+    write_folder(tmp_path / "raw", PAIRS)
+    truecase.run(TRUECASED, LANGUAGES, tmp_path / "raw", tmp_path / "cases")
+    source = (tmp_path / "cases/source.tsv").read_text(encoding="utf-8")
+    assert source == "cat\t10\nParis\t5\nin\t5\nsaw\t5\nthe\t5\n"
+    assert "pisica\t5\n" in (tmp_path / "cases/target.tsv").read_text(encoding="utf-8")
+
+
+def test_tokenizing_gives_words_that_case(tmp_path: Path) -> None:
+    """And normalizes letters of Romanian, on that side alone."""
+    params = TRUECASED.model_copy(update={"normalize_romanian": True})
+    write_folder(tmp_path / "raw", PAIRS)
+    truecase.run(params, LANGUAGES, tmp_path / "raw", tmp_path / "cases")
+    write_folder(tmp_path / "test", [("The Cat ş.", "Paris ş."), ("PARIS.", "PISICA ţ.")])
+    tokenize.run(params, LANGUAGES, tmp_path / "cases", tmp_path / "test", tmp_path / "out")
+    assert list(read_folder(tmp_path / "out")) == [("the cat ş .", "Paris ș ."), ("Paris .", "pisica ț .")]
+
+
+def test_switched_off_nothing_is_learned(tmp_path: Path) -> None:
+    """And nothing read: the files are there, for DVC, and empty."""
+    truecase.run(TOKENIZE, LANGUAGES, tmp_path / "nowhere", tmp_path / "cases")
+    assert [path.read_bytes() for path in sorted((tmp_path / "cases").iterdir())] == [b"", b""]
+
+
+def test_several_processes_write_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DVC hashes the output: it must not depend on the number of cores."""
+    write_folder(tmp_path / "raw", PAIRS)
+    monkeypatch.setattr("convs2s.text.truecase_learning.CHUNK_PAIRS", 3)
+    for cores in (1, 2):
+        monkeypatch.setattr("convs2s.text.parallel.cores", lambda cores=cores: cores)
+        truecase.run(TRUECASED, LANGUAGES, tmp_path / "raw", tmp_path / f"cases{cores}")
+    for name in ("source.tsv", "target.tsv"):
+        assert (tmp_path / "cases1" / name).read_bytes() == (tmp_path / "cases2" / name).read_bytes()

@@ -1,0 +1,52 @@
+"""Training text of WIT3, whose talks are headed by tags."""
+
+from pathlib import Path
+
+import pytest
+
+from convs2s.text.sources.pair_files import file_part
+
+GERMAN = """<url>http://www.ted.com/talks/x.html</url>
+<keywords>talks, TED</keywords>
+<talkid>535</talkid>
+<title>Stephen Palumbi: Der Spur folgen</title>
+<description>TED Talk Subtitles</description>
+Es kann <b>kompliziert</b> sein.
+<laughter> Lachen
+"""
+
+
+def write(folder: Path, source: str, target: str) -> list[Path]:
+    paths = [folder / "train.tags.de-en.de", folder / "train.tags.de-en.en"]
+    for path, text in zip(paths, (source, target), strict=True):
+        path.write_text(text, encoding="utf-8", newline="\n")
+    return paths
+
+
+def test_titles_and_descriptions_are_text_and_the_rest_of_the_head_goes(tmp_path: Path) -> None:
+    """As the authors' script does it; other tags belong to the sentence."""
+    english = GERMAN.replace("Der Spur folgen", "Following it").replace("kompliziert", "complicated")
+    part = file_part(write(tmp_path, GERMAN, english), None)
+    assert [pair.source for pair in part.pairs] == [
+        "Stephen Palumbi: Der Spur folgen",
+        "TED Talk Subtitles",
+        "Es kann <b>kompliziert</b> sein.",
+        "<laughter> Lachen",
+    ]
+
+
+def test_different_tags_are_an_error(tmp_path: Path) -> None:
+    """From there on all lines would be paired wrongly."""
+    english = GERMAN.replace("<talkid>535</talkid>\n", "")
+    part = file_part(write(tmp_path, GERMAN, english), None)
+    with pytest.raises(ValueError, match=r"line 3: .*\.de has talkid but .*\.en has title\. Line i"):
+        list(part.pairs)
+
+
+def test_only_tagged_files_are_read_so(tmp_path: Path) -> None:
+    """Plain text with tags is left alone; tags on one side only cannot be."""
+    paths = write(tmp_path, GERMAN, GERMAN)
+    plain = paths[1].rename(tmp_path / "train.en")
+    with pytest.raises(ValueError, match=r"train\.tags\.de-en\.de has segments or tags.*train\.en has not"):
+        list(file_part([paths[0], plain], None).pairs)
+    assert len(list(file_part([plain, plain], None).pairs)) == 7
