@@ -2,15 +2,46 @@
 
 import json
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+import torch
 
 from convs2s.config import UrlSource, load_params
+from convs2s.model.seq2seq import Seq2Seq
 from pipelines.stages.download import run
 
 PRESETS = Path(__file__).parents[1] / "presets"
+
+
+class Figures(NamedTuple):
+    """What the paper, or fairseq, says of an experiment."""
+
+    published: str
+    millions: float
+    """Weights with the dictionaries of the authors; 0 where nobody says."""
+    view: int
+    types: tuple[int, int] | None = None
+    """The authors' dictionaries, which exceed their 40,000 merges (T26); None: as many types as here."""
+
+
+EN_DE, EN_FR = (42_243, 43_676), (43_881, 43_978)
+PAPER = {
+    "wmt16-en-ro-word": Figures("29.45 BLEU", 260, 41),
+    "wmt16-en-ro-bpe": Figures("30.02 BLEU", 137, 41),
+    "wmt14-en-de-paper": Figures("25.16 BLEU", 159, 27, EN_DE),
+    "wmt14-en-de-fairseq": Figures("no score for this command", 216, 27, EN_DE),
+    "wmt14-en-fr-paper": Figures("40.51 BLEU", 230, 25, EN_FR),
+    "wmt14-en-fr-small": Figures("39.41 BLEU", 159, 27, EN_DE),
+    "wmt14-en-fr-fairseq": Figures("40.83 BLEU", 266, 27, EN_FR),
+    "iwslt14-de-en": Figures("no score by the paper", 0, 9),
+    "gigaword": Figures("35.88 / 17.48 / 33.29", 29, 13),
+    "duc2004": Figures("30.44 / 10.84 / 26.90", 29, 13),
+}
 LINES = {
     "multi30k-en-de": ("multi30k", {"train": 29_000, "valid": 1_014, "test": 1_000}),
+    "multi30k-en-fr": ("multi30k", {"train": 29_000, "valid": 1_014, "test": 1_000}),
+    "reuters-headlines": ("reuters21578-headlines", {"train": 11_258, "valid": 716, "test": 814}),
     "tatoeba-en-de": ("tatoeba-en-de", {"train": 158_900, "valid": 1_917, "test": 2_628}),
 }
 
@@ -23,10 +54,67 @@ def test_preset_is_valid(preset: Path) -> None:
     assert params.model_dump(), "a preset has values"
 
 
-def test_the_four_presets_are_there() -> None:
-    """The README names them."""
+def test_the_presets_are_there() -> None:
+    """Those that the README names, and those of the paper's experiments."""
     names = {path.stem for path in PRESETS.glob("*.yaml")}
-    assert names >= {"generated", "multi30k-en-de", "tatoeba-en-de", "own-data"}
+    assert names >= {"generated", "multi30k-en-de", "tatoeba-en-de", "own-data", *PAPER}
+
+
+@pytest.mark.parametrize("name", [name for name in PAPER if PAPER[name].published])
+def test_a_preset_of_the_paper_says_where_its_figure_is_from(name: str) -> None:
+    """In its header: source, published score, hardware and time then, and what is inferred."""
+    lines = (PRESETS / f"{name}.yaml").read_text(encoding="utf-8").split("\n")
+    header = " ".join(line.removeprefix("#").strip() for line in lines[: lines.index("download:")])
+    for word in ("Source: ", "Published: ", "Hardware and time", "Inferred: ", f"presets/{name}.yaml"):
+        assert word in header
+    assert PAPER[name].published in header
+
+
+@pytest.mark.parametrize("name", [name for name in PAPER if PAPER[name].millions])
+def test_a_model_has_the_size_and_view_of_the_papers(name: str) -> None:
+    """Counted by hand from the paper's shapes: weights in millions, and source words that a state sees."""
+    params = load_params(PRESETS / f"{name}.yaml")
+    with torch.device("meta"):
+        sizes = PAPER[name].types or (params.vocabulary.source_size, params.vocabulary.target_size)
+        model = Seq2Seq(params.model, *sizes, padding_id=0, dropout=0.0)
+    weights = sum(parameter.numel() for parameter in model.parameters())
+    assert weights / 1e6 == pytest.approx(PAPER[name].millions, abs=0.75)
+    assert 1 + sum(width - 1 for width in params.model.encoder_kernels) == PAPER[name].view
+    assert len(params.model.attention) == len(params.model.encoder_widths)
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_training_is_that_of_the_paper_unless_it_is_fairseqs(name: str) -> None:
+    """§4.2, T10 and T36; what fairseq's command changes is changed in its presets alone."""
+    params = load_params(PRESETS / f"{name}.yaml")
+    train, fairseq = params.train, name.endswith("fairseq")
+    assert (train.learning_rate, train.label_smoothing) == ((0.5, 0.1) if fairseq else (0.25, 0.0))
+    assert (train.momentum, train.clip_norm, train.anneal_factor) == (0.99, 0.1, 0.1)
+    assert params.model.encoder_grad_scale == ("fairseq" if fairseq else "paper")
+    assert train.dropout == (0.1 if "en-fr" in name else 0.2)
+    assert params.translate.beam_size == 5
+    assert params.replace.enabled == (params.vocabulary.kind == "word")
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "ratio", "every"),
+    [
+        ("wmt16-en-ro-word", 175, None, 100),
+        ("wmt16-en-ro-bpe", 175, None, 100),
+        ("wmt14-en-de-paper", None, None, 100),
+        ("wmt14-en-fr-paper", 175, 1.5, 1333),
+        ("wmt14-en-fr-small", 175, 1.5, 1333),
+        ("iwslt14-de-en", 175, 1.5, 23),
+    ],
+)
+def test_pairs_are_removed_as_in_the_paper(
+    name: str, words: int | None, ratio: float | None, every: int
+) -> None:
+    """Per data set, before BPE (T27 to T29)."""
+    rules = load_params(PRESETS / f"{name}.yaml").filter
+    assert (rules.max_words, rules.max_ratio, rules.valid_every) == (words, ratio, every)
+    assert rules.drop_empty
+    assert not rules.drop_repeats
 
 
 @pytest.mark.parametrize("preset", LINES)
@@ -49,11 +137,13 @@ def test_local_files_of_a_corpus_are_found(
         assert json.loads((tmp_path / split / "provenance.json").read_text())["lines"] == lines[split]
     first = (tmp_path / "test" / "source.txt").open(encoding="utf-8").readline()
     assert first.isascii(), "English is the source"
+    assert not first.isupper(), "titles, in capitals, are the target"
 
 
-def test_mirrors_of_multi30k_are_the_same_files() -> None:
+@pytest.mark.parametrize("target", ["de", "fr"])
+def test_mirrors_of_multi30k_are_the_same_files(target: str) -> None:
     """Of one repository and commit, each by name the file that the split reads."""
-    download = load_params(PRESETS / "multi30k-en-de.yaml").download
+    download = load_params(PRESETS / f"multi30k-en-{target}.yaml").download
     for split in ("train", "valid", "test"):
         (source,) = download.sources(split)
         assert isinstance(source, UrlSource)

@@ -1,0 +1,264 @@
+"""The servers of the paper's corpora, played on loopback: small files of the same names, layouts and formats.
+
+The layouts stand here as the publishers have them, apart from the presets, so that a wrong name in one
+of these is found. Text is of the embedded grammar, English and German, whatever the languages' names.
+"""
+
+import gzip
+import hashlib
+import io
+import re
+import tarfile
+import threading
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice
+from pathlib import PurePosixPath
+from typing import Any
+from xml.sax.saxutils import escape
+
+from convs2s.config import TokenizeParams
+from convs2s.text.generated.corpus import generate
+from convs2s.text.sources.part import Split
+from convs2s.text.tokenization import Tokenizer
+
+PAIRS = 60
+"""Sentence pairs of each corpus; of test sets half as many."""
+Side = Callable[[str, str], str]
+"""What makes the line of a file from a pair's English and German."""
+
+
+def english(source: str, _: str) -> str:
+    return source
+
+
+def newswire(source: str, _: str) -> str:
+    """With characters that SGML writes as entities."""
+    return f"{source} AT&T < R&D."
+
+
+def german(_: str, target: str) -> str:
+    return target
+
+
+def romanian(_: str, target: str) -> str:
+    """Letters with cedilla as older text has them, and a hyphen."""
+    return target.removesuffix(".") + " şi într-o ţară."
+
+
+STANFORD = Tokenizer(
+    "en",
+    TokenizeParams(
+        tokenizer="moses", corpus="raw", normalize_punctuation=True, normalize_romanian=False,
+        remove_diacritics=False, remove_nonprinting=True, aggressive_hyphens=True, escape=True,
+        at_sign="##AT##", lowercase=False, truecase=False,
+    ),
+)  # fmt: skip
+
+
+def stanford_english(source: str, _: str) -> str:
+    """Words, hyphens as ##AT##-##AT##."""
+    return " ".join(STANFORD.tokenize(f"{source} A well-known man's &."))
+
+
+def stanford_german(_: str, target: str) -> str:
+    return " ".join(STANFORD.tokenize(f"{target} Der US-Amerikaner."))
+
+
+def plain(lines: list[str], _: str) -> bytes:
+    return "".join(line + "\n" for line in lines).encode()
+
+
+def packed(lines: list[str], corpus: str) -> bytes:
+    return gzip.compress(plain(lines, corpus), mtime=0)
+
+
+def segments(lines: list[str], corpus: str) -> bytes:
+    """Test set of WMT: two documents, entities."""
+    half, marks = len(lines) // 2, []
+    for name, part in ((f"{corpus}.1", lines[:half]), (f"{corpus}.2", lines[half:])):
+        marks.append(f'<doc sysid="src" docid="{name}" genre="news" origlang="en">\n<p>')
+        marks += [f'<seg id="{i}">{escape(line)}</seg>' for i, line in enumerate(part, start=1)]
+        marks.append("</p>\n</doc>")
+    return ('<srcset setid="newstest" srclang="any">\n' + "\n".join(marks) + "\n</srcset>\n").encode()
+
+
+def talks(lines: list[str], corpus: str) -> bytes:
+    """Test set of IWSLT: the head of the talk, spaces around the text."""
+    marks = [f'<seg id="{i}"> {escape(line)} </seg>' for i, line in enumerate(lines, start=1)]
+    head = '<?xml version="1.0" encoding="UTF-8"?>\n<mteval>\n<srcset setid="iwslt" srclang="german">\n'
+    talk = (
+        f'<doc docid="{corpus}" genre="lectures">\n<url>http://www.ted.com/x</url>\n<title>A title</title>\n'
+    )
+    return (head + talk + "\n".join(marks) + "\n</doc>\n</srcset>\n</mteval>\n").encode()
+
+
+def tagged(lines: list[str], corpus: str) -> bytes:
+    """Training text of WIT3."""
+    head = ["<url>http://www.ted.com/x</url>", "<keywords>talks</keywords>", "<talkid>1</talkid>"]
+    title = f"<title>{lines[0]}</title>"
+    return plain([*head, title, f"<description>{lines[1]}</description>", *lines[2:]], corpus)
+
+
+def both(stem: str, source: Side, target: Side, languages: str, form: Any = plain, end: str = "") -> Any:
+    """Return the two files of a corpus: names made of a stem and the languages."""
+    first, second = languages.split("-")
+    return {f"{stem}.{first}{end}": (source, form), f"{stem}.{second}{end}": (target, form)}
+
+
+def parallel(stem: str, *pairs: str) -> Any:
+    """Return a corpus in several pairs of languages, as Europarl has; only the wanted ones will be read."""
+    files: dict[str, Any] = {}
+    for pair in pairs:
+        other, _ = pair.split("-")
+        files |= {f"{stem}.{pair}.{other}": (german, plain), f"{stem}.{pair}.en": (english, plain)}
+    return files
+
+
+def newstest(folder: str, name: str, source: str, target: str) -> Any:
+    """Return a test set of WMT, and that of the other direction, which has the same text."""
+    german_side = romanian if target == "ro" else german
+    return {
+        f"{folder}/{name}-src.{source}.sgm": (newswire, segments),
+        f"{folder}/{name}-ref.{target}.sgm": (german_side, segments),
+    }
+
+
+IWSLT_TESTS = ("TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011", "TED.tst2012")
+IWSLT: dict[str, Any] = both("de-en/train.tags.de-en", german, english, "de-en", tagged)
+for _name in IWSLT_TESTS:
+    IWSLT |= both(f"de-en/IWSLT14.{_name}.de-en", german, english, "de-en", talks, ".xml")
+MULTI30K = (
+    "raw.githubusercontent.com/multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/raw"
+)
+STANFORD_SITE = "nlp.stanford.edu/projects/nmt/data/wmt14.en-de"
+BACK = "data.statmt.org/rsennrich/wmt16_backtranslations/en-ro/corpus.bt.en-ro"
+
+# Archive -> its members; and below, files that are no archives.
+ARCHIVES: dict[str, dict[str, Any]] = {
+    "www.statmt.org/wmt13/training-parallel-europarl-v7.tgz": parallel(
+        "training/europarl-v7", "de-en", "fr-en", "cs-en"
+    ),
+    "www.statmt.org/wmt13/training-parallel-commoncrawl.tgz": parallel("commoncrawl", "de-en", "fr-en"),
+    "www.statmt.org/wmt14/training-parallel-nc-v9.tgz": parallel(
+        "training/news-commentary-v9", "de-en", "fr-en"
+    ),
+    "www.statmt.org/wmt13/training-parallel-un.tgz": parallel("un/undoc.2000", "fr-en", "es-en"),
+    "www.statmt.org/wmt10/training-giga-fren.tar": both(
+        "giga-fren.release2.fixed", english, german, "en-fr", packed, ".gz"
+    ),
+    "www.statmt.org/wmt14/test-full.tgz": {
+        **newstest("test-full", "newstest2014-deen", "en", "de"),
+        **newstest("test-full", "newstest2014-fren", "en", "fr"),
+    },
+    "data.statmt.org/wmt16/translation-task/training-parallel-ep-v8.tgz": both(
+        "training-parallel-ep-v8/europarl-v8.ro-en", english, romanian, "en-ro"
+    ),
+    "data.statmt.org/wmt16/translation-task/test.tgz": newstest("test", "newstest2016-enro", "en", "ro"),
+    "object.pouta.csc.fi/OPUS-SETIMES/v2/moses/en-ro.txt.zip": {
+        **both("SETIMES.en-ro", english, romanian, "en-ro"),
+        "README": (english, plain),
+    },
+    "dl.fbaipublicfiles.com/fairseq/data/iwslt14/de-en.tgz": IWSLT,
+}
+FILES: dict[str, Any] = {
+    **both(BACK, english, romanian, "en-ro", packed, ".gz"),
+    **both(f"{STANFORD_SITE}/train", stanford_english, stanford_german, "en-de"),
+    **both(f"{STANFORD_SITE}/newstest2014", stanford_english, stanford_german, "en-de"),
+}
+for _name in ("train", "val", "test_2016_flickr"):
+    FILES |= both(f"{MULTI30K}/{_name}", english, german, "en-de", packed, ".gz")
+    FILES |= both(f"{MULTI30K}/{_name}", english, german, "en-fr", packed, ".gz")
+
+
+def is_test(name: str) -> bool:
+    return any(word in name for word in ("newstest", "test_2016", ".xml"))
+
+
+def content(name: str, side: Side, form: Callable[[list[str], str], bytes]) -> bytes:
+    """Return a file's bytes; both sides of a corpus have the same pairs, corpora differ."""
+    corpus = re.sub(r"[.-](en|de|fr|ro|src|ref)\b", "", PurePosixPath(name).name)
+    split: Split = "test" if is_test(name) else "train"
+    number = sum(corpus.encode())
+    pairs = islice(generate(PAIRS, number, 0.0, split), PAIRS // 2 if split == "test" else PAIRS)
+    return form([side(pair.source, pair.target) for pair in pairs], corpus)
+
+
+def archive(name: str, members: dict[str, bytes]) -> bytes:
+    """Return an archive of the kind that its name says."""
+    stream = io.BytesIO()
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(stream, "w") as file:
+            for member, data in members.items():
+                file.writestr(member, data)
+        return stream.getvalue()
+    mode: Any = "w:gz" if name.endswith(".tgz") else "w"
+    with tarfile.open(fileobj=stream, mode=mode) as tar:
+        for member, data in members.items():
+            info = tarfile.TarInfo(member)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return stream.getvalue()
+
+
+def make_all() -> dict[str, bytes]:
+    """Return what the servers have, by host and path."""
+    served = {
+        name: archive(name, {member: content(member, *how) for member, how in members.items()})
+        for name, members in ARCHIVES.items()
+    }
+    return served | {name: content(name, *how) for name, how in FILES.items()}
+
+
+class Servers:
+    """All hosts as folders of one loopback server."""
+
+    def __init__(self, address: str, files: dict[str, bytes]) -> None:
+        self.address, self.files = address, files
+        self.asked: set[str] = set()
+
+    def redirect(self, source: dict[str, Any]) -> dict[str, Any]:
+        """Return a source of params.yaml that asks here, with the checksums of what is here, null if null."""
+        return source | {"fetch": [self._file(file) for file in source["fetch"]]}
+
+    def _file(self, file: dict[str, Any]) -> dict[str, Any]:
+        names = [url.split("://")[1] for url in file["urls"]]
+        data = self.files.get(names[0], b"")
+        digests = {"sha256": hashlib.sha256(data).hexdigest(), "md5": hashlib.md5(data).hexdigest()}
+        (kind,) = set(file) - {"urls"}
+        urls = [f"{self.address}/{name}" for name in names]
+        return {"urls": urls, kind: file[kind] and digests[kind]}
+
+
+@contextmanager
+def servers() -> Iterator[Servers]:
+    """Give the servers, until the end of the block."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            name = self.path.removeprefix("/")
+            played.asked.add(name)
+            data = played.files.get(name)
+            if data is None:
+                self.send_error(404)
+                return
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    played = Servers(f"http://127.0.0.1:{server.server_address[1]}", make_all())
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield played
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,200 @@
+"""Every preset runs, at toy size: servers are played on loopback, local files are made, the model is tiny."""
+
+import gzip
+import json
+import shutil
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from convs2s.config import Params, load_params
+from convs2s.text.generated.corpus import generate
+from convs2s.text.pair_folder import read_folder
+from convs2s.text.sources.part import SPLITS, Split
+from pipelines.stages import download, encode, filter, tokenize, truecase, vocabulary
+from tests.preset_servers import PAIRS, Servers, english, german, servers
+from tests.test_end_to_end import SEEDS, run_all
+
+PRESETS = Path(__file__).parents[1] / "presets"
+NAMES = sorted(path.stem for path in PRESETS.glob("*.yaml"))
+TINY = {"embedding_size": 12, "output_embedding_size": 12, "max_positions": 512}
+TYPES = {"bpe": 120, "word": 100}
+
+
+@pytest.fixture(scope="module")
+def played() -> Iterator[Servers]:
+    with servers() as found:
+        yield found
+
+
+def make_local(source: dict[str, Any], folder: Path) -> None:
+    """Write the two files of a local source, packed as their names say."""
+    split: Split = "test" if "test" in source["source"] or "duc" in source["source"] else "train"
+    pairs = list(islice(generate(PAIRS, 7, 0.0, split), PAIRS // 2 if split == "test" else PAIRS))
+    for name, side in ((source["source"], english), (source["target"], german)):
+        data = "".join(side(pair.source, pair.target) + "\n" for pair in pairs).encode()
+        (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+
+
+def toy(name: str, played: Servers, folder: Path) -> Params:
+    """Return a preset with its data from here, small vocabularies, and a model of two small layers a side.
+
+    What is done to text, and how model and training work, stays as the preset has it.
+    """
+    content = YAML(typ="safe", pure=True).load((PRESETS / f"{name}.yaml").read_text(encoding="utf-8"))
+    local = content["download"]["folder"] = str(folder / "own")
+    Path(local).mkdir()
+    for split in ("train", "valid", "test"):
+        sources = content["download"][split]
+        for i, source in enumerate(sources):
+            if source["kind"] == "url":
+                sources[i] = played.redirect(source)
+            elif source["kind"] == "files":
+                make_local(source, Path(local))
+            else:
+                source["pairs"] = PAIRS
+    if content["filter"]["valid_every"]:
+        content["filter"]["valid_every"] = 10
+    size = TYPES[content["vocabulary"]["kind"]]
+    content["vocabulary"] |= {"source_size": size, "target_size": size}
+    for side in ("encoder", "decoder"):
+        kernels = content["model"][f"{side}_kernels"]
+        # The outermost layers: where the preset has layers that see one position, they are among them.
+        content["model"] |= {f"{side}_widths": [12, 16], f"{side}_kernels": [kernels[0], kernels[-1]]}
+    content["model"] |= TINY | {"attention": [True, True]}
+    content["train"] |= {"seeds": SEEDS, "max_epochs": 1, "workers": 1, "precision": "float32"}
+    content["train"] |= {"batch_sentences": 16, "max_tokens": 1000}
+    content["translate"] |= {"max_length_extra": 15, "max_length_ratio": 0.0}
+    path = folder / "params.yaml"
+    with path.open("w", encoding="utf-8") as stream:
+        YAML(typ="safe").dump(content, stream)
+    return load_params(path)
+
+
+def prepare(params: Params, data: Path) -> None:
+    """Run the stages before training."""
+    languages = (params.download.source_language, params.download.target_language)
+    for split in SPLITS:
+        download.run(params.download, split, data / "downloads", data / "raw" / split)
+    truecase.run(params.tokenize, languages, data / "raw/train", data / "truecasers")
+    for split in ("train", "valid"):
+        folders = data / "truecasers", data / "raw" / split, data / "tokenized" / split
+        tokenize.run(params.tokenize, languages, *folders)
+    filter.run(params.filter, data / "tokenized/train", data / "tokenized/valid", data / "filtered")
+    vocabulary.run(params.vocabulary, data / "filtered/train", data / "vocabulary")
+    for split in ("train", "valid"):
+        encode.run(data / "vocabulary", data / "filtered" / split, data / "encoded" / split)
+
+
+def pairs_of(folder: Path) -> list[tuple[str, str]]:
+    return list(read_folder(folder))
+
+
+# Corpora that make up each split, by the numbers of them: what DATA.md says of the preset's sources.
+SOURCES = {
+    "wmt16-en-ro-word": (3, 1), "wmt16-en-ro-bpe": (3, 1),
+    "wmt14-en-de-paper": (1, 1), "wmt14-en-de-fairseq": (3, 1),
+    "wmt14-en-fr-paper": (5, 1), "wmt14-en-fr-small": (5, 1), "wmt14-en-fr-fairseq": (5, 1),
+    "iwslt14-de-en": (1, 5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_data_of_the_preset_are_made_ready(name: str, played: Servers, tmp_path: Path) -> None:
+    """From the files as their publishers lay them out to ids: all pairs arrive, in pairs."""
+    prepare(toy(name, played, tmp_path), tmp_path)
+    trains, tests = SOURCES.get(name, (1, 1))
+    raw = {split: pairs_of(tmp_path / "raw" / split) for split in ("train", "valid", "test")}
+    assert len(raw["train"]) == trains * PAIRS
+    assert len(raw["test"]) == (tests * PAIRS // 2 if name != "generated" else PAIRS)
+    assert len(pairs_of(tmp_path / "tokenized/train")) == len(raw["train"])
+    report = json.loads((tmp_path / "filtered/report.json").read_text(encoding="utf-8"))
+    kept = report["train"]["pairs"] + (report["valid"]["pairs"] if not raw["valid"] else 0)
+    assert kept == report["pairs_kept"] > 0.7 * len(raw["train"])
+    for split in ("train", "valid"):
+        assert (tmp_path / "encoded" / split / "source.ids.npy").is_file()
+
+
+@pytest.fixture
+def prepared(request: pytest.FixtureRequest, played: Servers, tmp_path: Path) -> Path:
+    """The data of the preset that the test names as parameter."""
+    prepare(toy(request.param, played, tmp_path), tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("prepared", ["wmt16-en-ro-bpe"], indirect=True)
+def test_romanian_is_normalized_truecased_and_keeps_its_diacritics(prepared: Path) -> None:
+    """As Sennrich et al. have it (T32), in the training text and none of it in the raw test set."""
+    assert " şi într-o ţară" in (prepared / "raw/test/target.txt").read_text(encoding="utf-8")
+    tokenized = pairs_of(prepared / "tokenized/train")
+    assert all(target.endswith("și într @-@ o țară .") for _, target in tokenized)
+    raw = pairs_of(prepared / "raw/train")
+    before = sum(source.startswith("The ") for source, _ in raw)
+    assert before > 10
+    assert sum(source.startswith("the ") for source, _ in tokenized) == before
+
+
+@pytest.mark.parametrize("prepared", ["wmt14-en-de-paper"], indirect=True)
+def test_stanfords_words_stay_to_the_byte(prepared: Path) -> None:
+    """Hyphens as ##AT##-##AT##, and entities, which no tokenizer touches again (T30)."""
+    raw = (prepared / "raw/train/source.txt").read_bytes()
+    assert b"well ##AT##-##AT## known man &apos;s &amp; ." in raw
+    assert (prepared / "tokenized/train/source.txt").read_bytes() == raw
+
+
+@pytest.mark.parametrize("prepared", ["iwslt14-de-en"], indirect=True)
+def test_talks_are_lowercased_and_their_heads_are_gone(prepared: Path) -> None:
+    """But for title and description, which are text."""
+    text = (prepared / "tokenized/train/source.txt").read_text(encoding="utf-8")
+    assert text == text.lower()
+    assert "<" not in text
+    assert "talkid" not in text
+    names = [f"IWSLT14.{name}" for name in ("TED.dev2010", "TEDX.dev2012", "TED.tst2010")]
+    provenance = (prepared / "raw/test/provenance.json").read_text(encoding="utf-8")
+    assert all(name in provenance for name in names)
+
+
+@pytest.mark.parametrize("prepared", ["wmt14-en-de-fairseq"], indirect=True)
+def test_entities_of_segments_are_resolved(prepared: Path) -> None:
+    """The test set's text is raw; a tag or "&amp;" in it would be translated."""
+    for source, target in pairs_of(prepared / "raw/test"):
+        assert source.endswith(" AT&T < R&D.")
+        assert "<" not in target
+
+
+def test_a_changed_test_set_is_refused(played: Servers, tmp_path: Path) -> None:
+    """By its MD5, where no other checksum is published; for two corpora of En-Fr there is none at all."""
+    content = toy("wmt14-en-fr-paper", played, tmp_path).download
+    digests = [file.digest for source in content.train for file in source.fetch]  # type: ignore[union-attr]
+    assert [digest is None for digest in digests] == [False, False, True, False, True]
+    name = "www.statmt.org/wmt14/test-full.tgz"
+    original = played.files[name]
+    played.files[name] = original[:-1] + b"x"
+    try:
+        with pytest.raises(ValueError, match=r"md5 is [0-9a-f]{32}, wanted [0-9a-f]{32}"):
+            download.run(content, "test", tmp_path / "downloads", tmp_path / "raw")
+    finally:
+        played.files[name] = original
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_the_preset_runs_from_download_to_evaluation(name: str, played: Servers, tmp_path: Path) -> None:
+    """Two seeds and their ensemble, replacement and model folder; the test set stands beside the scores."""
+    params = toy(name, played, tmp_path)
+    data = tmp_path / "data"
+    run_all(params, data)
+    metrics = json.loads((data / "evaluation/metrics.json").read_text(encoding="utf-8"))
+    assert set(metrics["seeds"]) == {str(seed) for seed in SEEDS}
+    assert {"mean", "std", "ensemble"} <= set(metrics)
+    assert ("without_replacement" in metrics) == params.replace.enabled
+    test_set = json.loads((data / "evaluation/test_set.json").read_text(encoding="utf-8"))
+    assert test_set["lines"] == len(pairs_of(data / "raw/test"))
+    assert len(test_set["sha256"]) == 64
+    card = (data / "models/1/README.md").read_text(encoding="utf-8")
+    assert test_set["sha256"] in card
+    shutil.rmtree(data)
