@@ -63,10 +63,16 @@ def run(options: argparse.Namespace) -> None:
         segmentation = Segmentation("sentencepiece", options.sentencepiece_model)
     tokenize = TokenizeParams(
         tokenizer=options.tokenizer,
+        corpus="raw",
         normalize_punctuation=options.normalize_punctuation,
+        normalize_romanian=False,
+        remove_diacritics=False,
         remove_nonprinting=options.remove_nonprinting,
         aggressive_hyphens=options.aggressive_hyphens,
         escape=options.escape,
+        at_sign="@",
+        lowercase=False,
+        truecase=False,
     )
     done = import_fairseq(
         options.checkpoint,

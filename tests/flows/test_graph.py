@@ -17,7 +17,7 @@ def stages() -> dict[str, Stage]:
 
 def test_parents_are_those_of_dvc(stages: dict[str, Stage]) -> None:
     """The flow has no DAG of its own."""
-    assert stages["translate@1"].parents == {"train@1", "vocabulary", "download@test"}
+    assert stages["translate@1"].parents == {"train@1", "vocabulary", "truecase", "download@test"}
     assert stages["download@train"].parents == set()
     names = list(stages)
     assert all(names.index(parent) < names.index(name) for name in names for parent in stages[name].parents)
@@ -58,7 +58,7 @@ def test_a_missing_output_is_named(stages: dict[str, Stage]) -> None:
 def test_targets_bring_what_they_need(stages: dict[str, Stage]) -> None:
     """As `dvc repro TARGET` does."""
     assert set(restrict(stages, ["filter"])) == {
-        "download@train", "download@valid", "tokenize@train", "tokenize@valid", "filter",
+        "download@train", "download@valid", "truecase", "tokenize@train", "tokenize@valid", "filter",
     }  # fmt: skip
     assert set(restrict(stages, ["download"])) == {"download@train", "download@valid", "download@test"}
     assert restrict(stages, []) == stages
