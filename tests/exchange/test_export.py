@@ -121,9 +121,7 @@ def test_models_of_other_kinds_are_exported(changes: dict[str, Any], tmp_path: P
 
 
 @pytest.mark.slow
-def test_weights_of_large_models_lie_beside_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_of_large_models_lie_beside_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An ONNX file cannot hold 2 GiB; the folder, moved as a whole, still runs."""
     runtime = needs_onnx()
     monkeypatch.setattr(export, "LARGE", 0)

@@ -12,7 +12,9 @@ from dvc.repo import Repo
 from ruamel.yaml import YAML
 
 from convs2s.text.files import read_lines
+from pipelines.flows import artifacts
 from pipelines.flows.artifacts import examples_in_markdown, key, literal
+from pipelines.flows.graph import read_graph
 from tests.flows import toy
 from tests.flows.server import Server
 from tests.test_end_to_end import toy_params
@@ -67,6 +69,26 @@ def test_a_run_shows_curves_scores_examples_and_attention(server: Server, projec
     tags = server.tasks(run)["train@1"]["tags"]
     assert {"train", "generated-en-de"} <= set(tags)
     assert toy.dvc(project, "status") == "Data and pipelines are up to date."
+
+
+def test_a_training_that_failed_shows_how_far_it_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A loss that runs away is seen on the curve."""
+    shown: list[tuple[str, str]] = []
+    monkeypatch.setattr(
+        artifacts,
+        "create_image_artifact",
+        lambda url, key, description: shown.append((url[:22], description)),
+    )
+    stage = read_graph(toy.ROOT)["train@1"]
+    artifacts.show_failure(stage, tmp_path, "")
+    assert shown == []  # it failed before its first point
+    curve = tmp_path / "data" / "checkpoints" / "1" / "live" / "plots" / "metrics" / "train" / "loss.tsv"
+    curve.parent.mkdir(parents=True)
+    curve.write_text("step\tloss\n50\t7.1\n100\t70.1\n")
+    artifacts.show_failure(stage, tmp_path, "")
+    assert shown == [("data:image/png;base64,", "Curves of train@1 until it failed")]
 
 
 def test_keys_are_what_prefect_takes() -> None:

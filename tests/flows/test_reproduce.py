@@ -1,6 +1,7 @@
 """The flow `reproduce` on a real server, with played stages: order, states, overrides, refusals."""
 
 import json
+import os
 from pathlib import Path
 
 import httpx
@@ -31,6 +32,22 @@ def test_seeds_run_side_by_side_and_dvc_has_nothing_left_to_do(
     toy.dvc(serial, "repro")
     locks = [YAML(typ="safe").load((folder / "dvc.lock").read_text()) for folder in (repo, serial)]
     assert locks[0] == locks[1]
+
+
+def test_each_training_gets_a_gpu_of_its_own(
+    server: Server, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Leased ids reach the child as CUDA_VISIBLE_DEVICES; stages of the CPU see none (nvidia-smi is played)."""
+    program = tmp_path / "nvidia-smi"
+    program.write_text('#!/bin/sh\nprintf "0\\n1\\n2\\n3\\n"\n')
+    program.chmod(0o755)
+    monkeypatch.setitem(server.env, "PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    toy.behave(repo, train_1={"seconds": 3}, train_2={"seconds": 3})
+    run = server.run_flow(repo, gpus=[3, 1], parallel=1)
+    assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
+    seen = {note[0]: note[4] for note in toy.notes(repo)}
+    assert seen == {"download": "", "align": "", "train@1": "3", "train@2": "1", "evaluate": ""}
+    assert toy.overlap(repo, "train@1", "train@2")
 
 
 def test_a_run_shows_what_it_is_of(server: Server, repo: Path) -> None:
