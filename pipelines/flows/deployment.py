@@ -4,7 +4,7 @@ import contextlib
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -87,8 +87,12 @@ def zombies() -> AutomationCore:
     )
 
 
-def trigger_and_follow(overrides: Mapping[str, Any]) -> int:
-    """Run `reproduce` and print its log as it comes; return an exit status: 0 if it completed, else 1."""
+def trigger_and_follow(overrides: Mapping[str, Any], check: Callable[[], None]) -> int:
+    """Run `reproduce` and print its log as it comes; return an exit status: 0 if it completed, else 1.
+
+    Args:
+        check: called while the run waits to be taken; what it raises ends this.
+    """
     with get_client(sync_client=True) as client:
         deployment = client.read_deployment_by_name("reproduce/gpu")
         run = client.create_flow_run_from_deployment(
@@ -97,7 +101,7 @@ def trigger_and_follow(overrides: Mapping[str, Any]) -> int:
         address = f"{PREFECT_UI_URL.value()}/runs/flow-run/{run.id}"
         print(f"Watch it at {address}", flush=True)
         try:
-            state = follow(client, run.id)
+            state = follow(client, run.id, check)
         except KeyboardInterrupt:
             print(f"\nThe run goes on: {address}. Cancel it there, or end all with: make flow-stop")
             return 130
@@ -105,7 +109,7 @@ def trigger_and_follow(overrides: Mapping[str, Any]) -> int:
     return 0 if state.is_completed() else 1
 
 
-def follow(client: SyncPrefectClient, run: UUID) -> State[Any]:
+def follow(client: SyncPrefectClient, run: UUID, check: Callable[[], None]) -> State[Any]:
     """Print the log lines of a flow run until it ends, each after its stage's name; return its last state."""
     names: dict[UUID | None, str] = {None: "flow"}
     printed: set[UUID] = set()
@@ -120,6 +124,8 @@ def follow(client: SyncPrefectClient, run: UUID) -> State[Any]:
                 print(f"{names[log.task_run_id]:<16} {log.message}", flush=True)
             if state is not None and state.is_final():
                 return state
+            if state is not None and state.is_scheduled():
+                check()
         time.sleep(LOOK)
 
 

@@ -53,7 +53,8 @@ HINTS = re.compile(
     r"|Use `dvc push` to send your updates to remote storage\.)$"
 )
 """What DVC says after each stage, of all stages or as advice."""
-SECRET = re.compile(r"(?<=://)[^/@\s]+@|(?i:(?<=password=)|(?<=token=)|(?<=secret=))[^\s&]+")
+ADDRESS = re.compile(r"(?<=://)[^/@\s]+@")
+SECRET = re.compile(r"""(?i)((?:password|token|secret|access_key)\w*(?:=|["']\s*:\s*)["']?)[^\s&"',]+""")
 COLORS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
@@ -63,8 +64,8 @@ def told(line: str) -> Outcome | None:
 
 
 def without_secrets(line: str) -> str:
-    """Hide users and passwords of addresses, and values of password=, token= and secret=."""
-    return SECRET.sub(lambda match: "***@" if match[0].endswith("@") else "***", line)
+    """Hide users and passwords of addresses, and what follows password=, token=, secret= or "token":."""
+    return SECRET.sub(r"\1***", ADDRESS.sub("***@", line))
 
 
 def command(name: str, force: bool, pull: bool) -> list[str]:
@@ -94,6 +95,7 @@ def environment(gpus: Sequence[int] | None, changes: Mapping[str, str] | None = 
     # `dvc` and the `python` of dvc.yaml are those of the flow, however the worker was started.
     kept["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", os.defpath)])
     if gpus is not None:
+        kept["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # CUDA then counts as nvidia-smi does
         kept["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, gpus))
     return kept
 

@@ -74,13 +74,10 @@ def guard(command: Sequence[str]) -> int:
         os.close(tell)
 
     threading.Thread(target=wait, daemon=True).start()
-    signal.signal(signal.SIGTERM, lambda *_: os.close(0))  # select then sees a closed file: the same end
+    told, tell_too = os.pipe()
+    signal.signal(signal.SIGTERM, lambda *_: os.write(tell_too, b"."))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the flow, which closes the pipe
-    try:
-        ready = select.select([0, ended], [], [])[0]
-    except (OSError, ValueError):
-        ready = [0]
-    over = ended in ready
+    over = ended in select.select([0, ended, told], [], [])[0]
     end_descendants(GRACE if not over else 0.0)  # what a command leaves behind would hold its GPU
     if not over:
         return ENDED_BY_GUARD

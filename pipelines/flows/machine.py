@@ -38,7 +38,7 @@ DEFAULTS = {
     "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false",  # a server that is missing is an error, not a new one
     "PREFECT_WORKER_QUERY_SECONDS": "2",  # else a run begins after 13 s
     "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",  # for the automation that finds the dead
-    "PREFECT_CLIENT_MAX_RETRIES": "10",  # a server that restarts is away for half a minute
+    "PREFECT_CLIENT_MAX_RETRIES": "8",  # 2, 4, 8, ... s: a server that restarts may be away for minutes
     "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
 }
 
@@ -73,10 +73,10 @@ def settings_of_a_server_that_answers() -> dict[str, str]:
 
 def run(overrides: Sequence[str]) -> int:
     """Start what is missing, run `reproduce` and follow it to its end; return an exit status."""
-    start = time.monotonic()
+    start, given = time.monotonic(), parse_overrides(overrides)
     env = settings()
     HOME.mkdir(exist_ok=True)
-    if not answers(env):
+    if not running("server") and not (os.environ.get("PREFECT_API_URL") and answers(env)):
         start_server(env)
     os.environ.update(env)  # before Prefect is loaded, for it reads its settings once
     from pipelines.flows import deployment  # noqa: PLC0415
@@ -84,7 +84,7 @@ def run(overrides: Sequence[str]) -> int:
     deployment.deploy()
     start_worker(env)
     print(f"Prefect is ready after {time.monotonic() - start:.0f} s.", flush=True)
-    return deployment.trigger_and_follow(parse_overrides(overrides))
+    return deployment.trigger_and_follow(given, check_worker)
 
 
 def parse_overrides(texts: Sequence[str]) -> dict[str, Any]:
@@ -132,8 +132,8 @@ def start_server(env: dict[str, str]) -> None:
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", int(port))) == 0:
             raise Failure(
-                f"port {port} is taken by something that is no Prefect server. Choose another: "
-                "make flow FLOW_PORT=4201"
+                f"port {port} is taken, perhaps by the Prefect server of another clone. Choose another: "
+                f"make flow FLOW_PORT={int(port) + 1}, or set PREFECT_API_URL to use the server there."
             )
     print(f"Starting the Prefect server on 127.0.0.1:{port} ...", flush=True)
     command = ["prefect", "server", "start", "--host", "127.0.0.1", "--port", port]
@@ -145,7 +145,11 @@ def start_server(env: dict[str, str]) -> None:
 def start_worker(env: dict[str, str]) -> None:
     """Start a worker of the pool `gpu` unless ours runs; it takes its runs within seconds."""
     if running("worker"):
+        serves = (HOME / "worker.server").read_text(encoding="utf-8")
+        if serves != env["PREFECT_API_URL"]:
+            raise Failure(f"the worker of this clone serves {serves}. End it first: make flow-stop")
         return
+    (HOME / "worker.server").write_text(env["PREFECT_API_URL"], encoding="utf-8")
     print("Starting a worker ...", flush=True)
     start_detached("worker", worker_command("gpu"), env)
 
@@ -182,6 +186,23 @@ def deploy() -> None:
     from pipelines.flows import deployment  # noqa: PLC0415
 
     deployment.deploy()
+
+
+def check_worker() -> None:
+    """See that there is still somebody to take a run.
+
+    Raises:
+        Failure: if the worker has ended, with the last lines of its log.
+    """
+    if not running("worker"):
+        raise Failure(f"the worker has ended; {ending('worker')}")
+
+
+def ending(name: str) -> str:
+    """Return the last lines of a program's log."""
+    log = HOME / f"{name}.log"
+    tail = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
+    return f"{log} ends with:\n{tail}"
 
 
 def start_detached(name: str, command: Sequence[str], env: dict[str, str]) -> subprocess.Popen[bytes]:
@@ -225,9 +246,7 @@ def wait_until(ready: Callable[[], bool], name: str, process: subprocess.Popen[b
     deadline = time.monotonic() + WAIT
     while not ready():
         if process.poll() is not None or time.monotonic() > deadline:
-            log = HOME / f"{name}.log"
-            tail = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
-            raise Failure(f"the Prefect {name} did not come up; {log} ends with:\n{tail}")
+            raise Failure(f"the Prefect {name} did not come up; {ending(name)}")
         time.sleep(0.2)
 
 

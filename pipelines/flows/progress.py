@@ -1,8 +1,11 @@
 """How far a training is, read from its progress bar."""
 
+import contextlib
+import contextvars
 import re
-import time
+import threading
 from dataclasses import dataclass
+from typing import Self
 from uuid import UUID
 
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
@@ -44,29 +47,48 @@ def position(line: str) -> Position | None:
 
 
 class Progress:
-    """The progress artifact of one training."""
+    """The progress artifact of one training, kept by a thread of its own.
+
+    A server that is away would make the reader of the training's output wait, and that the training itself.
+    """
 
     def __init__(self, key: str, epochs: int | None) -> None:
         self.key = key
         self.epochs = epochs
-        self.artifact: UUID | None = None
-        self.shown = 0.0
+        self.latest: Position | None = None
+        self.over = threading.Event()
+        # The artifact belongs to the task run of the thread that makes this.
+        self.thread = threading.Thread(target=contextvars.copy_context().run, args=(self._keep,), daemon=True)
+
+    def __enter__(self) -> Self:
+        """Begin to show what is heard."""
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End; a server that is away is not waited for."""
+        self.over.set()
+        self.thread.join(timeout=5.0)
 
     def hear(self, line: str) -> None:
-        """Show what a line says, if it is one of the progress bar."""
-        seen = position(line)
-        if seen is None or (time.monotonic() - self.shown < SECONDS and seen.done < seen.updates):
-            return
-        self.shown = time.monotonic()
-        share, text = round(seen.share(self.epochs), 1), seen.text(self.epochs)
-        if self.artifact is None:
-            created = create_progress_artifact(share, key=self.key, description=text)
-            assert isinstance(created, UUID)
-            self.artifact = created
-        else:
-            update_progress_artifact(self.artifact, share, description=text)
+        """Take note of a line of the progress bar."""
+        self.latest = position(line) or self.latest
 
-    def finish(self) -> None:
-        """Show that the training has ended, before its last possible epoch or at it."""
-        if self.artifact is not None:
-            update_progress_artifact(self.artifact, 100.0, description="ended")
+    def _keep(self) -> None:
+        shown: Position | None = None
+        artifact: UUID | None = None
+        over = False
+        while not over:
+            over = self.over.wait(SECONDS)
+            seen = self.latest
+            if seen is None or seen == shown:
+                continue
+            with contextlib.suppress(Exception):  # whatever Prefect's client raises, the stage goes on
+                share, text = round(seen.share(self.epochs), 1), seen.text(self.epochs)
+                if artifact is None:
+                    created = create_progress_artifact(share, key=self.key, description=text)
+                    assert isinstance(created, UUID)
+                    artifact = created
+                else:
+                    update_progress_artifact(artifact, share, description=text)
+                shown = seen

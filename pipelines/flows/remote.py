@@ -26,6 +26,7 @@ from pipelines.flows import dvc_stage, workspace
 from pipelines.flows.dvc_stage import StageEnded, StageFailed
 from pipelines.flows.graph import Stage, read_graph
 from pipelines.flows.resources import visible_gpus
+from pipelines.flows.watch import ended_early, stopping_when_unwanted
 from pipelines.flows.workspace import Refused, git
 
 DEPLOYMENT = "run-stage/remote"
@@ -37,14 +38,22 @@ def check(root: Path, git_remote: str) -> None:
     """See that there is a git remote and a DVC remote to share.
 
     Raises:
-        Refused: if one of them is missing.
+        Refused: if one of them is missing, or cannot do this.
     """
     if git_remote not in git(root, "remote").split():
         raise Refused(
             f"git_remote: found {git_remote!r}, but {root} has {git(root, 'remote').split() or 'none'}. "
             "Remote workers fetch commits from it: git remote add NAME URL."
         )
-    if not Config(str(root / ".dvc")).get("core", {}).get("remote"):
+    config = Config(str(root / ".dvc"))
+    default = config.get("core", {}).get("remote")
+    if str(config.get("remote", {}).get(default, {}).get("url", "")).startswith("http"):
+        raise Refused(
+            f"the DVC remote {default} is plain http, which cannot hold DVC's cache of runs, by "
+            "which a stage that ran elsewhere is known here. Wanted a folder, S3, SSH, ...: "
+            "dvc remote add --default NAME URL."
+        )
+    if not default:
         raise Refused(
             f"{root} has no default DVC remote, by which machines share data. Wanted one that all workers "
             "reach, and that is not plain http: dvc remote add --default NAME URL."
@@ -66,7 +75,7 @@ def publish(stage: Stage, root: Path, git_remote: str, run_id: str, stop: thread
         raise StageEnded("was not started, for the flow run is cancelled or has ended")
     who = {f"GIT_{role}_{part}": text for role in ("AUTHOR", "COMMITTER") for part, text in WHO.items()}
     commit = git(root, "commit-tree", tree, "-p", "HEAD", "-m", f"Inputs of {stage.name}", env=who)
-    branch = f"run/{run_id}/{stage.name}"
+    branch = f"run/{run_id}/{stage.name}-{commit[:12]}"  # rows of a sweep have the same stages
     git(root, "push", "--quiet", "--force", git_remote, f"{commit}:refs/heads/{branch}")
     return branch, commit
 
@@ -92,9 +101,7 @@ def _dvc(root: Path, stop: threading.Event, *arguments: str) -> None:
     )
 
 
-def execute(
-    stage: Stage, root: Path, git_remote: str, force: bool, seconds: float, stop: threading.Event
-) -> None:
+def execute(stage: Stage, root: Path, git_remote: str, seconds: float, stop: threading.Event) -> None:
     """Have a remote worker run a stage, and wait for its end.
 
     Raises:
@@ -103,6 +110,15 @@ def execute(
     """
     run_id = str(runtime.flow_run.root_flow_run_id or runtime.flow_run.id)
     branch, commit = publish(stage, root, git_remote, run_id, stop)
+    try:
+        _dispatch(stage, branch, commit, git_remote, seconds, stop)
+    finally:
+        git(root, "push", "--quiet", git_remote, "--delete", branch)
+
+
+def _dispatch(
+    stage: Stage, branch: str, commit: str, git_remote: str, seconds: float, stop: threading.Event
+) -> None:
     remote = run_deployment(
         DEPLOYMENT,
         parameters={
@@ -110,7 +126,6 @@ def execute(
             "branch": branch,
             "commit": commit,
             "git_remote": git_remote,
-            "force": force,
             "seconds": seconds,
         },
         flow_run_name=f"{stage.name} for {runtime.flow_run.name}",
@@ -121,19 +136,25 @@ def execute(
     get_run_logger().info("A remote worker is to run %s: flow run %s", stage.name, remote.name)
     with get_client(sync_client=True) as client:
         state = _wait(client, remote.id, stop)
+    if state.is_cancelled():
+        raise StageEnded(f"was cancelled on its remote worker: {state.message}")
     if not state.is_completed():
         raise StageFailed(f"ended as {state.name} on a remote worker: {state.message}")
-    git(root, "push", "--quiet", git_remote, "--delete", branch)
 
 
 def _wait(client: SyncPrefectClient, run: UUID, stop: threading.Event) -> State[Any]:
     """Wait for a flow run's end; cancel it when `stop` is set."""
-    told = ""
+    told, doubted = "", False
     while True:
         try:
             state = client.read_flow_run(run).state
+            if state and state.is_crashed() and not doubted:
+                doubted = True  # one that lives says so within seconds
+                stop.wait(5 * LOOK)
+                continue
             if state and state.is_final():
                 return state
+            doubted = False
             if state and state.name != told:
                 told = str(state.name)
                 get_run_logger().info("The remote run is %s", told)
@@ -148,9 +169,7 @@ def _wait(client: SyncPrefectClient, run: UUID, stop: threading.Event) -> State[
 
 
 @flow(name="run-stage", flow_run_name="{stage}", persist_result=False)
-def run_stage(
-    stage: str, branch: str, commit: str, git_remote: str, force: bool = False, seconds: float = 86_400.0
-) -> State[Any]:
+def run_stage(stage: str, branch: str, commit: str, git_remote: str, seconds: float = 86_400.0) -> State[Any]:
     """Run one stage in this worker's clone for an orchestrator elsewhere.
 
     Args:
@@ -158,7 +177,6 @@ def run_stage(
         branch: of the git remote, with the orchestrator's files.
         commit: its commit.
         git_remote: name of the git remote in this clone.
-        force: run it though it has been run before.
         seconds: deadline.
     """
     root, stop = workspace.ROOT, threading.Event()
@@ -177,11 +195,14 @@ def run_stage(
             if not passing:
                 logger.info(line)
 
-        try:
-            outcome = dvc_stage.reproduce(stage, root, env, seconds, stop, hear, force=force, pull=True)
-            _dvc(root, stop, "push", "--run-cache", stage)
-        finally:
-            stop.set()
+        with stopping_when_unwanted(stop) as reasons:
+            try:
+                outcome = dvc_stage.reproduce(stage, root, env, seconds, stop, hear, pull=True)
+                _dvc(root, stop, "push", "--run-cache", stage)
+            except StageEnded as ended:
+                if not reasons:  # its deadline
+                    raise
+                return ended_early(reasons[0], str(ended))
     return Completed(name=outcome.value, message=f"{stage}: {outcome.value.lower()} in {root.name}")
 
 

@@ -1,16 +1,17 @@
 """Flow `reproduce`: what `dvc repro` does, stages side by side."""
 
-from typing import Any
+from typing import Any, Self
 
 from prefect import flow, get_run_logger, runtime
 from prefect.states import Completed, Failed, State
 from prefect.task_runners import ThreadPoolTaskRunner
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from convs2s.config import load_params
 from pipelines.flows import remote, workspace
 from pipelines.flows.dvc_stage import StageEnded
-from pipelines.flows.run_stages import Run, RunParams, Workspace, ended_early, faults, summary
+from pipelines.flows.run_stages import Run, RunParams, Workspace, faults, summary
+from pipelines.flows.watch import ended_early
 from pipelines.flows.workspace import ROOT, Refused
 
 THREADS: Any = ThreadPoolTaskRunner(max_workers=256)
@@ -25,6 +26,14 @@ class ReproduceParams(RunParams):
         description='other values than in params.yaml: {"train.dropout": 0.3}; kept as a DVC experiment',
     )
 
+    @model_validator(mode="after")
+    def _experiments_are_whole(self) -> Self:
+        if self.overrides and self.targets:
+            raise ValueError(
+                "overrides and targets: an experiment has the outputs of all stages; wanted one of the two"
+            )
+        return self
+
 
 def run_name() -> str:
     """Return a flow run's name: data set, seeds and revision, and what was overridden."""
@@ -34,7 +43,7 @@ def run_name() -> str:
         params = load_params(ROOT / "params.yaml")
     except (ValueError, FileNotFoundError):
         return "invalid params.yaml"
-    seeds = ", ".join(map(str, overrides.get("train.seeds", params.train.seeds)))
+    seeds = str(overrides.get("train.seeds", list(params.train.seeds))).strip("[]")
     changes = "".join(f", {name}={value}" for name, value in overrides.items() if name != "train.seeds")
     return f"{params.package.name}, seeds {seeds}, {workspace.revision(ROOT)}{changes}"
 
@@ -59,14 +68,14 @@ def reproduce(params: ReproduceParams = ReproduceParams()) -> State[Any]:  # noq
             remote.check(ROOT, params.git_remote)
         root, name = ROOT, ""
         if params.overrides:
-            name = workspace.name_of(params.overrides, workspace.revision(ROOT))
+            name = workspace.name_of(params.overrides, workspace.snapshot(ROOT))
             root = workspace.copy_workspace(ROOT, name, params.overrides)
         run = Run(params, {"": open_workspace("", root, params)})
         try:
             run.run()
         except StageEnded as ended:
-            return ended_early(ended, run)
-        if run.faults:
+            return ended_early(ended, summary(run))
+        if not run.succeeded:
             return Failed(message=f"{summary(run)}\n\n{faults(run)}")
         if name:
             workspace.keep_experiment(ROOT, root, name)

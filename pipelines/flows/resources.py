@@ -11,6 +11,9 @@ def visible_gpus() -> list[int]:
     """Return the ids of the GPUs that this process may use; none if there is no driver.
 
     CUDA_VISIBLE_DEVICES narrows them, as for any program that uses CUDA.
+
+    Raises:
+        ValueError: if nvidia-smi fails, or CUDA_VISIBLE_DEVICES names GPUs in another way.
     """
     program = shutil.which("nvidia-smi")
     if program is None:
@@ -18,23 +21,32 @@ def visible_gpus() -> list[int]:
     shown = subprocess.run(
         [program, "--query-gpu=index", "--format=csv,noheader"], capture_output=True, text=True, check=False
     )
-    present = [int(line) for line in shown.stdout.split() if line.isdigit()] if shown.returncode == 0 else []
+    if shown.returncode != 0:
+        raise ValueError(
+            f"nvidia-smi fails, so GPUs cannot be leased: {shown.stdout.strip()} {shown.stderr.strip()}. "
+            "Mend the driver, or hide it (PATH) to run on the CPU."
+        )
+    present = [int(line) for line in shown.stdout.split() if line.isdigit()]
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     if named is None:
         return present
-    ids = [int(part) for part in named.split(",") if part.strip().isdigit()]
-    return [gpu for gpu in ids if gpu in present]
+    parts = [part.strip() for part in named.split(",") if part.strip()]
+    if not all(part.isdigit() for part in parts):
+        raise ValueError(f"CUDA_VISIBLE_DEVICES: found {named}, wanted numbers as nvidia-smi counts GPUs.")
+    return [int(part) for part in parts if int(part) in present]
 
 
 def choose_gpus(asked: Sequence[int] | None) -> list[int]:
     """Return the GPU ids to lease: those asked for, or all that are visible.
 
     Raises:
-        ValueError: if one that was asked for is not there.
+        ValueError: if one that was asked for is not there, or twice in the list.
     """
     present = visible_gpus()
-    if asked is None:
+    if not asked:  # a form sends an empty list, too
         return present
+    if len(set(asked)) < len(asked):
+        raise ValueError(f"gpus: found {list(asked)}, wanted each id once: two stages would share that GPU.")
     missing = sorted(set(asked) - set(present))
     if missing:
         raise ValueError(

@@ -1,28 +1,26 @@
 """Stages of one or several workspaces as Prefect tasks, side by side."""
 
-import contextlib
-import os
-import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-import httpx
-from prefect import get_client, get_run_logger, runtime, task
+from prefect import get_run_logger, runtime, task
 from prefect.cache_policies import NO_CACHE
 from prefect.futures import PrefectFuture
-from prefect.states import Cancelled, Completed, Crashed, Running, State
-from pydantic import BaseModel, ConfigDict, Field
+from prefect.states import Completed, State
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from convs2s.config import Params, load_params
 from pipelines.flows import artifacts, dvc_stage, remote
-from pipelines.flows.dvc_stage import Outcome, StageEnded, WorkerGone
+from pipelines.flows.dvc_stage import Outcome, StageEnded
 from pipelines.flows.graph import Stage, read_graph, restrict
 from pipelines.flows.progress import Progress
 from pipelines.flows.resources import Resources, choose_gpus
 from pipelines.flows.scheduler import Job, Schedule
+from pipelines.flows.watch import watching
+from pipelines.flows.workspace import Refused
 
 Key = tuple[str, str]
 """Label of a workspace, name of a stage."""
@@ -43,13 +41,22 @@ class RunParams(BaseModel):
         description="stages on the CPU at once; also trainings, where there is no GPU",
     )
     gpus: list[int] | None = Field(default=None, description="ids of GPUs to use; None: all there are")
-    hours: dict[str, float] = Field(
+    hours: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(
         default={}, description='deadlines other than those of dvc.yaml: {"train": 48, "align": 2}'
     )
     remote: Literal["none", "gpu", "all"] = Field(
         default="none", description="which stages go to remote workers: those that take GPUs, or all"
     )
     git_remote: str = Field(default="origin", description="git remote that remote workers share")
+
+    @model_validator(mode="after")
+    def _force_is_local(self) -> Self:
+        if self.force and self.remote != "none":
+            raise ValueError(
+                "force and remote: stages run elsewhere come back through DVC's cache of runs, which would "
+                "give the old results; wanted force only with remote none"
+            )
+        return self
 
 
 @dataclass(frozen=True)
@@ -75,22 +82,35 @@ class Run:
     workspaces: Mapping[str, Workspace]
     gpus: list[int] = field(default_factory=list)
     stop: threading.Event = field(default_factory=threading.Event)
+    followers: set[Key] = field(default_factory=set)
     outcomes: dict[Key, Outcome] = field(default_factory=dict)
     faults: dict[Key, str] = field(default_factory=dict)
 
     def jobs(self) -> dict[Key, Job[Key]]:
         """Return a job for every stage of every workspace.
 
-        A stage that another workspace computes, too, waits for that one and is restored from its cache.
+        A stage that another workspace computes, too, follows that one and is restored from the cache.
         """
         jobs: dict[Key, Job[Key]] = {}
+        self.followers.clear()
         leaders: dict[str, Key] = {}
         for label, workspace in self.workspaces.items():
             for name, stage in workspace.stages.items():
                 leader = leaders.setdefault(stage.signature, (label, name))
                 parents = {(label, parent) for parent in stage.parents} | ({leader} - {(label, name)})
+                if leader != (label, name):
+                    self.followers.add((label, name))
                 jobs[label, name] = Job((label, name), parents, stage.gpus, self.is_remote(stage))
         return jobs
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether every stage has ended well."""
+        return all(
+            (label, name) in self.outcomes
+            for label, space in self.workspaces.items()
+            for name in space.stages
+        )
 
     def is_remote(self, stage: Stage) -> bool:
         """Tell whether a stage goes to a remote worker."""
@@ -100,9 +120,18 @@ class Run:
         """Run all; `outcomes` and `faults` tell of it then.
 
         Raises:
+            Refused: if a deadline is for a stage that does not exist.
             StageEnded: if the flow run was cancelled.
         """
         jobs = self.jobs()
+        names = {
+            n for space in self.workspaces.values() for s in space.stages.values() for n in (s.name, s.kind)
+        }
+        if unknown := set(self.params.hours) - names:
+            raise Refused(
+                f"hours: found {', '.join(sorted(unknown))}, which is no stage. Wanted some of: "
+                f"{', '.join(sorted(names))}."
+            )
         self.gpus = choose_gpus(self.params.gpus)
         schedule = Schedule(jobs, Resources(self.gpus, self.params.parallel))
         futures: dict[Key, PrefectFuture[Any]] = {}
@@ -133,7 +162,6 @@ class Run:
             description=f"`{stage.command}` on {'a remote worker' if self.is_remote(stage) else where}",
             tags=[stage.kind, workspace.params.package.name],
             retries=len(stage.retries),
-            retry_delay_seconds=list(stage.retries),
         )
         future: PrefectFuture[Any] = configured.submit(  # type: ignore[call-overload]
             self, workspace, stage, gpus, wait_for=before
@@ -144,49 +172,6 @@ class Run:
         """Return a stage's deadline."""
         hours = self.params.hours
         return 3600.0 * hours.get(stage.name, hours.get(stage.kind, stage.hours))
-
-
-@contextlib.contextmanager
-def watching() -> Iterator[Callable[[], None]]:
-    """Give a function that raises once nobody wants this flow run any more.
-
-    That is WorkerGone when the worker that started it was killed, for no other takes it over, and StageEnded
-    when somebody has cancelled or ended it. A run that the server takes for Crashed, since it was away itself
-    and has heard no heartbeat, says that it lives.
-    """
-    worker = os.getppid() if "PREFECT__FLOW_RUN_ID" in os.environ else None
-    with get_client(sync_client=True) as client:
-
-        def look() -> None:
-            if worker is not None and os.getppid() != worker:
-                leave_terminal()
-                raise WorkerGone("the worker that had started this run is gone: its stages were ended")
-            try:
-                state = client.read_flow_run(runtime.flow_run.id).state
-                if state and state.is_crashed():
-                    client.set_flow_run_state(runtime.flow_run.id, Running(), force=True)
-                    return
-            except httpx.HTTPError:
-                return  # the server is away for a while; the stages go on
-            if state and (state.is_cancelling() or state.is_final()):
-                raise StageEnded(
-                    f"the flow run is {state.name} in the eyes of the server: its stages were ended"
-                )
-
-        yield look
-
-
-def leave_terminal() -> None:
-    """Write to nowhere from now on: the pipe to a dead worker is broken, and a log line would end the run."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):
-        os.dup2(nowhere, stream.fileno())
-
-
-def ended_early(ended: StageEnded, run: "Run") -> State[Any]:
-    """Return the state of a run that did not come to its end."""
-    kind = Crashed if isinstance(ended, WorkerGone) else Cancelled
-    return kind(message=f"{ended}. {summary(run)}. Nothing finished is lost; a new run goes on from there.")
 
 
 def never_after_cancellation(_task: Any, _run: Any, state: State[Any]) -> bool:
@@ -203,10 +188,13 @@ def run_stage(run: Run, workspace: Workspace, stage: Stage, gpus: Sequence[int])
     progress = Progress(
         artifacts.key("progress", workspace.label, stage.name), workspace.params.train.max_epochs
     )
+    attempt = runtime.task_run.run_count
+    if attempt > 1 and run.stop.wait(stage.retries[attempt - 2]):  # Prefect's own wait hears no cancellation
+        raise StageEnded("was not tried again, for the flow run is cancelled or has ended")
 
     def hear(line: str, passing: bool) -> None:
         if passing:
-            showing(lambda: progress.hear(line))
+            progress.hear(line)
         else:
             logger.info(line)
 
@@ -214,24 +202,23 @@ def run_stage(run: Run, workspace: Workspace, stage: Stage, gpus: Sequence[int])
     pull = run.is_remote(stage)
     try:
         if pull:
-            remote.execute(
-                stage, workspace.root, run.params.git_remote, run.params.force, run.seconds(stage), run.stop
+            remote.execute(stage, workspace.root, run.params.git_remote, run.seconds(stage), run.stop)
+        with progress:
+            outcome = dvc_stage.reproduce(
+                stage.name,
+                workspace.root,
+                env,
+                run.seconds(stage),
+                run.stop,
+                hear,
+                force=run.params.force and key not in run.followers,
+                pull=pull,
             )
-        outcome = dvc_stage.reproduce(
-            stage.name,
-            workspace.root,
-            env,
-            run.seconds(stage),
-            run.stop,
-            hear,
-            force=run.params.force and not pull,
-            pull=pull,
-        )
-    except (dvc_stage.StageFailed, StageEnded) as fault:
-        run.faults[key] = str(fault)
+    except Exception as fault:  # a full disk, a git that fails: whatever it is, the run must tell of it
+        known = isinstance(fault, dvc_stage.StageFailed | StageEnded)
+        run.faults[key] = str(fault) if known else f"failed, {type(fault).__name__}: {fault}"
         showing(lambda: artifacts.show_failure(stage, workspace.root, workspace.label))
         raise
-    showing(progress.finish)
     showing(lambda: artifacts.show(stage, workspace.root, workspace.label))
     run.faults.pop(key, None)
     run.outcomes[key] = outcome

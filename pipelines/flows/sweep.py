@@ -17,7 +17,8 @@ from convs2s.text.files import atomic_path
 from pipelines.flows import artifacts, dvc_stage, remote, workspace
 from pipelines.flows.dvc_stage import StageEnded
 from pipelines.flows.reproduce import THREADS, open_workspace
-from pipelines.flows.run_stages import Run, RunParams, ended_early, faults, summary
+from pipelines.flows.run_stages import Run, RunParams, faults, summary
+from pipelines.flows.watch import ended_early
 from pipelines.flows.workspace import ROOT, Refused
 
 Overrides = dict[str, Any]
@@ -44,6 +45,8 @@ class SweepParams(RunParams):
     def _something(self) -> "SweepParams":
         if not self.configurations and not self.grid:
             raise ValueError("wanted `configurations` or `grid`, else there is nothing to sweep over")
+        if self.targets:
+            raise ValueError("targets: an experiment has the outputs of all stages; wanted none in a sweep")
         return self
 
     def rows(self) -> list[Overrides]:
@@ -79,39 +82,53 @@ def sweep(params: SweepParams) -> State[Any]:
         workspace.check_workspace(ROOT)
         if params.remote != "none":
             remote.check(ROOT, params.git_remote)
-        revision = workspace.revision(ROOT)
-        names = {f"{params.name}-{workspace.name_of(row, revision)}": row for row in rows}
+        tree, head = workspace.snapshot(ROOT), workspace.git(ROOT, "rev-parse", "HEAD")
+        names = {f"{params.name}-{workspace.name_of(row, tree)}": row for row in rows}
+        labels = labels_of(names)
         run = Run(params, {})
         spaces = {}
         for name, row in names.items():
-            label = ", ".join(f"{key.split('.')[-1]}={value}" for key, value in row.items())
+            label = labels[name]
             root = workspace.copy_workspace(ROOT, name, row)
             spaces[label] = (name, open_workspace(label, root, params))
         run.workspaces = {label: space for label, (_, space) in spaces.items()}
         try:
             run.run()
         except StageEnded as ended:
-            return ended_early(ended, run)
+            return ended_early(ended, summary(run))
         for label, (name, space) in spaces.items():
             if all((label, stage) in run.outcomes for stage in space.stages):
                 workspace.keep_experiment(ROOT, space.root, name)
-        table = comparison(ROOT, names)
+        table = comparison(ROOT, head, names)
         show(table, params.name)
-    if run.faults:
+    if not run.succeeded:
         return Failed(message=f"{summary(run)}\n\n{faults(run)}")
     return Completed(message=summary(run))
 
 
-def comparison(root: Path, names: Mapping[str, Overrides]) -> pd.DataFrame:
+def labels_of(names: Mapping[str, Overrides]) -> dict[str, str]:
+    """Return what tells rows apart in the pages, by experiment: short names of values if these do."""
+    short = {
+        name: ", ".join(f"{k.split('.')[-1]}={v}" for k, v in row.items()) for name, row in names.items()
+    }
+    if len(set(short.values())) == len(short):
+        return short
+    return {name: ", ".join(f"{k}={v}" for k, v in row.items()) for name, row in names.items()}
+
+
+def comparison(root: Path, commit: str, names: Mapping[str, Overrides]) -> pd.DataFrame:
     """Return a row per experiment: what was overridden, then its metrics as `dvc exp show` gives them.
 
     The means over seeds come first, then each seed, each training, and the corpus.
+
+    Args:
+        commit: that the experiments began with; the user may have committed more since.
 
     Raises:
         Refused: if DVC fails.
     """
     shown = subprocess.run(
-        [*dvc_stage.DVC, "exp", "show", "--json", "--hide-workspace"],
+        [*dvc_stage.DVC, "exp", "show", "--json", "--rev", commit],
         cwd=root,
         env=dvc_stage.environment(None),
         capture_output=True,
@@ -124,6 +141,7 @@ def comparison(root: Path, names: Mapping[str, Overrides]) -> pd.DataFrame:
         experiment["revs"][0]["name"]: experiment["revs"][0]["data"]["metrics"]
         for baseline in json.loads(shown.stdout)
         for experiment in baseline["experiments"] or []
+        if experiment["revs"] and experiment["revs"][0].get("data")
     }
     rows = [
         {"experiment": name, **row, **flat_metrics(found[name])}

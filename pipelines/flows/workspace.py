@@ -96,11 +96,19 @@ def check_nobody_works(path: Path) -> None:
     for readers in held.get("read", {}).values():
         holders += readers
     for holder in holders:
-        if psutil.pid_exists(holder["pid"]):
+        if is_dvc(holder["pid"]):
             raise Refused(
                 f"a DVC command is at work in {path.parent.parent.parent}: process {holder['pid']}, "
                 f"{holder['cmd']}. Wait until it has ended, or end it; then start again."
             )
+
+
+def is_dvc(pid: int) -> bool:
+    """Tell whether a process of this number is one of DVC, not another that has got the number since."""
+    try:
+        return any("dvc" in part for part in psutil.Process(pid).cmdline())
+    except psutil.Error:
+        return False
 
 
 @contextlib.contextmanager
@@ -149,9 +157,13 @@ def snapshot(root: Path) -> str:
         index.unlink(missing_ok=True)
 
 
-def name_of(overrides: Mapping[str, Any], revision: str) -> str:
-    """Return a name for an experiment: its overrides, readable, and a hash that tells it from others."""
-    facts = json.dumps([overrides, revision], sort_keys=True, default=str)
+def name_of(overrides: Mapping[str, Any], tree: str) -> str:
+    """Return a name for an experiment: its overrides, readable, and a hash that tells it from others.
+
+    Args:
+        tree: the files that it begins with, as `snapshot` names them.
+    """
+    facts = json.dumps([overrides, tree], sort_keys=True, default=str)
     words = "-".join(f"{key.split('.')[-1]}-{value}" for key, value in overrides.items())
     readable = re.sub(r"[^A-Za-z0-9]+", "-", words).strip("-")[:40].strip("-")
     return f"{readable or 'same'}-{hashlib.sha256(facts.encode()).hexdigest()[:6]}"
@@ -172,12 +184,26 @@ def copy_workspace(root: Path, name: str, overrides: Mapping[str, Any]) -> Path:
         git(root, "clone", "--quiet", "--shared", "--no-checkout", str(root), str(folder))
     git(folder, "update-ref", "--no-deref", "HEAD", git(root, "rev-parse", "HEAD"))
     git(folder, "read-tree", "--reset", "-u", tree)
-    config = Config(str(folder / ".dvc"))
-    with config.edit("local") as local:
-        local.setdefault("cache", {})["dir"] = str(cache_folder(root))
+    share_remotes(root, folder)
     link_ignored_inputs(root, folder)
     override(folder / "params.yaml", overrides)
     return folder
+
+
+def share_remotes(root: Path, folder: Path) -> None:
+    """Give a copy the workspace's git remotes, DVC remotes with their credentials, and DVC cache."""
+    for name in git(root, "remote").split():
+        url = git(root, "remote", "get-url", name)
+        if (root / url).exists():  # a path, which git takes from the clone's own folder
+            url = str((root / url).resolve())
+        known = name in git(folder, "remote").split()
+        git(folder, "remote", "set-url" if known else "add", name, url)
+    mine = Config(str(root / ".dvc"))
+    with Config(str(folder / ".dvc")).edit("local") as local:
+        local["remote"] = mine.get("remote", {})  # DVC has made relative paths whole when it read them
+        if default := mine.get("core", {}).get("remote"):
+            local.setdefault("core", {})["remote"] = default
+        local.setdefault("cache", {})["dir"] = str(cache_folder(root))
 
 
 def cache_folder(root: Path) -> Path:

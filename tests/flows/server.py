@@ -26,6 +26,7 @@ class Server:
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
     env: dict[str, str] = field(default_factory=dict)
+    flows: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def start(self) -> None:
         """Start it and wait until it answers."""
@@ -52,7 +53,14 @@ class Server:
         assert soon(lambda: machine.answers(self.env), 90), (self.home / "server.log").read_text()[-3000:]
 
     def stop(self) -> None:
-        """End it and all it has started."""
+        """End it, and flows that a failed test has left."""
+        for flow in self.flows:
+            end(flow.pid)
+            flow.wait()
+        self.halt()
+
+    def halt(self) -> None:
+        """End the server alone."""
         if self.process is not None:
             end(self.process.pid)
             self.process.wait()
@@ -116,11 +124,12 @@ class Server:
                 stderr=log,
                 start_new_session=True,
             )
+        self.flows.append(process)
         return FlowProcess(self, process, self.known())
 
     def known(self) -> set[str]:
-        """Return the ids of all flow runs."""
-        return {run["id"] for run in self.post("flow_runs/filter", {})}
+        """Return the ids of all flow runs that no other has started."""
+        return {run["id"] for run in self.post("flow_runs/filter", {}) if not run["parent_task_run_id"]}
 
     def run_flow(self, repo: Path, flow: str = "reproduce", **params: Any) -> str:
         """Run a flow to its end; return the id of its run."""

@@ -66,7 +66,7 @@ def test_the_image_copies_files_that_exist_and_pins_what_it_installs() -> None:
     """Docker itself says so only after minutes."""
     text = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ")
     lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
-    assert {line[0] for line in lines} == {"FROM", "RUN", "COPY", "USER", "VOLUME", "ENTRYPOINT"}
+    assert {line[0] for line in lines} == {"FROM", "RUN", "ARG", "COPY", "USER", "VOLUME", "ENTRYPOINT"}
     for line in lines:
         if line[0] == "COPY":
             assert all((toy.ROOT / source).exists() for source in line[1:-1]), line

@@ -75,7 +75,9 @@ def test_a_port_that_is_taken_is_told(repo: Path) -> None:
         port = str(other.getsockname()[1])
         done = play(repo, "run", FLOW_PORT=port)
     assert done.returncode == 2
-    assert f"port {port} is taken by something that is no Prefect server. Choose another" in done.stderr
+    assert (
+        f"port {port} is taken, perhaps by the Prefect server of another clone. Choose another" in done.stderr
+    )
 
 
 def test_a_server_of_the_users_own_is_never_replaced(repo: Path) -> None:

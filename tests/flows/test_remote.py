@@ -10,6 +10,7 @@ from pipelines.flows import remote, workspace
 from pipelines.flows.workspace import Refused
 from tests.flows import toy
 from tests.flows.server import Server, end, soon
+from tests.flows.trainings import gone
 
 pytestmark = pytest.mark.flows
 
@@ -55,6 +56,22 @@ def test_two_trainings_run_at_once_elsewhere(server: Server, clones: list[Path])
     assert toy.run(repo, "git", "status", "--porcelain", "--", "params.yaml") == "M params.yaml"
 
 
+def test_overrides_train_elsewhere_too(server: Server, clones: list[Path]) -> None:
+    """Each row of a sweep sends its own files; the copies know the remotes of the workspace."""
+    repo, worker, _ = clones
+    server.deploy(repo)
+    process = server.worker(worker, "remote")
+    try:
+        grid = {"train.dropout": [0.1, 0.3]}
+        run = server.run_flow(repo, "sweep", name="far", remote="gpu", grid=grid)
+    finally:
+        end(process.pid)
+    assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
+    assert sorted(toy.ran(worker)) == ["train@1", "train@1", "train@2", "train@2"]
+    assert len(toy.dvc(repo, "exp", "list", "--name-only").splitlines()) == 2
+    assert toy.run(repo, "git", "ls-remote", "origin", "refs/heads/run/*") == ""
+
+
 def test_a_failure_elsewhere_is_told_here(server: Server, clones: list[Path]) -> None:
     """With its last lines, for nobody wants to log in to look."""
     repo, worker, _ = clones
@@ -88,6 +105,26 @@ def test_cancelling_reaches_the_remote_worker(server: Server, clones: list[Path]
         end(process.pid)
 
 
+def test_a_killed_remote_worker_leaves_nothing(server: Server, clones: list[Path]) -> None:
+    """Its stage ends within ten seconds, and another worker takes over."""
+    repo, worker, other = clones
+    server.deploy(repo)
+    toy.behave(worker, train_1={"seconds": 120})
+    process = server.worker(worker, "remote")
+    flow = server.start_flow(repo, remote="gpu", targets=["train@1"])
+    assert soon(lambda: bool(toy.notes(worker)), 90), (server.home / "worker.log").read_text()[-2000:]
+    process.kill()
+    process.wait()
+    gone(worker)
+    second = server.worker(other, "remote")
+    try:
+        assert flow.process.wait(120) == 0
+    finally:
+        end(second.pid)
+    assert server.flow_run(flow.id())["state_type"] == "COMPLETED", server.flow_run(flow.id())["state"]
+    assert toy.ran(other) == ["train@1"]
+
+
 def test_missing_remotes_are_named_at_the_start(server: Server, repo: Path) -> None:
     """Not after the first stages have run."""
     with pytest.raises(Refused, match=r"git_remote: found 'origin', but .* has none\. Remote workers fetch"):
@@ -95,6 +132,12 @@ def test_missing_remotes_are_named_at_the_start(server: Server, repo: Path) -> N
     toy.run(repo, "git", "remote", "add", "origin", "nowhere")
     with pytest.raises(Refused, match=r"has no default DVC remote, by which machines share data"):
         remote.check(repo, "origin")
+    toy.dvc(repo, "remote", "add", "--default", "web", "https://example.org/store")
+    with pytest.raises(
+        Refused, match="the DVC remote web is plain http, which cannot hold DVC's cache of runs"
+    ):
+        remote.check(repo, "origin")
+    toy.dvc(repo, "remote", "remove", "web")
     run = server.run_flow(repo, remote="all")
     assert "has no default DVC remote" in server.flow_run(run)["state"]["message"]
 

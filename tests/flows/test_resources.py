@@ -23,7 +23,10 @@ def three_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_are_used_unless_named() -> None:
     """An empty field of the form means all."""
     assert choose_gpus(None) == [0, 1, 2]
+    assert choose_gpus([]) == [0, 1, 2]
     assert choose_gpus([2, 0]) == [2, 0]
+    with pytest.raises(ValueError, match=r"gpus: found \[1, 1\], wanted each id once"):
+        choose_gpus([1, 1])
 
 
 @pytest.mark.usefixtures("three_gpus")
@@ -33,6 +36,21 @@ def test_cuda_visible_devices_narrows_them(monkeypatch: pytest.MonkeyPatch) -> N
     assert visible_gpus() == [1, 2]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert visible_gpus() == []
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-1f2e")
+    with pytest.raises(ValueError, match="CUDA_VISIBLE_DEVICES: found GPU-1f2e, wanted numbers"):
+        visible_gpus()
+
+
+def test_a_driver_that_fails_is_no_machine_without_gpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All trainings would start at once on the CPU, or on the GPUs without a lease."""
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho mismatch of versions; exit 18\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    with pytest.raises(ValueError, match="nvidia-smi fails, so GPUs cannot be leased: mismatch of versions"):
+        visible_gpus()
 
 
 @pytest.mark.usefixtures("three_gpus")

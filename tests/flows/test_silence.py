@@ -44,7 +44,7 @@ def test_a_server_that_restarts_during_a_run(tmp_path: Path, repo: Path) -> None
         flow = server.start_flow(repo)
         run = flow.id()
         assert soon(lambda: training(repo))
-        server.stop()
+        server.halt()
         time.sleep(8)
         server.start()
         assert flow.process.wait(120) == 0

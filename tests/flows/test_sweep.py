@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from pipelines.flows.sweep import SweepParams, flat_metrics, importance
+from pipelines.flows.sweep import SweepParams, flat_metrics, importance, labels_of
 from tests.flows import toy
 from tests.flows.server import Server
 
@@ -34,6 +34,16 @@ def test_metrics_of_several_files_do_not_collide() -> None:
     columns = ["seeds.1.bleu", "mean.bleu", "train.dropout", "experiment", "std.bleu"]
     order = sorted(columns, key=lambda column: importance(column, ["experiment", "train.dropout"]))
     assert order == ["experiment", "train.dropout", "mean.bleu", "std.bleu", "seeds.1.bleu"]
+
+
+def test_labels_tell_rows_apart() -> None:
+    """The last part of a name is enough unless two values share it."""
+    assert labels_of({"a": {"train.dropout": 1}, "b": {"train.dropout": 2}}) == {
+        "a": "dropout=1",
+        "b": "dropout=2",
+    }
+    same = {"a": {"download.train.0.pairs": 9}, "b": {"download.test.0.pairs": 9}}
+    assert labels_of(same) == {"a": "download.train.0.pairs=9", "b": "download.test.0.pairs=9"}
 
 
 @pytest.mark.flows

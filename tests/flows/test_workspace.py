@@ -59,9 +59,14 @@ def test_a_dvc_command_at_work_is_refused_but_not_a_dead_one(repo: Path) -> None
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps({"write": {}, "read": {"x": [{"pid": child.pid, "cmd": "dvc repro"}]}}))
     workspace.check_workspace(repo)
-    path.write_text(json.dumps({"write": {"x": {"pid": os.getpid(), "cmd": "dvc repro train"}}}))
-    with pytest.raises(Refused, match=rf"process {os.getpid()}, dvc repro train\. Wait until it has ended"):
+    path.write_text(json.dumps({"write": {"x": {"pid": os.getppid(), "cmd": "dvc repro"}}}))
+    workspace.check_workspace(repo)  # another program has got that number since
+    dvc = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "dvc"])
+    path.write_text(json.dumps({"write": {"x": {"pid": dvc.pid, "cmd": "dvc repro train"}}}))
+    with pytest.raises(Refused, match=rf"process {dvc.pid}, dvc repro train\. Wait until it has ended"):
         workspace.check_workspace(repo)
+    dvc.kill()
+    dvc.wait()
 
 
 def test_a_workspace_is_held_by_one(repo: Path) -> None:
@@ -117,6 +122,22 @@ def test_a_copy_is_the_workspace_with_other_values(repo: Path) -> None:
     assert (again / "data" / "checkpoint").read_text() == "kept"
 
 
+def test_a_copy_reaches_the_same_remotes(repo: Path) -> None:
+    """Paths that are relative to the workspace, and credentials of its local configuration, too."""
+    toy.run(repo, "git", "init", "--quiet", "--bare", "../shared.git")
+    toy.run(repo, "git", "remote", "add", "origin", "../shared.git")
+    toy.dvc(repo, "remote", "add", "--default", "store", "../store")
+    toy.dvc(repo, "remote", "add", "--local", "bucket", "s3://bucket/x")
+    toy.dvc(repo, "remote", "modify", "--local", "bucket", "access_key_id", "me")
+    toy.dvc(repo, "repro", "download")
+    copy = workspace.copy_workspace(repo, "one", {})
+    assert toy.run(copy, "git", "remote", "get-url", "origin") == str((repo / "../shared.git").resolve())
+    toy.dvc(copy, "repro", "download")
+    toy.dvc(copy, "push", "download")
+    assert (repo / ".." / "store" / "files").is_dir()
+    assert "access_key_id = me" in (copy / ".dvc" / "config.local").read_text()
+
+
 def test_a_copys_results_become_an_experiment(repo: Path) -> None:
     """That of the workspace's commit, so that `dvc exp show` lists it there."""
     copy = workspace.copy_workspace(repo, "one", {"train.dropout": 0.3})
@@ -133,10 +154,11 @@ def test_a_copys_results_become_an_experiment(repo: Path) -> None:
 
 def test_names_tell_overrides_apart() -> None:
     """They are git references."""
-    names = [workspace.name_of(o, "abc") for o in ({"train.dropout": 0.1}, {"train.dropout": 0.2}, {})]
+    names = [workspace.name_of(o, "tree") for o in ({"train.dropout": 0.1}, {"train.dropout": 0.2}, {})]
     assert names[0].startswith("dropout-0-1-") and names[2].startswith("same-")
     assert len(set(names)) == 3
-    assert workspace.name_of({"train.dropout": 0.1}, "abc") == names[0]
+    assert workspace.name_of({"train.dropout": 0.1}, "other edits") != names[0]
+    assert workspace.name_of({"train.dropout": 0.1}, "tree") == names[0]
 
 
 def test_the_revision_shows_edits(repo: Path) -> None:
