@@ -6,9 +6,18 @@ reported with its dotted name, what was found and what was wanted.
 
 import difflib
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainValidator,
+    Tag,
+    ValidationError,
+    model_validator,
+)
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
@@ -372,13 +381,28 @@ class TrainParams(Section):
 # ---------------------------------------------------------------- decoding and evaluation
 
 
-class TranslateParams(Section):
-    """Beam search (§4.3)."""
+def number_or_tuned(value: object) -> float | Literal["tuned"]:
+    """Check an alpha of params.yaml; the two kinds in one message, which a union would tell one by one."""
+    if value == "tuned":
+        return "tuned"
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+        return float(value)
+    raise ValueError(f"found {value!r}, wanted a number of at least 0, or tuned")
+
+
+Alpha = Annotated[float, Field(ge=0)]
+AlphaOrTuned = Annotated[float | Literal["tuned"], PlainValidator(number_or_tuned)]
+AlphaT = TypeVar("AlphaT")
+
+
+class BeamSearchSection(Section, Generic[AlphaT]):
+    """Beam search (§4.3), with an alpha that is known or still to be tuned."""
 
     beam_size: Positive
     """Hypotheses kept per sentence; 1 is greedy search."""
-    alpha: Annotated[float, Field(ge=0)]
-    """Final scores are log-likelihood / |y|^alpha; 1 is the mean over tokens."""
+    alpha: AlphaT
+    """Final scores are log-likelihood / |y|^alpha; 1 is the mean over tokens. In params.yaml also `tuned`:
+    the best of tune.alphas on the validation set, for each seed and for the ensemble."""
     min_length: Count
     """Fewest tokens of a hypothesis, end mark not counted."""
     max_length_ratio: Annotated[float, Field(ge=0)]
@@ -400,6 +424,31 @@ class TranslateParams(Section):
             raise ValueError(
                 f"n_best {self.n_best} exceeds beam_size {self.beam_size}; wanted at most as many"
             )
+        return self
+
+
+class TranslateParams(BeamSearchSection[Alpha]):
+    """Beam search as the library takes it: alpha is a number."""
+
+
+class TranslateSection(BeamSearchSection[AlphaOrTuned]):
+    """Beam search as params.yaml has it: alpha is a number, or `tuned`."""
+
+    def with_alpha(self, alpha: float) -> TranslateParams:
+        """Return the same search with this number."""
+        return TranslateParams.model_validate({**self.model_dump(), "alpha": alpha})
+
+
+class TuneParams(Section):
+    """Choice of translate.alpha on the validation set (§4.3); only for `translate.alpha: tuned`."""
+
+    alphas: Annotated[list[Alpha], Field(min_length=1)]
+    """Values to choose from; all are scored on one search."""
+
+    @model_validator(mode="after")
+    def _differ(self) -> Self:
+        if len(set(self.alphas)) != len(self.alphas):
+            raise ValueError(f"alphas {self.alphas} has a value twice; wanted different ones")
         return self
 
 
@@ -438,7 +487,8 @@ class Params(Section):
     align: AlignParams
     model: ModelParams
     train: TrainParams
-    translate: TranslateParams
+    tune: TuneParams
+    translate: TranslateSection
     replace: ReplaceParams
     evaluate: EvaluateParams
     package: PackageParams

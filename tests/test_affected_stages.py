@@ -42,7 +42,8 @@ with open("ran.txt", "a") as log:
 """
 AFTER_TRANSLATION = {"replace@1", "replace-ensemble", "evaluate", "package@1"}
 TRANSLATION = {"translate@1", "ensemble"} | AFTER_TRANSLATION
-TRAINING = {"train@1"} | TRANSLATION
+TUNING = {"tune@1", "tune-ensemble"} | TRANSLATION
+TRAINING = {"train@1"} | TUNING
 ENCODING = {"vocabulary", "encode@train", "encode@valid"} | TRAINING
 
 
@@ -82,6 +83,8 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
         set_param("train.seeds", [1, 2]),
         {
             "train@2",
+            "tune@2",
+            "tune-ensemble",
             "translate@2",
             "replace@2",
             "package@2",
@@ -91,14 +94,15 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
             "evaluate",
         },
     ),
-    "translate.beam_size": (set_param("translate.beam_size", 3), TRANSLATION),
-    "translate.alpha": (set_param("translate.alpha", 0.5), TRANSLATION),
+    "translate.beam_size": (set_param("translate.beam_size", 3), TUNING),
+    "translate.alpha": (set_param("translate.alpha", "tuned"), TUNING),
+    "tune.alphas": (set_param("tune.alphas", [0.5, 1.0]), TUNING),
     "replace.enabled": (set_param("replace.enabled", True), AFTER_TRANSLATION),
     "the test set": (
         set_param("download.test", [{"kind": "generated", "pairs": 7, "seed": 9, "noise": 0.0}]),
         {"download@test"} | TRANSLATION,
     ),
-    "decoding code": (append("convs2s/decode/beam_search.py", "# edited\n"), TRANSLATION),
+    "decoding code": (append("convs2s/decode/beam_search.py", "# edited\n"), TUNING),
     "README.md": (append("README.md", "edited\n"), set()),
     "evaluate.examples": (set_param("evaluate.examples", 9), {"evaluate"} | {"package@1"}),
     "train.checkpoint_updates": (set_param("train.checkpoint_updates", 12345), set()),
@@ -159,8 +163,8 @@ def test_nothing_runs_twice(reproduced: Path) -> None:
 def test_an_edit_runs_the_stages_that_it_affects_and_no_other(reproduced: Path, name: str) -> None:
     """And undoing it runs nothing: the earlier results come from DVC's cache.
 
-    But for the seeds: DVC cannot list them as dependencies, so ensemble and evaluate depend on the folder of
-    all seeds, in which the second one remains.
+    But for the seeds: DVC cannot list them as dependencies, so tune-ensemble, ensemble and evaluate depend on
+    the folder of all seeds, in which the second one remains.
     """
     edit, wanted = EDITS[name]
     files = ["params.yaml", "README.md", "convs2s/decode/beam_search.py"]
@@ -171,8 +175,8 @@ def test_an_edit_runs_the_stages_that_it_affects_and_no_other(reproduced: Path, 
     finally:
         for file, content in before.items():
             (reproduced / file).write_bytes(content)
-    undone = {"ensemble", "replace-ensemble", "evaluate", "package@1"} if name == "train.seeds" else set()
-    assert set(reproduce()) == undone
+    of_all_seeds = {"tune-ensemble", "ensemble", "replace-ensemble", "evaluate", "package@1"}
+    assert set(reproduce()) == (of_all_seeds if name == "train.seeds" else set())
     assert reproduce() == []
 
 

@@ -118,7 +118,7 @@ def module_of(stage: dict[str, Any]) -> Path:
 
 @pytest.mark.parametrize("name", stages())
 def test_a_stage_is_a_module_that_its_command_runs_and_dvc_watches(name: str) -> None:
-    """Stage = module; replace-ensemble shares its module with replace."""
+    """Stage = module; replace-ensemble shares its module with replace, and tune-ensemble with tune."""
     stage = stages()[name]
     module = module_of(stage)
     assert module.stem == name.removesuffix("-ensemble")
@@ -142,6 +142,8 @@ def needed(path: Path) -> set[str]:
 
 # What decoding takes of its models and tokenizers changes with their outputs, which are watched.
 WATCHED_BY_OUTPUT = {
+    "tune": {"convs2s/text", "convs2s/model", "convs2s/decode"},
+    "tune-ensemble": {"convs2s/text", "convs2s/model", "convs2s/decode"},
     "translate": {"convs2s/text", "convs2s/model", "convs2s/decode"},
     "ensemble": {"convs2s/text", "convs2s/model", "convs2s/decode"},
     "replace": {"convs2s/text", "convs2s/decode"},

@@ -21,6 +21,7 @@ from pipelines.stages import (
     train,
     translate,
     truecase,
+    tune,
     vocabulary,
 )
 from tests.train.tiny import tiny_params
@@ -46,6 +47,7 @@ def toy_params(folder: Path, kind: str) -> Params:
             "vocabulary": params.vocabulary.model_copy(
                 update={"kind": kind, "joint": kind == "bpe", "source_size": size, "target_size": size}
             ),
+            "translate": params.translate.model_copy(update={"alpha": "tuned" if kind == "bpe" else 1.0}),
             "replace": params.replace.model_copy(update={"enabled": kind == "word"}),
             "model": params.model.model_copy(update={"max_positions": 256}),
         }
@@ -73,10 +75,16 @@ def run_all(params: Params, data: Path) -> None:
         trained = data / "trained" / str(seed)
         work = data / "work" / str(seed)
         train.run(params.model, params.train, seed, data / "encoded", data / "vocabulary", work, trained)
-        inputs = (trained / "model", data / "vocabulary", truecasers, test)
-        translate.run(*rest, *inputs, data / "translations" / str(seed))
+    for member in (*map(str, SEEDS), "ensemble"):
+        folders = (data / "trained", data / "vocabulary", data / "filtered" / "valid")
+        tune.run(params.tune, params.translate, SEEDS, member, *folders, data / "tuned" / member)
+    for seed in SEEDS:
+        inputs = (data / "trained" / str(seed) / "model", data / "vocabulary", truecasers, test)
+        tuned, out = data / "tuned" / str(seed) / "alpha.json", data / "translations" / str(seed)
+        translate.run(*rest, *inputs, tuned, out)
     inputs = (data / "trained", data / "vocabulary", truecasers, test)
-    ensemble.run(*rest, SEEDS, *inputs, data / "translations" / "ensemble")
+    tuned, out = data / "tuned" / "ensemble" / "alpha.json", data / "translations" / "ensemble"
+    ensemble.run(*rest, SEEDS, *inputs, tuned, out)
     for member in (*map(str, SEEDS), "ensemble"):
         folders = (data / "translations" / member, data / "alignment", data / "replaced" / member)
         replace.run(params.replace, params.tokenize, languages, *folders)
@@ -99,6 +107,7 @@ def run_all(params: Params, data: Path) -> None:
             data / "vocabulary",
             truecasers,
             data / "alignment",
+            data / "tuned" / str(seed) / "alpha.json",
             data / "evaluation",
             seed,
             data / "models" / str(seed),

@@ -1,16 +1,32 @@
 """Translate a test set to a folder with hypotheses.jsonl and attention.npz."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tqdm import tqdm
 
 from convs2s.decode.hypotheses import Attention, Sentence, write_attention, write_hypotheses
-from convs2s.decode.word_translator import WordTranslator
+from convs2s.decode.word_translator import Found, WordTranslator
 from convs2s.text.files import atomic_path
 
 # Sentences at a time: many batches, so that those of like length meet, and little memory.
 CHUNK_BATCHES = 64
+
+
+def translate_corpus(
+    translator: WordTranslator, sentences: Sequence[list[str]], keep_attention: bool
+) -> Iterator[Found]:
+    """Yield the translations of tokenized sentences in order, showing progress.
+
+    Raises:
+        ValueError: if the model's scores are not numbers.
+    """
+    chunk = CHUNK_BATCHES * translator.params.batch_sentences
+    with tqdm(total=len(sentences), desc="translate", unit=" sentences", disable=None) as progress:
+        for start in range(0, len(sentences), chunk):
+            found = translator.translate(sentences[start : start + chunk], keep_attention)
+            yield from found
+            progress.update(len(found))
 
 
 def write_translations(translator: WordTranslator | None, sentences: Sequence[list[str]], out: Path) -> None:
@@ -27,13 +43,10 @@ def write_translations(translator: WordTranslator | None, sentences: Sequence[li
     done: list[Sentence] = []
     attention: list[Attention] = []
     if translator is not None:
-        chunk = CHUNK_BATCHES * translator.params.batch_sentences
-        with tqdm(total=len(sentences), desc="translate", unit=" sentences", disable=None) as progress:
-            for start in range(0, len(sentences), chunk):
-                found = translator.translate(sentences[start : start + chunk], keep_attention=True)
-                done += [one.sentence for one in found]
-                attention += [one.attention.halved() for one in found if one.attention is not None]
-                progress.update(len(found))
+        for found in translate_corpus(translator, sentences, keep_attention=True):
+            done.append(found.sentence)
+            if found.attention is not None:
+                attention.append(found.attention.halved())
     with atomic_path(out) as temporary:
         temporary.mkdir()
         write_hypotheses(temporary / "hypotheses.jsonl", done)

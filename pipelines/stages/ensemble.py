@@ -4,15 +4,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from convs2s.config import TokenizeParams, TranslateParams, load_params
+from convs2s.config import TokenizeParams, TranslateSection, load_params
 from convs2s.decode.corpus import write_translations
+from convs2s.decode.length_normalization import settle
 from convs2s.decode.word_translator import load_words
 from convs2s.text.files import read_lines
 from convs2s.text.tokenization import load_tokenizer
 
 
 def run(
-    params: TranslateParams,
+    params: TranslateSection,
     tokenize: TokenizeParams,
     languages: tuple[str, str],
     seeds: Sequence[int],
@@ -20,9 +21,14 @@ def run(
     vocabulary: Path,
     truecasers: Path,
     test: Path,
+    tuned: Path,
     out: Path,
 ) -> None:
     """Translate test/source.txt with trained/SEED/model of every seed; write as the stage translate does.
+
+    Models of other seeds in `trained` take no part: with seeds 1 to 10 trained, `train.seeds` of 1 to 8 and
+    then of all give both ensembles of Table 2 without further training (T24). `tuned` holds the ensemble's
+    alpha for `translate.alpha: tuned`.
 
     With a single seed the ensemble is that seed's model, whose translations exist already: then
     out/hypotheses.jsonl has no lines, and the stage evaluate leaves the ensemble out.
@@ -33,7 +39,7 @@ def run(
     tokenizer = load_tokenizer(languages[0], tokenize, truecasers / "source.tsv")
     sentences = [tokenizer.words(line) for line in read_lines(test / "source.txt")]
     members = [trained / str(seed) / "model" for seed in seeds]
-    write_translations(load_words(members, vocabulary, params), sentences, out)
+    write_translations(load_words(members, vocabulary, settle(params, tuned)), sentences, out)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ import json
 import sys
 from pathlib import Path
 
-from convs2s.config import PackageParams, ReplaceParams, TokenizeParams, TranslateParams, load_params
+from convs2s.config import PackageParams, ReplaceParams, TokenizeParams, TranslateSection, load_params
+from convs2s.decode.length_normalization import settle
 from convs2s.decode.model_card import Facts, model_card, read_sizes
 from convs2s.decode.package import Settings, write_package
 from convs2s.score.test_set import TestSetIdentity
@@ -14,20 +15,22 @@ from convs2s.text.codec import read_kind
 def run(
     params: PackageParams,
     tokenize: TokenizeParams,
-    translate: TranslateParams,
+    translate: TranslateSection,
     replace: ReplaceParams,
     languages: tuple[str, str],
     model: Path,
     vocabulary: Path,
     truecasers: Path,
     alignment: Path,
+    tuned: Path,
     evaluation: Path,
     seed: int,
     out: Path,
 ) -> None:
     """Write the model folder `out`, which `convs2s translate` and `convs2s.load` take.
 
-    From `evaluation`, metrics.json, signatures.json and test_set.json give the model card this seed's scores.
+    From `evaluation`, metrics.json, signatures.json and test_set.json give the model card this seed's scores;
+    from `tuned` comes the alpha for `translate.alpha: tuned`.
     """
     metrics = json.loads((evaluation / "metrics.json").read_text(encoding="utf-8"))
     facts = Facts(
@@ -41,7 +44,7 @@ def run(
         json.loads((evaluation / "signatures.json").read_text(encoding="utf-8")),
         str(TestSetIdentity.read(evaluation / "test_set.json")),
     )
-    settings = Settings(languages, tokenize, translate, replace.enabled)
+    settings = Settings(languages, tokenize, settle(translate, tuned), replace.enabled)
     dictionary, truecaser = alignment / "dictionary.tsv", truecasers / "source.tsv"
     write_package(out, model, vocabulary, dictionary, settings, model_card(facts), truecaser)
 
@@ -50,7 +53,7 @@ if __name__ == "__main__":
     everything = load_params()
     download = everything.download
     *paths, seed, out = sys.argv[1:]
-    model, vocabulary, truecasers, alignment, evaluation = map(Path, paths)
+    model, vocabulary, truecasers, alignment, tuned, evaluation = map(Path, paths)
     run(
         everything.package,
         everything.tokenize,
@@ -61,6 +64,7 @@ if __name__ == "__main__":
         vocabulary,
         truecasers,
         alignment,
+        tuned,
         evaluation,
         int(seed),
         Path(out),

@@ -3,27 +3,32 @@
 import sys
 from pathlib import Path
 
-from convs2s.config import TokenizeParams, TranslateParams, load_params
+from convs2s.config import TokenizeParams, TranslateSection, load_params
 from convs2s.decode.corpus import write_translations
+from convs2s.decode.length_normalization import settle
 from convs2s.decode.word_translator import load_words
 from convs2s.text.files import read_lines
 from convs2s.text.tokenization import load_tokenizer
 
 
 def run(
-    params: TranslateParams,
+    params: TranslateSection,
     tokenize: TokenizeParams,
     languages: tuple[str, str],
     model: Path,
     vocabulary: Path,
     truecasers: Path,
     test: Path,
+    tuned: Path,
     out: Path,
 ) -> None:
-    """Translate test/source.txt; write out/hypotheses.jsonl, a line per sentence, and out/attention.npz."""
+    """Translate test/source.txt; write out/hypotheses.jsonl, a line per sentence, and out/attention.npz.
+
+    `tuned` holds the alpha for `translate.alpha: tuned`.
+    """
     tokenizer = load_tokenizer(languages[0], tokenize, truecasers / "source.tsv")
     sentences = [tokenizer.words(line) for line in read_lines(test / "source.txt")]
-    write_translations(load_words([model], vocabulary, params), sentences, out)
+    write_translations(load_words([model], vocabulary, settle(params, tuned)), sentences, out)
 
 
 if __name__ == "__main__":

@@ -4,15 +4,18 @@ import json
 from pathlib import Path
 
 import convs2s
-from convs2s.config import PackageParams, ReplaceParams
+from convs2s.config import PackageParams, ReplaceParams, TranslateSection
+from convs2s.decode.length_normalization import write_alpha
+from convs2s.decode.package import read_settings
 from pipelines.stages import package
 from tests.decode.parrot import TOKENIZE, TRANSLATE
 from tests.decode.small_package import write_parts
 
 
-def test_the_folder_translates_and_its_card_has_the_scores(tmp_path: Path) -> None:
-    """Of this seed, with signatures."""
+def write_package(tmp_path: Path, alpha: object) -> Path:
+    """Run the stage for seed 3 of two; return the folder."""
     write_parts(tmp_path)
+    write_alpha(tmp_path / "alpha.json", {"alpha": 0.25})
     evaluation = tmp_path / "evaluation"
     evaluation.mkdir()
     metrics = {"seeds": {"3": {"bleu": 12.345, "chrf": 40.0}, "4": {"bleu": 99.0}}}
@@ -23,23 +26,36 @@ def test_the_folder_translates_and_its_card_has_the_scores(tmp_path: Path) -> No
     package.run(
         PackageParams(name="tiny", data_license="MIT"),
         TOKENIZE,
-        TRANSLATE,
+        TranslateSection.model_validate({**TRANSLATE.model_dump(), "alpha": alpha}),
         ReplaceParams(enabled=True),
         ("en", "de"),
         tmp_path / "model",
         tmp_path / "vocabulary",
         tmp_path / "truecasers",
         tmp_path / "alignment",
+        tmp_path / "alpha.json",
         evaluation,
         3,
         tmp_path / "models" / "3",
     )
-    card = (tmp_path / "models" / "3" / "README.md").read_text(encoding="utf-8")
+    return tmp_path / "models" / "3"
+
+
+def test_the_folder_translates_and_its_card_has_the_scores(tmp_path: Path) -> None:
+    """Of this seed, with signatures."""
+    folder = write_package(tmp_path, alpha=1.0)
+    card = (folder / "README.md").read_text(encoding="utf-8")
     assert card.startswith("# tiny\n")
     assert "| BLEU, detokenized | 12.3" in card
     assert "`nrefs:1|case:mixed|tok:13a`" in card
     assert f"`newstest2014: 2,737 lines, sha256 {'0' * 64}`" in card
     assert "99" not in card
-    translator = convs2s.load(tmp_path / "models" / "3", "cpu")
+    translator = convs2s.load(folder, "cpu")
     assert len(translator.translate(["ein Haus."])) == 1
     assert translator.dictionary == {"dog": "Hund"}
+
+
+def test_the_folder_carries_the_number_that_was_tuned(tmp_path: Path) -> None:
+    """A user has no validation set; and a number of params.yaml is not replaced by a tuned one."""
+    assert read_settings(write_package(tmp_path / "tuned", alpha="tuned")).translate.alpha == 0.25
+    assert read_settings(write_package(tmp_path / "number", alpha=0.5)).translate.alpha == 0.5

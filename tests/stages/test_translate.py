@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.config import TranslateSection
 from convs2s.decode.hypotheses import read_attention, read_hypotheses
+from convs2s.decode.length_normalization import write_alpha
 from convs2s.text.files import write_lines
 from pipelines.stages import ensemble, translate
 from tests.decode.parrot import TOKENIZE, TRANSLATE
@@ -26,18 +28,21 @@ def folders(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def section(**changes: object) -> TranslateSection:
+    return TranslateSection.model_validate({**TRANSLATE.model_dump(), **changes})
+
+
 def run_translate(folders: Path, seed: int, out: str, **changes: object) -> Path:
-    params = TRANSLATE.model_validate({**TRANSLATE.model_dump(), **changes})
     model = folders / "trained" / str(seed) / "model"
     inputs = (model, folders / "vocabulary", folders / "truecasers", folders / "test")
-    translate.run(params, TOKENIZE, LANGUAGES, *inputs, folders / out)
+    translate.run(section(**changes), TOKENIZE, LANGUAGES, *inputs, folders / "alpha.json", folders / out)
     return folders / out
 
 
-def run_ensemble(folders: Path, seeds: list[int]) -> Path:
+def run_ensemble(folders: Path, seeds: list[int], **changes: object) -> Path:
     trained, out = folders / "trained", folders / "ensemble"
     inputs = (trained, folders / "vocabulary", folders / "truecasers", folders / "test")
-    ensemble.run(TRANSLATE, TOKENIZE, LANGUAGES, seeds, *inputs, out)
+    ensemble.run(section(**changes), TOKENIZE, LANGUAGES, seeds, *inputs, folders / "alpha.json", out)
     return out
 
 
@@ -83,6 +88,35 @@ def test_an_ensemble_of_one_seed_is_left_out(folders: Path) -> None:
     out = run_ensemble(folders, [1])
     assert (out / "hypotheses.jsonl").read_bytes() == b""
     assert read_attention(out / "attention.npz") == []
+
+
+def test_an_ensemble_is_of_the_seeds_named_and_no_other(folders: Path) -> None:
+    """Table 2 has ensembles of 8 and of 10: the first 8 of 10 trained models are one of them."""
+    vocabulary = folders / "vocabulary" / "source.tsv"
+    types = len(vocabulary.read_text(encoding="utf-8").split("\n")) - 1 + 3
+    two = (run_ensemble(folders, [1, 2]) / "hypotheses.jsonl").read_bytes()
+    write_model(folders / "trained" / "3" / "model", (types, types), phase=2.0)
+    assert (run_ensemble(folders, [1, 2]) / "hypotheses.jsonl").read_bytes() == two
+    assert (run_ensemble(folders, [1, 2, 3]) / "hypotheses.jsonl").read_bytes() != two
+
+
+def test_a_tuned_alpha_is_that_of_the_stage_tune(folders: Path) -> None:
+    """Not another: translations are then those with the number."""
+    write_alpha(folders / "alpha.json", {"alpha": 0.25})
+    for name in ("hypotheses.jsonl", "attention.npz"):
+        one = [
+            (run_translate(folders, 1, "out", n_best=2, alpha=alpha) / name).read_bytes()
+            for alpha in ("tuned", 0.25, 1.0)
+        ]
+        together = [
+            (run_ensemble(folders, [1, 2], n_best=2, alpha=alpha) / name).read_bytes()
+            for alpha in ("tuned", 0.25, 1.0)
+        ]
+        assert one[0] == one[1]
+        assert together[0] == together[1]
+        if name == "hypotheses.jsonl":  # with scores
+            assert one[0] != one[2]
+            assert together[0] != together[2]
 
 
 def test_a_missing_test_set_is_named(folders: Path) -> None:

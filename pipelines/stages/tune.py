@@ -1,0 +1,69 @@
+"""Stage tune@SEED, and tune-ensemble: the validation set, searched once -> the best alpha (§4.3)."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from convs2s.config import TranslateSection, TuneParams, load_params
+from convs2s.decode.corpus import translate_corpus
+from convs2s.decode.length_normalization import NEUTRAL, best_alpha, best_hypothesis, write_alpha
+from convs2s.decode.word_translator import load_words
+from convs2s.score.corpus_scores import length_ratio, tokenized_bleu
+from convs2s.text.files import atomic_path
+from convs2s.text.pair_folder import read_folder
+
+ENSEMBLE = "ensemble"
+COLUMNS = ["alpha", "bleu", "length_ratio"]
+
+
+def run(
+    params: TuneParams,
+    translate: TranslateSection,
+    seeds: Sequence[int],
+    member: str,
+    trained: Path,
+    vocabulary: Path,
+    valid: Path,
+    out: Path,
+) -> None:
+    """Write out/alphas.csv, the scores of each alpha on the pairs of `valid`, and out/alpha.json, the best.
+
+    `member` is a seed, or `ensemble` for the models trained/SEED/model of all seeds together. Scores are BLEU
+    of tokenized text, unknown words not replaced. With a number for translate.alpha, or the ensemble of a
+    single seed, nothing is searched, and the files hold no alpha.
+    """
+    members = list(seeds) if member == ENSEMBLE else [int(member)]
+    if translate.alpha != "tuned" or (member == ENSEMBLE and len(members) == 1):
+        write(pd.DataFrame(columns=COLUMNS), {}, out)
+        return
+    pairs = list(read_folder(valid))
+    references = [target for _, target in pairs]
+    # The whole beam; the alpha of the search itself only orders it.
+    search = translate.with_alpha(NEUTRAL).model_copy(update={"n_best": translate.beam_size})
+    translator = load_words([trained / str(seed) / "model" for seed in members], vocabulary, search)
+    found = list(translate_corpus(translator, [source.split() for source, _ in pairs], keep_attention=False))
+    rows = []
+    for alpha in params.alphas:
+        lines = [" ".join(best_hypothesis(one.sentence, alpha).words) for one in found]
+        rows.append((alpha, tokenized_bleu(lines, references).value, length_ratio(lines, references)))
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    bleu = {alpha: score for alpha, score, _ in rows}
+    best = best_alpha(bleu)
+    write(table, {"alpha": best, "validation_bleu": bleu[best]}, out)
+    print(f"{member}: alpha {best} has the best validation BLEU, {bleu[best]:.2f}")
+
+
+def write(table: pd.DataFrame, chosen: dict[str, float], out: Path) -> None:
+    """Write both files, whole or not at all."""
+    with atomic_path(out) as temporary:
+        temporary.mkdir()
+        table.to_csv(temporary / "alphas.csv", index=False, encoding="utf-8", lineterminator="\n")
+        write_alpha(temporary / "alpha.json", chosen)
+
+
+if __name__ == "__main__":
+    everything = load_params()
+    member, *paths = sys.argv[1:]
+    run(everything.tune, everything.translate, everything.train.seeds, member, *map(Path, paths))

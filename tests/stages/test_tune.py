@@ -1,0 +1,115 @@
+"""Stage tune: the validation set, searched once, gives the best alpha."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from convs2s.config import TranslateSection, TuneParams
+from convs2s.decode.beam_search import BeamSearch
+from convs2s.decode.hypotheses import read_hypotheses
+from convs2s.decode.length_normalization import best_alpha, write_alpha
+from convs2s.score.corpus_scores import tokenized_bleu
+from convs2s.text.codec import Codec
+from convs2s.text.pair_folder import write_folder
+from pipelines.stages import translate, tune
+from tests.decode.parrot import TOKENIZE, TRANSLATE, write_word_vocabulary
+from tests.decode.small_package import write_model
+
+ALPHAS = [0.0, 0.5, 1.0, 2.0, 4.0]
+SOURCES = ["ein Haus .", "Das ist noch eins , und der Hund .", "ein Hund", "Maus", "und die Maus ist aus ."]
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Path:
+    """Models of two seeds, and a validation set that the first wrote with alpha 2."""
+    vocabulary = write_word_vocabulary(tmp_path / "vocabulary")
+    types = len(Codec.load(vocabulary, "source").vocabulary)
+    for seed, phase in ((1, 11.84), (2, 4.07)):
+        write_model(tmp_path / "trained" / str(seed) / "model", (types, types), phase)
+    write_folder(tmp_path / "test", [(source, "-") for source in SOURCES])
+    write_folder(tmp_path / "valid", zip(SOURCES, searched(tmp_path, 2.0), strict=True))
+    return tmp_path
+
+
+def section(alpha: object) -> TranslateSection:
+    changes = {"beam_size": 8, "min_length": 1, "alpha": alpha}
+    return TranslateSection.model_validate({**TRANSLATE.model_dump(), **changes})
+
+
+def searched(folder: Path, alpha: float) -> list[str]:
+    """Translate with the stage translate, a search of its own; return the best hypotheses."""
+    model, truecasers = folder / "trained" / "1" / "model", folder / "truecasers"
+    inputs = (model, folder / "vocabulary", truecasers, folder / "test")
+    none = TOKENIZE.model_copy(update={"tokenizer": "none", "normalize_punctuation": False})
+    translate.run(section(alpha), none, ("en", "de"), *inputs, folder / "no.json", folder / "out")
+    sentences = read_hypotheses(folder / "out" / "hypotheses.jsonl")
+    return [" ".join(sentence.hypotheses[0].words) for sentence in sentences]
+
+
+def run(folder: Path, member: str, alpha: object = "tuned", seeds: tuple[int, ...] = (1, 2)) -> Path:
+    out = folder / "tuned" / member
+    inputs = (folder / "trained", folder / "vocabulary", folder / "valid")
+    tune.run(TuneParams(alphas=ALPHAS), section(alpha), seeds, member, *inputs, out)
+    return out
+
+
+def test_the_table_has_the_scores_of_a_search_with_each_alpha(folders: Path) -> None:
+    """Though it searched once. References are what alpha 2 finds, and 4 finds the same: 2 is nearer to 1."""
+    out = run(folders, "1")
+    references = searched(folders, 2.0)
+    table = pd.read_csv(out / "alphas.csv")
+    assert table["alpha"].tolist() == ALPHAS
+    wanted = [tokenized_bleu(searched(folders, alpha), references).value for alpha in ALPHAS]
+    assert table["bleu"].tolist() == pytest.approx(wanted)
+    assert len(set(wanted)) > 2
+    chosen = json.loads((out / "alpha.json").read_text())
+    assert chosen == {"alpha": 2.0, "validation_bleu": pytest.approx(100.0)}
+    assert table["length_ratio"].tolist() == pytest.approx([5 / 45, 5 / 45, 9 / 45, 1.0, 1.0])
+    assert chosen["alpha"] == best_alpha(dict(zip(ALPHAS, wanted, strict=True)))
+
+
+def test_all_alphas_share_one_search(folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five sentences are two batches, whatever the number of alphas."""
+    calls: list[int] = []
+    search = BeamSearch.search
+
+    def count(self: BeamSearch, *arguments: object) -> object:
+        calls.append(self.n_best)
+        return search(self, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(BeamSearch, "search", count)
+    run(folders, "1")
+    assert calls == [8, 8]
+
+
+def test_the_ensemble_has_an_alpha_of_its_own(folders: Path) -> None:
+    """Chosen from what the models find together, which is neither's own."""
+    tables = [(run(folders, member) / "alphas.csv").read_bytes() for member in ("1", "2", "ensemble")]
+    assert len(set(tables)) == 3
+
+
+def test_with_a_number_nothing_is_searched(folders: Path) -> None:
+    """Not even a model is read; the files say the same for any number, so DVC reruns nothing for them."""
+    for part in ("trained", "vocabulary", "valid"):
+        (folders / part).rename(folders / f"no-{part}")
+    for member in ("1", "ensemble"):
+        contents = []
+        for alpha in (1.0, 0.5):
+            out = run(folders, member, alpha)
+            contents.append([(out / name).read_bytes() for name in ("alphas.csv", "alpha.json")])
+        assert contents[0] == contents[1] == [b"alpha,bleu,length_ratio\n", b"{}\n"]
+
+
+def test_the_ensemble_of_one_seed_is_left_out(folders: Path) -> None:
+    """Its translations are left out too."""
+    out = run(folders, "ensemble", seeds=(1,))
+    assert json.loads((out / "alpha.json").read_text()) == {}
+
+
+def test_the_same_input_gives_the_same_bytes(folders: Path) -> None:
+    """DVC hashes them."""
+    first = {path.name: path.read_bytes() for path in run(folders, "1").iterdir()}
+    write_alpha(folders / "tuned" / "1" / "alpha.json", {})
+    assert {path.name: path.read_bytes() for path in run(folders, "1").iterdir()} == first
