@@ -143,8 +143,9 @@ def test_a_flow_refuses_to_start_and_says_why(server: Server, repo: Path) -> Non
     assert "hours: found trian, which is no stage" in server.flow_run(run)["state"]["message"]
     toy.behave(repo, download={"seconds": 20})
     first = server.start_flow(repo)
-    name = server.flow_run(first.id())["name"]
+    run = first.id()
     assert soon(lambda: bool(toy.notes(repo)))
+    name = server.flow_run(run)["name"]
     second = server.run_flow(repo)
     message = server.flow_run(second)["state"]["message"]
     assert f"another flow run works in {repo}: reproduce {name}" in message
