@@ -16,6 +16,8 @@ import psutil
 
 from pipelines.flows import machine
 
+FINAL = {"COMPLETED", "FAILED", "CANCELLED", "CRASHED"}
+
 
 @dataclass
 class Server:
@@ -81,9 +83,18 @@ class Server:
         return dict(self.post("flow_runs/filter", {"flow_runs": {"id": {"any_": [run]}}})[0])
 
     def tasks(self, run: str) -> dict[str, dict[str, Any]]:
-        """Return the task runs of a flow run, by name."""
-        found = self.post("task_runs/filter", {"flow_runs": {"id": {"any_": [run]}}, "limit": 200})
-        return {task["name"]: task for task in found}
+        """Return the task runs of a flow run, by name; those of a run that has ended, in their last states.
+
+        The server learns of them by events, which may come after the end of the run.
+        """
+
+        def read() -> list[dict[str, Any]]:
+            query = {"flow_runs": {"id": {"any_": [run]}}, "limit": 200}
+            return list(self.post("task_runs/filter", query))
+
+        if self.flow_run(run)["state_type"] in FINAL:
+            soon(lambda: all(task["state_type"] in FINAL for task in read()), 20)
+        return {task["name"]: task for task in read()}
 
     def states(self, run: str) -> dict[str, str]:
         """Return the names of the states of all tasks."""
