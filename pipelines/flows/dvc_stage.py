@@ -80,7 +80,7 @@ def command(name: str, force: bool, pull: bool) -> list[str]:
 DVC = (sys.executable, "-m", "dvc")
 
 
-def environment(gpus: Sequence[int] | None, changes: Mapping[str, str] | None = None) -> dict[str, str]:
+def environment(gpus: Sequence[int] | None) -> dict[str, str]:
     """Return the environment of a stage: the flow's own, less Prefect's, with the GPUs it may use.
 
     Args:
@@ -88,7 +88,7 @@ def environment(gpus: Sequence[int] | None, changes: Mapping[str, str] | None = 
     """
     # PREFECT_API_AUTH_STRING is a secret, and a stage knows nothing of Prefect.
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-    kept |= {"DVC_NO_ANALYTICS": "1", "PYTHONUNBUFFERED": "1", **(changes or {})}
+    kept |= {"DVC_NO_ANALYTICS": "1", "PYTHONUNBUFFERED": "1"}
     # Stages side by side share cores. Fewer threads would round sums differently than `dvc repro`;
     # threads that sleep while they wait cost each other nothing.
     kept.setdefault("OMP_WAIT_POLICY", "PASSIVE")

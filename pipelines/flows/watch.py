@@ -30,6 +30,7 @@ def watching() -> Iterator[Callable[[], None]]:
     run = runtime.flow_run.id
 
     def look() -> None:
+        """Look once."""
         if worker is not None and os.getppid() != worker:
             leave_terminal()
             raise WorkerGone("the worker that had started this run is gone: its stages were ended")
@@ -60,6 +61,7 @@ def stopping_when_unwanted(stop: threading.Event) -> Iterator[list[StageEnded]]:
     with watching() as look:
 
         def watch() -> None:
+            """Look until it is over or nobody wants the run."""
             while not over.wait(PAUSE):
                 try:
                     look()

@@ -32,7 +32,7 @@ def test_dvc_yaml_says_how_stages_are_run(stages: dict[str, Stage]) -> None:
     assert train.output("curves") == "data/trained/1/curves"
     assert (download.gpus, download.retries) == (0, (10, 60, 300))
     assert (align.gpus, align.hours, align.retries, align.work) == (0, 24, (), None)
-    assert all(stages[name].gpus == 1 for name in ("translate@1", "ensemble"))
+    assert all(stages[name].gpus == 1 for name in ("tune@1", "tune-ensemble", "translate@1", "ensemble"))
 
 
 def test_trainings_take_as_many_gpus_as_workers(tmp_path: Path) -> None:
