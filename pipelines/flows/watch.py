@@ -11,6 +11,7 @@ import httpx
 from prefect import get_client, runtime
 from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 from prefect.states import Cancelled, Crashed, Running, State
+from rich.console import Console
 
 from pipelines.flows.dvc_stage import StageEnded, WorkerGone
 
@@ -28,6 +29,8 @@ def watching() -> Iterator[Callable[[], None]]:
     """
     worker = os.getppid() if "PREFECT__FLOW_RUN_ID" in os.environ else None
     run = runtime.flow_run.id
+    if worker is not None:
+        outlive_terminal()
 
     def look() -> None:
         """Look once."""
@@ -79,8 +82,17 @@ def stopping_when_unwanted(stop: threading.Event) -> Iterator[list[StageEnded]]:
             thread.join()
 
 
+def outlive_terminal() -> None:
+    """Go on when the pipe to the worker breaks.
+
+    Prefect logs through Rich, which ends the process at the first line that it cannot write: before anybody
+    could tell the server why, if the worker is killed.
+    """
+    Console.on_broken_pipe = lambda _: leave_terminal()  # type: ignore[method-assign]
+
+
 def leave_terminal() -> None:
-    """Write to nowhere from now on: the pipe to a dead worker is broken, and a log line would end the run."""
+    """Write to nowhere from now on: the pipe to a dead worker is broken."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         os.dup2(nowhere, stream.fileno())

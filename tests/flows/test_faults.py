@@ -52,9 +52,12 @@ def test_kill_of_the_flow(server: Server, repo: Path) -> None:
 
 
 def test_kill_of_the_worker(server: Server, repo: Path) -> None:
-    """No other worker would take its flow over, so the flow sees it and ends."""
+    """No other worker would take its flow over, so the flow sees it and ends.
+
+    Its log lines then go to a broken pipe, before it has seen it, too.
+    """
     server.deploy(repo)
-    toy.behave(repo, train_1={"seconds": 90}, train_2={"seconds": 90})
+    toy.behave(repo, train_1={"seconds": 90, "talks": True}, train_2={"seconds": 90})
     worker = server.worker(repo, "gpu")
     run = server.trigger("reproduce/gpu")
     assert soon(lambda: training(repo)), (server.home / "worker.log").read_text()[-2000:]

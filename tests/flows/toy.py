@@ -32,7 +32,8 @@ if behave.get("fails", 0) > resumed:
     sys.exit("toy: CUDA error: no device")
 begin = time.time()
 while time.time() - begin < behave.get("seconds", 0):
-    print(f"\\repoch 1:  10%|#         | 1/10 [00:01<00:09,  1.0update/s]", end="", flush=True)
+    line = "\\nvalidated\\n" if behave.get("talks") else ""
+    print(f"{line}\\repoch 1:  10%|#         | 1/10 [00:01<00:09,  1.0update/s]", end="", flush=True)
     time.sleep(0.1)
 seen = hashlib.sha256(pathlib.Path("params.yaml").read_bytes() if name == "evaluate" else name.encode())
 for path in sorted(p for dep in sys.argv[2:] for p in pathlib.Path(dep).rglob("*") if p.is_file()):
@@ -124,7 +125,7 @@ def set_params(folder: Path, values: dict[str, Any]) -> None:
 
 
 def behave(folder: Path, **stages: dict[str, Any]) -> None:
-    """Say how stages are to behave: seconds they take, how often they fail."""
+    """Say how stages are to behave: seconds they take, whether they log lines then, how often they fail."""
     (folder / "behave.json").write_text(
         json.dumps({name.replace("_", "@"): how for name, how in stages.items()})
     )
