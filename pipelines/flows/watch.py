@@ -88,7 +88,11 @@ def outlive_terminal() -> None:
     Prefect logs through Rich, which ends the process at the first line that it cannot write: before anybody
     could tell the server why, if the worker is killed.
     """
-    Console.on_broken_pipe = lambda _: leave_terminal()  # type: ignore[method-assign]
+
+    def go_on(self: Console) -> None:
+        leave_terminal()
+
+    Console.on_broken_pipe = go_on  # type: ignore[method-assign]
 
 
 def leave_terminal() -> None:
