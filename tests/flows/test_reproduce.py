@@ -21,7 +21,7 @@ def test_seeds_run_side_by_side_and_dvc_has_nothing_left_to_do(
     server: Server, repo: Path, tmp_path: Path
 ) -> None:
     """DVC is the truth: the flow leaves what `dvc repro` would have left."""
-    toy.behave(repo, train_1={"seconds": 4}, train_2={"seconds": 4})
+    toy.behave(repo, train_1={"seconds": 6}, train_2={"seconds": 6})
     run = server.run_flow(repo, parallel=3)  # align, too, starts at that moment
     assert server.flow_run(run)["state_type"] == "COMPLETED"
     assert server.states(run) == dict.fromkeys(toy.NAMES, "Executed")
@@ -123,8 +123,8 @@ def test_a_failing_stage_is_retried_and_its_last_lines_are_in_its_state(server: 
 def test_a_stage_beyond_its_deadline_is_ended(server: Server, repo: Path) -> None:
     """And not retried, for it would take as long again."""
     toy.behave(repo, align={"seconds": 60})
-    run = server.run_flow(repo, targets=["align"], hours={"align": 0.001})
-    assert "was ended at its deadline, 0.001 hours" in server.flow_run(run)["state"]["message"]
+    run = server.run_flow(repo, targets=["align"], hours={"align": 0.002})
+    assert "was ended at its deadline, 0.002 hours" in server.flow_run(run)["state"]["message"]
     assert len([note for note in toy.notes(repo) if note[0] == "align"]) == 1
 
 
@@ -141,7 +141,7 @@ def test_a_flow_refuses_to_start_and_says_why(server: Server, repo: Path) -> Non
     assert "gpus: found [0, 99]" in server.flow_run(run)["state"]["message"]
     run = server.run_flow(repo, hours={"trian": 3})
     assert "hours: found trian, which is no stage" in server.flow_run(run)["state"]["message"]
-    toy.behave(repo, download={"seconds": 20})
+    toy.behave(repo, download={"seconds": 90})
     first = server.start_flow(repo)
     run = first.id()
     assert soon(lambda: bool(toy.notes(repo)))
@@ -151,7 +151,7 @@ def test_a_flow_refuses_to_start_and_says_why(server: Server, repo: Path) -> Non
     assert f"another flow run works in {repo}: reproduce {name}" in message
     assert server.tasks(second) == {}
     server.post(f"flow_runs/{first.id()}/set_state", {"state": {"type": "CANCELLING"}, "force": True})
-    first.process.wait(30)
+    first.process.wait(60)
     assert server.flow_run(first.id())["state_type"] == "CANCELLED"
     toy.set_params(repo, {"train.dropout": 3})
     assert "params.yaml has 1 fault(s)" in server.flow_run(server.run_flow(repo))["state"]["message"]
