@@ -252,12 +252,21 @@ class VocabularyParams(Section):
 
 
 class AlignParams(Section):
-    """Word alignment for the dictionary of unknown-word replacement (§4.3)."""
+    """Alignment for the dictionary of unknown-word replacement (§4.3) and for vocabulary selection (§5.4)."""
 
     backend: Literal["builtin", "fast_align", "none"]
     """`fast_align` needs the programs fast_align and atools on PATH; `none` makes an empty dictionary."""
     iterations: Positive
     """EM iterations in each direction (5 in fast_align)."""
+    candidates: Positive | None
+    """Target types kept for each source type, for vocabulary selection: the encoded text is aligned once
+    more, for these; null: it is not."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.candidates is not None and self.backend == "none":
+            raise ValueError("candidates need an alignment: set backend to builtin, or candidates to null")
+        return self
 
 
 # ---------------------------------------------------------------- model and training
@@ -319,6 +328,15 @@ class ModelParams(Section):
         return self
 
 
+class SelectionParams(Section):
+    """Vocabulary selection: a batch's output layer has some of the target types only (§5.4)."""
+
+    common: Count
+    """Most frequent target types that every batch has (500 in the Lua code)."""
+    candidates: Positive
+    """Alignment candidates of each source type, the most frequent ones (100 in the Lua code)."""
+
+
 class TrainParams(Section):
     """Optimization (§4.2)."""
 
@@ -363,6 +381,9 @@ class TrainParams(Section):
     """Machines that train together."""
     rendezvous: str | None
     """host:port of one of them, where they meet; null with one node."""
+    selection: SelectionParams | None
+    """Target types of a batch, the batch's own ones besides; null: all. With it, perplexities are those
+    among the types selected, and the output layer is a plain table (T16)."""
     checkpoint_updates: Positive
     """Updates between checkpoints within an epoch; every epoch ends with one."""
 
@@ -417,6 +438,8 @@ class BeamSearchSection(Section, Generic[AlphaT]):
     """Sentences translated at once."""
     precision: Literal["float32", "bfloat16"]
     """Of products; softmax and scores are float32 in any case."""
+    selection: SelectionParams | None
+    """Target types of a batch; null: all."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -517,6 +540,16 @@ class Params(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _candidates_suffice(self) -> Self:
+        for name, selection in (("train", self.train.selection), ("translate", self.translate.selection)):
+            if selection is not None and selection.candidates > (self.align.candidates or 0):
+                raise ValueError(
+                    f"{name}.selection takes {selection.candidates} candidates of a source type but "
+                    f"align.candidates is {self.align.candidates}; wanted at least as many, 1000 for example"
+                )
+        return self
+
 
 def load_params(path: Path = Path("params.yaml")) -> Params:
     """Read and check params.yaml (or a preset).
@@ -587,6 +620,8 @@ def known_keys(location: list[str]) -> set[str]:
         "generated": GeneratedSource, "files": FilesSource, "url": UrlSource,
         "mtdata": MtdataSource, "sacrebleu": SacrebleuSource,
     }  # fmt: skip
+    if location[1] == "selection":
+        return set(SelectionParams.model_fields)
     tags = [sources[key] for key in location if key in sources]
     last: type[BaseModel] = tags[-1] if tags else annotation
     if "fetch" in location[:-1]:

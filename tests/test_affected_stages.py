@@ -44,7 +44,7 @@ AFTER_TRANSLATION = {"replace@1", "replace-ensemble", "evaluate", "package@1"}
 TRANSLATION = {"translate@1", "ensemble"} | AFTER_TRANSLATION
 TUNING = {"tune@1", "tune-ensemble"} | TRANSLATION
 TRAINING = {"train@1"} | TUNING
-ENCODING = {"vocabulary", "encode@train", "encode@valid"} | TRAINING
+ENCODING = {"vocabulary", "encode@train", "encode@valid", "candidates"} | TRAINING
 
 
 def set_param(name: str, value: object) -> Callable[[Path], None]:

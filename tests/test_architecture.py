@@ -152,7 +152,7 @@ WATCHED_BY_OUTPUT = {
     "package": {"convs2s/text", "convs2s/decode"},
     "encode": {"convs2s/text/bpe.py", "convs2s/text/vocabulary.py"},
     "vocabulary": {"convs2s/text/codec.py"},
-    "train": {"convs2s/text/vocabulary.py"},
+    "train": {"convs2s/text/alignment_candidates.py", "convs2s/text/vocabulary.py"},
 }
 
 

@@ -64,6 +64,17 @@ def changed(folder: Path, name: str, value: Any) -> Path:
         ("tune.alphas", [1.0, 1], r"tune: alphas \[1\.0, 1\.0\] has a value twice; wanted different ones"),
         ("translate.n_best", 9, r"translate: n_best 9 exceeds beam_size"),
         ("download.valid", [GENERATED], r"filter\.valid_every and download\.valid: exactly one"),
+        (
+            "translate.selection",
+            {"common": 500, "candidates": 100},
+            r"translate\.selection takes 100 candidates .*align\.candidates is None; wanted at least",
+        ),
+        (
+            "train.selection",
+            {"comon": 500, "common": 1, "candidates": 1},
+            r"train\.selection\.comon: unknown key, found 500; did you mean common\?",
+        ),
+        ("align", {"backend": "none", "iterations": 5, "candidates": 9}, r"align: candidates need an align"),
         ("download.train", [], r"download\.train: found \[\]"),
     ],
 )

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 import convs2s
-from convs2s.config import Params
+from convs2s.config import Params, SelectionParams
 from pipelines.report import report
 from pipelines.stages import (
     align,
+    candidates,
     download,
     encode,
     ensemble,
@@ -31,9 +32,10 @@ TEST_PAIRS = 30
 
 
 def toy_params(folder: Path, kind: str) -> Params:
-    """Return the tiny model's parameters for 400 generated pairs."""
+    """Return the tiny model's parameters for 400 generated pairs; words are with vocabulary selection."""
     params = tiny_params(folder, seeds=SEEDS, max_epochs=1, max_tokens=500, batch_sentences=32)
     generated = params.download.train[0]
+    selection = SelectionParams(common=50, candidates=5) if kind == "word" else None
     size = 300 if kind == "word" else 400
     return params.model_copy(
         update={
@@ -47,7 +49,10 @@ def toy_params(folder: Path, kind: str) -> Params:
             "vocabulary": params.vocabulary.model_copy(
                 update={"kind": kind, "joint": kind == "bpe", "source_size": size, "target_size": size}
             ),
-            "translate": params.translate.model_copy(update={"alpha": "tuned" if kind == "bpe" else 1.0}),
+            "train": params.train.model_copy(update={"selection": selection}),
+            "translate": params.translate.model_copy(
+                update={"alpha": "tuned" if kind == "bpe" else 1.0, "selection": selection}
+            ),
             "replace": params.replace.model_copy(update={"enabled": kind == "word"}),
             "model": params.model.model_copy(update={"max_positions": 256}),
         }
@@ -69,20 +74,22 @@ def run_all(params: Params, data: Path) -> None:
     for split in ("train", "valid"):
         encode.run(data / "vocabulary", data / "filtered" / split, data / "encoded" / split)
     align.run(params.align, filtered / "source.txt", filtered / "target.txt", data / "alignment")
+    candidates.run(params.align, data / "encoded" / "train", data / "candidates")
+    both = data / "vocabulary", data / "candidates"
     rest = (params.translate, params.tokenize, languages)
     test = data / "raw" / "test"
     for seed in SEEDS:
         trained = data / "trained" / str(seed)
         work = data / "work" / str(seed)
-        train.run(params.model, params.train, seed, data / "encoded", data / "vocabulary", work, trained)
+        train.run(params.model, params.train, seed, data / "encoded", *both, work, trained)
     for member in (*map(str, SEEDS), "ensemble"):
-        folders = (data / "trained", data / "vocabulary", data / "filtered" / "valid")
+        folders = (data / "trained", *both, data / "filtered" / "valid")
         tune.run(params.tune, params.translate, SEEDS, member, *folders, data / "tuned" / member)
     for seed in SEEDS:
-        inputs = (data / "trained" / str(seed) / "model", data / "vocabulary", truecasers, test)
+        inputs = (data / "trained" / str(seed) / "model", *both, truecasers, test)
         tuned, out = data / "tuned" / str(seed) / "alpha.json", data / "translations" / str(seed)
         translate.run(*rest, *inputs, tuned, out)
-    inputs = (data / "trained", data / "vocabulary", truecasers, test)
+    inputs = (data / "trained", *both, truecasers, test)
     tuned, out = data / "tuned" / "ensemble" / "alpha.json", data / "translations" / "ensemble"
     ensemble.run(*rest, SEEDS, *inputs, tuned, out)
     for member in (*map(str, SEEDS), "ensemble"):
@@ -107,6 +114,7 @@ def run_all(params: Params, data: Path) -> None:
             data / "vocabulary",
             truecasers,
             data / "alignment",
+            data / "candidates",
             data / "tuned" / str(seed) / "alpha.json",
             data / "evaluation",
             seed,

@@ -62,6 +62,10 @@ class Ensemble:
         """Longest target sentence that all members take, its end mark counted; None for any."""
         return smallest(member.max_target_tokens for member in self.members)
 
+    def restricted(self, types: Int[Tensor, "N"]) -> "Ensemble":
+        """Return the ensemble for these target types only; as `Seq2Seq.restricted`."""
+        return Ensemble([member.restricted(types) for member in self.members])
+
     def encode(self, source: Int[Tensor, "B S"]) -> EnsembleMemory:
         """Encode source sentences with every member."""
         return EnsembleMemory(tuple(member.encode(source) for member in self.members))

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from convs2s.config import TokenizeParams, TranslateParams, describe
+from convs2s.text.alignment_candidates import has_candidates
 from convs2s.text.files import atomic_path
 
 WANTED = (
@@ -18,10 +19,13 @@ WANTED = (
 
 TRUECASER = "truecaser.tsv"
 """Of the source side; only folders of truecased models have it."""
-# What was not done to words before it could be: folders of the time lack these keys.
-SINCE_ADDED = {
-    "corpus": "raw", "normalize_romanian": False, "remove_diacritics": False, "at_sign": "@",
-    "lowercase": False, "truecase": False,
+# What was not done before it could be: folders of the time lack these keys.
+SINCE_ADDED: dict[str, dict[str, object]] = {
+    "tokenize": {
+        "corpus": "raw", "normalize_romanian": False, "remove_diacritics": False, "at_sign": "@",
+        "lowercase": False, "truecase": False,
+    },
+    "translate": {"selection": None},
 }  # fmt: skip
 
 SectionT = TypeVar("SectionT", bound=BaseModel)
@@ -49,6 +53,7 @@ def write_package(
     model: Path,
     vocabulary: Path,
     dictionary: Path,
+    candidates: Path | None,
     settings: Settings,
     card: str,
     truecaser: Path | None = None,
@@ -60,6 +65,7 @@ def write_package(
         model: folder with model.json and weights.safetensors.
         vocabulary: folder of the stage vocabulary, all of whose files are taken.
         dictionary: dictionary.tsv of the stage align.
+        candidates: candidates.npz of the stage candidates; left out if it holds none; None if there is no such file.
         settings: how the model translates.
         card: text of README.md.
         truecaser: source.tsv of the stage truecase, taken if the settings truecase.
@@ -69,12 +75,14 @@ def write_package(
     """
     types = (vocabulary / name for name in ("source.tsv", "target.tsv", "segmentation.json"))
     cases = [truecaser] if settings.tokenize.truecase and truecaser is not None else []
-    for path in (model / "model.json", model / "weights.safetensors", dictionary, *types, *cases):
+    files = [model / "model.json", model / "weights.safetensors", dictionary]
+    selection = [] if candidates is None else [candidates]
+    for path in (*files, *selection, *types, *cases):
         if not path.is_file():
             raise FileNotFoundError(f"{path} does not exist; a model folder needs it. Run: dvc repro")
     with atomic_path(folder) as temporary:
         temporary.mkdir()
-        for path in (model / "model.json", model / "weights.safetensors", dictionary, *vocabulary.iterdir()):
+        for path in (*files, *filter(has_candidates, selection), *vocabulary.iterdir()):
             shutil.copyfile(path, temporary / path.name)
         for path in cases:
             shutil.copyfile(path, temporary / TRUECASER)
@@ -113,9 +121,9 @@ def read_settings(folder: Path) -> Settings:
         raise ValueError(
             f"{folder / 'translate.json'} has replace {translate.get('replace')!r}; wanted true or false."
         )
-    known = tokenizer.get("tokenize")
-    content = SINCE_ADDED | known if isinstance(known, dict) else known
-    tokenize = read_section(TokenizeParams, content, str(folder / "tokenizer.json"))
+    tokenize = read_section(
+        TokenizeParams, completed(tokenizer, "tokenize"), str(folder / "tokenizer.json")
+    )
     if tokenize.truecase and not (folder / TRUECASER).is_file():
         raise FileNotFoundError(
             f"{folder} lacks {TRUECASER}, though its tokenizer.json says truecase. Wanted a model folder as "
@@ -124,7 +132,7 @@ def read_settings(folder: Path) -> Settings:
     return Settings(
         (str(languages[0]), str(languages[1])),
         tokenize,
-        read_section(TranslateParams, translate.get("translate"), str(folder / "translate.json")),
+        read_section(TranslateParams, completed(translate, "translate"), str(folder / "translate.json")),
         translate["replace"],
     )
 
@@ -159,6 +167,12 @@ def read_json(path: Path) -> dict[str, Any]:
             f"{path} holds a {type(content).__name__}; wanted a JSON object. Fetch or package it again."
         )
     return content
+
+
+def completed(content: dict[str, Any], name: str) -> object:
+    """Return a section of a file, with the keys that older folders lack."""
+    section = content.get(name)
+    return SINCE_ADDED[name] | section if isinstance(section, dict) else section
 
 
 def read_section(kind: type[SectionT], content: object, origin: str) -> SectionT:

@@ -120,7 +120,7 @@ def load(
         check_complete(other)
         check_same(paths[0], other)
     params = changed(settings.translate, changes)
-    words = load_words(paths, paths[0], params, device)
+    words = load_words(paths, paths[0], paths[0] / "candidates.npz", params, device)
     source = load_tokenizer(settings.languages[0], settings.tokenize, paths[0] / TRUECASER)
     target = Tokenizer(settings.languages[1], settings.tokenize)
     wanted = settings.replace if replace is None else replace

@@ -4,7 +4,7 @@ import itertools
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,7 @@ from convs2s.model.storage import load_model
 from convs2s.text.codec import Codec
 from convs2s.text.imported_codec import load_codec
 from convs2s.text.vocabulary import EOS, PAD, UNK
+from convs2s.text.vocabulary_selection import VocabularySelection
 
 # Padded source tokens of a batch at most, whatever its sentences: bounds memory where they are long.
 BATCH_TOKENS = 16_384
@@ -60,6 +61,7 @@ class WordTranslator:
         target: codec of the target side.
         params: of the search.
         device: where the model is.
+        selection: of the target types of a batch (§5.4); None for all.
     """
 
     def __init__(
@@ -69,7 +71,9 @@ class WordTranslator:
         target: Codec,
         params: TranslateParams,
         device: torch.device,
+        selection: VocabularySelection | None = None,
     ) -> None:
+        self.selection = selection
         self.model, self.source, self.target = model, source, target
         self.params, self.device = params, device
         self.warned = False
@@ -136,7 +140,14 @@ class WordTranslator:
         if longest is not None:
             limits = [min(limit, longest - 1) for limit in limits]
         source = padded([part.ids for part in parts]).to(self.device)
-        return search.search(self.model, source, limits)
+        if self.selection is None:
+            return search.search(self.model, source, limits)
+        types = self.selection.types(source.cpu().numpy())
+        model = self.model.restricted(torch.from_numpy(types).to(self.device))
+        return [
+            [replace(one, tokens=types[one.tokens].tolist()) for one in ranked]
+            for ranked in search.search(model, source, limits)
+        ]
 
     def _assemble(
         self,
@@ -195,25 +206,37 @@ class WordTranslator:
 
 
 def load_words(
-    models: Sequence[Path], vocabulary: Path, params: TranslateParams, device: str | None = None
+    models: Sequence[Path],
+    vocabulary: Path,
+    candidates: Path,
+    params: TranslateParams,
+    device: str | None = None,
 ) -> WordTranslator:
     """Load models, several as an ensemble, and the codecs of both sides.
 
     Args:
         models: folders with model.json and weights.safetensors.
         vocabulary: folder of the stage vocabulary.
+        candidates: candidates.npz of the stage candidates; read only if `params` select target types.
         params: of the search.
         device: such as cpu, cuda or cuda:1; None takes a GPU if there is one.
 
     Raises:
         FileNotFoundError: if a file is missing.
-        ValueError: if a file is damaged, the device is not there, or a model does not fit the vocabulary.
+        ValueError: if a file is damaged, the device is not there, or a model or the candidates do not fit
+            the vocabulary.
     """
     place = find_device(device)
     source, target = load_codec(vocabulary, "source"), load_codec(vocabulary, "target")
     members = [load_member(folder, vocabulary, (source, target), params, place) for folder in models]
     model: Seq2Seq | Ensemble = members[0] if len(members) == 1 else Ensemble(members)
-    return WordTranslator(model, source, target, params, place)
+    wanted = params.selection
+    selection = (
+        VocabularySelection.load(candidates, wanted.common, wanted.candidates, len(target.vocabulary))
+        if wanted
+        else None
+    )
+    return WordTranslator(model, source, target, params, place, selection)
 
 
 def load_member(

@@ -40,6 +40,7 @@ SEARCH = TranslateParams(
     legacy_eos=False,
     batch_sentences=128,
     precision="float32",
+    selection=None,
 )
 
 
@@ -97,7 +98,8 @@ def import_fairseq(
         write_dictionary(parts / "dictionary.tsv", [])
         settings = Settings(codes, tokenize, SEARCH, replace=False)
         card = import_card(read, description, codes, segmentation.kind)
-        write_package(out, parts / "model", parts / "vocabulary", parts / "dictionary.tsv", settings, card)
+        dictionary = parts / "dictionary.tsv"
+        write_package(out, parts / "model", parts / "vocabulary", dictionary, None, settings, card)
     return summary(description, model, segmentation.kind)
 
 

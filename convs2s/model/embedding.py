@@ -1,5 +1,7 @@
 """Word embeddings with learned absolute positions (§3.1)."""
 
+import copy
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
@@ -31,6 +33,14 @@ class Embedding(nn.Module):
     def max_tokens(self) -> int | None:
         """Longest sequence that the position table allows, its end mark counted; None for any."""
         return self.positions.num_embeddings - 1 if self.positions else None
+
+    def restricted(self, types: Int[Tensor, "N"]) -> "Embedding":
+        """Return the embedding of these types only, for reading; the position table is shared."""
+        embedding = copy.copy(self)
+        embedding._modules = dict(self._modules)  # a copy of a module shares its table of parts
+        rows = self.words.weight.detach().index_select(0, types)
+        embedding.words = nn.Embedding.from_pretrained(rows, padding_idx=self.words.padding_idx)
+        return embedding
 
     def forward(
         self, tokens: Int[Tensor, "B N"], padding: Bool[Tensor, "B N"] | None = None, start: int = 0

@@ -34,6 +34,17 @@ def linear(inputs: int, outputs: int, *, keep: float = 1.0, before_glu: bool = F
     return layer
 
 
+def output_table(inputs: int, outputs: int) -> nn.Linear:
+    """Make an output layer for vocabulary selection: a lookup table, its bias a column of it (T16).
+
+    Drawn from N(0, 0.1), without weight norm, so that picking rows costs no pass over all others.
+    """
+    layer = nn.Linear(inputs, outputs)
+    nn.init.normal_(layer.weight, 0.0, EMBEDDING_STD)
+    nn.init.normal_(layer.bias, 0.0, EMBEDDING_STD)
+    return layer
+
+
 def lookup_table(rows: int, channels: int, padding_row: int) -> nn.Embedding:
     """Make a lookup table, drawn from N(0, 0.1); the padding row is zero and stays so (§3.5, T18)."""
     table = nn.Embedding(rows, channels, padding_idx=padding_row)

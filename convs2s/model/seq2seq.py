@@ -1,5 +1,6 @@
 """Convolutional sequence to sequence learning: token ids -> scores of the next target token (§3)."""
 
+import copy
 from collections.abc import Sequence
 
 import torch
@@ -11,7 +12,7 @@ from convs2s.config import ModelParams
 from convs2s.model.decoder import Decoder, DecoderState
 from convs2s.model.embedding import Embedding
 from convs2s.model.encoder import Encoder
-from convs2s.model.initialization import linear
+from convs2s.model.initialization import linear, output_table
 from convs2s.model.multistep_attention import Memory
 
 
@@ -29,10 +30,17 @@ class Seq2Seq(nn.Module):
         target_size: target types, likewise.
         padding_id: the id that fills short sentences, after their tokens, on both sides.
         dropout: probability of dropping.
+        plain_output: make the output layer a table without weight norm, for vocabulary selection (T16).
     """
 
     def __init__(
-        self, params: ModelParams, source_size: int, target_size: int, padding_id: int, dropout: float
+        self,
+        params: ModelParams,
+        source_size: int,
+        target_size: int,
+        padding_id: int,
+        dropout: float,
+        plain_output: bool = False,
     ) -> None:
         super().__init__()
         self.padding_id = padding_id
@@ -62,7 +70,11 @@ class Seq2Seq(nn.Module):
             params.extra_scaling,
         )
         self.dropout = dropout
-        self.output_layer = linear(params.output_embedding_size, target_size, keep=1.0 - dropout)  # W_o, b_o
+        self.output_layer = (  # W_o, b_o
+            output_table(params.output_embedding_size, target_size)
+            if plain_output
+            else linear(params.output_embedding_size, target_size, keep=1.0 - dropout)
+        )
 
     @property
     def max_source_tokens(self) -> int | None:
@@ -102,6 +114,23 @@ class Seq2Seq(nn.Module):
         """Return logits of every next token, and the attention averaged over layers."""
         features, attention = self.features(target_input, self.encode(source))
         return self.output_layer(features), average_attention(attention)
+
+    def restricted(self, types: Int[Tensor, "N"]) -> "Seq2Seq":
+        """Return a model of these target types only, for decoding: vocabulary selection (§5.4).
+
+        Type i of it is types[i]; all else is shared. Its probabilities are those among these types.
+
+        Args:
+            types: the first is the padding's, which keeps its id.
+        """
+        model = copy.copy(self)
+        model._modules = dict(self._modules)  # a copy of a module shares its table of parts
+        model.target_embedding = self.target_embedding.restricted(types)
+        model.output_layer = nn.Linear(self.output_layer.in_features, len(types), device="meta")
+        for name in ("weight", "bias"):
+            rows = getattr(self.output_layer, name).detach().index_select(0, types)
+            setattr(model.output_layer, name, nn.Parameter(rows, requires_grad=False))
+        return model
 
     def start(self, rows: int) -> DecoderState:
         """Return the decoder's state before the first step, for `rows` hypotheses in all."""

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.batching import Batch, Batching, pad
 from convs2s.text.encoded import EncodedCorpus
 from convs2s.text.vocabulary import EOS, PAD
+from convs2s.text.vocabulary_selection import VocabularySelection
 from convs2s.train.annealing import Annealing
 from convs2s.train.distributed import Workers
 from convs2s.train.loss import negative_log_likelihood
@@ -31,12 +33,11 @@ class Pairs:
     source: EncodedCorpus
     target: EncodedCorpus
 
-    def tensors(
-        self, sentences: Sequence[int] | NDArray[np.int64], device: torch.device
-    ) -> tuple[Tensor, Tensor]:
+    def arrays(
+        self, sentences: Sequence[int] | NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return padded source and target ids of these pairs, (B, S) and (B, T)."""
-        rows = (pad([side[int(i)] for i in sentences], PAD) for side in (self.source, self.target))
-        source, target = (torch.from_numpy(side).to(device, non_blocking=True) for side in rows)
+        source, target = (pad([side[int(i)] for i in sentences], PAD) for side in (self.source, self.target))
         return source, target
 
 
@@ -53,6 +54,8 @@ class State:
         epoch_tokens: non-padding target tokens of this epoch's batches.
         point_loss: summed loss since the last point of the training curve.
         point_tokens: non-padding target tokens since then.
+        epoch_parts: parts of this epoch's batches that this worker has processed.
+        epoch_selected: summed number of target types of these parts; 0 without vocabulary selection.
         curve: the points of the training curve.
         epochs: a record of each finished epoch.
     """
@@ -63,20 +66,24 @@ class State:
     epoch_tokens: int = 0
     point_loss: float = 0.0
     point_tokens: int = 0
+    epoch_parts: int = 0
+    epoch_selected: int = 0
     curve: list[Record] = field(default_factory=list)
     epochs: list[Record] = field(default_factory=list)
 
-    def count(self, loss: float, tokens: int, gradient_norm: float, learning_rate: float) -> None:
-        """Count an update: its summed loss and target tokens."""
+    def count(self, done: "Done", tokens: int, learning_rate: float) -> None:
+        """Count an update with so many target tokens."""
         self.batch += 1
         self.updates += 1
-        self.epoch_loss += loss
+        self.epoch_loss += done.loss
         self.epoch_tokens += tokens
-        self.point_loss += loss
+        self.epoch_parts += len(done.selected)
+        self.epoch_selected += sum(done.selected)
+        self.point_loss += done.loss
         self.point_tokens += tokens
         if self.updates % CURVE_UPDATES == 0:
             point = {"update": self.updates, "loss": self.point_loss / self.point_tokens}
-            self.curve.append(point | {"gradient_norm": gradient_norm, "learning_rate": learning_rate})
+            self.curve.append(point | {"gradient_norm": done.gradient_norm, "learning_rate": learning_rate})
             self.point_loss, self.point_tokens = 0.0, 0
 
     @property
@@ -90,6 +97,17 @@ class State:
         return bool(self.epochs) and min(self.perplexities[:-1], default=math.inf) > self.perplexities[-1]
 
 
+class Done(NamedTuple):
+    """An update: its summed loss in nats, over all workers; the gradient's norm before clipping.
+
+    `selected` has the number of target types of each part of this worker; it is empty if that is all.
+    """
+
+    loss: float
+    gradient_norm: float
+    selected: list[int]
+
+
 @dataclass(frozen=True)
 class UpdateReport:
     """What an update did.
@@ -100,6 +118,7 @@ class UpdateReport:
         target_tokens: non-padding, over all workers.
         sentences: over all workers.
         batches: of this epoch, in all.
+        selected: mean number of target types of this worker's parts; None without vocabulary selection.
     """
 
     epoch: int
@@ -110,6 +129,7 @@ class UpdateReport:
     target_tokens: int
     sentences: int
     batches: int
+    selected: float | None
 
 
 @dataclass(frozen=True)
@@ -126,7 +146,8 @@ class Training:
 
     Attributes:
         precision: of products; float32 or bfloat16 (T38).
-        smoothing: label smoothing.
+        smoothing: label smoothing; with vocabulary selection over the types selected.
+        selection: of the target types of each part of a batch (§5.4); None for all.
     """
 
     model: Seq2Seq
@@ -140,7 +161,19 @@ class Training:
     clip_norm: float
     smoothing: float
     precision: torch.dtype
+    selection: VocabularySelection | None
     state: State = field(default_factory=State)
+
+    def inputs(
+        self, pairs: Pairs, sentences: Sequence[int] | NDArray[np.int64]
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Return what `SummedLoss` takes of these pairs."""
+        source, target = pairs.arrays(sentences)
+        arrays = [source, target]
+        if self.selection is not None:
+            arrays.append(self.selection.types(source, target))
+        there = [torch.from_numpy(array).to(self.workers.device, non_blocking=True) for array in arrays]
+        return there[0], there[1], there[2] if self.selection is not None else None
 
 
 class SummedLoss(nn.Module):
@@ -151,15 +184,25 @@ class SummedLoss(nn.Module):
         self.model = model
         self.smoothing = smoothing
 
-    def forward(self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"]) -> tuple[Tensor, Tensor]:
-        """Return the summed loss and its likelihood part, in nats, over non-padding target tokens."""
+    def forward(
+        self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"], types: Int[Tensor, "V"] | None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the summed loss and its likelihood part, in nats, over non-padding target tokens.
+
+        Args:
+            types: what the softmax is over, ascending, all of the target among them; None: all.
+        """
         start = target.new_full((len(target), 1), EOS)  # T19
         features, _ = self.model.features(
             torch.cat([start, target[:, :-1]], dim=1), self.model.encode(source)
         )
         real = target != PAD
-        layer = self.model.output_layer
-        return negative_log_likelihood(features[real], layer.weight, layer.bias, target[real], self.smoothing)
+        layer, wanted = self.model.output_layer, target[real]
+        rows: tuple[Tensor, Tensor] = (layer.weight, layer.bias)
+        if types is not None:
+            rows = rows[0].index_select(0, types), rows[1].index_select(0, types)
+            wanted = torch.searchsorted(types, wanted)
+        return negative_log_likelihood(features[real], *rows, wanted, self.smoothing)
 
 
 def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
@@ -184,24 +227,25 @@ def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
         )
         training.model.train()
         for batch in batches[state.batch :]:
-            loss, norm = _update(training, losses, batch, learning_rate)
-            state.count(loss, batch.target_tokens, norm, learning_rate)
+            done = _update(training, losses, batch, learning_rate)
+            state.count(done, batch.target_tokens, learning_rate)
             yield UpdateReport(
                 epoch=len(state.epochs) + 1,
                 update=state.updates,
-                loss=loss / batch.target_tokens,
-                gradient_norm=norm,
+                loss=done.loss / batch.target_tokens,
+                gradient_norm=done.gradient_norm,
                 learning_rate=learning_rate,
                 target_tokens=batch.target_tokens,
                 sentences=batch.sentences,
                 batches=len(batches),
+                selected=sum(done.selected) / len(done.selected) if done.selected else None,
             )
         record = _finish_epoch(training, learning_rate)
         yield EpochReport(record, state.last_is_best)
 
 
-def _update(training: Training, losses: nn.Module, batch: Batch, learning_rate: float) -> tuple[float, float]:
-    """Process a batch's parts, then make one update; return the summed loss and the gradient norm."""
+def _update(training: Training, losses: nn.Module, batch: Batch, learning_rate: float) -> Done:
+    """Process a batch's parts, then make one update."""
     workers, device = training.workers, training.workers.device
     seed = np.random.SeedSequence([training.seed, training.state.updates, workers.rank])
     torch.manual_seed(int(seed.generate_state(1, np.uint64)[0]))
@@ -209,11 +253,14 @@ def _update(training: Training, losses: nn.Module, batch: Batch, learning_rate: 
     # divided by their number (§4.2, T13).
     scale = workers.count / batch.target_tokens if batch.counted else 0.0
     total = torch.zeros((), dtype=torch.float64, device=device)
+    selected = list[int]()
     for i, part in enumerate(batch.parts, start=1):
-        source, target = training.train.tensors(part, device)
+        source, target, types = training.inputs(training.train, part)
+        if types is not None:
+            selected.append(len(types))
         with workers.accumulate(losses, last=i == len(batch.parts)):
             with torch.autocast(device.type, torch.bfloat16, enabled=training.precision == torch.bfloat16):
-                loss, _ = losses(source, target)
+                loss, _ = losses(source, target, types)
             (loss * scale).backward()
         if batch.counted:
             total += loss.detach()
@@ -226,7 +273,7 @@ def _update(training: Training, losses: nn.Module, batch: Batch, learning_rate: 
             "wanted a finite one. Weights are as before it. Lower "
             "train.learning_rate, or check the data for damaged sentences."
         ) from None
-    return float(workers.total(total)), norm
+    return Done(float(workers.total(total)), norm, selected)
 
 
 def _finish_epoch(training: Training, learning_rate: float) -> Record:
@@ -240,14 +287,21 @@ def _finish_epoch(training: Training, learning_rate: float) -> Record:
         "validation_loss": nats,
         "validation_perplexity": math.exp(min(nats, 700.0)),
     }
+    if state.epoch_parts:
+        record["selected_types"] = state.epoch_selected / state.epoch_parts
     state.epochs.append(record)
     state.batch, state.epoch_loss, state.epoch_tokens = 0, 0.0, 0
+    state.epoch_parts, state.epoch_selected = 0, 0
     return record
 
 
 @torch.no_grad()
 def validation_loss(training: Training) -> float:
-    """Return nats per target token on the validation set, in float32, without dropout or smoothing."""
+    """Return nats per target token on the validation set, in float32, without dropout or smoothing.
+
+    With vocabulary selection it is over the types selected, as in training: types never selected together
+    with a source are never trained against it either, and would make up the rest of the sum at random.
+    """
     training.model.eval()
     losses = SummedLoss(training.model, smoothing=0.0)
     order = Batching(False, 1 << 30, training.batching.max_tokens).epoch(
@@ -256,7 +310,7 @@ def validation_loss(training: Training) -> float:
     total = torch.zeros(2, dtype=torch.float64, device=training.workers.device)
     for batch in order[training.workers.rank :: training.workers.count]:
         for part in batch.parts:
-            _, likelihood = losses(*training.valid.tensors(part, training.workers.device))
+            _, likelihood = losses(*training.inputs(training.valid, part))
             total[0] += likelihood
         total[1] += batch.target_tokens
     nats, tokens = training.workers.total(total).tolist()

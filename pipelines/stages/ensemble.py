@@ -19,6 +19,7 @@ def run(
     seeds: Sequence[int],
     trained: Path,
     vocabulary: Path,
+    candidates: Path,
     truecasers: Path,
     test: Path,
     tuned: Path,
@@ -39,7 +40,11 @@ def run(
     tokenizer = load_tokenizer(languages[0], tokenize, truecasers / "source.tsv")
     sentences = [tokenizer.words(line) for line in read_lines(test / "source.txt")]
     members = [trained / str(seed) / "model" for seed in seeds]
-    write_translations(load_words(members, vocabulary, settle(params, tuned)), sentences, out)
+    table = candidates / "candidates.npz"
+    translator = load_words(members, vocabulary, table, settle(params, tuned))
+    write_translations(translator, sentences, out)
+    if translator.selection is not None:
+        print(translator.selection.report(), file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ def run(
     vocabulary: Path,
     truecasers: Path,
     alignment: Path,
+    candidates: Path,
     tuned: Path,
     evaluation: Path,
     seed: int,
@@ -46,14 +47,15 @@ def run(
     )
     settings = Settings(languages, tokenize, settle(translate, tuned), replace.enabled)
     dictionary, truecaser = alignment / "dictionary.tsv", truecasers / "source.tsv"
-    write_package(out, model, vocabulary, dictionary, settings, model_card(facts), truecaser)
+    table = candidates / "candidates.npz"
+    write_package(out, model, vocabulary, dictionary, table, settings, model_card(facts), truecaser)
 
 
 if __name__ == "__main__":
     everything = load_params()
     download = everything.download
     *paths, seed, out = sys.argv[1:]
-    model, vocabulary, truecasers, alignment, tuned, evaluation = map(Path, paths)
+    model, vocabulary, truecasers, alignment, candidates, tuned, evaluation = map(Path, paths)
     run(
         everything.package,
         everything.tokenize,
@@ -64,6 +66,7 @@ if __name__ == "__main__":
         vocabulary,
         truecasers,
         alignment,
+        candidates,
         tuned,
         evaluation,
         int(seed),

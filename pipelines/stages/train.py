@@ -18,6 +18,7 @@ from convs2s.text.batching import Batching
 from convs2s.text.encoded import EncodedCorpus
 from convs2s.text.files import atomic_path
 from convs2s.text.vocabulary import PAD, read_vocabulary
+from convs2s.text.vocabulary_selection import VocabularySelection
 from convs2s.train.annealing import Annealing
 from convs2s.train.checkpoint import fingerprint, resume, save_checkpoint
 from convs2s.train.distributed import Workers, join_workers
@@ -43,6 +44,7 @@ def run(
     seed: int,
     encoded: Path,
     vocabulary: Path,
+    candidates: Path,
     work: Path,
     out: Path,
 ) -> None:
@@ -52,7 +54,8 @@ def run(
     """
     with join_workers(params.workers) as workers:
         keep_freed_memory()
-        training = make_training(model_params, params, seed, encoded, vocabulary, workers)
+        table = candidates / "candidates.npz"
+        training = make_training(model_params, params, seed, encoded, vocabulary, table, workers)
         prints = fingerprint(
             {"seed": seed, "workers": workers.count, "model": model_params.model_dump()}
             | {k: v for k, v in params.model_dump().items() if k not in OF_NO_EFFECT | {"workers"}},
@@ -61,7 +64,8 @@ def run(
                 for split in ("train", "valid")
                 for side in ("source", "target")
                 for array in ("ids", "offsets")
-            ],
+            ]
+            + ([table] if params.selection else []),
         )
         message = resume(work / "checkpoint.safetensors", training, prints)
         workers.barrier()  # nobody writes a checkpoint while another still reads the old one
@@ -80,9 +84,10 @@ def make_training(
     seed: int,
     encoded: Path,
     vocabulary: Path,
+    candidates: Path,
     workers: Workers,
 ) -> Training:
-    """Build model, optimizer and data of a training that has not begun."""
+    """Build model, optimizer and data of a training that has not begun; `candidates` is a file."""
     train_pairs, valid_pairs = (
         Pairs(*(EncodedCorpus.open(encoded / split, side) for side in ("source", "target")))
         for split in ("train", "valid")
@@ -93,7 +98,10 @@ def make_training(
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch.set_float32_matmul_precision("highest")
     torch.manual_seed(seed)
-    model = Seq2Seq(model_params, sizes[0], sizes[1], PAD, params.dropout).to(workers.device)
+    wanted = params.selection
+    model = Seq2Seq(
+        model_params, sizes[0], sizes[1], PAD, params.dropout, plain_output=wanted is not None
+    ).to(workers.device)
     for name, pairs in (("train", train_pairs), ("valid", valid_pairs)):
         check_lengths(encoded / name, pairs, model)
     return Training(
@@ -119,6 +127,11 @@ def make_training(
         clip_norm=params.clip_norm,
         smoothing=params.label_smoothing,
         precision=getattr(torch, params.precision),
+        selection=(
+            VocabularySelection.load(candidates, wanted.common, wanted.candidates, sizes[1])
+            if wanted
+            else None
+        ),
     )
 
 
@@ -198,9 +211,11 @@ class Progress:
                 file=sys.stderr,
             )
         self.tokens += report.target_tokens
+        types = "" if report.selected is None else f"{report.selected:,.0f} target types, "
         self.bar.set_postfix_str(
             f"loss {report.loss:.3f}, gradient norm {report.gradient_norm:.3f}, learning rate "
-            f"{report.learning_rate:g}, {self.tokens / (time.perf_counter() - self.start):,.0f} tokens/s",
+            f"{report.learning_rate:g}, {types}"
+            f"{self.tokens / (time.perf_counter() - self.start):,.0f} tokens/s",
             refresh=False,
         )
         self.bar.update()
@@ -212,11 +227,12 @@ class Progress:
             self.bar.close()
             self.bar = None
         record = report.record
+        types = f"{record['selected_types']:,.0f} target types, " if "selected_types" in record else ""
         print(
             f"epoch {record['epoch']:.0f}: {record['updates']:,.0f} updates, learning rate "
             f"{record['learning_rate']:g}, training loss {record['training_loss']:.3f}, validation "
             f"perplexity {record['validation_perplexity']:.3f}{' (best)' if report.is_best else ''}, "
-            f"{seconds:.1f} s, {self.tokens / seconds:,.0f} tokens/s",
+            f"{types}{seconds:.1f} s, {self.tokens / seconds:,.0f} tokens/s",
             file=sys.stderr,
         )
 
@@ -255,6 +271,8 @@ def export(training: Training, work: Path, out: Path) -> None:
         "updates": state.updates,
         "parameters": sum(p.numel() for p in training.model.parameters()),
     }
+    if "selected_types" in best:
+        metrics["selected_types"] = best["selected_types"]
     out.mkdir(parents=True, exist_ok=True)
     for source, name in ((work / "best", "model"), (work / "live" / "plots" / "metrics", "curves")):
         with atomic_path(out / name) as temporary:
@@ -286,7 +304,7 @@ def start_workers(params: TrainParams, arguments: list[str]) -> None:
 
 
 def main() -> None:
-    """Command line: SEED, then folders encoded, vocabulary, work, out."""
+    """Command line: SEED, then folders encoded, vocabulary, candidates, work, out."""
     everything = load_params()
     params = everything.train
     if params.workers * params.nodes > 1 and "RANK" not in os.environ:

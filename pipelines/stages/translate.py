@@ -17,6 +17,7 @@ def run(
     languages: tuple[str, str],
     model: Path,
     vocabulary: Path,
+    candidates: Path,
     truecasers: Path,
     test: Path,
     tuned: Path,
@@ -24,11 +25,16 @@ def run(
 ) -> None:
     """Translate test/source.txt; write out/hypotheses.jsonl, a line per sentence, and out/attention.npz.
 
-    `tuned` holds the alpha for `translate.alpha: tuned`.
+    `tuned` holds the alpha for `translate.alpha: tuned`. With vocabulary selection the mean number of target
+    types of a batch is told on stderr.
     """
     tokenizer = load_tokenizer(languages[0], tokenize, truecasers / "source.tsv")
     sentences = [tokenizer.words(line) for line in read_lines(test / "source.txt")]
-    write_translations(load_words([model], vocabulary, settle(params, tuned)), sentences, out)
+    table = candidates / "candidates.npz"
+    translator = load_words([model], vocabulary, table, settle(params, tuned))
+    write_translations(translator, sentences, out)
+    if translator.selection is not None:
+        print(translator.selection.report(), file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ def run(
     member: str,
     trained: Path,
     vocabulary: Path,
+    candidates: Path,
     valid: Path,
     out: Path,
 ) -> None:
@@ -42,7 +43,8 @@ def run(
     references = [target for _, target in pairs]
     # The whole beam; the alpha of the search itself only orders it.
     search = translate.with_alpha(NEUTRAL).model_copy(update={"n_best": translate.beam_size})
-    translator = load_words([trained / str(seed) / "model" for seed in members], vocabulary, search)
+    models = [trained / str(seed) / "model" for seed in members]
+    translator = load_words(models, vocabulary, candidates / "candidates.npz", search)
     found = list(translate_corpus(translator, [source.split() for source, _ in pairs], keep_attention=False))
     rows = []
     for alpha in params.alphas:

@@ -23,6 +23,7 @@ TRANSLATE = TranslateParams(
     legacy_eos=False,
     batch_sentences=3,
     precision="float32",
+    selection=None,
 )
 TOKENIZE = TokenizeParams(
     tokenizer="moses",

@@ -8,6 +8,7 @@ from convs2s.config import ModelParams
 from convs2s.decode.package import Settings, write_package
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import save_model
+from convs2s.text.alignment_candidates import NO_CANDIDATES, write_candidates
 from convs2s.text.codec import Codec
 from convs2s.text.dictionary import Entry, write_dictionary
 from convs2s.text.vocabulary import PAD
@@ -57,13 +58,15 @@ def write_model(folder: Path, types: tuple[int, int], phase: float = 0.0) -> Pat
     return folder
 
 
-def write_parts(folder: Path, phase: float = 0.0) -> tuple[Path, Path, Path]:
-    """Write what a package is made of: model, vocabularies, dictionary."""
+def write_parts(folder: Path, phase: float = 0.0) -> tuple[Path, Path, Path, Path]:
+    """Write what a package is made of: model, vocabularies, dictionary, candidates (none)."""
     vocabulary = write_bpe_vocabulary(folder / "vocabulary", WORDS, size=30)
     types = len(Codec.load(vocabulary, "source").vocabulary)
     dictionary = folder / "alignment" / "dictionary.tsv"
     write_dictionary(dictionary, [Entry("dog", "Hund", 3, 4)])
-    return write_model(folder / "model", (types, types), phase), vocabulary, dictionary
+    candidates = folder / "candidates" / "candidates.npz"
+    write_candidates(candidates, NO_CANDIDATES)
+    return write_model(folder / "model", (types, types), phase), vocabulary, dictionary, candidates
 
 
 def write_small_package(folder: Path, phase: float = 0.0, *, replace: bool = False) -> Path:

@@ -26,6 +26,20 @@ def test_settings_come_back_as_they_were(tmp_path: Path) -> None:
     assert read_settings(package) == Settings(("en", "de"), TOKENIZE, TRANSLATE, replace=True)
 
 
+def test_folders_without_the_keys_of_today_still_load(tmp_path: Path) -> None:
+    """They were written before vocabulary selection and truecasing; a user's model outlives versions."""
+    package = write_small_package(tmp_path)
+    for name, section, keys in (
+        ("translate.json", "translate", ["selection"]),
+        ("tokenizer.json", "tokenize", ["truecase", "at_sign"]),
+    ):
+        content = json.loads((package / name).read_text(encoding="utf-8"))
+        for key in keys:
+            del content[section][key]
+        (package / name).write_text(json.dumps(content), encoding="utf-8")
+    assert read_settings(package) == Settings(("en", "de"), TOKENIZE, TRANSLATE, replace=False)
+
+
 def test_the_same_parts_give_the_same_bytes(tmp_path: Path) -> None:
     """DVC hashes the folder, so no date or path may be in it."""
     one, other = write_small_package(tmp_path / "1"), write_small_package(tmp_path / "2")
@@ -36,11 +50,11 @@ def test_the_same_parts_give_the_same_bytes(tmp_path: Path) -> None:
 def test_a_missing_part_leaves_the_old_folder(tmp_path: Path) -> None:
     """What stood there works still."""
     package = write_small_package(tmp_path)
-    model, vocabulary, dictionary = write_parts(tmp_path)
+    model, vocabulary, dictionary, candidates = write_parts(tmp_path)
     dictionary.unlink()
     settings = Settings(("en", "de"), TOKENIZE, TRANSLATE, replace=False)
     with pytest.raises(FileNotFoundError, match=r"dictionary.tsv does not exist; a model folder needs it"):
-        write_package(package, model, vocabulary, dictionary, settings, "new card")
+        write_package(package, model, vocabulary, dictionary, candidates, settings, "new card")
     assert (package / "README.md").read_text(encoding="utf-8") == "# card\n"
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".part")] == []
 

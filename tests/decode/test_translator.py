@@ -92,7 +92,9 @@ def test_a_real_model_takes_any_line_too(tmp_path: Path) -> None:
 def test_a_model_folder_is_self_contained(tmp_path: Path) -> None:
     """Loaded from elsewhere, without what it was made of, it gives what its parts give."""
     package = write_small_package(tmp_path)
-    words = load_words([tmp_path / "model"], tmp_path / "vocabulary", TRANSLATE, "cpu")
+    words = load_words(
+        [tmp_path / "model"], tmp_path / "vocabulary", tmp_path / "candidates.npz", TRANSLATE, "cpu"
+    )
     wanted = words.translate([["ein", "Haus", "."]], keep_attention=False)[0].sentence.hypotheses[0]
     package = package.rename(tmp_path / "elsewhere")
     for folder in ("model", "vocabulary", "alignment"):

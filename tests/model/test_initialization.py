@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from convs2s.model.initialization import linear, linear_std
+from convs2s.model.initialization import linear, linear_std, output_table
 from convs2s.model.seq2seq import Seq2Seq
 from tests.model.small import SMALL, small_params
 
@@ -129,3 +129,11 @@ def test_the_standard_deviation_is_the_formula() -> None:
     """Worked out by hand: n = 100, p = 0.81."""
     assert linear_std(100, 0.81, before_glu=False) == pytest.approx(0.09)
     assert linear_std(100, 0.81, before_glu=True) == pytest.approx(0.18)
+
+
+def test_an_output_table_is_drawn_from_n_0_01_without_weight_norm() -> None:
+    """T16: with vocabulary selection the output layer is a lookup table with a bias column."""
+    table = output_table(200, 300)
+    assert [name for name, _ in table.named_parameters()] == ["weight", "bias"]
+    assert float(table.weight.detach().std()) == pytest.approx(0.1, rel=0.02)
+    assert float(table.bias.detach().std()) == pytest.approx(0.1, rel=0.2)

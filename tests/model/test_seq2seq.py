@@ -161,3 +161,20 @@ def test_parameters_are_as_many_as_the_paper_s_shapes_have(
     with torch.device("meta"):
         model = Seq2Seq(ModelParams.model_validate(sizes), types[0], types[1], PAD, 0.1)
     assert sum(p.numel() for p in model.parameters()) / 1e6 == pytest.approx(millions, rel=0.03)
+
+
+def test_a_model_of_some_types_scores_them_as_the_whole_model_does() -> None:
+    """Vocabulary selection leaves columns of the logits out, and shares or picks all weights (§5.4)."""
+    model = small_model().eval()
+    types = torch.tensor([0, 1, 2, 7, 30, 49])
+    few = model.restricted(types)
+    source = sentence(6, 40)[None]
+    tokens = torch.tensor([[1, 3, 5, 4]])  # of the small model: 1, 7, 49, 30 of the whole one
+    with torch.no_grad():
+        wanted, attention = model(source, types[tokens])
+        found, same = few(source, tokens)
+    assert_close(found, wanted[..., types])
+    assert_close(same, attention)
+    assert few.encoder is model.encoder
+    assert model.output_layer.out_features == 50
+    assert model.target_embedding.words.num_embeddings == 50

@@ -30,7 +30,7 @@ def train(tmp_path: Path) -> Path:
 
 def run(train: Path, out: Path, backend: Literal["builtin", "fast_align", "none"]) -> Path:
     """Run the stage; return the dictionary it wrote."""
-    params = AlignParams(backend=backend, iterations=5)
+    params = AlignParams(backend=backend, iterations=5, candidates=None)
     align.run(params, train / "source.txt", train / "target.txt", out)
     return out / "dictionary.tsv"
 
@@ -82,7 +82,7 @@ def test_the_command_line_takes_the_folder_of_the_corpus(train: Path, tmp_path: 
     """As dvc.yaml calls it, with the values of params.yaml: python -m pipelines.stages.align TRAIN OUT."""
     yaml = YAML()
     params = yaml.load(ROOT / "params.yaml")
-    params["align"] = {"backend": "builtin", "iterations": 3}
+    params["align"] = {"backend": "builtin", "iterations": 3, "candidates": None}
     yaml.dump(params, tmp_path / "params.yaml")
     command = [sys.executable, "-m", "pipelines.stages.align", "data/filtered/train", "data/alignment"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

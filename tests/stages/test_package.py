@@ -1,12 +1,18 @@
 """Stage package: a trained model becomes a folder for users."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
+import pytest
 
 import convs2s
 from convs2s.config import PackageParams, ReplaceParams, TranslateSection
 from convs2s.decode.length_normalization import write_alpha
-from convs2s.decode.package import read_settings
+from convs2s.decode.package import Settings, read_settings
+from convs2s.decode.package import write_package as write_folder
+from convs2s.text.alignment_candidates import Candidates, write_candidates
 from pipelines.stages import package
 from tests.decode.parrot import TOKENIZE, TRANSLATE
 from tests.decode.small_package import write_parts
@@ -33,6 +39,7 @@ def write_package(tmp_path: Path, alpha: object) -> Path:
         tmp_path / "vocabulary",
         tmp_path / "truecasers",
         tmp_path / "alignment",
+        tmp_path / "candidates",
         tmp_path / "alpha.json",
         evaluation,
         3,
@@ -59,3 +66,26 @@ def test_the_folder_carries_the_number_that_was_tuned(tmp_path: Path) -> None:
     """A user has no validation set; and a number of params.yaml is not replaced by a tuned one."""
     assert read_settings(write_package(tmp_path / "tuned", alpha="tuned")).translate.alpha == 0.25
     assert read_settings(write_package(tmp_path / "number", alpha=0.5)).translate.alpha == 0.5
+
+
+def test_a_folder_takes_its_candidates_along_and_selects(tmp_path: Path) -> None:
+    """As it was packaged, or when asked to; a folder without candidates says so."""
+    model, vocabulary, dictionary, candidates = write_parts(tmp_path)
+    settings = Settings(("en", "de"), TOKENIZE, TRANSLATE, replace=False)
+    parts = model, vocabulary, dictionary, candidates
+    write_folder(tmp_path / "bare", *parts, settings, "")
+    assert not (tmp_path / "bare" / "candidates.npz").exists()
+    selection = {"common": 2, "candidates": 3}
+    with pytest.raises(FileNotFoundError, match=r"candidates.npz does not exist; vocabulary selection needs"):
+        convs2s.load(tmp_path / "bare", "cpu", selection=selection)
+    write_candidates(candidates, Candidates(np.array([0, 0, 0, 0, 1]), np.array([5], np.int32)))
+    chosen = TRANSLATE.model_validate({**TRANSLATE.model_dump(), "selection": selection})
+    write_folder(tmp_path / "own", *parts, replace(settings, translate=chosen), "")
+    write_folder(tmp_path / "asked", *parts, settings, "")
+    own = convs2s.load(tmp_path / "own", "cpu")
+    asked = convs2s.load(tmp_path / "asked", "cpu", selection=selection)
+    plain = convs2s.load(tmp_path / "asked", "cpu")
+    assert own.translate(["ein Haus."]) == asked.translate(["ein Haus."])
+    assert own.words.selection is not None
+    assert 5 <= own.words.selection.selected <= 6
+    assert plain.words.selection is None

@@ -16,10 +16,11 @@ from safetensors.torch import load_file
 from torch.testing import assert_close
 
 from convs2s.config import Params
+from convs2s.model.storage import load_model
 from pipelines.stages.train import run
-from tests.train.tiny import ROOT, tiny_params, write_tiny
+from tests.train.tiny import ROOT, TYPES, tiny_params, write_tiny
 
-PATHS = ("encoded", "vocabulary", "work", "out")
+PATHS = ("encoded", "vocabulary", "candidates", "work", "out")
 
 
 def start(folder: Path) -> subprocess.Popen[str]:
@@ -144,3 +145,14 @@ def test_more_workers_than_gpus_are_refused(tmp_path: Path, monkeypatch: pytest.
     params = prepare(folder, workers=2)
     with pytest.raises(ValueError, match=r"train\.workers: found 2, but this machine shows 1 GPU"):
         in_process(folder, params)
+
+
+def test_with_selection_the_metrics_tell_the_types_of_a_batch(tmp_path: Path) -> None:
+    """And progress does; the model is stored as any other."""
+    folder = tmp_path / "a"
+    prepare(folder, max_epochs=1, selection={"common": 2, "candidates": 5})
+    printed = finish(start(folder))
+    selected = json.loads((folder / "out" / "metrics.json").read_text())["selected_types"]
+    assert 5 < selected < TYPES
+    assert f"{selected:,.0f} target types" in printed
+    assert load_model(folder / "out" / "model").output_layer.out_features == TYPES

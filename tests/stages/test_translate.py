@@ -1,13 +1,18 @@
 """Stages translate and ensemble: raw test sentences -> hypotheses.jsonl and attention.npz."""
 
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from convs2s.config import TranslateSection
 from convs2s.decode.hypotheses import read_attention, read_hypotheses
 from convs2s.decode.length_normalization import write_alpha
+from convs2s.text.alignment_candidates import Candidates, write_candidates
+from convs2s.text.codec import Codec
 from convs2s.text.files import write_lines
+from convs2s.text.vocabulary import EOS, UNK
 from pipelines.stages import ensemble, translate
 from tests.decode.parrot import TOKENIZE, TRANSLATE
 from tests.decode.small_package import write_model, write_parts
@@ -19,7 +24,7 @@ LINES = ["ein Haus.", "", "Das ist noch eins, und der Hund.", "ein\u2028Hund", "
 @pytest.fixture
 def folders(tmp_path: Path) -> Path:
     """Models of two seeds in trained/, a vocabulary and a test set."""
-    model, _, _ = write_parts(tmp_path)
+    model, *_ = write_parts(tmp_path)
     (tmp_path / "trained" / "1").mkdir(parents=True)
     model.rename(tmp_path / "trained" / "1" / "model")
     types = len((tmp_path / "vocabulary" / "source.tsv").read_text(encoding="utf-8").split("\n")) - 1 + 3
@@ -34,14 +39,16 @@ def section(**changes: object) -> TranslateSection:
 
 def run_translate(folders: Path, seed: int, out: str, **changes: object) -> Path:
     model = folders / "trained" / str(seed) / "model"
-    inputs = (model, folders / "vocabulary", folders / "truecasers", folders / "test")
+    inputs = (model, folders / "vocabulary", folders / "candidates", folders / "truecasers", folders / "test")
     translate.run(section(**changes), TOKENIZE, LANGUAGES, *inputs, folders / "alpha.json", folders / out)
     return folders / out
 
 
 def run_ensemble(folders: Path, seeds: list[int], **changes: object) -> Path:
     trained, out = folders / "trained", folders / "ensemble"
-    inputs = (trained, folders / "vocabulary", folders / "truecasers", folders / "test")
+    inputs = (
+        trained, folders / "vocabulary", folders / "candidates", folders / "truecasers", folders / "test",
+    )  # fmt: skip
     ensemble.run(section(**changes), TOKENIZE, LANGUAGES, seeds, *inputs, folders / "alpha.json", out)
     return out
 
@@ -125,3 +132,54 @@ def test_a_missing_test_set_is_named(folders: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"test/source.txt does not exist"):
         run_translate(folders, 1, "out")
     assert not (folders / "out").exists()
+
+
+def write_some_candidates(folders: Path) -> None:
+    """Let every source type have itself, and the type before, as candidates."""
+    types = len((folders / "vocabulary" / "source.tsv").read_text(encoding="utf-8").split("\n")) - 1 + 3
+    targets = [target for type_ in range(3, types) for target in (type_, max(3, type_ - 1))]
+    offsets = np.maximum(np.arange(types + 1) - 3, 0) * 2
+    write_candidates(
+        folders / "candidates" / "candidates.npz", Candidates(offsets, np.array(targets, np.int32))
+    )
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+@pytest.mark.parametrize("members", [1, 2])
+def test_selecting_the_whole_vocabulary_changes_no_byte(folders: Path, beam_size: int, members: int) -> None:
+    """Hypotheses, scores and attention are those of plain search, of a model and of an ensemble."""
+    write_some_candidates(folders)
+    outs = list[Path]()
+    for selection in (None, {"common": 1000, "candidates": 1}):
+        changes = {"beam_size": beam_size, "n_best": beam_size, "selection": selection}
+        if members == 1:
+            outs.append(run_translate(folders, 1, f"out{len(outs)}", **changes))
+        else:
+            run_ensemble(folders, [1, 2], **changes).rename(folders / f"out{len(outs)}")
+            outs.append(folders / f"out{len(outs)}")
+    for name in ("hypotheses.jsonl", "attention.npz"):
+        assert (outs[0] / name).read_bytes() == (outs[1] / name).read_bytes(), name
+
+
+def test_only_selected_types_are_written(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each sentence by itself here; the mean number of types is told."""
+    write_some_candidates(folders)
+    selection = {"common": 0, "candidates": 2}
+    plain = run_translate(folders, 1, "plain", batch_sentences=1)
+    assert capsys.readouterr().err.count("vocabulary selection") == 0
+    out = run_translate(folders, 1, "out", batch_sentences=1, selection=selection)
+    assert re.search(r"the output layer had \d+ of \d+ types, the mean of 4 batches", capsys.readouterr().err)
+    source, target = (Codec.load(folders / "vocabulary", side) for side in ("source", "target"))
+    for sentence in read_hypotheses(out / "hypotheses.jsonl"):
+        ids = source.encode(sentence.source)
+        allowed = {EOS, UNK, *(i for id_ in ids[:-1] for i in (id_, max(3, id_ - 1)))}
+        for hypothesis in sentence.hypotheses:
+            names = {target.vocabulary.type(i) for i in allowed}
+            assert set(hypothesis.tokens) <= names
+    assert (plain / "hypotheses.jsonl").read_bytes() != (out / "hypotheses.jsonl").read_bytes()
+
+
+def test_selection_without_candidates_is_told(folders: Path) -> None:
+    """The stage candidates writes none unless align.candidates is set."""
+    with pytest.raises(ValueError, match=r"candidates.npz holds no candidates.*Set align.candidates"):
+        run_translate(folders, 1, "out", selection={"common": 9, "candidates": 1})

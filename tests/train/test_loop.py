@@ -19,7 +19,7 @@ from convs2s.train.loop import (
     validation_loss,
 )
 from pipelines.stages.train import make_training
-from tests.train.tiny import tiny_params, write_tiny
+from tests.train.tiny import TYPES, tiny_params, write_tiny
 
 ALONE = Workers(0, 1, torch.device("cpu"))
 
@@ -28,7 +28,8 @@ def training(folder: Path, **changes: object) -> Training:
     """Make a training of the tiny corpus."""
     write_tiny(folder)
     params = tiny_params(folder, **changes)
-    return make_training(params.model, params.train, 1, folder / "encoded", folder / "vocabulary", ALONE)
+    paths = folder / "encoded", folder / "vocabulary", folder / "candidates" / "candidates.npz"
+    return make_training(params.model, params.train, 1, *paths, ALONE)
 
 
 def weights(run: Training) -> torch.Tensor:
@@ -53,7 +54,7 @@ def test_a_batch_s_gradient_is_the_sum_over_its_tokens_divided_by_their_number(t
     )
     assert len(batch.parts) > 2
     before = {name: p.detach().clone() for name, p in run.model.named_parameters()}
-    source, target = run.train.tensors([int(i) for part in batch.parts for i in part], ALONE.device)
+    source, target = map(torch.from_numpy, run.train.arrays([int(i) for part in batch.parts for i in part]))
     start = torch.full((len(target), 1), EOS)
     logits, _ = run.model.eval()(source, torch.cat([start, target[:, :-1]], dim=1))
     F.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=0, reduction="mean").backward()
@@ -120,6 +121,65 @@ def test_an_uncounted_batch_changes_no_weight(tmp_path: Path) -> None:
     run = training(tmp_path, momentum=1e-9)
     before = weights(run)
     batch = Batch(parts=[torch.arange(2).numpy()], target_tokens=10, sentences=1, counted=False)
-    loss, norm = _update(run, SummedLoss(run.model, 0.0), batch, learning_rate=1.0)
+    loss, norm, _ = _update(run, SummedLoss(run.model, 0.0), batch, learning_rate=1.0)
     assert (loss, norm) == (0.0, 0.0)
     assert torch.equal(weights(run), before)
+
+
+def losses_and_gradients(run: Training, types: torch.Tensor | None) -> list[torch.Tensor]:
+    """Return the losses of a batch and every parameter's gradient."""
+    source, target = map(torch.from_numpy, run.train.arrays(range(8)))
+    run.model.zero_grad()
+    total, likelihood = SummedLoss(run.model, smoothing=0.1)(source, target, types)
+    total.backward()
+    gradients = [p.grad for p in run.model.parameters() if p.grad is not None]
+    return [total.detach(), likelihood, *(gradient.clone() for gradient in gradients)]
+
+
+def test_selecting_every_type_is_plain_training(tmp_path: Path) -> None:
+    """The same losses and gradients, to the last bit: selection only leaves types out."""
+    run = training(tmp_path, dropout=0.0)
+    plain, selected = (losses_and_gradients(run, types) for types in (None, torch.arange(TYPES)))
+    assert len(plain) == 2 + len(list(run.model.parameters()))
+    assert all(torch.equal(one, other) for one, other in zip(plain, selected, strict=True))
+
+
+def test_types_left_out_get_no_gradient_and_no_probability(tmp_path: Path) -> None:
+    """The loss is cross-entropy over the types selected alone."""
+    run = training(tmp_path, dropout=0.0, selection={"common": 0, "candidates": 1})
+    source, target, types = run.inputs(run.train, range(3))
+    assert types is not None
+    assert 3 < len(types) < TYPES
+    logits, _ = run.model(source, torch.cat([target.new_full((3, 1), EOS), target[:, :-1]], dim=1))
+    out = torch.ones(TYPES, dtype=torch.bool).index_fill(0, types, value=False)
+    plain = logits.masked_fill(out, -math.inf).flatten(0, 1)
+    wanted = F.cross_entropy(plain, target.flatten(), ignore_index=0, reduction="sum")
+    total, likelihood = SummedLoss(run.model, smoothing=0.0)(source, target, types)
+    assert_close(total, wanted)
+    assert_close(likelihood, wanted)
+    total.backward()
+    gradient = run.model.output_layer.weight.grad
+    assert gradient is not None
+    assert float(gradient[out].abs().max()) == 0.0
+    assert float(gradient[types].abs().min(dim=0).values.max()) > 0.0
+
+
+def test_selection_learns_and_tells_how_much_it_selects(tmp_path: Path) -> None:
+    """Training and validation are over the types selected; every record has their mean number."""
+    run = training(
+        tmp_path, max_epochs=8, max_tokens=1000, dropout=0.0, selection={"common": 2, "candidates": 5}
+    )
+    reports = list(train(run))
+    assert run.state.perplexities[-1] < run.state.perplexities[0] / 1.5
+    updates = [r.selected for r in reports if isinstance(r, UpdateReport) and r.epoch == 1]
+    assert all(selected is not None and 5 <= selected <= TYPES for selected in updates)
+    assert run.state.epochs[0]["selected_types"] == pytest.approx(sum(s or 0 for s in updates) / len(updates))
+    assert run.state.epoch_selected == 0
+
+
+def test_without_selection_no_record_has_it(tmp_path: Path) -> None:
+    """Metrics are then as they were."""
+    run = training(tmp_path, max_epochs=1)
+    reports = list(train(run))
+    assert all(r.selected is None for r in reports if isinstance(r, UpdateReport))
+    assert "selected_types" not in run.state.epochs[0]

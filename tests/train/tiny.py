@@ -7,6 +7,7 @@ import numpy as np
 from ruamel.yaml import YAML
 
 from convs2s.config import Params, load_params
+from convs2s.text.alignment_candidates import Candidates, write_candidates
 from convs2s.text.encoded import EncodedSentences, write_encoded
 from convs2s.text.vocabulary import EOS, write_vocabulary
 
@@ -24,7 +25,7 @@ def sentences(count: int, start: int) -> EncodedSentences:
 
 
 def write_tiny(folder: Path, train: int = 150, valid: int = 20) -> None:
-    """Write folder/encoded and folder/vocabulary; a target sentence is its source."""
+    """Write folder/{encoded,vocabulary,candidates}; a sentence is its own translation."""
     for split, count, start in (("train", train, 0), ("valid", valid, 1000)):
         side = sentences(count, start)
         write_encoded(folder / "encoded" / split, [[side, side]], (TYPES, TYPES))
@@ -33,6 +34,8 @@ def write_tiny(folder: Path, train: int = 150, valid: int = 20) -> None:
         write_vocabulary(
             folder / "vocabulary" / f"{side_name}.tsv", [(f"w{i}", 99 - i) for i in range(TYPES - 3)]
         )
+    own = Candidates(np.maximum(np.arange(TYPES + 1) - 3, 0), np.arange(3, TYPES, dtype=np.int32))
+    write_candidates(folder / "candidates" / "candidates.npz", own)
 
 
 def tiny_params(folder: Path, **train: Any) -> Params:
@@ -63,6 +66,7 @@ def tiny_params(folder: Path, **train: Any) -> Params:
         workers=1,
         checkpoint_updates=5,
     )
+    content["align"]["candidates"] = 1000
     content["train"].update(train)
     with (folder / "params.yaml").open("w", encoding="utf-8") as stream:
         yaml.dump(content, stream)

@@ -1,0 +1,144 @@
+"""Words per second of translation and training with vocabulary selection and without (§5.4).
+
+    python -m benchmarks.vocabulary_selection [--types 160000] [--sentences 32] [--beam-sizes 1 5] [--runs 3]
+
+The model is that of the paper's ablations, 13 and 5 layers of 512, with random weights, so every hypothesis
+goes to its longest length: the source's. Source types are drawn by Zipf's law; each has 100 candidates drawn
+likewise. Both ways take turns; the table has medians over the runs, and the median of their ratios.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from convs2s.config import ModelParams
+from convs2s.decode.beam_search import BeamSearch
+from convs2s.model.initialization import fold_weight_norm
+from convs2s.model.seq2seq import Seq2Seq
+from convs2s.text.alignment_candidates import Candidates
+from convs2s.text.vocabulary import EOS, PAD
+from convs2s.text.vocabulary_selection import VocabularySelection
+from convs2s.train.loop import SummedLoss
+
+COMMON, CANDIDATES = 500, 100
+CHANNELS, ENCODER_LAYERS, DECODER_LAYERS = 512, 13, 5
+
+
+def parse() -> argparse.Namespace:
+    """Return the command line's options."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--types", type=int, default=160_000, help="of the target, and of the source")
+    parser.add_argument("--sentences", type=int, default=32, help="of the batch")
+    parser.add_argument("--words", type=int, default=25, help="of each sentence")
+    parser.add_argument("--beam-sizes", type=int, nargs="+", default=[1, 5])
+    parser.add_argument("--runs", type=int, default=3, help="of each way, after one that is not counted")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    return parser.parse_args()
+
+
+def architecture() -> ModelParams:
+    """Return the model of the paper's ablations."""
+    return ModelParams(
+        embedding_size=CHANNELS, output_embedding_size=CHANNELS,
+        encoder_widths=[CHANNELS] * ENCODER_LAYERS, encoder_kernels=[3] * ENCODER_LAYERS,
+        decoder_widths=[CHANNELS] * DECODER_LAYERS, decoder_kernels=[5] * DECODER_LAYERS,
+        attention=[True] * DECODER_LAYERS, source_positions=True, target_positions=True, max_positions=1024,
+        encoder_grad_scale="paper", extra_scaling=True,
+    )  # fmt: skip
+
+
+def zipf(random: np.random.Generator, types: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """Draw ids of words: the one of rank r in proportion to 1/r."""
+    drawn = np.exp(random.random(shape) * np.log(types - 3)).astype(np.int64) - 1  # ranks from 0
+    ids: NDArray[np.int64] = np.minimum(drawn, types - 4) + 3
+    return ids
+
+
+class Bench:
+    """A batch, a model and a selection."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        random, types = np.random.default_rng(1), options.types
+        self.device = torch.device(options.device)
+        self.words: int = options.words
+        ends = np.full((options.sentences, 1), EOS)
+        shape = (options.sentences, options.words)
+        self.source, self.target = (np.hstack([zipf(random, types, shape), ends]) for _ in range(2))
+        candidates = zipf(random, types, (types * CANDIDATES,)).astype(np.int32)
+        table = Candidates(np.arange(types + 1) * CANDIDATES, candidates)
+        self.selection = VocabularySelection(table, COMMON, CANDIDATES, types)
+        torch.manual_seed(1)
+        self.model = Seq2Seq(architecture(), types, types, PAD, 0.1, plain_output=True).to(self.device)
+
+    def translation(self, beam_size: int) -> tuple[Callable[[], int], Callable[[], int]]:
+        """Return what translates the batch and returns its words: without selection, with it."""
+        search = BeamSearch(beam_size, 1.0, self.words, 1, legacy_eos=False, keep_attention=False)
+        source = torch.from_numpy(self.source).to(self.device)
+        limits = [self.words] * len(source)
+
+        def plain() -> int:
+            return len(search.search(self.model, source, limits)) * self.words
+
+        def selected() -> int:
+            types = torch.from_numpy(self.selection.types(self.source)).to(self.device)
+            return len(search.search(self.model.restricted(types), source, limits)) * self.words
+
+        return plain, selected
+
+    def training(self) -> tuple[Callable[[], int], Callable[[], int]]:
+        """Return what computes loss and gradients of the batch: without selection, with it."""
+        losses = SummedLoss(self.model, smoothing=0.0)
+        source, target = (torch.from_numpy(side).to(self.device) for side in (self.source, self.target))
+
+        def gradients(types: torch.Tensor | None) -> int:
+            self.model.zero_grad()
+            losses(source, target, types)[0].backward()
+            if self.device.type == "cuda":
+                torch.cuda.synchronize()
+            return len(source) * self.words
+
+        def selected() -> int:
+            return gradients(torch.from_numpy(self.selection.types(self.source, self.target)).to(self.device))
+
+        return lambda: gradients(None), selected
+
+
+def speed(work: Callable[[], int]) -> float:
+    """Return the words per second of some work."""
+    start = time.perf_counter()
+    words = work()
+    return words / (time.perf_counter() - start)
+
+
+def compare(name: str, ways: tuple[Callable[[], int], Callable[[], int]], runs: int) -> None:
+    """Print a row of the table."""
+    pairs = [tuple(speed(way) for way in ways) for _ in range(runs + 1)][1:]
+    plain, selected = (statistics.median(column) for column in zip(*pairs, strict=True))
+    ratio = statistics.median(with_it / without for without, with_it in pairs)
+    print(f"| {name} | {plain:,.0f} | {selected:,.0f} | {ratio:.2f} |", flush=True)
+
+
+def main() -> None:
+    """Print the table."""
+    options = parse()
+    bench = Bench(options)
+    print("| work | words/s, all types | words/s, selected | ratio |\n|---|---:|---:|---:|")
+    bench.model.train()
+    compare("loss and gradients", bench.training(), options.runs)
+    print(bench.selection.report())
+    bench.selection.batches = bench.selection.selected = 0
+    bench.model.zero_grad()
+    fold_weight_norm(bench.model)
+    bench.model.eval().requires_grad_(False)
+    for beam_size in options.beam_sizes:
+        compare(f"translation, beam {beam_size}", bench.translation(beam_size), options.runs)
+    print(bench.selection.report())
+
+
+if __name__ == "__main__":
+    main()
