@@ -329,7 +329,10 @@ class ModelParams(Section):
 
 
 class SelectionParams(Section):
-    """Vocabulary selection: a batch's output layer has some of the target types only (§5.4)."""
+    """Vocabulary selection: a batch's output layer has some of the target types only (§5.4).
+
+    A translation then depends on the sentences that share its batch: their candidates are open to it, too.
+    """
 
     common: Count
     """Most frequent target types that every batch has (500 in the Lua code)."""

@@ -2,7 +2,8 @@
 
 The output layer of a batch is limited to the most common target types and the alignment candidates of its
 source types; in training also to the batch's own target types, else their likelihood would be nothing
-(L'Hostis et al., 2016). The softmax is over the types selected.
+(L'Hostis et al., 2016). The softmax is over the types selected, so what a sentence is translated to may
+depend on the sentences that share its batch.
 """
 
 from pathlib import Path
