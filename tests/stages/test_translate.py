@@ -183,3 +183,18 @@ def test_selection_without_candidates_is_told(folders: Path) -> None:
     """The stage candidates writes none unless align.candidates is set."""
     with pytest.raises(ValueError, match=r"candidates.npz holds no candidates.*Set align.candidates"):
         run_translate(folders, 1, "out", selection={"common": 9, "candidates": 1})
+
+
+def test_what_is_written_are_the_vocabulary_s_types(folders: Path) -> None:
+    """The search numbers selected types anew; with the two last types as only candidates these come out."""
+    vocabulary = Codec.load(folders / "vocabulary", "target").vocabulary
+    last = [len(vocabulary) - 2, len(vocabulary) - 1]
+    everyone = np.arange(len(vocabulary) + 1) * 2
+    candidates = Candidates(everyone, np.array(last * len(vocabulary), np.int32))
+    write_candidates(folders / "candidates" / "candidates.npz", candidates)
+    out = run_translate(folders, 1, "out", min_length=4, selection={"common": 0, "candidates": 2})
+    sentences = list(read_hypotheses(out / "hypotheses.jsonl"))
+    found = {token for sentence in sentences for one in sentence.hypotheses for token in one.tokens}
+    wanted = {vocabulary.type(id_) for id_ in last}
+    assert found & wanted
+    assert found <= wanted | {vocabulary.type(EOS), vocabulary.type(UNK)}
