@@ -89,9 +89,8 @@ def run_all(params: Params, data: Path) -> None:
         inputs = (data / "trained" / str(seed) / "model", *both, truecasers, test)
         tuned, out = data / "tuned" / str(seed) / "alpha.json", data / "translations" / str(seed)
         translate.run(*rest, *inputs, tuned, out)
-    inputs = (data / "trained", *both, truecasers, test)
     tuned, out = data / "tuned" / "ensemble" / "alpha.json", data / "translations" / "ensemble"
-    ensemble.run(*rest, SEEDS, *inputs, tuned, out)
+    ensemble.run(*rest, SEEDS, data / "trained", *both, truecasers, test, tuned, out)
     for member in (*map(str, SEEDS), "ensemble"):
         folders = (data / "translations" / member, data / "alignment", data / "replaced" / member)
         replace.run(params.replace, params.tokenize, languages, *folders)

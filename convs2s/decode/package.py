@@ -65,7 +65,7 @@ def write_package(
         model: folder with model.json and weights.safetensors.
         vocabulary: folder of the stage vocabulary, all of whose files are taken.
         dictionary: dictionary.tsv of the stage align.
-        candidates: candidates.npz of the stage candidates; left out if it holds none; None if there is no such file.
+        candidates: candidates.npz of the stage candidates; left out if it holds none; None: no such file.
         settings: how the model translates.
         card: text of README.md.
         truecaser: source.tsv of the stage truecase, taken if the settings truecase.
@@ -121,9 +121,7 @@ def read_settings(folder: Path) -> Settings:
         raise ValueError(
             f"{folder / 'translate.json'} has replace {translate.get('replace')!r}; wanted true or false."
         )
-    tokenize = read_section(
-        TokenizeParams, completed(tokenizer, "tokenize"), str(folder / "tokenizer.json")
-    )
+    tokenize = read_section(TokenizeParams, completed(tokenizer, "tokenize"), str(folder / "tokenizer.json"))
     if tokenize.truecase and not (folder / TRUECASER).is_file():
         raise FileNotFoundError(
             f"{folder} lacks {TRUECASER}, though its tokenizer.json says truecase. Wanted a model folder as "

@@ -41,7 +41,7 @@ def section(alpha: object) -> TranslateSection:
 def searched(folder: Path, alpha: float) -> list[str]:
     """Translate with the stage translate, a search of its own; return the best hypotheses."""
     model, truecasers = folder / "trained" / "1" / "model", folder / "truecasers"
-    inputs = (model, folder / "vocabulary", truecasers, folder / "test")
+    inputs = (model, folder / "vocabulary", folder / "candidates", truecasers, folder / "test")
     none = TOKENIZE.model_copy(update={"tokenizer": "none", "normalize_punctuation": False})
     translate.run(section(alpha), none, ("en", "de"), *inputs, folder / "no.json", folder / "out")
     sentences = read_hypotheses(folder / "out" / "hypotheses.jsonl")
@@ -50,7 +50,7 @@ def searched(folder: Path, alpha: float) -> list[str]:
 
 def run(folder: Path, member: str, alpha: object = "tuned", seeds: tuple[int, ...] = (1, 2)) -> Path:
     out = folder / "tuned" / member
-    inputs = (folder / "trained", folder / "vocabulary", folder / "valid")
+    inputs = (folder / "trained", folder / "vocabulary", folder / "candidates", folder / "valid")
     tune.run(TuneParams(alphas=ALPHAS), section(alpha), seeds, member, *inputs, out)
     return out
 
