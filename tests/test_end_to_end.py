@@ -83,12 +83,12 @@ def run_all(params: Params, data: Path) -> None:
         work = data / "work" / str(seed)
         train.run(params.model, params.train, seed, data / "encoded", *both, work, trained)
     for member in (*map(str, SEEDS), "ensemble"):
-        folders = (data / "trained", *both, data / "filtered" / "valid")
-        tune.run(params.tune, params.translate, SEEDS, member, *folders, data / "tuned" / member)
+        valid, out = data / "filtered" / "valid", data / "tuned" / member
+        tune.run(params.tune, params.translate, SEEDS, member, data / "trained", *both, valid, out)
     for seed in SEEDS:
-        inputs = (data / "trained" / str(seed) / "model", *both, truecasers, test)
+        model = data / "trained" / str(seed) / "model"
         tuned, out = data / "tuned" / str(seed) / "alpha.json", data / "translations" / str(seed)
-        translate.run(*rest, *inputs, tuned, out)
+        translate.run(*rest, model, *both, truecasers, test, tuned, out)
     tuned, out = data / "tuned" / "ensemble" / "alpha.json", data / "translations" / "ensemble"
     ensemble.run(*rest, SEEDS, data / "trained", *both, truecasers, test, tuned, out)
     for member in (*map(str, SEEDS), "ensemble"):

@@ -97,7 +97,7 @@ def pairs_of(folder: Path) -> list[tuple[str, str]]:
 # Corpora that make up each split, by the numbers of them: what DATA.md says of the preset's sources.
 SOURCES = {
     "wmt16-en-ro-word": (3, 1), "wmt16-en-ro-bpe": (3, 1),
-    "wmt14-en-de-paper": (1, 1), "wmt14-en-de-fairseq": (3, 1),
+    "ablation-en-de": (1, 1), "wmt14-en-de-paper": (1, 1), "wmt14-en-de-fairseq": (3, 1),
     "wmt14-en-fr-paper": (5, 1), "wmt14-en-fr-small": (5, 1), "wmt14-en-fr-fairseq": (5, 1),
     "iwslt14-de-en": (1, 5),
 }  # fmt: skip
