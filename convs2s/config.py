@@ -168,6 +168,8 @@ class DownloadParams(Section):
     """Validation pairs; [] takes every N-th training pair instead (filter.valid_every)."""
     test: Annotated[list[Source], Field(min_length=1)]
     """Test pairs."""
+    references: list[str]
+    """Files in `folder` with further references of the test pairs, a line each, for ROUGE; mostly []."""
 
     def sources(self, split: str) -> list[Source]:
         """Return the sources of a split: train, valid or test."""
@@ -492,6 +494,9 @@ class EvaluateParams(Section):
     """Sentences shown in the examples table."""
     heat_maps: Count
     """Sentences whose attention is drawn."""
+    rouge: Literal["gigaword", "duc2004"] | None
+    """Also score ROUGE-1, 2 and L (§4.3): `gigaword` as F1 of whole texts, `duc2004` as recall of 75 bytes
+    with the jackknife over references; null: not."""
 
 
 class PackageParams(Section):
@@ -540,6 +545,15 @@ class Params(Section):
             raise ValueError(
                 "filter.valid_every and download.valid: exactly one must be given, the other null or []; "
                 f"found valid_every {self.filter.valid_every} and {len(self.download.valid)} valid sources"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _references_are_used(self) -> Self:
+        if self.download.references and self.evaluate.rouge is None:
+            raise ValueError(
+                f"download.references names {len(self.download.references)} file(s), which ROUGE alone uses, "
+                "but evaluate.rouge is null; wanted duc2004 or gigaword there, or no references"
             )
         return self
 

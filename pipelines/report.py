@@ -17,13 +17,16 @@ COLUMNS = {
     "bleu": ("BLEU", "{:.2f}"),
     "bleu_tokenized": ("tokenized BLEU", "{:.2f}"),
     "chrf": ("chrF2", "{:.2f}"),
+    "rouge1": ("ROUGE-1", "{:.2f}"),
+    "rouge2": ("ROUGE-2", "{:.2f}"),
+    "rougeL": ("ROUGE-L", "{:.2f}"),
     "length_ratio": ("length ratio", "{:.4f}"),
     "unknown_words": ("<unk>", "{:,.1f}"),
 }
 RESULTS = {
     "evaluation/metrics.json": "the scores; compare runs by: dvc metrics diff",
     "evaluation/scores.csv": "the scores as a table",
-    "evaluation/signatures.json": "how sacreBLEU computed them",
+    "evaluation/signatures.json": "how they were computed",
     "evaluation/by_length.csv": "scores by source length",
     "evaluation/examples.tsv": "the examples above, with a score for each",
     "evaluation/pictures": "attention heat maps and score plots (PNG)",
@@ -87,12 +90,13 @@ def score_lines(scores: pd.DataFrame) -> list[str]:
     if (rows["text"] != "plain").any():
         shown["unknown words"] = [{"plain": "kept"}.get(text, text) for text in rows["text"]]
     for name, (title, form) in COLUMNS.items():
-        shown[title] = [form.format(value) for value in rows[name]]
+        if name in rows:
+            shown[title] = [form.format(value) for value in rows[name]]
     return pd.DataFrame(shown).to_string(index=False).split("\n")
 
 
 def signature_lines(signatures: dict[str, str]) -> list[str]:
-    """Return a line per score that sacreBLEU computed, with its signature."""
+    """Return a line per score that has a signature: of sacreBLEU, or one like it of ROUGE."""
     width = max(len(COLUMNS[name][0]) for name in signatures)
     return [f"{COLUMNS[name][0]:{width}}  {signature}" for name, signature in signatures.items()]
 

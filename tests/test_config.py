@@ -76,6 +76,8 @@ def changed(folder: Path, name: str, value: Any) -> Path:
         ),
         ("align", {"backend": "none", "iterations": 5, "candidates": 9}, r"align: candidates need an align"),
         ("download.train", [], r"download\.train: found \[\]"),
+        ("download.references", ["ref1"], r"download\.references names 1 file\(s\), which ROUGE alone uses"),
+        ("evaluate.rouge", "duc", r"evaluate\.rouge: found 'duc', wanted 'gigaword' or 'duc2004'"),
     ],
 )
 def test_a_fault_is_told_by_dotted_name_what_was_found_and_what_was_wanted(

@@ -57,6 +57,8 @@ def toy(name: str, played: Servers, folder: Path) -> Params:
                 make_local(source, Path(local))
             else:
                 source["pairs"] = PAIRS
+    for reference in content["download"]["references"]:  # as those of the test pairs
+        shutil.copyfile(Path(local) / content["download"]["test"][0]["target"], Path(local) / reference)
     if content["filter"]["valid_every"]:
         content["filter"]["valid_every"] = 10
     size = TYPES[content["vocabulary"]["kind"]]
@@ -101,6 +103,12 @@ SOURCES = {
     "wmt14-en-fr-paper": (5, 1), "wmt14-en-fr-small": (5, 1), "wmt14-en-fr-fairseq": (5, 1),
     "iwslt14-de-en": (1, 5),
 }  # fmt: skip
+
+SUMMARIES = {
+    "gigaword": "nrefs:1|measure:f1|bytes:all",
+    "duc2004": "nrefs:4|measure:recall|bytes:75",
+    "reuters-headlines": "nrefs:1|measure:f1|bytes:all",
+}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -192,6 +200,11 @@ def test_the_preset_runs_from_download_to_evaluation(name: str, played: Servers,
     assert set(metrics["seeds"]) == {str(seed) for seed in SEEDS}
     assert {"mean", "std", "ensemble"} <= set(metrics)
     assert ("without_replacement" in metrics) == params.replace.enabled
+    rouge = {name for name in metrics["mean"] if name.startswith("rouge")}
+    assert rouge == ({"rouge1", "rouge2", "rougeL"} if name in SUMMARIES else set())
+    signatures = json.loads((data / "evaluation/signatures.json").read_text(encoding="utf-8"))
+    if name in SUMMARIES:
+        assert signatures["rouge1"].startswith(SUMMARIES[name])
     test_set = json.loads((data / "evaluation/test_set.json").read_text(encoding="utf-8"))
     assert test_set["lines"] == len(pairs_of(data / "raw/test"))
     assert len(test_set["sha256"]) == 64

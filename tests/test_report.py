@@ -20,6 +20,7 @@ plain,std,0.71,0.71,0.71,0.0071,0.7
 plain,ensemble,23.0,23.5,52.0,0.98,12.0
 replaced,1,22.5,22.0,51.25,0.98,0.0
 """
+LAST = ["length", "ratio", "<unk>"]
 EXAMPLES = [
     "line\tmodel\tsource\thypothesis\treference\tbleu\tchrf",
     "17\t1\tthe girl sleeps .\tdas Mädchen schläft .\t\t30.0\t60.0",
@@ -66,6 +67,21 @@ def test_several_seeds_show_mean_deviation_and_ensemble(data: Path) -> None:
         ["standard", "deviation", "kept", "0.71", "0.71", "0.71", "0.0071", "0.7"],
         ["ensemble", "kept", "23.00", "23.50", "52.00", "0.9800", "12.0"],
         ["seed", "1", "replaced", "22.50", "22.00", "51.25", "0.9800", "0.0"],
+    ]
+
+
+def test_rouge_is_shown_where_it_was_scored(data: Path) -> None:
+    """Of summaries."""
+    write_lines(
+        data / "evaluation" / "scores.csv",
+        [
+            "text,member,bleu,bleu_tokenized,chrf,rouge1,rouge2,rougeL,length_ratio,unknown_words",
+            "plain,1,20.5,21.0,50.25,35.876,17.48,33.29,0.98,3.0",
+        ],
+    )
+    assert rows(report(data), "Scores of the test set") == [
+        ["model", "BLEU", "tokenized", "BLEU", "chrF2", "ROUGE-1", "ROUGE-2", "ROUGE-L", *LAST],
+        ["seed", "1", "20.50", "21.00", "50.25", "35.88", "17.48", "33.29", "0.9800", "3.0"],
     ]
 
 

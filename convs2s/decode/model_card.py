@@ -9,6 +9,7 @@ from pathlib import Path
 from safetensors import safe_open
 
 NAMES = {"bleu": "BLEU, detokenized", "bleu_tokenized": "BLEU, tokenized", "chrf": "chrF2"}
+NAMES |= {f"rouge{n}": f"ROUGE-{n}" for n in "12L"}
 
 
 @dataclass(frozen=True)

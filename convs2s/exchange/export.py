@@ -186,6 +186,7 @@ def onnx_runs(folder: Path, step: DecoderStepPart, runtime: Any) -> tuple[Run, R
     """Return functions that run the parts as ONNX, by onnxruntime on the CPU."""
 
     def runner(name: str, names: list[str]) -> Run:
+        """Return what runs a part: tensors in, tensors out, by the names that the file gives its inputs."""
         session = runtime.InferenceSession(folder / f"{name}.onnx", providers=["CPUExecutionProvider"])
         needed = {entry.name for entry in session.get_inputs()}
 

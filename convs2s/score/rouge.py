@@ -166,6 +166,9 @@ GIGAWORD = Rouge("f1", max_bytes=None, stem=True, best_reference=False, jackknif
 DUC_2004 = Rouge("recall", max_bytes=75, stem=True, best_reference=False, jackknife=True)
 """Recall of the first 75 bytes against several references, as for DUC-2004 (§4.3, T37)."""
 
+SETTINGS = {"gigaword": GIGAWORD, "duc2004": DUC_2004}
+"""By the names in params.yaml (evaluate.rouge)."""
+
 
 def check_references(summaries: Sequence[str], references: Sequence[Sequence[str]]) -> None:
     """Raise ValueError unless there is at least one summary, and a reference or more for each."""

@@ -1,13 +1,16 @@
 """Tables of results: scores of each model with mean and standard deviation, by length, and examples."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 
 import pandas as pd
 
 from convs2s.score.corpus_scores import SystemScores, bleu, chrf, sentence_bleu, sentence_chrf
 
-DIGITS = {"bleu": 2, "bleu_tokenized": 2, "chrf": 2, "length_ratio": 4, "unknown_words": 1}
+DIGITS = {
+    "bleu": 2, "bleu_tokenized": 2, "chrf": 2, "rouge1": 2, "rouge2": 2, "rougeL": 2,
+    "length_ratio": 4, "unknown_words": 1,
+}  # fmt: skip
 """Decimals of each score in tables; 0.01 BLEU is far below the spread between seeds."""
 LONGEST = (5, 10, 15, 20, 30, 50)
 """Longest source sentence of each length class, in words; one more class takes the rest."""
@@ -22,19 +25,25 @@ class Result:
     text: str
     """`plain`, or `replaced`: with unknown words replaced."""
     scores: SystemScores
+    rouge: Mapping[str, float] = field(default_factory=dict)
+    """rouge1, rouge2, rougeL, 0 to 100; or none of them."""
 
 
 def score_table(results: Sequence[Result]) -> pd.DataFrame:
     """Return a row per result, and rows `mean` and `std` over the seeds of each text.
 
     The standard deviation is that of a sample, divided by n - 1; with one seed there is none.
-    The columns are text, member, then the scores, rounded.
+    The columns are text, member, then the scores that there are, rounded, in the order of DIGITS.
     """
-    table = pd.DataFrame([{"text": r.text, "member": r.member} | asdict(r.scores) for r in results])
+    table = pd.DataFrame(
+        [{"text": r.text, "member": r.member} | asdict(r.scores) | dict(r.rouge) for r in results]
+    )
+    names = score_names(table)
+    table = table[["text", "member", *names]]
     parts = []
     for text, rows in table.groupby("text", sort=False):
         single = rows["member"] != "ensemble"
-        seeds = rows.loc[single, list(DIGITS)]
+        seeds = rows.loc[single, names]
         summary = pd.DataFrame([seeds.mean()] + ([seeds.std(ddof=1)] if len(seeds) > 1 else []))
         summary.insert(0, "member", ["mean", "std"][: len(summary)])
         summary.insert(0, "text", text)
@@ -42,12 +51,17 @@ def score_table(results: Sequence[Result]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True).round(DIGITS)
 
 
+def score_names(table: pd.DataFrame) -> list[str]:
+    """Return the columns of a table that are scores, in the order of tables."""
+    return [name for name in DIGITS if name in table.columns]
+
+
 def nested_metrics(table: pd.DataFrame, text: str) -> dict[str, object]:
     """Return the scores of one text as DVC shows metrics: seeds.1.bleu, mean.bleu, ensemble.bleu, ..."""
-    rows = table[table["text"] == text]
+    rows, names = table[table["text"] == text], score_names(table)
     scores = {
-        str(member): {name: float(value) for name, value in zip(DIGITS, values, strict=True)}
-        for member, *values in rows[["member", *DIGITS]].itertuples(index=False)
+        str(member): {name: float(value) for name, value in zip(names, values, strict=True)}
+        for member, *values in rows[["member", *names]].itertuples(index=False)
     }
     seeds = {name: scores.pop(name) for name in list(scores) if name not in {"mean", "std", "ensemble"}}
     return {"seeds": seeds, **scores}

@@ -61,6 +61,7 @@ def set_name(sources: Sequence[Mapping[str, Any]]) -> str:
 
 
 def source_name(source: Mapping[str, Any]) -> str:
+    """Return the name of one source: the sacreBLEU or mtdata name, or those of its files."""
     match source["kind"]:
         case "generated":
             return f"generated {source['part']}, seed {source['seed']}"

@@ -64,8 +64,7 @@ def show_scores(stage: Stage, root: Path, label: str) -> None:
     create_table_artifact(
         json.loads(scores.to_json(orient="records")),
         key=key("scores", label),
-        description="sacreBLEU signatures:\n\n"
-        + "\n".join(f"- {name}: `{text}`" for name, text in signatures.items()),
+        description="Signatures:\n\n" + "\n".join(f"- {name}: `{text}`" for name, text in signatures.items()),
     )
     examples = pd.read_csv(
         root / stage.output("examples.tsv"), sep="\t", dtype=str, quoting=3, na_filter=False

@@ -26,11 +26,13 @@ from convs2s.text.sources.split import write_split
 def run(params: DownloadParams, split: Split, downloads: Path, out: Path) -> None:
     """Write the sources of a split to out/{source,target}.txt, one after the other.
 
-    Beside them stand provenance.json (where the pairs are from) and, if all of them are generated,
-    alignment.txt. What comes from the network is kept in `downloads`, which is safe to delete.
+    Beside them stand provenance.json (where the pairs are from), if all of them are generated alignment.txt,
+    and for the test split target.2.txt and so on, further references. What comes from the network is kept in
+    `downloads`, which is safe to delete.
     """
     opened = [open_parts(source, params, split, downloads) for source in params.sources(split)]
-    write_split([part for parts in opened for part in parts], out)
+    references = [Path(params.folder) / name for name in params.references] if split == "test" else []
+    write_split([part for parts in opened for part in parts], out, references)
 
 
 def open_parts(source: Source, params: DownloadParams, split: Split, downloads: Path) -> list[Part]:

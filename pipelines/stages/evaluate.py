@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +13,7 @@ from convs2s.config import EvaluateParams, TokenizeParams, load_params
 from convs2s.decode.hypotheses import Attention, read_attention
 from convs2s.score.corpus_scores import score_system, signatures
 from convs2s.score.pictures import draw_attention, draw_scores, easy_to_read
+from convs2s.score.rouge import NAMES, SETTINGS, Rouge
 from convs2s.score.tables import (
     Result,
     example_table,
@@ -36,6 +37,8 @@ class TestSet(NamedTuple):
     source_lengths: list[int]
     """In words."""
     tokenized_references: list[str]
+    all_references: list[tuple[str, ...]]
+    """The reference of each sentence, and the further ones; ROUGE takes them all."""
 
 
 class Translation(NamedTuple):
@@ -61,7 +64,8 @@ def run(
     """Score the texts in `replaced`/MEMBER, for each seed and, if there are several, the ensemble.
 
     Writes to `out` metrics.json, signatures.json, scores.csv, by_length.csv, examples.tsv, pictures/, and
-    test_set.json, the test set's name, lines and hash.
+    test_set.json, the test set's name, lines and hash. Several references count for ROUGE; BLEU and chrF take
+    the first. All but tokenized BLEU are of detokenized text.
     With `replacement`, stage replace wrote replaced.txt beside plain.txt: the main scores are then those with
     unknown words replaced, and those without stand beside. `languages` are those of source and target. The
     attention that is drawn is that of `translations`/SEED for the first seed.
@@ -75,20 +79,13 @@ def run(
     members = [str(seed) for seed in seeds] + (["ensemble"] if len(seeds) > 1 else [])
     texts = ["plain", "replaced"] if replacement else ["plain"]
     found = [read_translation(replaced, m, t, test / "target.txt", test_set) for t in texts for m in members]
-    scores = score_table(
-        [
-            Result(
-                t.member,
-                t.text,
-                score_system(t.lines, t.tokenized, test_set.references, test_set.tokenized_references),
-            )
-            for t in found
-        ]
-    )
+    rouge = SETTINGS[params.rouge] if params.rouge else None
+    scores = score_table([score_translation(translation, test_set, rouge) for translation in found])
     final = found[-len(members) :]
     single = [translation.lines for translation in final[: len(seeds)]]
     by_length = length_table(test_set.source_lengths, single, test_set.references)
-    write_scores(scores, texts, out)
+    named = {name: rouge.signature(test_set.all_references) for name in NAMES} if rouge else {}
+    write_scores(scores, texts, signatures() | named, out)
     identity = identify(test)
     write_json(asdict(identity), out / "test_set.json")
     print(f"scored on {identity}")
@@ -110,7 +107,12 @@ def read_test(test: Path, tokenize: TokenizeParams, languages: tuple[str, str]) 
     split_source, split_target = (Tokenizer(language, tokenize) for language in languages)
     lengths = [len(split_source.words(line)) for line in sources]
     tokenized = [" ".join(split_target.words(line)) for line in references]
-    return TestSet(sources, [split_target.reference(line) for line in references], lengths, tokenized)
+    compared = [split_target.reference(line) for line in references]
+    further = [
+        [split_target.reference(line) for line in read_lines(path)]
+        for path in sorted(test.glob("target.*.txt"), key=lambda path: int(path.name.split(".")[1]))
+    ]
+    return TestSet(sources, compared, lengths, tokenized, list(zip(compared, *further, strict=True)))
 
 
 def read_translation(
@@ -125,14 +127,26 @@ def read_translation(
     return Translation(member, text, lines, tokenized)
 
 
-def write_scores(scores: pd.DataFrame, texts: Sequence[str], out: Path) -> None:
+def score_translation(translation: Translation, test_set: TestSet, rouge: Rouge | None) -> Result:
+    """Return all scores of a translation."""
+    scores = score_system(
+        translation.lines, translation.tokenized, test_set.references, test_set.tokenized_references
+    )
+    found = rouge.scores(translation.lines, test_set.all_references) if rouge else {}
+    values = {name: score.value for name, score in found.items()}
+    return Result(translation.member, translation.text, scores, values)
+
+
+def write_scores(
+    scores: pd.DataFrame, texts: Sequence[str], signatures: Mapping[str, str], out: Path
+) -> None:
     """Write the scores as a table and as metrics, the last text being the main one, and the signatures."""
     metrics = nested_metrics(scores, texts[-1])
     if len(texts) > 1:
         metrics["without_replacement"] = nested_metrics(scores, "plain")
     write_csv(scores, out / "scores.csv")
     write_json(metrics, out / "metrics.json")
-    write_json(signatures(), out / "signatures.json")
+    write_json(signatures, out / "signatures.json")
 
 
 def write_examples(test_set: TestSet, translation: Translation, count: int, path: Path) -> None:

@@ -13,6 +13,7 @@ from sacrebleu.dataset import DATASETS
 from sacrebleu.dataset.plain_text import PlainTextDataset
 
 from convs2s.config import DownloadParams
+from convs2s.text.files import read_lines, write_lines
 from convs2s.text.generated.corpus import generate
 from convs2s.text.sources import pair_files
 from convs2s.text.sources.checksum import file_sha256
@@ -22,10 +23,10 @@ ROOT = Path(__file__).parents[2]
 GENERATED = {"kind": "generated", "pairs": 3, "seed": 1, "noise": 0.0}
 
 
-def params(folder: Path, **splits: list[dict[str, Any]]) -> DownloadParams:
-    """Return params with these splits; train and test must have something."""
+def params(folder: Path, **splits: list[Any]) -> DownloadParams:
+    """Return params with these splits, and references; train and test must have something."""
     given: dict[str, Any] = {"train": [GENERATED], "valid": [], "test": [GENERATED], **splits}
-    common = {"source_language": "en", "target_language": "de", "folder": str(folder)}
+    common = {"source_language": "en", "target_language": "de", "folder": str(folder), "references": []}
     return DownloadParams.model_validate({**common, **given})
 
 
@@ -114,6 +115,32 @@ def test_mtdata_needs_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     wanted = params(tmp_path, test=[{"kind": "mtdata", "ids": ["A-b-1-eng-deu"], "sha256": {}}])
     with pytest.raises(ModuleNotFoundError, match=r"pip install -e \.\[mtdata\]"):
         run(wanted, "test", tmp_path / "downloads", tmp_path / "test")
+
+
+def test_further_references_stand_beside_the_test_pairs(tmp_path: Path) -> None:
+    """DUC-2004 has four; they are of the test split alone."""
+    write_lines(tmp_path / "own" / "en", ["a", "b"])
+    for name, lines in (("de", ["A", "B"]), ("ref1", ["\ufeffA1", "B1"]), ("ref2", ["A2", ""])):
+        write_lines(tmp_path / "own" / name, lines)
+    pairs = [files("en", "de")]
+    read = params(tmp_path / "own", train=pairs, test=pairs, references=["ref1", "ref2"])
+    run(read, "test", tmp_path / "downloads", tmp_path / "test")
+    assert list(read_lines(tmp_path / "test" / "target.2.txt")) == ["A1", "B1"]
+    assert list(read_lines(tmp_path / "test" / "target.3.txt")) == ["A2", ""]
+    provenance = json.loads((tmp_path / "test" / "provenance.json").read_text(encoding="utf-8"))
+    assert [file["name"] for file in provenance["references"]] == ["ref1", "ref2"]
+    run(read, "train", tmp_path / "downloads", tmp_path / "train")
+    assert set(content(tmp_path / "train")) == {"source.txt", "target.txt", "provenance.json"}
+    write_lines(tmp_path / "own" / "ref2", ["A2"])
+    with pytest.raises(
+        ValueError, match=r"ref2 has 1 lines, but there are 2 test pairs; wanted a"
+    ):
+        run(read, "test", tmp_path / "downloads", tmp_path / "test")
+    (tmp_path / "own" / "ref2").unlink()
+    with pytest.raises(
+        FileNotFoundError, match=r"ref2 does not exist .* download\.references in params"
+    ):
+        run(read, "test", tmp_path / "downloads", tmp_path / "test")
 
 
 def test_bytes_are_the_same_every_time(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import csv
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -50,10 +50,18 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(data: Path, seeds: list[int], replacement: bool, examples: int = 2, heat_maps: int = 2) -> Path:
+def run(
+    data: Path,
+    seeds: list[int],
+    replacement: bool,
+    examples: int = 2,
+    heat_maps: int = 2,
+    rouge: Literal["gigaword", "duc2004"] | None = None,
+) -> Path:
     """Run the stage; return its output folder."""
     evaluate.run(
-        EvaluateParams(examples=examples, heat_maps=heat_maps), TOKENIZE, ("en", "de"), seeds, replacement,
+        EvaluateParams(examples=examples, heat_maps=heat_maps, rouge=rouge), TOKENIZE, ("en", "de"), seeds,
+        replacement,
         data / "replaced", data / "translations", data / "test", data / "evaluation",
     )  # fmt: skip
     return data / "evaluation"
@@ -75,6 +83,39 @@ def test_scores_are_those_of_the_files(data: Path) -> None:
         "length_ratio": round(13 / 14, 4),
         "unknown_words": 1.0,
     }
+
+
+@pytest.fixture
+def headlines(data: Path) -> Path:
+    """Two summaries of seed 3, with two references each."""
+    write_lines(data / "test" / "source.txt", ["a gunman was killed by police .", "no ."])
+    write_lines(data / "test" / "target.txt", ["police killed the gunman", "no"])
+    write_lines(data / "test" / "target.2.txt", ["gunman shot by police", "no"])
+    write_translation(data / "replaced" / "3", plain=["police kill gunman", "no"])
+    attention = [Attention(np.full((3, 7), 0.1, np.float16), list("abcdefg"), list("xyz"))] * 2
+    write_attention(data / "translations" / "3" / "attention.npz", attention)
+    return data
+
+
+def test_rouge_takes_all_references(headlines: Path) -> None:
+    """By hand, of the first summary, killed being stemmed: unigrams 3 of 4 and 2 of 4, bigrams 1 of 3 and
+    none, longest common subsequences 3 of 4 and 1 of 4; the jackknife takes one reference at a time. Of the
+    second: 1, no bigrams, 1.
+    """
+    out = run(headlines, [3], replacement=False, rouge="duc2004")
+    scores = read_json(out / "metrics.json")["mean"]
+    wanted = {"rouge1": (62.5 + 100) / 2, "rouge2": (100 / 6 + 0) / 2, "rougeL": (50 + 100) / 2}
+    assert {name: scores[name] for name in wanted} == pytest.approx(wanted, abs=0.005)
+    signature = read_json(out / "signatures.json")["rougeL"]
+    assert signature.startswith("nrefs:2|measure:recall|bytes:75|stem:yes|refs:together|jackknife:yes|rouge-")
+    with (out / "scores.csv").open(encoding="utf-8", newline="") as stream:
+        assert {row["rouge1"] for row in csv.DictReader(stream)} == {"81.25"}
+
+
+def test_gigaword_is_scored_by_f1_of_all_references(headlines: Path) -> None:
+    """5 hits of 8 reference words, 6 summary words counted: 2 * 5 / (8 + 6); then a whole match."""
+    scores = read_json(run(headlines, [3], replacement=False, rouge="gigaword") / "metrics.json")["mean"]
+    assert scores["rouge1"] == pytest.approx((1000 / 14 + 100) / 2, abs=0.005)
 
 
 def test_one_seed_has_neither_deviation_nor_ensemble(data: Path) -> None:

@@ -1,6 +1,7 @@
 """Digests of files, by which the same data are known again: SHA-256, or MD5 where only that is known."""
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 MD5_LENGTH = 32  # hexadecimal digits; SHA-256 has 64
@@ -22,6 +23,6 @@ def file_sha256(path: Path) -> str:
     return file_digest(path, "sha256")
 
 
-def used_files(paths: list[Path]) -> list[dict[str, str]]:
+def used_files(paths: Sequence[Path]) -> list[dict[str, str]]:
     """Return name and hash of each file, for the provenance; names only, since folders differ by machine."""
     return [{"name": path.name, "sha256": file_sha256(path)} for path in paths]

@@ -9,17 +9,22 @@ from typing import IO, Any
 
 from tqdm import tqdm
 
-from convs2s.text.files import atomic_path
+from convs2s.text.files import atomic_path, read_lines, write_lines
+from convs2s.text.sources.checksum import used_files
+from convs2s.text.sources.pair_files import clean
 from convs2s.text.sources.part import Part
 
 
-def write_split(parts: Sequence[Part], folder: Path) -> None:
+def write_split(parts: Sequence[Part], folder: Path, references: Sequence[Path] = ()) -> None:
     """Write source.txt, target.txt and provenance.json, and alignment.txt if every part is aligned.
 
-    The folder appears when it is whole. No parts give empty files.
+    Further references become target.2.txt and so on. The folder appears when it is whole. No parts give
+    empty files.
 
     Raises:
-        ValueError: if a part has no pairs or not the wanted hash; or as its pairs raise.
+        FileNotFoundError: if a file of references is missing.
+        ValueError: if a part has no pairs or not the wanted hash, or a file of references not as many lines
+            as there are pairs; or as the pairs raise.
     """
     with atomic_path(folder) as temporary:
         temporary.mkdir()
@@ -32,8 +37,33 @@ def write_split(parts: Sequence[Part], folder: Path) -> None:
             ]
             sources = [write_part(part, streams) for part in parts]
         provenance = {"lines": sum(source["lines"] for source in sources), "sources": sources}
+        for number, path in enumerate(references, start=2):
+            write_references(path, provenance["lines"], temporary / f"target.{number}.txt")
+        if references:
+            provenance["references"] = used_files(references)
         text = json.dumps(provenance, ensure_ascii=False, indent=2, sort_keys=True)
         (temporary / "provenance.json").write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
+def write_references(path: Path, pairs: int, out: Path) -> None:
+    """Write the lines of a file, one for each pair.
+
+    Raises:
+        FileNotFoundError: if the file is missing.
+        ValueError: if it has not as many lines as there are pairs.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path} does not exist or is no file. Wanted a text file, plain or .gz/.bz2/.xz/.zst: check "
+            "download.references in params.yaml, whose names are looked up in download.folder."
+        )
+    lines = [clean(line) for line in read_lines(path)]
+    if len(lines) != pairs:
+        raise ValueError(
+            f"{path} has {len(lines):,} lines, but there are {pairs:,} test pairs; wanted a reference a "
+            "pair. Is it the right file for download.references?"
+        )
+    write_lines(out, lines)
 
 
 def write_part(part: Part, streams: Sequence[IO[str]]) -> dict[str, Any]:
