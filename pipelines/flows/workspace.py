@@ -213,8 +213,20 @@ def cache_folder(root: Path) -> Path:
 
 
 def link_ignored_inputs(root: Path, folder: Path) -> None:
-    """Link a user's own texts, which git ignores, into a copy."""
+    """Link a user's own texts, which git ignores, into a copy; elsewhere they stay where they are.
+
+    Raises:
+        Refused: if the copy would not find them.
+    """
     source = load_params(root / "params.yaml").download.folder
+    if not (root / source).resolve().is_relative_to(root.resolve()):
+        if not Path(source).is_absolute():
+            raise Refused(
+                f"download.folder: found {source}, which lies outside the repository. Overrides and sweeps "
+                "run in copies, where it would be another folder; wanted the whole path: "
+                f"{(root / source).resolve()}"
+            )
+        return
     own = git(root, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", str(source))
     for name in filter(None, own.split("\0")):
         target = folder / name

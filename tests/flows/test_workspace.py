@@ -122,6 +122,19 @@ def test_a_copy_is_the_workspace_with_other_values(repo: Path) -> None:
     assert (again / "data" / "checkpoint").read_text() == "kept"
 
 
+def test_texts_outside_the_repository_stay_there(repo: Path, tmp_path: Path) -> None:
+    """A corpus for several projects lies somewhere else; a relative path to it would lead elsewhere."""
+    (tmp_path / "corpus").mkdir()
+    toy.set_params(repo, {"download.folder": str(tmp_path / "corpus")})
+    copy = workspace.copy_workspace(repo, "one", {})
+    assert workspace.load_params(copy / "params.yaml").download.folder == str(tmp_path / "corpus")
+    toy.set_params(repo, {"download.folder": "../corpus"})
+    with pytest.raises(
+        Refused, match=r"found \.\./corpus, which lies outside the repository\. .* whole path: /"
+    ):
+        workspace.copy_workspace(repo, "two", {})
+
+
 def test_a_copy_reaches_the_same_remotes(repo: Path) -> None:
     """Paths that are relative to the workspace, and credentials of its local configuration, too."""
     toy.run(repo, "git", "init", "--quiet", "--bare", "../shared.git")
