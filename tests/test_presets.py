@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from convs2s.config import UrlSource, load_params
+from convs2s.config import SelectionParams, UrlSource, load_params
 from convs2s.model.seq2seq import Seq2Seq
 from pipelines.stages.download import run
 
@@ -31,11 +31,11 @@ PAPER = {
     "wmt16-en-ro-bpe": Figures("30.02 BLEU", 137, 41),
     "wmt14-en-de-paper": Figures("25.16 BLEU", 159, 27, EN_DE),
     "wmt14-en-de-fairseq": Figures("no score for this command", 216, 27, EN_DE),
-    "ablation-en-de": Figures("21.63 BLEU", 284, 27),
     "wmt14-en-fr-paper": Figures("40.51 BLEU", 230, 25, EN_FR),
     "wmt14-en-fr-small": Figures("39.41 BLEU", 159, 27, EN_DE),
     "wmt14-en-fr-fairseq": Figures("40.83 BLEU", 266, 27, EN_FR),
     "iwslt14-de-en": Figures("no score by the paper", 0, 9),
+    "ablation-en-de": Figures("21.63 BLEU and perplexity 6.65", 284, 27),
     "gigaword": Figures("35.88 / 17.48 / 33.29", 29, 13),
     "duc2004": Figures("30.44 / 10.84 / 26.90", 29, 13),
 }
@@ -77,12 +77,13 @@ def test_a_model_has_the_size_and_view_of_the_papers(name: str) -> None:
     params = load_params(PRESETS / f"{name}.yaml")
     with torch.device("meta"):
         sizes = PAPER[name].types or (params.vocabulary.source_size, params.vocabulary.target_size)
-        model = Seq2Seq(params.model, *sizes, padding_id=0, dropout=0.0)
+        selects = params.train.selection is not None
+        model = Seq2Seq(params.model, *sizes, padding_id=0, dropout=0.0, plain_output=selects)
     weights = sum(parameter.numel() for parameter in model.parameters())
     assert weights / 1e6 == pytest.approx(PAPER[name].millions, abs=0.75)
     assert 1 + sum(width - 1 for width in params.model.encoder_kernels) == PAPER[name].view
-    layers = len(params.model.encoder_widths)
-    assert len(params.model.attention) == (5 if name == "ablation-en-de" else layers)
+    depth = 5 if name == "ablation-en-de" else len(params.model.encoder_widths)
+    assert params.model.attention == [True] * depth
 
 
 @pytest.mark.parametrize("name", PAPER)
@@ -95,7 +96,24 @@ def test_training_is_that_of_the_paper_unless_it_is_fairseqs(name: str) -> None:
     assert params.model.encoder_grad_scale == ("fairseq" if fairseq else "paper")
     assert train.dropout == (0.1 if "en-fr" in name else 0.2)
     assert params.translate.beam_size == 5
-    assert params.replace.enabled == (params.vocabulary.kind == "word")
+    before_replacement = name == "ablation-en-de"  # its published scores are (§5.4)
+    assert params.replace.enabled == (params.vocabulary.kind == "word" and not before_replacement)
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_the_ablations_alone_select_target_types(name: str) -> None:
+    """§5.4: in training and in decoding, with the numbers of the authors' code."""
+    params = load_params(PRESETS / f"{name}.yaml")
+    numbers = SelectionParams(common=500, candidates=100) if name == "ablation-en-de" else None
+    assert (params.train.selection, params.translate.selection) == (numbers, numbers)
+    assert params.align.candidates == (1000 if numbers else None)
+
+
+def test_the_ablations_have_three_runs_of_160_thousand_target_types() -> None:
+    """§5.4; decoder states see 21 words (T25)."""
+    params = load_params(PRESETS / "ablation-en-de.yaml")
+    assert (params.train.seeds, params.vocabulary.target_size) == ([1, 2, 3], 160_000)
+    assert 1 + sum(width - 1 for width in params.model.decoder_kernels) == 21
 
 
 @pytest.mark.parametrize(
@@ -104,6 +122,7 @@ def test_training_is_that_of_the_paper_unless_it_is_fairseqs(name: str) -> None:
         ("wmt16-en-ro-word", 175, None, 100),
         ("wmt16-en-ro-bpe", 175, None, 100),
         ("wmt14-en-de-paper", None, None, 100),
+        ("ablation-en-de", None, None, 100),
         ("wmt14-en-fr-paper", 175, 1.5, 1333),
         ("wmt14-en-fr-small", 175, 1.5, 1333),
         ("iwslt14-de-en", 175, 1.5, 23),

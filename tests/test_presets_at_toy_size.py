@@ -23,6 +23,7 @@ PRESETS = Path(__file__).parents[1] / "presets"
 NAMES = sorted(path.stem for path in PRESETS.glob("*.yaml"))
 TINY = {"embedding_size": 12, "output_embedding_size": 12, "max_positions": 512}
 TYPES = {"bpe": 120, "word": 100}
+SELECTION = {"common": 10, "candidates": 5}
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +72,9 @@ def toy(name: str, played: Servers, folder: Path) -> Params:
     content["train"] |= {"seeds": SEEDS, "max_epochs": 1, "workers": 1, "precision": "float32"}
     content["train"] |= {"batch_sentences": 16, "max_tokens": 1000}
     content["translate"] |= {"max_length_extra": 15, "max_length_ratio": 0.0}
+    for section in ("train", "translate"):
+        if content[section]["selection"]:  # few of the few types, for a selection of all would select nothing
+            content[section]["selection"] = SELECTION
     path = folder / "params.yaml"
     with path.open("w", encoding="utf-8") as stream:
         YAML(typ="safe").dump(content, stream)
@@ -200,6 +204,9 @@ def test_the_preset_runs_from_download_to_evaluation(name: str, played: Servers,
     assert set(metrics["seeds"]) == {str(seed) for seed in SEEDS}
     assert {"mean", "std", "ensemble"} <= set(metrics)
     assert ("without_replacement" in metrics) == params.replace.enabled
+    training = json.loads((data / "trained/1/metrics.json").read_text(encoding="utf-8"))
+    assert ("selected_types" in training) == (params.train.selection is not None)
+    assert training.get("selected_types", 0) < TYPES["word"]
     rouge = {name for name in metrics["mean"] if name.startswith("rouge")}
     assert rouge == ({"rouge1", "rouge2", "rougeL"} if name in SUMMARIES else set())
     signatures = json.loads((data / "evaluation/signatures.json").read_text(encoding="utf-8"))

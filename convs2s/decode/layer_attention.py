@@ -91,7 +91,7 @@ def read_attention_of(folder: Path, text: str) -> LayerAttention:
     """
     translator = load(folder, "cpu")
     words = translator.words
-    reader = LayerReader(words.model, words.source, words.target, words.params, words.device)
+    reader = LayerReader(words.model, words.source, words.target, words.params, words.device, words.selection)
     # A lone surrogate, which is what a broken character becomes on a command line, is no character.
     return reader.read(translator.source.tokenize(text.encode("utf-8", "replace").decode("utf-8")))
 

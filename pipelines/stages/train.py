@@ -56,17 +56,7 @@ def run(
         keep_freed_memory()
         table = candidates / "candidates.npz"
         training = make_training(model_params, params, seed, encoded, vocabulary, table, workers)
-        prints = fingerprint(
-            {"seed": seed, "workers": workers.count, "model": model_params.model_dump()}
-            | {k: v for k, v in params.model_dump().items() if k not in OF_NO_EFFECT | {"workers"}},
-            [
-                encoded / split / f"{side}.{array}.npy"
-                for split in ("train", "valid")
-                for side in ("source", "target")
-                for array in ("ids", "offsets")
-            ]
-            + ([table] if params.selection else []),
-        )
+        prints = prints_of(model_params, params, seed, encoded, table, workers)
         message = resume(work / "checkpoint.safetensors", training, prints)
         workers.barrier()  # nobody writes a checkpoint while another still reads the old one
         if not workers.writes:
@@ -76,6 +66,29 @@ def run(
         print(message, file=sys.stderr)
         watch(training, model_params, params.checkpoint_updates, prints, work)
         export(training, work, out)
+
+
+def prints_of(
+    model_params: ModelParams,
+    params: TrainParams,
+    seed: int,
+    encoded: Path,
+    candidates: Path,
+    workers: Workers,
+) -> dict[str, str]:
+    """Return what this training depends on; without selection as before there was any."""
+    left_out = OF_NO_EFFECT | {"workers"} | (set() if params.selection else {"selection"})
+    files = [
+        encoded / split / f"{side}.{array}.npy"
+        for split in ("train", "valid")
+        for side in ("source", "target")
+        for array in ("ids", "offsets")
+    ]
+    return fingerprint(
+        {"seed": seed, "workers": workers.count, "model": model_params.model_dump()}
+        | {k: v for k, v in params.model_dump().items() if k not in left_out},
+        [*files, candidates] if params.selection else files,
+    )
 
 
 def make_training(

@@ -1,6 +1,7 @@
 """`convs2s import-fairseq`, as a user meets it: judged by what real fairseq computed with the same files."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -108,6 +109,17 @@ def test_files_of_fairseq_translate_as_fairseq_does(tmp_path: Path) -> None:
 
 def settings(folder: Path) -> dict[str, object]:
     return dict(json.loads((folder / "tokenizer.json").read_text(encoding="utf-8")))
+
+
+def test_a_folder_from_before_vocabulary_selection_translates_as_ever(plain: Path, tmp_path: Path) -> None:
+    """Its settings lack the key; all types are searched."""
+    old = shutil.copytree(plain, tmp_path / "old")
+    content = json.loads((old / "translate.json").read_text(encoding="utf-8"))
+    assert content["translate"].pop("selection", "none") is None
+    (old / "translate.json").write_text(json.dumps(content), encoding="utf-8")
+    texts = ["e5 e9 e7", "e12"]
+    assert load(old, "cpu").translate(texts) == load(plain, "cpu").translate(texts)
+    assert not (plain / "candidates.npz").exists()
 
 
 def test_the_folder_says_what_was_imported(plain: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 """Attention of every decoder layer: the numbers that the search itself saw, layer by layer."""
 
+import json
 import warnings
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import torch
 from convs2s.decode.layer_attention import LayerReader, read_attention_of, write_layers
 from convs2s.decode.translator import load
 from convs2s.model.seq2seq import Seq2Seq
+from convs2s.text.alignment_candidates import Candidates, write_candidates
 from convs2s.text.codec import Codec
 from convs2s.text.vocabulary import PAD
 from tests.decode.parrot import TRANSLATE, WORDS, write_word_vocabulary
@@ -73,6 +75,21 @@ def test_a_model_folder_and_a_text_are_enough(tmp_path: Path, text: str) -> None
     assert found.target == translation.tokens
     assert found.source == translation.attention.source
     np.testing.assert_allclose(found.average, translation.attention.weights, atol=1e-5)
+
+
+def test_types_are_selected_as_in_translation(tmp_path: Path) -> None:
+    """A folder that selects draws the translation that it gives: here of one type and the special ones."""
+    folder = write_small_package(tmp_path)
+    text = "Das ist ein Haus."
+    everything = load(folder, "cpu").translate_n_best([text])[0][0].tokens
+    path = folder / "translate.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["translate"]["selection"] = {"common": 0, "candidates": 1}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    write_candidates(folder / "candidates.npz", Candidates(np.arange(21), np.full(20, 7, np.int32)))
+    selected = load(folder, "cpu").translate_n_best([text])[0][0].tokens
+    assert selected != everything
+    assert read_attention_of(folder, text).target == selected
 
 
 def test_the_file_has_weights_and_tokens_and_no_pickle(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from torch.testing import assert_close
 
 from convs2s.config import Params
 from convs2s.model.storage import load_model
-from pipelines.stages.train import run
+from pipelines.stages.train import prints_of, run
+from tests.train.test_loop import ALONE
 from tests.train.tiny import ROOT, TYPES, tiny_params, write_tiny
 
 PATHS = ("encoded", "vocabulary", "candidates", "work", "out")
@@ -145,6 +146,18 @@ def test_more_workers_than_gpus_are_refused(tmp_path: Path, monkeypatch: pytest.
     params = prepare(folder, workers=2)
     with pytest.raises(ValueError, match=r"train\.workers: found 2, but this machine shows 1 GPU"):
         in_process(folder, params)
+
+
+def test_without_selection_a_training_depends_on_what_it_did_before_there_was_any(tmp_path: Path) -> None:
+    """So that its checkpoints are continued; with it, candidates of another corpus start it afresh."""
+    folder = tmp_path / "a"
+    plain = prepare(folder)
+    selecting = tiny_params(folder, selection={"common": 2, "candidates": 5})
+    inputs = 1, folder / "encoded", folder / "candidates" / "candidates.npz", ALONE
+    without, with_it = (prints_of(p.model, p.train, *inputs) for p in (plain, selecting))
+    assert with_it.keys() - without.keys() == {"selection", str(inputs[2])}
+    assert with_it["selection"] == '{"common": 2, "candidates": 5}'
+    assert all(with_it[name] == value for name, value in without.items())
 
 
 def test_with_selection_the_metrics_tell_the_types_of_a_batch(tmp_path: Path) -> None:

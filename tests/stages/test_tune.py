@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -11,6 +12,7 @@ from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.hypotheses import read_hypotheses
 from convs2s.decode.length_normalization import best_alpha, write_alpha
 from convs2s.score.corpus_scores import tokenized_bleu
+from convs2s.text.alignment_candidates import Candidates, write_candidates
 from convs2s.text.codec import Codec
 from convs2s.text.pair_folder import write_folder
 from pipelines.stages import translate, tune
@@ -33,25 +35,27 @@ def folders(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def section(alpha: object) -> TranslateSection:
-    changes = {"beam_size": 8, "min_length": 1, "alpha": alpha}
+def section(alpha: object, **changes: object) -> TranslateSection:
+    changes = {"beam_size": 8, "min_length": 1, "alpha": alpha, **changes}
     return TranslateSection.model_validate({**TRANSLATE.model_dump(), **changes})
 
 
-def searched(folder: Path, alpha: float) -> list[str]:
+def searched(folder: Path, alpha: float, **changes: object) -> list[str]:
     """Translate with the stage translate, a search of its own; return the best hypotheses."""
     model, truecasers = folder / "trained" / "1" / "model", folder / "truecasers"
     inputs = (model, folder / "vocabulary", folder / "candidates", truecasers, folder / "test")
     none = TOKENIZE.model_copy(update={"tokenizer": "none", "normalize_punctuation": False})
-    translate.run(section(alpha), none, ("en", "de"), *inputs, folder / "no.json", folder / "out")
+    translate.run(section(alpha, **changes), none, ("en", "de"), *inputs, folder / "no.json", folder / "out")
     sentences = read_hypotheses(folder / "out" / "hypotheses.jsonl")
     return [" ".join(sentence.hypotheses[0].words) for sentence in sentences]
 
 
-def run(folder: Path, member: str, alpha: object = "tuned", seeds: tuple[int, ...] = (1, 2)) -> Path:
+def run(
+    folder: Path, member: str, alpha: object = "tuned", seeds: tuple[int, ...] = (1, 2), **changes: object
+) -> Path:
     out = folder / "tuned" / member
     inputs = (folder / "trained", folder / "vocabulary", folder / "candidates", folder / "valid")
-    tune.run(TuneParams(alphas=ALPHAS), section(alpha), seeds, member, *inputs, out)
+    tune.run(TuneParams(alphas=ALPHAS), section(alpha, **changes), seeds, member, *inputs, out)
     return out
 
 
@@ -68,6 +72,20 @@ def test_the_table_has_the_scores_of_a_search_with_each_alpha(folders: Path) -> 
     assert chosen == {"alpha": 2.0, "validation_bleu": pytest.approx(100.0)}
     assert table["length_ratio"].tolist() == pytest.approx([5 / 45, 5 / 45, 9 / 45, 1.0, 1.0])
     assert chosen["alpha"] == best_alpha(dict(zip(ALPHAS, wanted, strict=True)))
+
+
+def test_types_are_selected_as_in_translation(folders: Path) -> None:
+    """The alpha that is best there is wanted; without its selection the search finds other scores."""
+    table = Candidates(np.array([0, 0, 0, 0, 1, 2]), np.array([6, 7], np.int32))
+    write_candidates(folders / "candidates" / "candidates.npz", table)
+    selection = {"common": 2, "candidates": 1}
+    references = searched(folders, 2.0)
+    scores = pd.read_csv(run(folders, "1", selection=selection) / "alphas.csv")["bleu"].tolist()
+    wanted = [
+        tokenized_bleu(searched(folders, alpha, selection=selection), references).value for alpha in ALPHAS
+    ]
+    assert scores == pytest.approx(wanted)
+    assert scores != pytest.approx(pd.read_csv(run(folders, "1") / "alphas.csv")["bleu"].tolist())
 
 
 def test_all_alphas_share_one_search(folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,152 @@
+"""An ablation table to read: Markdown, a CSV and a picture, the paper's figures beside ours.
+
+    python -m pipelines.ablation_report TABLE EXPERIMENTS.csv [FOLDER]
+
+takes the experiments of an earlier sweep over sweeps/TABLE.yaml and writes TABLE.md, TABLE.table.csv and
+TABLE.png to FOLDER, by default that of the CSV. `make sweep TABLE=table5` ends with the same.
+"""
+
+import argparse
+import math
+import sys
+from pathlib import Path
+
+import matplotlib.style
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from convs2s.score.pictures import save
+from convs2s.text.files import atomic_path
+from pipelines.ablation import KEY, MEASURES, Ablation, compare, read_ablation
+
+TOLD = (
+    "Ours: {} seed(s), mean ± standard deviation; BLEU of tokenized text, before unknown words are replaced. "
+    "Paper: WMT'14 English to German, means of three runs."
+)
+
+
+def markdown(ablation: Ablation, table: pd.DataFrame) -> str:
+    """Return the paper's table with our figures beside the published ones."""
+    lines = row_lines(ablation, table) if ablation.column is None else grid_lines(ablation, table)
+    seeds = sorted({int(count) for count in table["seeds"] if count})
+    told = TOLD.format(" or ".join(map(str, seeds)) or "no")
+    return "\n".join([f"**{ablation.title}** ({ablation.section})", "", *lines, "", told, ""])
+
+
+def row_lines(ablation: Ablation, table: pd.DataFrame) -> list[str]:
+    """Return a Markdown table of rows."""
+    names = [name for name in MEASURES if table[f"paper_{name}"].notna().any() or table[name].notna().any()]
+    heads = [ablation.row, *(f"{MEASURES[name]}, {whose}" for name in names for whose in ("paper", "ours"))]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for _, one in table.iterrows():
+        cells = [str(one["row"])]
+        for name in names:
+            cells += [figure(one[f"paper_{name}"], math.nan, "-"), figure(one[name], one[f"{name}_std"])]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def grid_lines(ablation: Ablation, table: pd.DataFrame) -> list[str]:
+    """Return a Markdown table of BLEU by row and column, each cell the paper's and ours."""
+    columns = sorted(set(table["column"]), key=float)
+    head = [f"{ablation.row} \\ {ablation.column}", *columns]
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for row, cells in table.groupby("row", sort=False):
+        shown = dict.fromkeys(columns, "")
+        for one in cells.to_dict(orient="records"):
+            paper = figure(one["paper_bleu"], math.nan, "-")
+            shown[one["column"]] = f"{paper} / {figure(one['bleu'], one['bleu_std'])}"
+        lines.append(f"| {row} | {' | '.join(shown.values())} |")
+    return [*lines, "", "Each cell: BLEU of the paper / ours."]
+
+
+def figure(value: float, deviation: float, missing: str = "not run") -> str:
+    """Return a figure for reading, with its deviation if there is one."""
+    if math.isnan(value):
+        return missing
+    return f"{value:.2f}" + ("" if math.isnan(deviation) else f" ± {deviation:.2f}")
+
+
+def draw(ablation: Ablation, table: pd.DataFrame, path: Path) -> None:
+    """Write a PNG: differences to the first row, or lines over the columns; the paper's beside ours."""
+    with matplotlib.style.context("default"):
+        picture = Figure(figsize=(11, 4.5), layout="constrained")
+        if ablation.column is None:
+            names = [name for name in MEASURES if table[f"paper_{name}"].notna().any()]
+            for axes, name in zip(picture.subplots(1, len(names), squeeze=False)[0], names, strict=True):
+                draw_differences(axes, table, name)
+        else:
+            for axes, prefix in zip(picture.subplots(1, 2), ("paper_", ""), strict=True):
+                draw_lines(axes, table, prefix)
+                axes.set(xlabel=ablation.column, ylabel="BLEU", title="paper" if prefix else "ours")
+        picture.suptitle(f"{ablation.title} ({ablation.section})")
+        with atomic_path(path) as temporary:
+            save(picture, temporary)
+
+
+def draw_differences(axes: Axes, table: pd.DataFrame, name: str) -> None:
+    """Draw how much each row differs from the first, published and ours."""
+    for place, (column, whose) in enumerate(((f"paper_{name}", "paper"), (name, "ours"))):
+        values = table[column] - table[column].iloc[0]
+        error = table[f"{name}_std"] if column == name else None
+        height = [index + (place - 0.5) * 0.4 for index in range(len(table))]
+        bars = axes.barh(height, values.fillna(0.0), 0.4, xerr=error, label=whose)
+        texts = ["" if math.isnan(value) else f"{value:+.2f}" for value in values]
+        axes.bar_label(bars, texts, fontsize=7, padding=2)
+    axes.set_yticks(range(len(table)), table["row"].tolist())
+    axes.invert_yaxis()
+    axes.margins(x=0.15)
+    axes.set_title(f"{MEASURES[name]}, difference to the first row")
+    axes.legend(fontsize="small")
+
+
+def draw_lines(axes: Axes, table: pd.DataFrame, prefix: str) -> None:
+    """Draw BLEU over the columns, a line for each row."""
+    for row, cells in table.dropna(subset=[f"{prefix}bleu"]).groupby("row", sort=False):
+        error = None if prefix else cells["bleu_std"].fillna(0.0)
+        places = cells["column"].astype(float)
+        axes.errorbar(places, cells[f"{prefix}bleu"], yerr=error, marker="o", capsize=3, label=str(row))
+    if axes.has_data():
+        axes.legend(fontsize="small")
+    else:
+        axes.text(0.5, 0.5, "no figures", ha="center", transform=axes.transAxes)
+
+
+def write(name: str, ablation: Ablation, experiments: pd.DataFrame, folder: Path) -> tuple[str, Path]:
+    """Write NAME.md, NAME.table.csv and NAME.png to a folder; return the Markdown and the picture's path."""
+    table = compare(ablation, experiments)
+    text = markdown(ablation, table)
+    with atomic_path(folder / f"{name}.table.csv") as path:
+        table.to_csv(path, index=False, encoding="utf-8", lineterminator="\n")
+    with atomic_path(folder / f"{name}.md") as path:
+        path.write_text(text, encoding="utf-8", newline="\n")
+    draw(ablation, table, folder / f"{name}.png")
+    return text, folder / f"{name}.png"
+
+
+def main(arguments: list[str]) -> int:
+    """Command line; return the exit status."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("table", help="name of a file in sweeps/: table4, table5, table7, table8, figure2")
+    parser.add_argument("experiments", type=Path, help="CSV that the sweep wrote")
+    parser.add_argument("folder", type=Path, nargs="?", help="to write to; default: that of the CSV")
+    options = parser.parse_args(arguments)
+    try:
+        ablation = read_ablation(options.table)
+        experiments = pd.read_csv(options.experiments, dtype=dict.fromkeys(KEY, str))
+        if missing := {"row"} - set(experiments.columns):
+            raise ValueError(
+                f"{options.experiments} has no column {', '.join(missing)}; wanted the CSV that the sweep of "
+                "a table has written"
+            )
+    except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    text, _ = write(options.table, ablation, experiments, options.folder or options.experiments.parent)
+    print(text, end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
