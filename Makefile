@@ -3,7 +3,7 @@ PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 
-.PHONY: install repro flow flow-stop test test-flows test-slow check
+.PHONY: install repro flow sweep flow-stop test test-flows test-slow check
 
 install: .venv/installed
 
@@ -21,6 +21,10 @@ repro: install
 flow: install
 	@python -m pipelines.flows.machine run $(SET)
 	$(if $(SET),,@python -m pipelines.report)
+
+# A table of the paper, its rows side by side on the free GPUs: make sweep TABLE=table5
+sweep: install
+	@python -m pipelines.flows.machine sweep $(TABLE)
 
 flow-stop: install
 	@python -m pipelines.flows.machine stop

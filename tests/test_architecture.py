@@ -43,7 +43,8 @@ PLUMBING = {
     "convs2s/text/zstd.py",
     "convs2s/decode/package.py",  # folders of models, which no stage but package writes
 }
-FOR_FLOWS = {"convs2s.config", "convs2s.score.curves", "convs2s.text.files"}
+FOR_FLOWS = {"convs2s.config", "convs2s.score.curves", "convs2s.text.files", "pipelines"}
+FOR_FLOWS |= {"pipelines.ablation"}
 
 
 def modules(package: str) -> list[Path]:

@@ -87,17 +87,17 @@ def zombies() -> AutomationCore:
     )
 
 
-def trigger_and_follow(overrides: Mapping[str, Any], check: Callable[[], None]) -> int:
-    """Run `reproduce` and print its log as it comes; return an exit status: 0 if it completed, else 1.
+def trigger_and_follow(flow: str, params: Mapping[str, Any], check: Callable[[], None]) -> int:
+    """Run a flow and print its log as it comes; return an exit status: 0 if it completed, else 1.
 
     Args:
+        flow: reproduce or sweep.
+        params: of the flow.
         check: called while the run waits to be taken; what it raises ends this.
     """
     with get_client(sync_client=True) as client:
-        deployment = client.read_deployment_by_name("reproduce/gpu")
-        run = client.create_flow_run_from_deployment(
-            deployment.id, parameters={"params": {"overrides": dict(overrides)}}
-        )
+        deployment = client.read_deployment_by_name(f"{flow}/gpu")
+        run = client.create_flow_run_from_deployment(deployment.id, parameters={"params": dict(params)})
         address = f"{PREFECT_UI_URL.value()}/runs/flow-run/{run.id}"
         print(f"Watch it at {address}", flush=True)
         try:

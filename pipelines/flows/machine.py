@@ -1,6 +1,7 @@
 """Prefect on one machine: `make flow` starts what is missing and runs the pipeline, `make flow-stop` ends it.
 
     python -m pipelines.flows.machine run [NAME=VALUE ...]
+    python -m pipelines.flows.machine sweep TABLE      # a table of the paper, sweeps/TABLE.yaml
     python -m pipelines.flows.machine stop
     python -m pipelines.flows.machine deploy           # onto the server that PREFECT_API_URL names
     python -m pipelines.flows.machine worker POOL      # in the foreground, for services and batch systems
@@ -20,7 +21,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import psutil
@@ -71,10 +72,9 @@ def settings_of_a_server_that_answers() -> dict[str, str]:
     return env
 
 
-def run(overrides: Sequence[str]) -> int:
-    """Start what is missing, run `reproduce` and follow it to its end; return an exit status."""
-    start, given = time.monotonic(), parse_overrides(overrides)
-    env = settings()
+def run(flow: str, params: Mapping[str, Any]) -> int:
+    """Start what is missing, run a flow and follow it to its end; return an exit status."""
+    start, env = time.monotonic(), settings()
     HOME.mkdir(exist_ok=True)
     if not running("server") and not (os.environ.get("PREFECT_API_URL") and answers(env)):
         start_server(env)
@@ -84,7 +84,7 @@ def run(overrides: Sequence[str]) -> int:
     deployment.deploy()
     start_worker(env)
     print(f"Prefect is ready after {time.monotonic() - start:.0f} s.", flush=True)
-    return deployment.trigger_and_follow(given, check_worker)
+    return deployment.trigger_and_follow(flow, params, check_worker)
 
 
 def parse_overrides(texts: Sequence[str]) -> dict[str, Any]:
@@ -274,6 +274,7 @@ def parser() -> argparse.ArgumentParser:
     command = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     commands = command.add_subparsers(dest="command", required=True)
     commands.add_parser("run").add_argument("overrides", nargs="*", metavar="NAME=VALUE")
+    commands.add_parser("sweep").add_argument("table", metavar="TABLE")
     commands.add_parser("stop")
     commands.add_parser("deploy")
     commands.add_parser("worker").add_argument("pool", choices=["gpu", "remote"])
@@ -285,7 +286,9 @@ def main() -> int:
     options = parser().parse_args()
     try:
         if options.command == "run":
-            return run(options.overrides)
+            return run("reproduce", {"overrides": parse_overrides(options.overrides)})
+        if options.command == "sweep":
+            return run("sweep", {"table": options.table})
         if options.command == "worker":
             become_worker(options.pool)
         elif options.command == "deploy":

@@ -9,11 +9,13 @@ from typing import Any
 
 import pandas as pd
 from prefect import flow, get_run_logger, runtime
-from prefect.artifacts import create_table_artifact
+from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.states import Completed, Failed, State
 from pydantic import Field, model_validator
 
+from convs2s.config import load_params
 from convs2s.text.files import atomic_path
+from pipelines.ablation import Ablation, read_ablation
 from pipelines.flows import artifacts, dvc_stage, remote, workspace
 from pipelines.flows.dvc_stage import StageEnded
 from pipelines.flows.reproduce import THREADS, open_workspace
@@ -22,6 +24,7 @@ from pipelines.flows.watch import ended_early
 from pipelines.flows.workspace import ROOT, Refused
 
 Overrides = dict[str, Any]
+Cell = tuple[str, dict[str, str | None], Overrides]
 
 
 class SweepParams(RunParams):
@@ -31,6 +34,11 @@ class SweepParams(RunParams):
         default="sweep",
         pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$",
         description="begins the experiments' names, and names the table",
+    )
+    table: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9-]+$",
+        description="a table of the paper, by its file in sweeps/: table4, table5, table7, table8, figure2",
     )
     configurations: list[Overrides] = Field(
         default=[],
@@ -43,11 +51,18 @@ class SweepParams(RunParams):
 
     @model_validator(mode="after")
     def _something(self) -> "SweepParams":
-        if not self.configurations and not self.grid:
-            raise ValueError("wanted `configurations` or `grid`, else there is nothing to sweep over")
+        if self.table and (self.configurations or self.grid):
+            raise ValueError("table: its rows stand in sweeps/; wanted neither configurations nor grid")
+        if not self.table and not self.configurations and not self.grid:
+            raise ValueError("wanted a table, configurations or a grid: else there is nothing to sweep over")
         if self.targets:
             raise ValueError("targets: an experiment has the outputs of all stages; wanted none in a sweep")
         return self
+
+    @property
+    def title(self) -> str:
+        """What experiments and files are named after."""
+        return self.table or self.name
 
     def rows(self) -> list[Overrides]:
         """Return all configurations: each of the list with each combination of the grid."""
@@ -60,8 +75,8 @@ class SweepParams(RunParams):
 def run_name() -> str:
     """Return a flow run's name: that of the sweep and the revision."""
     given = runtime.flow_run.parameters.get("params")
-    name = given.name if isinstance(given, SweepParams) else (given or {}).get("name", "sweep")
-    return f"{name}, {workspace.revision(ROOT)}"
+    given = given.model_dump() if isinstance(given, SweepParams) else given or {}
+    return f"{given.get('table') or given.get('name', 'sweep')}, {workspace.revision(ROOT)}"
 
 
 @flow(
@@ -75,16 +90,21 @@ def sweep(params: SweepParams) -> State[Any]:
 
     Each row runs in a copy of the workspace and becomes a DVC experiment. A stage that several rows have in
     common runs once; the others take it from DVC's cache. Ends with a table of scores: an artifact, and
-    data/sweeps/NAME.csv; `dvc exp show` shows the same.
+    data/sweeps/NAME.csv; `dvc exp show` shows the same. Of a table of the paper it becomes that, with the
+    published figures beside ours: NAME.md, NAME.png.
     """
-    rows = params.rows()
     with workspace.claim(ROOT, f"sweep {runtime.flow_run.name}"):
         workspace.check_workspace(ROOT)
         if params.remote != "none":
             remote.check(ROOT, params.git_remote)
         tree, head = workspace.snapshot(ROOT), workspace.git(ROOT, "rev-parse", "HEAD")
-        names = {f"{params.name}-{workspace.name_of(row, tree)}": row for row in rows}
+        ablation = read_ablation(params.table, ROOT / "sweeps") if params.table else None
+        rows = rows_of(ablation) if ablation else [({}, row) for row in params.rows()]
+        cells = [(f"{params.title}-{workspace.name_of(row, tree)}", cell, row) for cell, row in rows]
+        names = {name: row for name, _, row in cells}
         labels = labels_of(names)
+        if ablation:
+            labels = {name: ", ".join(filter(None, cell.values())) for name, cell, _ in reversed(cells)}
         run = Run(params, {})
         spaces = {}
         for name, row in names.items():
@@ -99,11 +119,19 @@ def sweep(params: SweepParams) -> State[Any]:
         for label, (name, space) in spaces.items():
             if all((label, stage) in run.outcomes for stage in space.stages):
                 workspace.keep_experiment(ROOT, space.root, name)
-        table = comparison(ROOT, head, names)
-        show(table, params.name)
+        table = comparison(ROOT, head, cells)
+        show(table, params.title)
+        if ablation:
+            show_ablation(params.title, ablation, table)
     if not run.succeeded:
         return Failed(message=f"{summary(run)}\n\n{faults(run)}")
     return Completed(message=summary(run))
+
+
+def rows_of(ablation: Ablation) -> list[tuple[dict[str, str | None], Overrides]]:
+    """Return the rows of a table of the paper: what it calls each, and what that changes here."""
+    base = load_params(ROOT / "params.yaml").model
+    return [({"row": row.row, "column": row.column}, row.overrides(base)) for row in ablation.rows]
 
 
 def labels_of(names: Mapping[str, Overrides]) -> dict[str, str]:
@@ -116,13 +144,15 @@ def labels_of(names: Mapping[str, Overrides]) -> dict[str, str]:
     return {name: ", ".join(f"{k}={v}" for k, v in row.items()) for name, row in names.items()}
 
 
-def comparison(root: Path, commit: str, names: Mapping[str, Overrides]) -> pd.DataFrame:
+def comparison(root: Path, commit: str, cells: Sequence[Cell]) -> pd.DataFrame:
     """Return a row per experiment: what was overridden, then its metrics as `dvc exp show` gives them.
 
     The means over seeds come first, then each seed, each training, and the corpus.
 
     Args:
         commit: that the experiments began with; the user may have committed more since.
+        cells: an experiment's name, what a table calls it, and what it overrides; those that failed are left
+            out.
 
     Raises:
         Refused: if DVC fails.
@@ -144,12 +174,12 @@ def comparison(root: Path, commit: str, names: Mapping[str, Overrides]) -> pd.Da
         if experiment["revs"] and experiment["revs"][0].get("data")
     }
     rows = [
-        {"experiment": name, **row, **flat_metrics(found[name])}
-        for name, row in names.items()
+        {"experiment": name, **cell, **row, **flat_metrics(found[name])}
+        for name, cell, row in cells
         if name in found
     ]
-    table = pd.DataFrame(rows)
-    settings = ["experiment", *dict.fromkeys(key for row in names.values() for key in row)]
+    settings = list(dict.fromkeys(["experiment", *(key for _, cell, row in cells for key in (*cell, *row))]))
+    table = pd.DataFrame(rows, columns=None if rows else settings)
     return table[sorted(table.columns, key=lambda column: importance(str(column), settings))]
 
 
@@ -180,3 +210,13 @@ def show(table: pd.DataFrame, name: str) -> None:
     records = json.loads(table.to_json(orient="records"))
     create_table_artifact(records, key=artifacts.key("sweep", name), description=f"Sweep {name}")
     get_run_logger().info("\n%s", table.iloc[:, :9].to_string(index=False))
+
+
+def show_ablation(name: str, ablation: Ablation, table: pd.DataFrame) -> None:
+    """Write the paper's table with ours beside it, and show it and its picture in the UI."""
+    from pipelines import ablation_report  # noqa: PLC0415  # matplotlib takes its time
+
+    text, picture = ablation_report.write(name, ablation, table, ROOT / "data" / "sweeps")
+    create_markdown_artifact(text, key=artifacts.key("table", name), description=ablation.title)
+    artifacts.image(picture, artifacts.key("picture", name), ablation.title)
+    get_run_logger().info("\n%s", text)

@@ -20,6 +20,8 @@ def test_rows_are_the_list_times_the_grid() -> None:
     assert SweepParams(configurations=[{}, {"a": 1}]).rows() == [{}, {"a": 1}]
     with pytest.raises(ValidationError, match="nothing to sweep over"):
         SweepParams()
+    with pytest.raises(ValidationError, match="table: its rows stand in sweeps/; wanted neither"):
+        SweepParams(table="table5", grid={"c": [3]})
 
 
 def test_metrics_of_several_files_do_not_collide() -> None:
@@ -73,3 +75,35 @@ def test_a_grid_shares_what_its_rows_have_in_common(server: Server, repo: Path) 
     assert "sweep-drops" in server.artifacts(run)
     assert (repo / "params.yaml").read_bytes() == lock
     assert not list((repo / ".dvc" / "tmp" / "flows").iterdir())
+
+
+TABLE = """
+title: Positions
+section: §0
+row: positions
+column: null
+rows:
+  - {row: with, source_positions: true, perplexity: 6.64, bleu: 21.7}
+  - {row: without, source_positions: false, perplexity: 6.69, bleu: 21.3}
+"""
+
+
+@pytest.mark.flows
+def test_a_table_of_the_paper_ends_with_ours_beside_its_figures(server: Server, repo: Path) -> None:
+    """As a table, a picture and a CSV, rows called as in the paper."""
+    (repo / "sweeps").mkdir()
+    (repo / "sweeps" / "tiny.yaml").write_text(TABLE, encoding="utf-8")
+    toy.set_params(repo, {"train.seeds": [1]})
+    toy.commit(repo)
+    run = server.run_flow(repo, "sweep", table="tiny", parallel=3)
+    found = server.flow_run(run)
+    assert found["state_type"] == "COMPLETED", found["state"]
+    assert found["name"].startswith("tiny, ")
+    assert {"train@1 with", "train@1 without"} <= set(server.states(run))
+    scores = pd.read_csv(repo / "data" / "sweeps" / "tiny.csv").set_index("row")["mean.bleu_tokenized"]
+    assert scores["with"] != scores["without"]
+    shown = server.artifacts(run)
+    assert f"| without | 6.69 | not run | 21.30 | {scores['without']:.2f} |" in shown["table-tiny"]["data"]
+    assert shown["picture-tiny"]["data"].startswith("data:image/png;base64,")
+    table = pd.read_csv(repo / "data" / "sweeps" / "tiny.table.csv")
+    assert table["bleu"].tolist() == scores.tolist()

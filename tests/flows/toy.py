@@ -42,7 +42,8 @@ seen.update(sys.argv[1].encode())
 out = pathlib.Path(sys.argv[1])
 out.parent.mkdir(parents=True, exist_ok=True)
 if out.suffix:
-    out.write_text(json.dumps({"bleu": int(seen.hexdigest()[:4], 16) / 1000}))
+    score = int(seen.hexdigest()[:4], 16) / 1000
+    out.write_text(json.dumps({"bleu": score, "mean": {"bleu_tokenized": score}}))
 else:
     out.mkdir(exist_ok=True)
     (out / "content").write_text(seen.hexdigest() + os.environ.get("TOY", "") + sys.argv[-1])
@@ -62,9 +63,10 @@ stages:
     outs: [data/alignment]
   train:
     matrix: {seed: "${train.seeds}"}
-    cmd: python toy.py data/trained/${item.seed} data/raw dropout-${train.dropout}
+    cmd: >-
+      python toy.py data/trained/${item.seed} data/raw dropout-${train.dropout}-${model.source_positions}
     deps: [data/raw]
-    params: [train.dropout]
+    params: [train.dropout, model.source_positions]
     outs: ["data/trained/${item.seed}"]
     meta: {gpus: 1, work: "data/checkpoints/train@${item.seed}", retries: [0]}
   evaluate:

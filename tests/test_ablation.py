@@ -1,0 +1,143 @@
+"""The paper's ablation tables: rows as parameters, and ours beside what was published."""
+
+import math
+from collections import Counter
+from pathlib import Path
+
+import matplotlib.image
+import pandas as pd
+import pytest
+from ruamel.yaml import YAML
+
+from convs2s.config import Params, load_params
+from pipelines import ablation_report
+from pipelines.ablation import FOLDER, compare, read_ablation
+
+PRESETS = Path(__file__).parents[1] / "presets"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml"))
+EXPERIMENTS = pd.DataFrame(
+    [
+        {"row": "both", "1.validation_perplexity": 6.0, "2.validation_perplexity": 7.0}
+        | {"mean.bleu_tokenized": 30.0, "std.bleu_tokenized": 0.5, "mean.bleu": 31.0},
+        {"row": "without source", "1.validation_perplexity": 8.0, "mean.bleu_tokenized": 29.0}
+        | {"without_replacement.mean.bleu_tokenized": 28.0},
+    ]
+)
+
+
+def overridden(preset: str, changes: dict[str, object]) -> Params:
+    """Return a preset with other values."""
+    content = YAML(typ="safe", pure=True).load((PRESETS / f"{preset}.yaml").read_text(encoding="utf-8"))
+    for name, value in changes.items():
+        section, key = name.split(".")
+        content[section][key] = value
+    return Params.model_validate(content)
+
+
+def test_tables_have_the_papers_rows() -> None:
+    """Counted in the paper; those of Fig. 2 are ours."""
+    assert {name: len(read_ablation(name).rows) for name in NAMES} == {
+        "table4": 4, "table5": 10, "table7": 9, "table8": 9, "figure2": 14,
+    }  # fmt: skip
+    best = {name: max(row.bleu or 0 for row in read_ablation(name).rows) for name in NAMES}
+    assert best == {"table4": 21.7, "table5": 21.63, "table7": 21.63, "table8": 21.71, "figure2": 21.63}
+
+
+@pytest.mark.parametrize("preset", ["ablation-en-de", "multi30k-en-de", "generated"])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_row_gives_valid_parameters(name: str, preset: str) -> None:
+    """From the paper's model and from small ones; no two rows of a side of a table are the same."""
+    base = load_params(PRESETS / f"{preset}.yaml")
+    changes = [row.overrides(base.model) for row in read_ablation(name).rows]
+    models = [overridden(preset, change).model for change in changes]
+    same = Counter(model.model_dump_json() for model in models)
+    assert max(same.values()) <= (2 if name == "figure2" else 1)  # 13 and 5 layers end both of its lines
+
+
+def test_a_row_is_the_model_that_the_paper_names() -> None:
+    """13 encoder layers of kernel 7, attention in layers 1, 3 and 5, as wide as the base."""
+    base = load_params(PRESETS / "ablation-en-de.yaml").model
+    deep = next(row for row in read_ablation("table7").rows if (row.row, row.column) == ("7", "13"))
+    assert deep.overrides(base) == {
+        "model.encoder_widths": [512] * 13,
+        "model.encoder_kernels": [7] * 13,
+    }
+    odd = next(row for row in read_ablation("table5").rows if row.row == "1,3,5")
+    assert odd.overrides(base)["model.attention"] == [True, False, True, False, True]
+    shallow = next(row for row in read_ablation("table8").rows if (row.row, row.column) == ("5", "3"))
+    assert shallow.overrides(base)["model.attention"] == [True] * 3
+    first = read_ablation("table5").rows[0]
+    assert overridden("ablation-en-de", first.overrides(base)).model == base
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("rows: []", r"rows: List should have at least 1 item"),
+        ("rows: [{row: a, colour: 3}]", r"rows\.0\.colour: Extra inputs are not permitted, found 3"),
+        ("rows: [{row: a, column: '3'}]", r"row 'a' has column '3', but the table has None"),
+        ("rows: [{row: a}, {row: a}]", r"row 'a', column None stands twice"),
+        (
+            "rows: [{row: a, decoder: {layers: 2, kernel: 3}, attention: [3]}]",
+            r"row 'a': attention in layer 3 of 2",
+        ),
+        ("rows: [", r"is not valid YAML"),
+    ],
+)
+def test_faults_of_a_file_are_told(tmp_path: Path, change: str, message: str) -> None:
+    """With its name."""
+    text = "title: t\nsection: s\nrow: r\ncolumn: null\n" + change + "\n"
+    (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=message) as told:
+        read_ablation("mine", tmp_path)
+    assert "mine.yaml" in str(told.value)
+    with pytest.raises(FileNotFoundError, match=r"other\.yaml does not exist; wanted .* there: mine"):
+        read_ablation("other", tmp_path)
+
+
+def test_ours_stands_beside_the_papers() -> None:
+    """Mean and deviation over seeds; BLEU before replacement; a row that failed is there and empty."""
+    table = compare(read_ablation("table4"), EXPERIMENTS).set_index("row")
+    both = table.loc["both"]
+    assert (both["paper_perplexity"], both["paper_bleu"]) == (6.64, 21.7)
+    assert (both["perplexity"], both["perplexity_std"]) == (6.5, pytest.approx(math.sqrt(0.5)))
+    assert (both["bleu"], both["bleu_std"], both["seeds"]) == (30.0, 0.5, 2)
+    assert (table.loc["without source", "bleu"], table.loc["without source", "seeds"]) == (28.0, 1)
+    assert table["bleu"].isna().tolist() == [False, False, True, True]
+    assert table.loc["without both", "seeds"] == 0
+
+
+def test_the_table_is_written_to_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also from the CSV of an earlier sweep: Markdown, CSV and picture."""
+    EXPERIMENTS.to_csv(tmp_path / "table4.csv", index=False)
+    assert ablation_report.main(["table4", str(tmp_path / "table4.csv")]) == 0
+    text = (tmp_path / "table4.md").read_text(encoding="utf-8")
+    assert capsys.readouterr().out == text
+    assert "| both | 6.64 | 6.50 ± 0.71 | 21.70 | 30.00 ± 0.50 |\n" in text
+    assert "| without source | 6.69 | 8.00 | 21.30 | 28.00 |\n" in text
+    assert "| without both | 6.68 | not run | 21.20 | not run |\n" in text
+    assert "Ours: 1 or 2 seed(s)" in text
+    table = pd.read_csv(tmp_path / "table4.table.csv")
+    assert table["bleu"].tolist()[:2] == [30.0, 28.0]
+    assert matplotlib.image.imread(tmp_path / "table4.png").std() > 0.01
+
+
+def test_a_grid_has_the_papers_form(tmp_path: Path) -> None:
+    """Kernel widths down, layers across; Figure 2 is a line a side."""
+    cells = [{"row": "3", "column": 9, "mean.bleu_tokenized": 30.0, "1.validation_perplexity": 5.0}]
+    text, _ = ablation_report.write("table7", read_ablation("table7"), pd.DataFrame(cells), tmp_path)
+    assert "| kernel width \\ encoder layers | 5 | 9 | 13 |\n" in text
+    assert "| 3 | 20.61 / not run | 21.17 / 30.00 | 21.63 / not run |\n" in text
+    cells = [{"row": "decoder", "column": "2", "mean.bleu_tokenized": 30.0, "1.validation_perplexity": 5.0}]
+    text, picture = ablation_report.write("figure2", read_ablation("figure2"), pd.DataFrame(cells), tmp_path)
+    assert "| decoder | - / not run | - / 30.00 | 21.09 / not run | - / not run | 21.63 / not run |" in text
+    assert matplotlib.image.imread(picture).std() > 0.01
+
+
+def test_a_table_that_is_no_sweeps_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And a name that is none."""
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    assert ablation_report.main(["table4", str(tmp_path / "x.csv")]) == 1
+    assert "x.csv has no column row; wanted the CSV that the sweep of a table has" in capsys.readouterr().err
+    assert ablation_report.main(["table9", str(tmp_path / "x.csv")]) == 1
+    assert "table9.yaml does not exist" in capsys.readouterr().err
