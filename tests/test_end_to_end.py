@@ -61,6 +61,7 @@ def toy_params(folder: Path, kind: str) -> Params:
 
 def run_all(params: Params, data: Path) -> None:
     """Run every stage as dvc.yaml orders them."""
+    seeds = params.train.seeds
     languages = (params.download.source_language, params.download.target_language)
     for split in ("train", "valid", "test"):
         download.run(params.download, split, data / "downloads", data / "raw" / split)
@@ -78,31 +79,31 @@ def run_all(params: Params, data: Path) -> None:
     both = data / "vocabulary", data / "candidates"
     rest = (params.translate, params.tokenize, languages)
     test = data / "raw" / "test"
-    for seed in SEEDS:
+    for seed in seeds:
         trained = data / "trained" / str(seed)
         work = data / "work" / str(seed)
         train.run(params.model, params.train, seed, data / "encoded", *both, work, trained)
-    for member in (*map(str, SEEDS), "ensemble"):
+    for member in (*map(str, seeds), "ensemble"):
         valid, out = data / "filtered" / "valid", data / "tuned" / member
-        tune.run(params.tune, params.translate, SEEDS, member, data / "trained", *both, valid, out)
-    for seed in SEEDS:
+        tune.run(params.tune, params.translate, seeds, member, data / "trained", *both, valid, out)
+    for seed in seeds:
         model = data / "trained" / str(seed) / "model"
         tuned, out = data / "tuned" / str(seed) / "alpha.json", data / "translations" / str(seed)
         translate.run(*rest, model, *both, truecasers, test, tuned, out)
     tuned, out = data / "tuned" / "ensemble" / "alpha.json", data / "translations" / "ensemble"
-    ensemble.run(*rest, SEEDS, data / "trained", *both, truecasers, test, tuned, out)
-    for member in (*map(str, SEEDS), "ensemble"):
+    ensemble.run(*rest, seeds, data / "trained", *both, truecasers, test, tuned, out)
+    for member in (*map(str, seeds), "ensemble"):
         folders = (data / "translations" / member, data / "alignment", data / "replaced" / member)
         replace.run(params.replace, params.tokenize, languages, *folders)
     evaluate.run(
         params.evaluate,
         params.tokenize,
         languages,
-        SEEDS,
+        seeds,
         params.replace.enabled,
         *(data / name for name in ("replaced", "translations", "raw/test", "evaluation")),
     )
-    for seed in SEEDS:
+    for seed in seeds:
         package.run(
             params.package,
             params.tokenize,

@@ -3,7 +3,7 @@
 import gzip
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ def make_local(source: dict[str, Any], folder: Path) -> None:
         (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
 
 
-def toy(name: str, played: Servers, folder: Path) -> Params:
+def toy(name: str, played: Servers, folder: Path, seeds: Sequence[int] = SEEDS) -> Params:
     """Return a preset with its data from here, small vocabularies, and a model of two small layers a side.
 
     What is done to text, and how model and training work, stays as the preset has it.
@@ -69,7 +69,7 @@ def toy(name: str, played: Servers, folder: Path) -> Params:
         # The outermost layers: where the preset has layers that see one position, they are among them.
         content["model"] |= {f"{side}_widths": [12, 16], f"{side}_kernels": [kernels[0], kernels[-1]]}
     content["model"] |= TINY | {"attention": [True, True]}
-    content["train"] |= {"seeds": SEEDS, "max_epochs": 1, "workers": 1, "precision": "float32"}
+    content["train"] |= {"seeds": list(seeds), "max_epochs": 1, "workers": 1, "precision": "float32"}
     content["train"] |= {"batch_sentences": 16, "max_tokens": 1000}
     content["translate"] |= {"max_length_extra": 15, "max_length_ratio": 0.0}
     for section in ("train", "translate"):
@@ -218,3 +218,19 @@ def test_the_preset_runs_from_download_to_evaluation(name: str, played: Servers,
     card = (data / "models/1/README.md").read_text(encoding="utf-8")
     assert test_set["sha256"] in card
     shutil.rmtree(data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "models"), [("wmt14-en-de-paper", 8), ("wmt14-en-fr-paper", 8), ("wmt14-en-fr-paper", 10)]
+)
+def test_the_ensembles_of_table_2_run(name: str, models: int, played: Servers, tmp_path: Path) -> None:
+    """By train.seeds alone (§5.2, T24)."""
+    params = toy(name, played, tmp_path, range(1, models + 1))
+    run_all(params, tmp_path / "data")
+    metrics = json.loads((tmp_path / "data/evaluation/metrics.json").read_text(encoding="utf-8"))
+    assert len(metrics["seeds"]) == models
+    assert metrics["ensemble"]["bleu"] >= 0.0
+    translated = (tmp_path / "data/replaced/ensemble/plain.txt").read_text(encoding="utf-8")
+    assert translated.count("\n") == len(pairs_of(tmp_path / "data/raw/test"))
+    shutil.rmtree(tmp_path / "data")
