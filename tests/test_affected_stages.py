@@ -103,6 +103,7 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
         {"download@test"} | TRANSLATION,
     ),
     "decoding code": (append("convs2s/decode/beam_search.py", "# edited\n"), TUNING),
+    "a recorded result": (append("results/paper.yaml", "# edited\n"), {"results"}),
     "README.md": (append("README.md", "edited\n"), set()),
     "evaluate.examples": (set_param("evaluate.examples", 9), {"evaluate"} | {"package@1"}),
     "train.checkpoint_updates": (set_param("train.checkpoint_updates", 12345), set()),
@@ -131,7 +132,7 @@ def reproduce() -> list[str]:
 def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Give a copy of the project whose pipeline has been reproduced, by the player."""
     folder = tmp_path_factory.mktemp("project")
-    for name in ("convs2s", "pipelines", "data/own"):
+    for name in ("convs2s", "pipelines", "data/own", "results"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("dvc.yaml", "README.md", ".dvcignore", ".gitignore"):
         shutil.copy(ROOT / name, folder / name)
@@ -164,10 +165,10 @@ def test_an_edit_runs_the_stages_that_it_affects_and_no_other(reproduced: Path, 
     """And undoing it runs nothing: the earlier results come from DVC's cache.
 
     But for the seeds: DVC cannot list them as dependencies, so tune-ensemble, ensemble and evaluate depend on
-    the folder of all seeds, in which the second one remains.
+    the folder of all seeds, in which the second one remains. The page of results is in git, not in the cache.
     """
     edit, wanted = EDITS[name]
-    files = ["params.yaml", "README.md", "convs2s/decode/beam_search.py"]
+    files = ["params.yaml", "README.md", "convs2s/decode/beam_search.py", "results/paper.yaml"]
     before = {file: (reproduced / file).read_bytes() for file in files}
     edit(reproduced)
     try:
@@ -176,7 +177,8 @@ def test_an_edit_runs_the_stages_that_it_affects_and_no_other(reproduced: Path, 
         for file, content in before.items():
             (reproduced / file).write_bytes(content)
     of_all_seeds = {"tune-ensemble", "ensemble", "replace-ensemble", "evaluate", "package@1"}
-    assert set(reproduce()) == (of_all_seeds if name == "train.seeds" else set())
+    again = {"train.seeds": of_all_seeds, "a recorded result": {"results"}}
+    assert set(reproduce()) == again.get(name, set())
     assert reproduce() == []
 
 

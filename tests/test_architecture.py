@@ -26,6 +26,7 @@ ALLOWED: dict[str, set[str]] = {
         "convs2s.config", "convs2s.decode", "convs2s.exchange", "convs2s.model", "convs2s.score",
         "convs2s.text",
     },
+    "convs2s.results": {"convs2s.config", "convs2s.results", "convs2s.text"},
     "convs2s.cli": {"convs2s.commands"},
     "convs2s": {"convs2s.decode"},
 }  # fmt: skip

@@ -293,4 +293,6 @@ def keep_experiment(root: Path, folder: Path, name: str) -> None:
     if saved.returncode:
         raise Refused(f"dvc exp save failed in {folder}: {saved.stderr.strip()}")
     git(root, "fetch", "--quiet", "--force", str(folder), f"refs/exps/*/{name}:refs/exps/*/{name}")
+    for costs in folder.glob("data/checkpoints/*/costs"):  # no outputs, so DVC leaves them
+        shutil.copytree(costs, root / costs.relative_to(folder), dirs_exist_ok=True)
     shutil.rmtree(folder)

@@ -21,6 +21,7 @@ from convs2s.text.vocabulary import PAD, read_vocabulary
 from convs2s.text.vocabulary_selection import VocabularySelection
 from convs2s.train.annealing import Annealing
 from convs2s.train.checkpoint import fingerprint, resume, save_checkpoint
+from convs2s.train.cost import Meter, keep_cost, remove_all_but
 from convs2s.train.distributed import Workers, join_workers
 from convs2s.train.loop import EpochReport, Pairs, Record, State, Training, UpdateReport, train
 from convs2s.train.memory import keep_freed_memory
@@ -51,6 +52,7 @@ def run(
     """Train in this process, or in this one and those that torchrun has started beside it.
 
     Checkpoints live in `work`, which outlasts an interruption; `out` gets model/, metrics.json and curves/.
+    Of a finished training `work` keeps costs/: hardware and time, in a file named by the model's hash.
     """
     with join_workers(params.workers) as workers:
         keep_freed_memory()
@@ -185,6 +187,7 @@ def watch(
     with Live(
         str(work / "live"), dvcyaml=None, report=None, save_dvc_exp=False, monitor_system=False
     ) as live:
+        meter = Meter(work / "cost.json", training.workers, state.updates)
         replay(live, state)  # what an interrupted training had drawn after its checkpoint is drawn again
         progress = Progress()
         for report in train(training):
@@ -193,6 +196,7 @@ def watch(
                 if state.curve and state.curve[-1]["update"] == report.update:
                     draw_point(live, state.curve[-1])
                 if report.update % checkpoint_updates == 0:
+                    meter.save(state.updates)
                     save_checkpoint(checkpoint, training, prints)
             else:
                 progress.epoch(report)
@@ -200,6 +204,7 @@ def watch(
                 if report.is_best:
                     with atomic_path(work / "best") as best:
                         save_model(best, training.model, model_params, source_size, target_size, PAD)
+                meter.save(state.updates)
                 save_checkpoint(checkpoint, training, prints)
 
 
@@ -293,7 +298,8 @@ def export(training: Training, work: Path, out: Path) -> None:
     with atomic_path(out / "metrics.json") as temporary:
         temporary.write_text(json.dumps(metrics, indent=2) + "\n", encoding="utf-8")
     print(f"Training ended, for {training.annealing.ends(state.perplexities)}.", file=sys.stderr)
-    shutil.rmtree(work)
+    keep_cost(work / "cost.json", state.updates, out / "model" / "weights.safetensors", work / "costs")
+    remove_all_but(work / "costs")
 
 
 def start_workers(params: TrainParams, arguments: list[str]) -> None:

@@ -17,6 +17,7 @@ from torch.testing import assert_close
 
 from convs2s.config import Params
 from convs2s.model.storage import load_model
+from convs2s.train.cost import file_name, read_sessions
 from pipelines.stages.train import prints_of, run
 from tests.train.test_loop import ALONE
 from tests.train.tiny import ROOT, TYPES, tiny_params, write_tiny
@@ -49,7 +50,7 @@ def in_process(folder: Path, params: Params) -> None:
 
 
 def test_outputs_are_a_model_metrics_and_curves(tmp_path: Path) -> None:
-    """What DVC caches; the checkpoints are gone, for a finished training needs none."""
+    """What DVC caches; the checkpoints are gone, for a finished training needs none; what it took is kept."""
     folder = tmp_path / "a"
     in_process(folder, prepare(folder, max_epochs=4))
     metrics = json.loads((folder / "out" / "metrics.json").read_text())
@@ -65,7 +66,10 @@ def test_outputs_are_a_model_metrics_and_curves(tmp_path: Path) -> None:
         "model.json",
         "weights.safetensors",
     ]
-    assert not (folder / "work").exists()
+    assert [path.name for path in (folder / "work").iterdir()] == ["costs"]
+    (session,) = read_sessions(folder / "work/costs" / file_name(folder / "out/model/weights.safetensors"))
+    assert (session.first, session.last) == (0, 4 * 19)
+    assert session.seconds > 0
 
 
 def test_killed_in_the_middle_training_ends_as_if_never_interrupted(tmp_path: Path) -> None:
@@ -91,6 +95,8 @@ def test_killed_in_the_middle_training_ends_as_if_never_interrupted(tmp_path: Pa
         "curves/valid/perplexity.tsv",
     ):
         assert (broken / "out" / name).read_bytes() == (whole / "out" / name).read_bytes(), name
+    first, second = read_sessions(next((broken / "work" / "costs").iterdir()))
+    assert 0 < first.last == second.first < second.last == 20 * 19
 
 
 def updates_of(checkpoint: Path) -> int:

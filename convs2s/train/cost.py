@@ -1,0 +1,140 @@
+"""What a training took: its hardware and seconds, over all interruptions; apart from what it gives.
+
+A model is the same bytes however fast it was made, so this stands in no output. It is kept beside the
+checkpoints, under the hash of the model, and so is found again when the model returns from a cache.
+"""
+
+import hashlib
+import json
+import platform
+import shutil
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from convs2s.text.files import atomic_path, remove
+from convs2s.train.distributed import Workers
+
+Unit = Literal["GPU", "CPU core"]
+CPU_NAMES = Path("/proc/cpuinfo")
+
+
+@dataclass(frozen=True)
+class Session:
+    """A stretch of training without interruption, validation included.
+
+    Attributes:
+        device: name of the GPU or the CPU.
+        unit: what `count` counts.
+        count: GPUs, or threads that compute, of all workers.
+        torch: version of PyTorch.
+        first: updates done when it began.
+        last: updates done at its last checkpoint.
+        seconds: from its begin to that checkpoint; what came after was lost and is not counted.
+    """
+
+    device: str
+    unit: Unit
+    count: int
+    torch: str
+    first: int
+    last: int
+    seconds: float
+
+
+def new_session(workers: Workers, updates: int) -> Session:
+    """Return a session of these workers that has not lasted yet."""
+    common: dict[str, Any] = {
+        "torch": str(torch.__version__),
+        "first": updates,
+        "last": updates,
+        "seconds": 0.0,
+    }
+    if workers.device.type == "cuda":
+        return Session(torch.cuda.get_device_name(workers.device), "GPU", workers.count, **common)
+    return Session(cpu_name(), "CPU core", workers.count * torch.get_num_threads(), **common)
+
+
+def cpu_name() -> str:
+    """Return what the system calls the CPU."""
+    if CPU_NAMES.is_file():
+        for line in CPU_NAMES.read_text(encoding="utf-8", errors="replace").split("\n"):
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+class Meter:
+    """Counts a training's seconds, and keeps them beside its checkpoint."""
+
+    def __init__(self, path: Path, workers: Workers, updates: int) -> None:
+        """Begin a session after `updates` updates, behind those in the file if the training is continued."""
+        self.path = path
+        self.before = history(path).get(str(updates), []) if updates else []
+        self.saved = {str(updates): self.before}
+        self.session = new_session(workers, updates)
+        self.start = time.perf_counter()
+
+    def save(self, updates: int) -> None:
+        """Write what was taken until now; call it before each checkpoint.
+
+        What was taken until the checkpoint before stays in the file, should the new one not come to be.
+        """
+        seconds = round(time.perf_counter() - self.start, 3)
+        now = [*self.before, replace(self.session, last=updates, seconds=seconds)]
+        last = list(self.saved)[-1]
+        self.saved = {last: self.saved[last], str(updates): now}
+        content = {key: [asdict(one) for one in sessions] for key, sessions in self.saved.items()}
+        with atomic_path(self.path) as temporary:
+            temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def history(path: Path) -> dict[str, list[Session]]:
+    """Return the sessions until each of the last checkpoints, by updates; none if the file is damaged."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return {key: [Session(**one) for one in sessions] for key, sessions in content.items()}
+    except (OSError, AttributeError, TypeError, ValueError):
+        return {}
+
+
+def keep_cost(path: Path, updates: int, weights: Path, costs: Path) -> None:
+    """Keep the sessions of a finished training in the folder `costs`, if they are known from its begin.
+
+    Args:
+        path: as the meter wrote it.
+        updates: of the training in all.
+        weights: the model that came of it.
+    """
+    sessions = history(path).get(str(updates), [])
+    if sessions and sessions[0].first == 0:  # else it began before there was a meter, or the file was damaged
+        with atomic_path(costs / file_name(weights)) as temporary:
+            content = [asdict(session) for session in sessions]
+            temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def file_name(weights: Path) -> str:
+    """Return the name of the file that tells what a model took."""
+    with weights.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest() + ".json"
+
+
+def read_sessions(path: Path) -> list[Session]:
+    """Return the sessions in a file; none if it is not there or damaged, for then nothing is known."""
+    try:
+        return [Session(**session) for session in json.loads(path.read_text(encoding="utf-8"))]
+    except (OSError, TypeError, ValueError):
+        return []
+
+
+def remove_all_but(kept: Path) -> None:
+    """Remove all files and folders beside `kept`; with their folder if it is not there."""
+    if not kept.exists():
+        shutil.rmtree(kept.parent)
+        return
+    for path in kept.parent.iterdir():
+        if path != kept:
+            remove(path)

@@ -1,0 +1,222 @@
+"""The page of results: the paper's figures, ours beside them, and what is not run says so."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from convs2s.results.page import page
+from convs2s.results.paper import read_paper
+from convs2s.results.records import read_records
+from tests.results.made import COMMIT, put, run, table
+
+ROOT = Path(__file__).parents[2]
+SWEEP = "row,paper_perplexity,paper_bleu,perplexity,perplexity_std,bleu,bleu_std,seeds"
+# PAPER: rows of every table, by the heading that they stand under.
+ROWS = {
+    "Table 1: WMT'16 English-Romanian": 3, "Table 1: WMT'14 English-German": 7,
+    "Table 1: WMT'14 English-French": 9, "Table 2: ensembles, WMT'14 English-German": 3,
+    "Table 2: ensembles, WMT'14 English-French": 5, "Table 3": 11, "Table 4": 4, "Table 5": 10,
+    "Figure 2": 2, "Table 6: summarization, DUC": 4, "Table 6: summarization, Gigaword": 4,
+    "Table 7": 9, "Table 8": 9, "Figure 3": 1,
+}  # fmt: skip
+
+
+def made(results: Path) -> str:
+    paper = read_paper(results / "paper.yaml")
+    return page(paper, read_records(results, paper))
+
+
+def part(text: str, heading: str) -> str:
+    (found,) = [one for one in text.split("\n## ") if one.startswith(heading)]
+    return found
+
+
+def rows(text: str, heading: str) -> list[list[str]]:
+    """Return the cells of the rows of a section's first table, without its header."""
+    lines = [line for line in part(text, heading).split("\n### ")[0].split("\n") if line.startswith("|")]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines[2:]]
+
+
+def row(text: str, heading: str, label: str) -> list[str]:
+    (found,) = [cells for cells in rows(text, heading) if cells[0] == label]
+    return found
+
+
+def test_every_table_of_the_paper_is_there(results: Path) -> None:
+    """With as many rows as the paper has in table and text."""
+    text = made(results)
+    assert {heading: len(rows(text, heading)) for heading in ROWS} == ROWS
+
+
+@pytest.mark.parametrize(
+    ("heading", "label", "figures"),
+    [
+        ("Table 1: WMT'16", "ConvS2S (BPE 40K)", ["30.02"]),
+        ("Table 1: WMT'16", "Sennrich et al. (2016b), GRU (BPE 90K)", ["28.1"]),
+        ("Table 1: WMT'14 English-German", "ConvS2S, best run", ["25.39"]),
+        ("Table 2: ensembles, WMT'14 English-French", "ConvS2S, 10 models", ["41.62"]),
+        ("Table 3", "ConvS2S, GPU (K40), b = 5", ["34.10", "587"]),
+        ("Table 3", "GNMT, GPU (K80)", ["31.20", "3,028"]),
+        ("Table 4", "-source position", ["6.69", "21.3"]),
+        ("Table 5", "1,3,5", ["6.97", "21.10"]),
+        ("Table 6: summarization, Gigaword", "ConvS2S", ["35.88", "17.48", "33.29"]),
+        ("Table 7", "width 7, 9 layers", ["21.30"]),
+        ("Table 8", "width 3, 5 layers", ["21.71"]),
+    ],
+)
+def test_the_papers_figures_are_as_printed(
+    results: Path, heading: str, label: str, figures: list[str]
+) -> None:
+    """With their zeros: 28.1 is not 28.10."""
+    assert row(made(results), heading, label)[1 : 1 + len(figures)] == figures
+
+
+def test_rows_that_were_never_run_say_so_and_how_to(results: Path) -> None:
+    """Each of ours; systems of others have nothing beside the paper's figure."""
+    text = made(results)
+    for table_of_paper in read_paper(results / "paper.yaml").tables:
+        for wanted, cells in zip(table_of_paper.rows, rows(text, table_of_paper.title), strict=True):
+            assert cells[0] == wanted.label
+            assert ("not run" in cells) == wanted.ours
+            assert bool(cells[-1]) == wanted.ours
+    ensemble = row(text, "Table 2: ensembles, WMT'14 English-German", "ConvS2S, 8 models")
+    assert ensemble[-1] == (
+        "`cp presets/wmt14-en-de-paper.yaml params.yaml && dvc exp run -S 'train.seeds=[1,2,3,4,5,6,7,8]'`"
+    )
+    assert row(text, "Table 6: summarization, DUC", "ConvS2S")[-1] == (
+        "`cp presets/duc2004.yaml params.yaml && dvc repro`"
+    )
+    assert row(text, "Table 5", "1,2,3")[-1] == "`make sweep TABLE=table5`"
+    assert row(text, "Runs on freely", "Tatoeba en-de")[2] == "not run"
+
+
+def test_a_recorded_run_fills_its_row(results: Path) -> None:
+    """With deviation and seeds, signature, hardware, hours and commit."""
+    put(results, "ro", run("wmt16-en-ro-bpe", 29.0, 30.0))
+    text = made(results)
+    assert row(text, "Table 1: WMT'16", "ConvS2S (BPE 40K)")[1:-1] == [
+        "30.02", "29.50 ± 0.75 (2 seeds)", "S1", "1 x NVIDIA H200", "3.25 GPU-hours",
+        f"[`{COMMIT[:9]}`](../results/ro.json)",
+    ]  # fmt: skip
+    assert row(text, "Table 1: WMT'16", "ConvS2S (word 80K)")[2] == "not run"
+    assert "- S1: `nrefs:1|tok:13a`" in part(text, "Signatures")
+    assert "- test set `newstest2016: 1,999 lines, sha256 abc`" in part(text, "Records")
+    assert "- seed 2: validation perplexity 6.50, bleu 30.00" in part(text, "Records")
+    assert COMMIT in part(text, "Records")
+
+
+def test_tokenized_scores_stand_beside_the_papers_of_multi_bleu(results: Path) -> None:
+    """Mean and best run come from the same record, the ensemble only of as many models as the paper's."""
+    eight = [20.5 + i / 10 for i in range(8)]
+    put(results, "de", run("wmt14-en-de-paper", *eight, ensemble=22.5))
+    text = made(results)
+    heading = "Table 1: WMT'14 English-German"
+    assert row(text, heading, "ConvS2S (BPE 40K)")[2] == "20.35 ± 0.25 (8 seeds)"
+    assert row(text, heading, "ConvS2S, best run")[2] == "20.70 (best of 8 seeds)"
+    assert (
+        row(text, "Table 2: ensembles, WMT'14 English-German", "ConvS2S, 8 models")[2] == "22.00 (8 models)"
+    )
+    put(results, "fr", run("wmt14-en-fr-paper", *eight, ensemble=22.5))
+    heading = "Table 2: ensembles, WMT'14 English-French"
+    assert row(made(results), heading, "ConvS2S, 8 models")[2] == "22.00 (8 models)"
+    assert row(made(results), heading, "ConvS2S, 10 models")[2] == "not run"
+
+
+def test_what_differs_from_the_preset_stands_beside_the_row(results: Path) -> None:
+    """A smaller model is not the paper's; two records of one preset have a line each."""
+    changes = {"train.max_epochs": 3, "download.train": [{"kind": "files", "source": "x" * 70}]}
+    put(results, "small", run("wmt16-en-ro-bpe", 12.0, changes=changes))
+    put(results, "whole", run("wmt16-en-ro-bpe", 30.0))
+    labels = [cells[0] for cells in rows(made(results), "Table 1: WMT'16")[2:]]
+    assert labels == [
+        "ConvS2S (BPE 40K) with `train.max_epochs: 3`, `download.train: ...`", "ConvS2S (BPE 40K)",
+    ]  # fmt: skip
+
+
+def test_hours_that_nobody_measured_are_not_made_up(results: Path) -> None:
+    """Of trainings before there was a meter; and on a CPU they are core-hours."""
+    put(results, "old", run("wmt16-en-ro-bpe", 30.0, cost=None))
+    cost = {"hardware": ["2 x A CPU"], "hours": {"CPU core": 1.5, "GPU": 0.25}, "torch": ["2.13.0"]}
+    put(results, "ro", run("wmt16-en-ro-word", 29.0, cost=cost))
+    text = made(results)
+    assert row(text, "Table 1: WMT'16", "ConvS2S (BPE 40K)")[4:6] == ["not measured", "not measured"]
+    assert row(text, "Table 1: WMT'16", "ConvS2S (word 80K)")[4:6] == [
+        "2 x A CPU", "1.50 CPU core-hours and 0.25 GPU-hours",
+    ]  # fmt: skip
+
+
+def test_runs_on_other_data_have_a_table_of_their_own(results: Path) -> None:
+    """Mean and ensemble, with perplexity and all scores."""
+    put(results, "multi30k-3", run("multi30k-en-de", 36.0, 37.0, ensemble=38.5))
+    found = [c for c in rows(made(results), "Runs on freely") if c[0].startswith("Multi30k en-de")]
+    assert [cells[:6] for cells in found] == [
+        [
+            "Multi30k en-de, test_2016_flickr", "", "6.50", "36.50 ± 0.75 (2 seeds)",
+            "36.00 ± 0.25 (2 seeds)", "60.00 ± 60.00 (2 seeds)",
+        ],
+        [
+            "Multi30k en-de, test_2016_flickr, ensemble", "", "", "38.50 (2 models)", "38.00 (2 models)",
+            "60.00 (2 models)",
+        ],
+    ]  # fmt: skip
+    assert found[0][6] == "S1, S2, S3"
+
+
+def test_a_recorded_sweep_stands_beside_the_papers_table(results: Path) -> None:
+    """Of another corpus it is a table of its own; of the paper's preset it fills the paper's rows, too."""
+    put(
+        results, "table5-multi30k", table("table5", "multi30k-en-de", changes={"train.max_epochs": 9}),
+        SWEEP, '"1,2,3,4,5",6.65,21.63,6.4,0.05,37.25,0.2,3', '"1,2",6.92,21.47,6.55,,36.9,,1',
+    )  # fmt: skip
+    text = made(results)
+    ours = part(text, "Table 5").split("\n### ")[1]
+    assert ours.startswith("Ours: `multi30k-en-de` with `train.max_epochs: 9`")
+    assert "| 1,2,3,4,5 | 6.65 | 21.63 | 6.40 ± 0.05 | 37.25 ± 0.20 | 3 |" in ours
+    assert "| 1,2 | 6.92 | 21.47 | 6.55 | 36.90 | 1 |" in ours
+    assert "3.25 GPU-hours" in ours
+    assert row(text, "Table 5", "1,2")[3:5] == ["not run", "not run"]
+    put(results, "table5-paper", table("table5", "ablation-en-de"), SWEEP, '"1,2",6.92,21.47,6.9,,21.4,,1')
+    text = made(results)
+    assert row(text, "Table 5", "1,2")[3:5] == ["6.90", "21.40"]
+    assert row(text, "Table 5", "1")[3:5] == ["not run", "not run"]
+
+
+def test_speed_and_pictures_are_shown(results: Path) -> None:
+    """Table 3 in the rows of its benchmark; figures as pictures of the repository."""
+    put(
+        results, "speed", table("table3", "multi30k-en-de"),
+        "system,beam,bleu,seconds,sentences_per_second,tokens_per_second",
+        '"ours, GPU (NVIDIA H200)",5,34.1,12.5,480.2,12345',
+    )  # fmt: skip
+    put(results, "heat", table("figure3", "multi30k-en-de", picture="docs/pictures/heat.png"))
+    text = made(results)
+    assert "| ours, GPU (NVIDIA H200) | 5 | 34.10 | 12.50 | 480.20 | 12,345.00 |" in part(text, "Table 3")
+    assert "![heat](../docs/pictures/heat.png)" in part(text, "Figure 3")
+
+
+def test_a_score_that_a_row_needs_must_be_recorded(results: Path) -> None:
+    """A row of ROUGE cannot be filled by BLEU; the file is named."""
+    put(results, "summaries", run("gigaword", 12.0))
+    with pytest.raises(
+        ValueError, match=r"results/summaries\.json: metrics\.seeds\.1: found no score rouge.*Wanted it for"
+    ):
+        made(results)
+
+
+def test_a_run_without_a_place_is_refused(results: Path) -> None:
+    """It would be recorded and seen by nobody."""
+    put(results, "mine", run("own-data", 12.0))
+    with pytest.raises(ValueError, match=r"results/mine\.json: preset: found own-data, which .*paper\.yaml"):
+        made(results)
+
+
+def test_every_preset_has_its_place(results: Path) -> None:
+    """Of the paper's experiments, and of all others but the user's own."""
+    presets = {path.stem for path in (ROOT / "presets").glob("*.yaml")} - {"own-data"}
+    paper = read_paper(results / "paper.yaml")
+    assert presets <= paper.presets()
+    assert paper.presets() - presets <= {"ablation-en-de"}, "which the sweeps bring"
+    text = made(results)
+    for preset in presets - {"ablation-en-de"}:
+        assert f"presets/{preset}.yaml" in text

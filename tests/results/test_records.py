@@ -1,0 +1,127 @@
+"""Records are checked when they are read: a fault is told with file and key."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convs2s.results.paper import read_paper
+from convs2s.results.records import read_records
+from tests.results.made import put, run, table
+
+SWEEP = "row,paper_perplexity,paper_bleu,perplexity,perplexity_std,bleu,bleu_std,seeds"
+
+
+def read(results: Path) -> Any:
+    return read_records(results, read_paper(results / "paper.yaml"))
+
+
+def test_a_whole_record_is_read(results: Path) -> None:
+    """All that stage evaluate writes has its place, the scores without replacement too."""
+    record = run("multi30k-en-de", 36.0, 37.0, ensemble=38.0)
+    record["metrics"]["without_replacement"] = run("x", 30.0)["metrics"]
+    put(results, "one", record)
+    found = read(results).runs["one"]
+    assert found.metrics.ensemble["bleu"] == 38.0
+    assert found.metrics.without_replacement.mean["bleu"] == 30.0
+    assert found.cost.hours == {"GPU": 3.25}
+
+
+def test_broken_json_is_refused(results: Path) -> None:
+    """As a merge conflict leaves it."""
+    put(results, "one", run("multi30k-en-de", 36.0))
+    path = results / "one.json"
+    path.write_text(path.read_text()[:-20])
+    with pytest.raises(ValueError, match=r"one\.json is not valid JSON: .*Correct it, or record it again"):
+        read(results)
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        ({"commmit": "x"}, r"commmit: unknown key, found 'x'; take it out"),
+        ({"commit": "main"}, r"commit: found 'main'"),
+        ({"metrics": {"seeds": {}, "mean": {}}}, r"metrics\.seeds: found \{\}"),
+        ({"metrics": {"seeds": {"1": {"bleu": "x"}}, "mean": {}}}, r"metrics\.seeds\.1\.bleu: found 'x'"),
+        ({"perplexities": {"2": 6.5}}, r"perplexities are of seeds 2, but metrics of 1"),
+        ({"kind": "table"}, r"table: missing"),
+        ({"kind": "chair"}, r"the file: found .*'run', 'table'"),
+        ({"cost": {"hardware": [], "hours": {"TPU": 1.0}, "torch": []}}, r"cost\.hours\.TPU.*wanted 'GPU'"),
+    ],
+)  # fmt: skip
+def test_a_fault_is_told_with_file_and_key(results: Path, edit: dict[str, Any], message: str) -> None:
+    """Records are edited by hand, too."""
+    put(results, "one", run("multi30k-en-de", 36.0) | edit)
+    with pytest.raises(ValueError, match=rf"(?s)one\.json has \d fault\(s\):.*{message}"):
+        read(results)
+
+
+def test_a_missing_key_is_named(results: Path) -> None:
+    """A score without its test set says nothing (T30)."""
+    record = run("multi30k-en-de", 36.0)
+    del record["test_set"]
+    put(results, "one", record)
+    with pytest.raises(ValueError, match=r"(?s)one\.json has 1 fault.*test_set: missing; record it again"):
+        read(results)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (["row,bleu", "x,1"], r"t\.csv: found columns row, bleu; wanted row, paper_perplexity,"),
+        ([SWEEP, "x,1,2,3,4,five,6,7"], r"t\.csv, line 2, bleu: found 'five'; wanted a number or nothing"),
+        ([SWEEP, "x,1,2"], r"t\.csv, line 2: found 3 values; wanted 8"),
+        ([""], r"t\.csv: found columns ; wanted row"),
+    ],
+)
+def test_faults_of_rows_are_told_with_their_line(results: Path, rows: list[str], message: str) -> None:
+    """A sweep's table may have been edited."""
+    put(results, "t", table("table5", "multi30k-en-de"), *rows)
+    with pytest.raises(ValueError, match=message):
+        read(results)
+
+
+def test_rows_and_records_come_together(results: Path) -> None:
+    """Rows of unknown origin are none, nor is a record of nothing."""
+    put(results, "t", table("table5", "multi30k-en-de"))
+    with pytest.raises(ValueError, match=r"t\.json has neither a picture nor t\.csv beside it"):
+        read(results)
+    (results / "t.json").unlink()
+    (results / "t.csv").write_text(SWEEP + "\n")
+    with pytest.raises(ValueError, match=r"t\.csv has no t\.json of kind table beside it"):
+        read(results)
+
+
+def test_a_table_that_the_paper_does_not_have_is_refused(results: Path) -> None:
+    """With those that there are."""
+    put(results, "t", table("table9", "multi30k-en-de", picture="x.png"))
+    with pytest.raises(
+        ValueError, match=r"t\.json: table: table9 is no table; wanted one of: table1-en-ro, "
+    ):
+        read(results)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('paper: ["29.45"]', 'paper: ["29.45", "1"]', r"'ConvS2S \(word 80K\)' has 2 figures; wanted 1"),
+        ('paper: ["29.45"]', 'paper: ["about 29"]', r"rows\.1\.paper\.0: found 'about 29'"),
+        ("run: {preset: wmt16-en-ro-word, of: mean, seeds: 3}", "", r"wanted `run` in a table of runs"),
+        ("kind: sweep", "kind: swep", r"kind: found 'swep', wanted 'runs', 'sweep'"),
+        ("tables:", "tables: [", r"is not valid YAML"),
+    ],
+)
+def test_faults_of_the_papers_rows_are_told(results: Path, old: str, new: str, message: str) -> None:
+    """By file and key."""
+    path = results / "paper.yaml"
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(ValueError, match=rf"(?s)paper\.yaml.*{message}"):
+        read(results)
+
+
+def test_records_are_json_for_people(results: Path) -> None:
+    """Whole numbers are scores, too, as stage evaluate writes them."""
+    put(results, "one", run("multi30k-en-de", 36))
+    assert json.loads((results / "one.json").read_text())["metrics"]["mean"]["bleu"] == 36.0
+    assert read(results).runs["one"].metrics.mean["unknown_words"] == 3.0

@@ -1,0 +1,132 @@
+"""What a training took is kept over interruptions, apart from its outputs, and known by the model."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from convs2s.train import cost
+from convs2s.train.cost import Meter, Session, file_name, history, keep_cost, read_sessions, remove_all_but
+from convs2s.train.distributed import Workers
+
+ALONE, THREE = Workers(0, 1, torch.device("cpu")), Workers(0, 3, torch.device("cpu"))
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time, in seconds, that tests set."""
+    now = [100.0]
+    monkeypatch.setattr(cost.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(cost, "cpu_name", lambda: "A CPU")
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    return now
+
+
+def weights(folder: Path, content: bytes = b"weights") -> Path:
+    path = folder / "weights.safetensors"
+    path.write_bytes(content)
+    return path
+
+
+def test_seconds_add_up_over_interruptions(tmp_path: Path, clock: list[float]) -> None:
+    """To the last checkpoint of each session; a session has the hardware that it ran on."""
+    path = tmp_path / "cost.json"
+    first = Meter(path, ALONE, updates=0)
+    for clock[0], updates in ((110.0, 50), (125.0, 80)):
+        first.save(updates)
+    clock[0] = 130.0  # killed, five seconds after its checkpoint
+    second = Meter(path, THREE, updates=80)
+    clock[0] = 137.5
+    second.save(100)
+    version = torch.__version__
+    wanted = [Session("A CPU", "CPU core", 2, version, 0, 80, 25.0)]
+    wanted += [Session("A CPU", "CPU core", 6, version, 80, 100, 7.5)]
+    keep_cost(path, 100, weights(tmp_path), tmp_path / "costs")
+    kept = tmp_path / "costs" / file_name(tmp_path / "weights.safetensors")
+    assert read_sessions(kept) == wanted
+
+
+def test_gpus_count_by_name(clock: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One a worker, however many threads there are."""
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"GPU of {device}")
+    session = Meter(tmp_path / "c", Workers(0, 4, torch.device("cuda", 1)), 0).session
+    assert (session.device, session.unit, session.count) == ("GPU of cuda:1", "GPU", 4)
+
+
+def test_a_training_that_starts_afresh_forgets_what_was_before(tmp_path: Path, clock: list[float]) -> None:
+    """The checkpoint of other parameters counts for nothing, so its seconds do not, either."""
+    path = tmp_path / "cost.json"
+    Meter(path, ALONE, 0).save(500)
+    clock[0] += 3.0
+    meter = Meter(path, ALONE, 0)
+    meter.save(10)
+    assert [session.last for session in history(path)["10"]] == [10]
+
+
+def test_a_checkpoint_that_did_not_come_to_be_is_not_counted(tmp_path: Path, clock: list[float]) -> None:
+    """Killed between the meter's file and the checkpoint, a training goes on from the checkpoint before."""
+    path = tmp_path / "cost.json"
+    meter = Meter(path, ALONE, 0)
+    for updates in (10, 20):
+        clock[0] += 4.0
+        meter.save(updates)
+    again = Meter(path, ALONE, updates=10)
+    clock[0] += 5.0
+    again.save(30)
+    found = [(one.first, one.last, one.seconds) for one in history(path)["30"]]
+    assert found == [(0, 10, 4.0), (10, 30, 5.0)]
+
+
+@pytest.mark.parametrize("before", [None, "broken", "gap"])
+def test_what_is_not_known_from_first_to_last_is_not_kept(
+    tmp_path: Path, clock: list[float], before: str | None
+) -> None:
+    """A checkpoint from before the meter, a damaged file, a lost stretch: better no hours than wrong ones."""
+    path = tmp_path / "cost.json"
+    if before == "broken":
+        path.write_text("[{")
+    elif before == "gap":
+        Meter(path, ALONE, 0).save(40)
+    Meter(path, ALONE, 60).save(90)
+    keep_cost(path, 90, weights(tmp_path), tmp_path / "costs")
+    assert not (tmp_path / "costs").exists()
+
+
+def test_models_have_their_own_files(tmp_path: Path, clock: list[float]) -> None:
+    """One that returns from DVC's cache is told by its own seconds, not by the last training's."""
+    for content, updates in ((b"one", 10), (b"two", 20)):
+        Meter(tmp_path / "cost.json", ALONE, 0).save(updates)
+        keep_cost(tmp_path / "cost.json", updates, weights(tmp_path, content), tmp_path / "costs")
+    (session,) = read_sessions(tmp_path / "costs" / file_name(weights(tmp_path, b"one")))
+    assert session.last == 10
+
+
+def test_only_costs_stay_of_a_finished_training(tmp_path: Path) -> None:
+    """Checkpoints are large."""
+    work = tmp_path / "work"
+    (work / "live").mkdir(parents=True)
+    (work / "checkpoint").write_text("x")
+    (work / "costs").mkdir()
+    remove_all_but(work / "costs")
+    assert [path.name for path in work.iterdir()] == ["costs"]
+    (work / "costs").rmdir()
+    remove_all_but(work / "costs")
+    assert not work.exists()
+
+
+def test_the_cpu_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of the system, or else of its kind."""
+    names = tmp_path / "cpuinfo"
+    monkeypatch.setattr(cost, "CPU_NAMES", names)
+    assert cost.cpu_name() == cost.platform.machine()
+    names.write_text("processor\t: 0\nmodel name\t: Made: for a test\n")
+    assert cost.cpu_name() == "Made: for a test"
+
+
+def test_sessions_are_readable_by_people(tmp_path: Path, clock: list[float]) -> None:
+    """JSON, a key each."""
+    Meter(tmp_path / "c.json", ALONE, 0).save(7)
+    (found,) = json.loads((tmp_path / "c.json").read_text())["7"]
+    assert found["unit"] == "CPU core"
+    assert (found["first"], found["last"], found["seconds"]) == (0, 7, 0.0)
