@@ -1,7 +1,8 @@
 """Record what was run, for docs/results.md.
 
     python -m pipelines.record NAME                                  the run whose outputs are in data/
-    python -m pipelines.record NAME --table table5 --rows FILE.csv --experiments data/sweeps/table5.csv
+    python -m pipelines.record NAME --table table5 --rows data/sweeps/table5.table.csv
+                                   --experiments data/sweeps/table5.csv
     python -m pipelines.record NAME --table table3 --rows FILE       FILE: what benchmarks.table3 printed
     python -m pipelines.record NAME --table figure3 --picture docs/pictures/FILE.png
 
@@ -119,6 +120,7 @@ def table_record(root: Path, options: argparse.Namespace) -> tuple[dict[str, Any
     record = {"kind": "table", "table": options.table, "picture": inside(root, options.picture)}
     if kind == "sweep":
         record |= sweep_record(root, options.experiments, kept_costs(root)) | {"date": today()}
+        record["signatures"] = {"bleu": record["signatures"]["bleu_tokenized"]}  # as tables of sweeps have it
     else:  # the model's training is not what these measure
         record |= origin_of_outputs(root) | {"cost": None}
     if options.rows is None:
@@ -126,7 +128,10 @@ def table_record(root: Path, options: argparse.Namespace) -> tuple[dict[str, Any
     if kind == "speed":
         rows, signature, sentences = read_speed(options.rows)
         return record | {"signatures": {"bleu": signature}, "test_set": sentences}, rows
-    return record, [list(TABLE_COLUMNS[kind]), *(list(row.values()) for row in read_rows(options.rows, kind))]
+    return record, [
+        list(TABLE_COLUMNS[kind]),
+        *(list(row.values()) for row in read_rows(options.rows, kind, more=True)),
+    ]
 
 
 def read_speed(path: Path) -> tuple[Rows, str, str]:

@@ -272,8 +272,8 @@ def test_a_picture_is_recorded_by_its_path_in_the_repository(repo: Path) -> None
 
 
 ROWS = (
-    "row,paper_perplexity,paper_bleu,perplexity,perplexity_std,bleu,bleu_std,seeds\n"
-    '"1,2",6.92,21.47,6.5,,36.5,,2\n'
+    "row,column,paper_perplexity,paper_bleu,perplexity,perplexity_std,bleu,bleu_std,seeds\n"
+    '"1,2",,6.92,21.47,6.5,,36.5,,2\n'
 )
 
 
@@ -289,7 +289,8 @@ def swept(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         with contextlib.chdir(repo), Repo() as saved:
             saved.experiments.save(name=name)
     (repo / "data" / "sweep.csv").write_text("experiment,mean.bleu\nt5-a,36.5\nt5-b,36.0\n")
-    (repo / "data" / "rows.csv").write_text(ROWS)
+    more = ROWS.replace("\n", ",corpus\n", 1).replace(",2\n", ",2,multi30k\n")  # which the record leaves
+    (repo / "data" / "rows.csv").write_text(more)
     return repo
 
 
@@ -312,6 +313,7 @@ def test_a_sweep_is_recorded_with_what_its_experiments_rest_on(sweep: Path) -> N
     assert found["changes"] == {"train.max_epochs": 7}
     assert found["cost"]["hours"] == {"GPU": 5.0}
     assert found["test_set"].startswith("test_2016_flickr: 1,000 lines")
+    assert found["signatures"] == {"bleu": SIGNATURES["bleu_tokenized"]}
     assert (sweep / "results" / "table5-multi30k.csv").read_text() == ROWS
 
 

@@ -22,9 +22,12 @@ added.
 """
 GROUNDS = ("signature", "hardware", "time of training", "commit")
 OTHER_SCORES = {"bleu": "BLEU", "bleu_tokenized": "tokenized BLEU", "chrf": "chrF2"}
+ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
+WHOLE = {"row", "column", "system", "seeds", "beam"}
+"""Columns of tables of ours that are shown as they stand; others are figures."""
 SWEEP_TITLES = {
-    "row": "", "paper_perplexity": "PPL, paper", "paper_bleu": "BLEU, paper", "perplexity": "PPL, ours",
-    "bleu": "BLEU, ours", "sentences_per_second": "sentences/s", "tokens_per_second": "tokens/s",
+    "row": "", "column": "", "paper_perplexity": "PPL, paper", "paper_bleu": "BLEU, paper",
+    "perplexity": "PPL, ours", "bleu": "BLEU, ours", "sentences_per_second": "sentences/s", "tokens_per_second": "tokens/s",
 }  # fmt: skip
 
 
@@ -110,7 +113,7 @@ def results_of(
     for name, record in ours.items():
         if record.preset == one.preset:
             for found in records.rows.get(name, []):
-                if found.get("row") == row.label:
+                if (found.get("row"), found.get("column")) == (row.sweep or (row.label, "")):
                     yield name, record, [with_spread(found, score.name) for score in one.scores]
 
 
@@ -150,10 +153,7 @@ def recorded_table(
     yield f"{', '.join([*told, commit])}; test set `{record.test_set}`."
     if rows:
         columns = [c for c in rows[0] if not c.endswith("_std") and any(row[c] for row in rows)]
-        body = [
-            [row[c] if c in {columns[0], "seeds", "beam"} else with_spread(row, c) for c in columns]
-            for row in rows
-        ]
+        body = [[row[c] if c in WHOLE else with_spread(row, c) for c in columns] for row in rows]
         yield ""
         yield from table([SWEEP_TITLES.get(column, column) for column in columns], body)
     if record.picture:
@@ -177,11 +177,10 @@ def other_runs(paper: Paper, records: Records, grounds: Grounds) -> str:
 
 
 def rouge_scores(paper: Paper, records: Records) -> dict[str, str]:
-    """Return names and titles of those scores of Table 6 that other runs have, too."""
-    titles = {s.name: s.title for one in paper.tables if one.key.startswith("table6") for s in one.scores}
+    """Return names and titles of the ROUGE scores that some of these runs have."""
     others = {other.preset for other in paper.others}
     found = {name for run in records.runs.values() if run.preset in others for name in run.metrics.mean}
-    return {name: title for name, title in titles.items() if name in found}
+    return {name: title for name, title in ROUGE.items() if name in found}
 
 
 def other_cells(

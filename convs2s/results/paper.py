@@ -40,6 +40,8 @@ class Row(Section):
     """The paper's figure for each score of the table, as printed; empty where it gives none."""
     run: Run | None = None
     """What fills it, in a table of runs."""
+    sweep: tuple[str, str] | None = None
+    """Row and column of it in a sweep's table; null: the label, and no column."""
     ours: bool = True
     """Whether it is for us to run; false for the systems of others that the paper compares with."""
 

@@ -16,12 +16,13 @@ from convs2s.text.files import open_bytes
 Scores = dict[str, float]
 TABLE_COLUMNS: dict[Kind, tuple[str, ...]] = {
     "sweep": (
-        *("row", "paper_perplexity", "paper_bleu", "perplexity", "perplexity_std"),
+        *("row", "column", "paper_perplexity", "paper_bleu", "perplexity", "perplexity_std"),
         *("bleu", "bleu_std", "seeds"),
     ),
     "speed": ("system", "beam", "bleu", "seconds", "sentences_per_second", "tokens_per_second"),
 }
-"""Columns of results/NAME.csv by the kind of table; the first is text, the others are numbers or empty."""
+"""Columns of results/NAME.csv by the kind of table; all but names are numbers or empty."""
+NAMES = {"row", "system"}
 
 
 class Cost(Section):
@@ -147,8 +148,8 @@ def kind_of(record: TableRecord, path: Path, paper: Paper) -> Kind:
         raise ValueError(f"{path}: table: {error.args[0]}") from None
 
 
-def read_rows(path: Path, kind: Kind) -> list[dict[str, str]]:
-    """Read the rows of a table of this kind.
+def read_rows(path: Path, kind: Kind, more: bool = False) -> list[dict[str, str]]:
+    """Read the rows of a table of this kind; with `more`, the file may have further columns, which are left.
 
     Raises:
         ValueError: if columns are others than the kind's, or a value is no number.
@@ -157,6 +158,9 @@ def read_rows(path: Path, kind: Kind) -> list[dict[str, str]]:
     with open_bytes(path) as stream:
         lines = stream.read().decode("utf-8").split("\n")
     header, *rows = list(csv.reader(line for line in lines if line)) or [[]]
+    if more and set(header) >= set(wanted):
+        places = [header.index(name) for name in wanted]
+        header, rows = list(wanted), [[row[place] for place in places] for row in rows]
     if tuple(header) != wanted:
         raise ValueError(f"{path}: found columns {', '.join(header)}; wanted {', '.join(wanted)}.")
     for number, row in enumerate(rows, start=2):
@@ -165,15 +169,15 @@ def read_rows(path: Path, kind: Kind) -> list[dict[str, str]]:
 
 
 def check_row(where: str, columns: tuple[str, ...], row: list[str]) -> None:
-    """See that a row has a number or nothing in each column but the first.
+    """See that a row has a number or nothing in each column that is no name.
 
     Raises:
         ValueError: if not.
     """
     if len(row) != len(columns):
         raise ValueError(f"{where}: found {len(row)} values; wanted {len(columns)}.")
-    for column, value in zip(columns[1:], row[1:], strict=True):
+    for column, value in zip(columns, row, strict=True):
         try:
-            float(value or 0)
+            float(value or 0) if column not in NAMES else None
         except ValueError:
             raise ValueError(f"{where}, {column}: found {value!r}; wanted a number or nothing.") from None

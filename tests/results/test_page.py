@@ -11,13 +11,13 @@ from convs2s.results.records import read_records
 from tests.results.made import COMMIT, put, run, table
 
 ROOT = Path(__file__).parents[2]
-SWEEP = "row,paper_perplexity,paper_bleu,perplexity,perplexity_std,bleu,bleu_std,seeds"
+SWEEP = "row,column,paper_perplexity,paper_bleu,perplexity,perplexity_std,bleu,bleu_std,seeds"
 # PAPER: rows of every table, by the heading that they stand under.
 ROWS = {
     "Table 1: WMT'16 English-Romanian": 3, "Table 1: WMT'14 English-German": 7,
     "Table 1: WMT'14 English-French": 9, "Table 2: ensembles, WMT'14 English-German": 3,
     "Table 2: ensembles, WMT'14 English-French": 5, "Table 3": 11, "Table 4": 4, "Table 5": 10,
-    "Figure 2": 2, "Table 6: summarization, DUC": 4, "Table 6: summarization, Gigaword": 4,
+    "Figure 2": 14, "Table 6: summarization, DUC": 4, "Table 6: summarization, Gigaword": 4,
     "Table 7": 9, "Table 8": 9, "Figure 3": 1,
 }  # fmt: skip
 
@@ -167,7 +167,7 @@ def test_a_recorded_sweep_stands_beside_the_papers_table(results: Path) -> None:
     """Of another corpus it is a table of its own; of the paper's preset it fills the paper's rows, too."""
     put(
         results, "table5-multi30k", table("table5", "multi30k-en-de", changes={"train.max_epochs": 9}),
-        SWEEP, '"1,2,3,4,5",6.65,21.63,6.4,0.05,37.25,0.2,3', '"1,2",6.92,21.47,6.55,,36.9,,1',
+        SWEEP, '"1,2,3,4,5",,6.65,21.63,6.4,0.05,37.25,0.2,3', '"1,2",,6.92,21.47,6.55,,36.9,,1',
     )  # fmt: skip
     text = made(results)
     ours = part(text, "Table 5").split("\n### ")[1]
@@ -176,10 +176,34 @@ def test_a_recorded_sweep_stands_beside_the_papers_table(results: Path) -> None:
     assert "| 1,2 | 6.92 | 21.47 | 6.55 | 36.90 | 1 |" in ours
     assert "3.25 GPU-hours" in ours
     assert row(text, "Table 5", "1,2")[3:5] == ["not run", "not run"]
-    put(results, "table5-paper", table("table5", "ablation-en-de"), SWEEP, '"1,2",6.92,21.47,6.9,,21.4,,1')
+    put(results, "table5-paper", table("table5", "ablation-en-de"), SWEEP, '"1,2",,6.92,21.47,6.9,,21.4,,1')
     text = made(results)
     assert row(text, "Table 5", "1,2")[3:5] == ["6.90", "21.40"]
     assert row(text, "Table 5", "1")[3:5] == ["not run", "not run"]
+
+
+def test_rows_with_columns_are_found_by_both(results: Path) -> None:
+    """Tables 7 and 8 and Figure 2 are by width or side, and by layers."""
+    put(results, "table7", table("table7", "ablation-en-de"), SWEEP, "3,9,,21.17,,,20.9,0.1,3")
+    text = made(results)
+    assert row(text, "Table 7", "width 3, 9 layers")[2] == "20.90 ± 0.10"
+    assert row(text, "Table 7", "width 3, 5 layers")[2] == "not run"
+    assert "| 3 | 9 | 21.17 | 20.90 ± 0.10 | 3 |" in part(text, "Table 7")
+
+
+def test_summaries_have_rouge(results: Path) -> None:
+    """In the paper's table, and beside BLEU where no row is the paper's."""
+    for name, preset in (("duc", "duc2004"), ("reuters", "reuters-headlines")):
+        record = run(preset, 8.0)
+        for found in (record["metrics"]["seeds"]["1"], record["metrics"]["mean"]):
+            found |= {"rouge1": 30.25, "rouge2": 10.5, "rougeL": 26.75}
+        record["signatures"] = record["signatures"] | {"rouge1": "ROUGE-1.5.5 -b 75"}
+        put(results, name, record)
+    text = made(results)
+    wanted = ["30.25 (1 seed)", "10.50 (1 seed)", "26.75 (1 seed)"]
+    assert row(text, "Table 6: summarization, DUC", "ConvS2S")[4:7] == wanted
+    assert row(text, "Runs on freely", "Headlines of Reuters-21578")[6:9] == wanted
+    assert "`ROUGE-1.5.5 -b 75`" in part(text, "Signatures")
 
 
 def test_speed_and_pictures_are_shown(results: Path) -> None:

@@ -10,7 +10,7 @@ from convs2s.results.paper import read_paper
 from convs2s.results.records import read_records
 from tests.results.made import put, run, table
 
-SWEEP = "row,paper_perplexity,paper_bleu,perplexity,perplexity_std,bleu,bleu_std,seeds"
+SWEEP = "row,column,paper_perplexity,paper_bleu,perplexity,perplexity_std,bleu,bleu_std,seeds"
 
 
 def read(results: Path) -> Any:
@@ -69,9 +69,9 @@ def test_a_missing_key_is_named(results: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (["row,bleu", "x,1"], r"t\.csv: found columns row, bleu; wanted row, paper_perplexity,"),
-        ([SWEEP, "x,1,2,3,4,five,6,7"], r"t\.csv, line 2, bleu: found 'five'; wanted a number or nothing"),
-        ([SWEEP, "x,1,2"], r"t\.csv, line 2: found 3 values; wanted 8"),
+        (["row,bleu", "x,1"], r"t\.csv: found columns row, bleu; wanted row, column, paper_perplexity,"),
+        ([SWEEP, "x,9,1,2,3,4,five,6,7"], r"t\.csv, line 2, bleu: found 'five'; wanted a number or nothing"),
+        ([SWEEP, "x,1,2"], r"t\.csv, line 2: found 3 values; wanted 9"),
         ([""], r"t\.csv: found columns ; wanted row"),
     ],
 )
