@@ -27,7 +27,8 @@ WHOLE = {"row", "column", "system", "seeds", "beam"}
 """Columns of tables of ours that are shown as they stand; others are figures."""
 SWEEP_TITLES = {
     "row": "", "column": "", "paper_perplexity": "PPL, paper", "paper_bleu": "BLEU, paper",
-    "perplexity": "PPL, ours", "bleu": "BLEU, ours", "sentences_per_second": "sentences/s", "tokens_per_second": "tokens/s",
+    "perplexity": "PPL, ours", "bleu": "BLEU, ours",
+    "sentences_per_second": "sentences/s", "tokens_per_second": "tokens/s",
 }  # fmt: skip
 
 
