@@ -10,6 +10,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from convs2s.config import Params, load_params
+from convs2s.results.paper import read_paper
 from pipelines import ablation_report
 from pipelines.ablation import FOLDER, compare, read_ablation
 
@@ -17,9 +18,9 @@ PRESETS = Path(__file__).parents[1] / "presets"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml"))
 EXPERIMENTS = pd.DataFrame(
     [
-        {"row": "both", "1.validation_perplexity": 6.0, "2.validation_perplexity": 7.0}
+        {"row": "ConvS2S", "1.validation_perplexity": 6.0, "2.validation_perplexity": 7.0}
         | {"mean.bleu_tokenized": 30.0, "std.bleu_tokenized": 0.5, "mean.bleu": 31.0},
-        {"row": "without source", "1.validation_perplexity": 8.0, "mean.bleu_tokenized": 29.0}
+        {"row": "-source position", "1.validation_perplexity": 8.0, "mean.bleu_tokenized": 29.0}
         | {"without_replacement.mean.bleu_tokenized": 28.0},
     ]
 )
@@ -41,6 +42,21 @@ def test_tables_have_the_papers_rows() -> None:
     }  # fmt: skip
     best = {name: max(row.bleu or 0 for row in read_ablation(name).rows) for name in NAMES}
     assert best == {"table4": 21.7, "table5": 21.63, "table7": 21.63, "table8": 21.71, "figure2": 21.63}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_results_page_has_the_same_rows_and_figures(name: str) -> None:
+    """It is written by hand as well, as the paper prints them."""
+    page = read_paper(Path(__file__).parents[1] / "results" / "paper.yaml").table(name)
+    measures = [score.name for score in page.scores]
+    there = [(row.sweep or (row.label, None), row.paper) for row in page.rows]
+    here = [
+        ((row.row, row.column), tuple("" if (n := getattr(row, m)) is None else n for m in measures))
+        for row in read_ablation(name).rows
+    ]
+    assert [cell for cell, _ in there] == [cell for cell, _ in here]
+    for (_, shown), (_, figures) in zip(there, here, strict=True):
+        assert [figure and float(figure) for figure in shown] == list(figures)
 
 
 @pytest.mark.parametrize("preset", ["ablation-en-de", "multi30k-en-de", "generated"])
@@ -98,13 +114,13 @@ def test_faults_of_a_file_are_told(tmp_path: Path, change: str, message: str) ->
 def test_ours_stands_beside_the_papers() -> None:
     """Mean and deviation over seeds; BLEU before replacement; a row that failed is there and empty."""
     table = compare(read_ablation("table4"), EXPERIMENTS).set_index("row")
-    both = table.loc["both"]
+    both = table.loc["ConvS2S"]
     assert (both["paper_perplexity"], both["paper_bleu"]) == (6.64, 21.7)
     assert (both["perplexity"], both["perplexity_std"]) == (6.5, pytest.approx(math.sqrt(0.5)))
     assert (both["bleu"], both["bleu_std"], both["seeds"]) == (30.0, 0.5, 2)
-    assert (table.loc["without source", "bleu"], table.loc["without source", "seeds"]) == (28.0, 1)
+    assert (table.loc["-source position", "bleu"], table.loc["-source position", "seeds"]) == (28.0, 1)
     assert table["bleu"].isna().tolist() == [False, False, True, True]
-    assert table.loc["without both", "seeds"] == 0
+    assert table.loc["-source & target position", "seeds"] == 0
 
 
 def test_the_table_is_written_to_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,9 +129,9 @@ def test_the_table_is_written_to_be_read(tmp_path: Path, capsys: pytest.CaptureF
     assert ablation_report.main(["table4", str(tmp_path / "table4.csv")]) == 0
     text = (tmp_path / "table4.md").read_text(encoding="utf-8")
     assert capsys.readouterr().out == text
-    assert "| both | 6.64 | 6.50 ± 0.71 | 21.70 | 30.00 ± 0.50 |\n" in text
-    assert "| without source | 6.69 | 8.00 | 21.30 | 28.00 |\n" in text
-    assert "| without both | 6.68 | not run | 21.20 | not run |\n" in text
+    assert "| ConvS2S | 6.64 | 6.50 ± 0.71 | 21.70 | 30.00 ± 0.50 |\n" in text
+    assert "| -source position | 6.69 | 8.00 | 21.30 | 28.00 |\n" in text
+    assert "| -source & target position | 6.68 | not run | 21.20 | not run |\n" in text
     assert "Ours: 1 or 2 seed(s)" in text
     table = pd.read_csv(tmp_path / "table4.table.csv")
     assert table["bleu"].tolist()[:2] == [30.0, 28.0]
