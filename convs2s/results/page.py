@@ -215,7 +215,9 @@ def record_lines(name: str, record: Record) -> list[str]:
         for seed, scores in record.metrics.seeds.items():
             told = ", ".join(f"{score} {figure(value)}" for score, value in scores.items())
             lines.append(f"- seed {seed}: validation perplexity {figure(record.perplexities[seed])}, {told}")
-    lines += [f"- {text}" for text in cost_cells(record.cost) if text]
-    if record.cost is not None:
+    if record.cost is None:
+        lines.append("- hardware and time of training: not measured")
+    else:
+        lines += [f"- {text}" for text in cost_cells(record.cost) if text]
         lines.append(f"- PyTorch {', '.join(record.cost.torch)}")
     return [*lines, ""]
