@@ -46,7 +46,7 @@ def page(paper: Paper, records: Records) -> str:
     parts.append(lines_of("## Signatures", grounds.signatures.lines() or ["None yet."]))
     details = [line for name in sorted(told) for line in record_lines(name, told[name])]
     parts.append(lines_of("## Records", details or ["None yet."]))
-    return "\n".join(parts)
+    return "\n".join(parts).rstrip("\n") + "\n"
 
 
 def check_presets(paper: Paper, records: Records) -> None:
