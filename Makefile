@@ -22,9 +22,9 @@ flow: install
 	@python -m pipelines.flows.machine run $(SET)
 	$(if $(SET),,@python -m pipelines.report)
 
-# A table of the paper, its rows side by side on the free GPUs: make sweep TABLE=table5
+# A table of the paper, its rows side by side: make sweep TABLE=table5 SET="train.seeds=[1,2,3]"
 sweep: install
-	@python -m pipelines.flows.machine sweep $(TABLE)
+	@python -m pipelines.flows.machine sweep $(TABLE) $(SET)
 
 flow-stop: install
 	@python -m pipelines.flows.machine stop

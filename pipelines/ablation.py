@@ -11,11 +11,13 @@ from pydantic import Field, ValidationError, model_validator
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from convs2s.config import ModelParams, Positive, Section
+from convs2s.config import ModelParams, Params, Positive, Section
 
 FOLDER = Path(__file__).parent.parent / "sweeps"
 KEY = ["row", "column"]
 MEASURES = {"perplexity": "validation perplexity", "bleu": "BLEU"}
+CIRCUMSTANCES = ["encoder_context", "decoder_context", "corpus", "commit", "failed"]
+"""What the flow notes of a row beside its settings and metrics."""
 
 
 class Layers(Section):
@@ -36,7 +38,7 @@ class Row(Section):
     """None: as params.yaml has it; so with all that follows."""
     decoder: Layers | None = None
     attention: list[Positive] | None = None
-    """Decoder layers that attend, counted from 1; None with `decoder`: all."""
+    """Decoder layers that attend, counted from 1, for a row with `decoder`; None: all."""
     source_positions: bool | None = None
     target_positions: bool | None = None
     perplexity: float | None = None
@@ -56,14 +58,26 @@ class Row(Section):
                 width = getattr(base, f"{side}_widths")[0]
                 changed[f"model.{side}_widths"] = [width] * stack.layers
                 changed[f"model.{side}_kernels"] = [stack.kernel] * stack.layers
-        if self.decoder is not None or self.attention is not None:
-            count = self.decoder.layers if self.decoder else len(base.decoder_widths)
-            attend = range(1, count + 1) if self.attention is None else self.attention
-            changed["model.attention"] = [layer in attend for layer in range(1, count + 1)]
+        if self.decoder is not None:
+            layers = range(1, self.decoder.layers + 1)
+            attend = layers if self.attention is None else self.attention
+            changed["model.attention"] = [layer in attend for layer in layers]
         for name in ("source_positions", "target_positions"):
             if getattr(self, name) is not None:
                 changed[f"model.{name}"] = getattr(self, name)
         return changed
+
+    def circumstances(self, base: Params) -> dict[str, Any]:
+        """Return what tells an experiment of this row apart from the paper's, beside its settings.
+
+        That are the corpus, and how many words its encoder and decoder see (§5.4), computed: five decoder
+        layers of kernel 5 see 21, where the paper's text says 25 (T25).
+        """
+        changed, found = self.overrides(base.model), {}
+        for side in ("encoder", "decoder"):
+            kernels = changed.get(f"model.{side}_kernels", getattr(base.model, f"{side}_kernels"))
+            found[f"{side}_context"] = 1 + sum(kernel - 1 for kernel in kernels)
+        return {**found, "corpus": base.package.name}
 
 
 class Ablation(Section):
@@ -86,6 +100,8 @@ class Ablation(Section):
             if cells.count((row, column)) > 1:
                 raise ValueError(f"row {row!r}, column {column!r} stands twice; wanted once")
         for one in self.rows:
+            if one.attention is not None and one.decoder is None:
+                raise ValueError(f"row {one.row!r} has attention but no decoder; wanted both")
             if one.attention and one.decoder and max(one.attention) > one.decoder.layers:
                 raise ValueError(
                     f"row {one.row!r}: attention in layer {max(one.attention)} of {one.decoder.layers}"
@@ -120,25 +136,35 @@ def compare(ablation: Ablation, experiments: pd.DataFrame) -> pd.DataFrame:
     """Return a row per row of the paper's table, with its figures and ours.
 
     Args:
-        experiments: a row each, with `row`, `column`, and metrics as the flow `sweep` names them; those of
-            rows that failed are missing.
+        experiments: a row each, with `row`, `column`, circumstances, and metrics as the flow `sweep` names
+            them; those of rows that failed are missing, and `failed` says why.
 
     Returns:
         Columns row, column, paper_perplexity, paper_bleu, then ours: perplexity, perplexity_std, bleu,
-        bleu_std, over seeds, and how many these are. BLEU is that of tokenized text before unknown words are
-        replaced, as the paper's (§5.4). NaN is what there is not.
+        bleu_std, over seeds, and how many these are; then the circumstances. BLEU is that of tokenized text
+        before unknown words are replaced, as the paper's (§5.4). NaN is what there is not.
+
+    Raises:
+        ValueError: if there are experiments of rows that the table does not have.
     """
     records = experiments.to_dict(orient="records")
     found = {(str(one["row"]), label(one.get("column"))): ours(one) for one in records}
+    known = [(row.row, label(row.column)) for row in ablation.rows]
+    if strange := [", ".join(filter(None, key)) for key in found if key not in known]:
+        wanted = [", ".join(filter(None, key)) for key in known]
+        raise ValueError(
+            f"the experiments have the row(s) {'; '.join(map(repr, strange))}; wanted those of "
+            f"{ablation.title}: {'; '.join(map(repr, wanted))}. Are they of another table, or of this one "
+            "before it was edited?"
+        )
     rows = []
     for row in ablation.rows:
         published = {"paper_perplexity": row.perplexity, "paper_bleu": row.bleu}
         paper: dict[str, Any] = {"row": row.row, "column": row.column, **published}
         rows.append(paper | found.get((row.row, label(row.column)), {"seeds": 0}))
     names = [f"{name}{ending}" for name in MEASURES for ending in ("", "_std")]
-    columns = [*KEY, *(f"paper_{name}" for name in MEASURES), *names, "seeds"]
-    table = pd.DataFrame(rows).reindex(columns=columns)
-    numbers = columns[len(KEY) : -1]
+    numbers = [*(f"paper_{name}" for name in MEASURES), *names]
+    table = pd.DataFrame(rows).reindex(columns=[*KEY, *numbers, "seeds", *CIRCUMSTANCES])
     table[numbers] = table[numbers].astype(float)
     return table
 
@@ -150,8 +176,8 @@ def label(column: Any) -> str:
     return str(int(column)) if isinstance(column, float) else str(column)
 
 
-def ours(metrics: Mapping[Any, Any]) -> dict[str, float]:
-    """Return the figures of one experiment."""
+def ours(metrics: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the figures and circumstances of one experiment."""
     values = [
         float(value)
         for name, value in metrics.items()
@@ -166,4 +192,5 @@ def ours(metrics: Mapping[Any, Any]) -> dict[str, float]:
         "bleu": float(metrics.get(f"{prefix}mean.bleu_tokenized", math.nan)),
         "bleu_std": float(metrics.get(f"{prefix}std.bleu_tokenized", math.nan)),
         "seeds": len(values),
+        **{name: metrics[name] for name in CIRCUMSTANCES if name in metrics},
     }

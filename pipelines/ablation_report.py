@@ -9,7 +9,9 @@ TABLE.png to FOLDER, by default that of the CSV. `make sweep TABLE=table5` ends 
 import argparse
 import math
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import matplotlib.style
 import pandas as pd
@@ -21,30 +23,54 @@ from convs2s.text.files import atomic_path
 from pipelines.ablation import KEY, MEASURES, Ablation, compare, read_ablation
 
 TOLD = (
-    "Ours: {} seed(s), mean ± standard deviation; BLEU of tokenized text, before unknown words are replaced. "
-    "Paper: WMT'14 English to German, means of three runs."
+    "Ours: {}; mean ± standard deviation over seeds; BLEU of tokenized text, before unknown words are "
+    "replaced. Paper: WMT'14 English to German, means of three runs."
 )
 
 
 def markdown(ablation: Ablation, table: pd.DataFrame) -> str:
     """Return the paper's table with our figures beside the published ones."""
-    lines = row_lines(ablation, table) if ablation.column is None else grid_lines(ablation, table)
-    seeds = sorted({int(count) for count in table["seeds"] if count})
-    told = TOLD.format(" or ".join(map(str, seeds)) or "no")
-    return "\n".join([f"**{ablation.title}** ({ablation.section})", "", *lines, "", told, ""])
+    lines = row_lines(ablation, table)
+    if ablation.column is not None:
+        lines = [*grid_lines(ablation, table), "", *lines]
+    corpora = table[["corpus", "commit"]].dropna().drop_duplicates().itertuples(index=False)
+    origin = ", ".join(f"{corpus} at commit {commit}" for corpus, commit in corpora) or "of no told origin"
+    lines += ["", TOLD.format(origin), *failures(table)]
+    return "\n".join([f"**{ablation.title}** ({ablation.section})", "", *lines, ""])
 
 
 def row_lines(ablation: Ablation, table: pd.DataFrame) -> list[str]:
-    """Return a Markdown table of rows."""
+    """Return a Markdown table with a row per experiment."""
     names = [name for name in MEASURES if table[f"paper_{name}"].notna().any() or table[name].notna().any()]
-    heads = [ablation.row, *(f"{MEASURES[name]}, {whose}" for name in names for whose in ("paper", "ours"))]
+    heads = [ablation.row, *([ablation.column] if ablation.column else [])]
+    heads += [f"{MEASURES[name]}, {whose}" for name in names for whose in ("paper", "ours")]
+    heads += ["seeds", "encoder / decoder see, words"]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    for _, one in table.iterrows():
-        cells = [str(one["row"])]
+    for one in table.to_dict(orient="records"):
+        cells = place(one)
         for name in names:
-            cells += [figure(one[f"paper_{name}"], math.nan, "-"), figure(one[name], one[f"{name}_std"])]
+            cells += [figure(one[f"paper_{name}"], math.nan, "-"), our_figure(one, name)]
+        cells += [str(one["seeds"]), context(one)]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
+
+
+def place(one: Mapping[Any, Any]) -> list[str]:
+    """Return what the paper calls a row, and its column if there are columns."""
+    return [str(one[key]) for key in KEY if pd.notna(one[key])]
+
+
+def context(one: Mapping[Any, Any]) -> str:
+    """Return how many words encoder and decoder of a row see, if that is known."""
+    values = [one["encoder_context"], one["decoder_context"]]
+    return "-" if any(map(pd.isna, values)) else " / ".join(f"{value:.0f}" for value in values)
+
+
+def failures(table: pd.DataFrame) -> list[str]:
+    """Return a Markdown list of what went wrong, after an empty line."""
+    found = table.dropna(subset=["failed"]).to_dict(orient="records")
+    lines = [f"- {', '.join(place(one))} failed: {one['failed']}" for one in found]
+    return ["", *lines] if lines else []
 
 
 def grid_lines(ablation: Ablation, table: pd.DataFrame) -> list[str]:
@@ -56,12 +82,17 @@ def grid_lines(ablation: Ablation, table: pd.DataFrame) -> list[str]:
         shown = dict.fromkeys(columns, "")
         for one in cells.to_dict(orient="records"):
             paper = figure(one["paper_bleu"], math.nan, "-")
-            shown[one["column"]] = f"{paper} / {figure(one['bleu'], one['bleu_std'])}"
+            shown[one["column"]] = f"{paper} / {our_figure(one, 'bleu')}"
         lines.append(f"| {row} | {' | '.join(shown.values())} |")
     return [*lines, "", "Each cell: BLEU of the paper / ours."]
 
 
-def figure(value: float, deviation: float, missing: str = "not run") -> str:
+def our_figure(one: Mapping[Any, Any], name: str) -> str:
+    """Return a figure of ours, or why there is none."""
+    return figure(one[name], one[f"{name}_std"], "not run" if pd.isna(one["failed"]) else "failed")
+
+
+def figure(value: float, deviation: float, missing: str) -> str:
     """Return a figure for reading, with its deviation if there is one."""
     if math.isnan(value):
         return missing
@@ -140,10 +171,10 @@ def main(arguments: list[str]) -> int:
                 f"{options.experiments} has no column {', '.join(missing)}; wanted the CSV that the sweep of "
                 "a table has written"
             )
+        text, _ = write(options.table, ablation, experiments, options.folder or options.experiments.parent)
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1
-    text, _ = write(options.table, ablation, experiments, options.folder or options.experiments.parent)
     print(text, end="")
     return 0
 

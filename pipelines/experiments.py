@@ -45,16 +45,18 @@ def sweep_record(root: Path, sweep: Path, costs: Sequence[Path]) -> dict[str, An
 
 
 def names_in(sweep: Path) -> list[str]:
-    """Return the experiments of a sweep.
+    """Return the experiments of a sweep that did not fail.
 
     Raises:
         Refused: if it is no table of a sweep.
     """
     table = pd.read_csv(sweep)
+    if "failed" in table:
+        table = table[table["failed"].isna()]
     if "experiment" not in table or table.empty:
         raise Refused(
             f"{sweep}: found columns {', '.join(map(str, table.columns))}; wanted a column `experiment`, as "
-            "the flow sweep writes it."
+            "the flow sweep writes it, and one that did not fail."
         )
     return [str(name) for name in table["experiment"]]
 

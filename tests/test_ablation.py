@@ -1,5 +1,6 @@
 """The paper's ablation tables: rows as parameters, and ours beside what was published."""
 
+import json
 import math
 from collections import Counter
 from pathlib import Path
@@ -13,6 +14,8 @@ from convs2s.config import Params, load_params
 from convs2s.results.paper import read_paper
 from pipelines import ablation_report
 from pipelines.ablation import FOLDER, compare, read_ablation
+from pipelines.flows.sweep import flat_metrics
+from tests.test_end_to_end import run_all, toy_params
 
 PRESETS = Path(__file__).parents[1] / "presets"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml"))
@@ -21,9 +24,10 @@ EXPERIMENTS = pd.DataFrame(
         {"row": "ConvS2S", "1.validation_perplexity": 6.0, "2.validation_perplexity": 7.0}
         | {"mean.bleu_tokenized": 30.0, "std.bleu_tokenized": 0.5, "mean.bleu": 31.0},
         {"row": "-source position", "1.validation_perplexity": 8.0, "mean.bleu_tokenized": 29.0}
-        | {"without_replacement.mean.bleu_tokenized": 28.0},
+        | {"without_replacement.mean.bleu_tokenized": 28.0, "std.bleu_tokenized": math.nan},
+        {"row": "-target position", "failed": "train@1 ended with status 1"},
     ]
-)
+).assign(corpus="multi30k-en-de", commit="abc1234", encoder_context=9, decoder_context=21)
 
 
 def overridden(preset: str, changes: dict[str, object]) -> Params:
@@ -97,6 +101,7 @@ def test_a_row_is_the_model_that_the_paper_names() -> None:
             "rows: [{row: a, decoder: {layers: 2, kernel: 3}, attention: [3]}]",
             r"row 'a': attention in layer 3 of 2",
         ),
+        ("rows: [{row: a, attention: [1]}]", r"row 'a' has attention but no decoder; wanted both"),
         ("rows: [", r"is not valid YAML"),
     ],
 )
@@ -112,7 +117,7 @@ def test_faults_of_a_file_are_told(tmp_path: Path, change: str, message: str) ->
 
 
 def test_ours_stands_beside_the_papers() -> None:
-    """Mean and deviation over seeds; BLEU before replacement; a row that failed is there and empty."""
+    """Mean and deviation over seeds; BLEU before replacement; a row that failed or was not run is there."""
     table = compare(read_ablation("table4"), EXPERIMENTS).set_index("row")
     both = table.loc["ConvS2S"]
     assert (both["paper_perplexity"], both["paper_bleu"]) == (6.64, 21.7)
@@ -120,7 +125,26 @@ def test_ours_stands_beside_the_papers() -> None:
     assert (both["bleu"], both["bleu_std"], both["seeds"]) == (30.0, 0.5, 2)
     assert (table.loc["-source position", "bleu"], table.loc["-source position", "seeds"]) == (28.0, 1)
     assert table["bleu"].isna().tolist() == [False, False, True, True]
-    assert table.loc["-source & target position", "seeds"] == 0
+    assert table["failed"].notna().tolist() == [False, False, True, False]
+    assert table["seeds"].tolist() == [2, 1, 0, 0]
+    assert table["paper_bleu"].tolist() == [21.7, 21.3, 21.5, 21.2]
+
+
+def test_experiments_of_another_table_are_refused() -> None:
+    """Their figures would be left out in silence."""
+    strange = EXPERIMENTS.assign(row="without both")
+    with pytest.raises(ValueError, match=r"have the row\(s\) 'without both'; wanted .* '-source position'; "):
+        compare(read_ablation("table4"), strange)
+
+
+def test_what_layers_see_is_computed() -> None:
+    """By §5.4 it is 27 and 25 words; five decoder layers of kernel 5 see 21 (T25)."""
+    base = load_params(PRESETS / "ablation-en-de.yaml")
+    full = read_ablation("table4").rows[0].circumstances(base)
+    assert full == {"encoder_context": 27, "decoder_context": 21, "corpus": base.package.name}
+    shallow = read_ablation("table8").rows[0]
+    assert (shallow.row, shallow.column) == ("3", "3")
+    assert shallow.circumstances(base)["decoder_context"] == 7
 
 
 def test_the_table_is_written_to_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,10 +153,12 @@ def test_the_table_is_written_to_be_read(tmp_path: Path, capsys: pytest.CaptureF
     assert ablation_report.main(["table4", str(tmp_path / "table4.csv")]) == 0
     text = (tmp_path / "table4.md").read_text(encoding="utf-8")
     assert capsys.readouterr().out == text
-    assert "| ConvS2S | 6.64 | 6.50 ± 0.71 | 21.70 | 30.00 ± 0.50 |\n" in text
-    assert "| -source position | 6.69 | 8.00 | 21.30 | 28.00 |\n" in text
-    assert "| -source & target position | 6.68 | not run | 21.20 | not run |\n" in text
-    assert "Ours: 1 or 2 seed(s)" in text
+    assert "| ConvS2S | 6.64 | 6.50 ± 0.71 | 21.70 | 30.00 ± 0.50 | 2 | 9 / 21 |\n" in text
+    assert "| -source position | 6.69 | 8.00 | 21.30 | 28.00 | 1 | 9 / 21 |\n" in text
+    assert "| -target position | 6.63 | failed | 21.50 | failed | 0 | 9 / 21 |\n" in text
+    assert "| -source & target position | 6.68 | not run | 21.20 | not run | 0 | - |\n" in text
+    assert "Ours: multi30k-en-de at commit abc1234; mean ± standard deviation over seeds; BLEU of tok" in text
+    assert text.endswith("\n\n- -target position failed: train@1 ended with status 1\n")
     table = pd.read_csv(tmp_path / "table4.table.csv")
     assert table["bleu"].tolist()[:2] == [30.0, 28.0]
     assert matplotlib.image.imread(tmp_path / "table4.png").std() > 0.01
@@ -144,6 +170,8 @@ def test_a_grid_has_the_papers_form(tmp_path: Path) -> None:
     text, _ = ablation_report.write("table7", read_ablation("table7"), pd.DataFrame(cells), tmp_path)
     assert "| kernel width \\ encoder layers | 5 | 9 | 13 |\n" in text
     assert "| 3 | 20.61 / not run | 21.17 / 30.00 | 21.63 / not run |\n" in text
+    assert "| kernel width | encoder layers | validation perplexity, paper | validation perplexity, " in text
+    assert "| 3 | 9 | - | 5.00 | 21.17 | 30.00 | 1 | - |\n" in text
     cells = [{"row": "decoder", "column": "2", "mean.bleu_tokenized": 30.0, "1.validation_perplexity": 5.0}]
     text, picture = ablation_report.write("figure2", read_ablation("figure2"), pd.DataFrame(cells), tmp_path)
     assert "| decoder | - / not run | - / 30.00 | 21.09 / not run | - / not run | 21.63 / not run |" in text
@@ -157,3 +185,34 @@ def test_a_table_that_is_no_sweeps_is_refused(tmp_path: Path, capsys: pytest.Cap
     assert "x.csv has no column row; wanted the CSV that the sweep of a table has" in capsys.readouterr().err
     assert ablation_report.main(["table9", str(tmp_path / "x.csv")]) == 1
     assert "table9.yaml does not exist" in capsys.readouterr().err
+    (tmp_path / "x.csv").write_text("row,mean.bleu_tokenized\n1,2\n", encoding="utf-8")
+    assert ablation_report.main(["table4", str(tmp_path / "x.csv")]) == 1
+    assert "the experiments have the row(s) '1'; wanted those of Table 4" in capsys.readouterr().err
+    assert not (tmp_path / "table4.md").exists()
+
+
+@pytest.mark.slow
+def test_table_4_is_run_at_toy_size(tmp_path: Path) -> None:
+    """With real trainings of two seeds a row, word vocabularies and replacement: every figure is found."""
+    table = read_ablation("table4")
+    rows = []
+    for number, row in enumerate(table.rows):
+        data = tmp_path / str(number)
+        data.mkdir()
+        base = toy_params(data, "word")
+        model = base.model.model_copy(
+            update={name.removeprefix("model."): value for name, value in row.overrides(base.model).items()}
+        )
+        run_all(base.model_copy(update={"model": model}), data)
+        files = [*sorted(data.glob("trained/*/metrics.json")), data / "evaluation" / "metrics.json"]
+        found = {str(file): {"data": json.loads(file.read_text(encoding="utf-8"))} for file in files}
+        rows.append({"row": row.row, **row.circumstances(base), "commit": "none", **flat_metrics(found)})
+    text, picture = ablation_report.write("table4", table, pd.DataFrame(rows), tmp_path)
+    ours = pd.read_csv(tmp_path / "table4.table.csv")
+    assert ours["seeds"].tolist() == [2, 2, 2, 2]
+    assert ours["perplexity"].between(1, 400).all() and ours["perplexity"].nunique() == 4
+    assert ours[["perplexity_std", "bleu", "bleu_std"]].notna().all(axis=None)
+    kept = [row["without_replacement.mean.bleu_tokenized"] for row in rows]
+    assert ours["bleu"].tolist() == kept != [row["mean.bleu_tokenized"] for row in rows]
+    assert "not run" not in text and "failed" not in text
+    assert matplotlib.image.imread(picture).std() > 0.01

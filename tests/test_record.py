@@ -288,7 +288,9 @@ def swept(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         leave_cost(repo, "2", 900.0)
         with contextlib.chdir(repo), Repo() as saved:
             saved.experiments.save(name=name)
-    (repo / "data" / "sweep.csv").write_text("experiment,mean.bleu\nt5-a,36.5\nt5-b,36.0\n")
+    (repo / "data" / "sweep.csv").write_text(
+        "experiment,failed,mean.bleu\nt5-a,,36.5\nt5-c,train@1 ended with status 1,\nt5-b,,36.0\n"
+    )
     more = ROWS.replace("\n", ",corpus\n", 1).replace(",2\n", ",2,multi30k\n")  # which the record leaves
     (repo / "data" / "rows.csv").write_text(more)
     return repo
@@ -324,6 +326,8 @@ def test_a_sweep_of_unknown_origin_is_refused(sweep: Path, capsys: pytest.Captur
     assert "there is no experiment never; wanted one" in refused(sweep, capsys, *SWEEP)
     table.write_text("row\nx\n")
     assert "found columns row; wanted a column `experiment`" in refused(sweep, capsys, *SWEEP)
+    table.write_text("experiment,failed\nt5-a,train@1 ended with status 1\n")
+    assert "and one that did not fail" in refused(sweep, capsys, *SWEEP)
     (sweep / "convs2s" / "new.py").write_text("x = 1\n")
     call(sweep, "git", "add", "convs2s")
     call(sweep, "git", "commit", "--quiet", "--message", "new code")

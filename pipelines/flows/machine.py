@@ -1,7 +1,7 @@
 """Prefect on one machine: `make flow` starts what is missing and runs the pipeline, `make flow-stop` ends it.
 
     python -m pipelines.flows.machine run [NAME=VALUE ...]
-    python -m pipelines.flows.machine sweep TABLE      # a table of the paper, sweeps/TABLE.yaml
+    python -m pipelines.flows.machine sweep TABLE [NAME=VALUE ...]   # a table of the paper, sweeps/TABLE.yaml
     python -m pipelines.flows.machine stop
     python -m pipelines.flows.machine deploy           # onto the server that PREFECT_API_URL names
     python -m pipelines.flows.machine worker POOL      # in the foreground, for services and batch systems
@@ -102,6 +102,20 @@ def parse_overrides(texts: Sequence[str]) -> dict[str, Any]:
             raise Failure(f"found {text!r}, wanted NAME=VALUE, for example train.dropout=0.3")
         found[name] = YAML(typ="safe", pure=True).load(value)
     return found
+
+
+def check_table(name: str) -> None:
+    """See that sweeps/ has this table, before anything is started.
+
+    Raises:
+        Failure: if not, or its file has faults.
+    """
+    from pipelines.ablation import read_ablation  # noqa: PLC0415
+
+    try:
+        read_ablation(name, ROOT / "sweeps")
+    except (FileNotFoundError, ValueError) as error:
+        raise Failure(str(error)) from error
 
 
 def answers(env: dict[str, str]) -> bool:
@@ -274,7 +288,9 @@ def parser() -> argparse.ArgumentParser:
     command = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     commands = command.add_subparsers(dest="command", required=True)
     commands.add_parser("run").add_argument("overrides", nargs="*", metavar="NAME=VALUE")
-    commands.add_parser("sweep").add_argument("table", metavar="TABLE")
+    of_table = commands.add_parser("sweep")
+    of_table.add_argument("table", metavar="TABLE")
+    of_table.add_argument("overrides", nargs="*", metavar="NAME=VALUE")
     commands.add_parser("stop")
     commands.add_parser("deploy")
     commands.add_parser("worker").add_argument("pool", choices=["gpu", "remote"])
@@ -288,7 +304,9 @@ def main() -> int:
         if options.command == "run":
             return run("reproduce", {"overrides": parse_overrides(options.overrides)})
         if options.command == "sweep":
-            return run("sweep", {"table": options.table})
+            check_table(options.table)
+            overrides = parse_overrides(options.overrides)
+            return run("sweep", {"table": options.table, "overrides": overrides})
         if options.command == "worker":
             become_worker(options.pool)
         elif options.command == "deploy":

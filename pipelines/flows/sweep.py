@@ -2,9 +2,11 @@
 
 import itertools
 import json
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
@@ -24,7 +26,8 @@ from pipelines.flows.watch import ended_early
 from pipelines.flows.workspace import ROOT, Refused
 
 Overrides = dict[str, Any]
-Cell = tuple[str, dict[str, str | None], Overrides]
+Cell = tuple[str, dict[str, Any], Overrides]
+LONGEST_FAULT = 300  # characters in a table; the page of the run has all
 
 
 class SweepParams(RunParams):
@@ -39,6 +42,11 @@ class SweepParams(RunParams):
         default=None,
         pattern=r"^[A-Za-z0-9-]+$",
         description="a table of the paper, by its file in sweeps/: table4, table5, table7, table8, figure2",
+    )
+    overrides: Overrides = Field(
+        default={},
+        description='other values than in params.yaml for all rows: {"train.seeds": [1, 2]}; where a row has '
+        "one of its own, that counts",
     )
     configurations: list[Overrides] = Field(
         default=[],
@@ -65,7 +73,7 @@ class SweepParams(RunParams):
         return self.table or self.name
 
     def rows(self) -> list[Overrides]:
-        """Return all configurations: each of the list with each combination of the grid."""
+        """Return what each row changes: each of the list with each combination of the grid."""
         combined = [
             dict(zip(self.grid, values, strict=True)) for values in itertools.product(*self.grid.values())
         ]
@@ -99,12 +107,18 @@ def sweep(params: SweepParams) -> State[Any]:
             remote.check(ROOT, params.git_remote)
         tree, head = workspace.snapshot(ROOT), workspace.git(ROOT, "rev-parse", "HEAD")
         ablation = read_ablation(params.table, ROOT / "sweeps") if params.table else None
-        rows = rows_of(ablation) if ablation else [({}, row) for row in params.rows()]
-        cells = [(f"{params.title}-{workspace.name_of(row, tree)}", cell, row) for cell, row in rows]
+        rows = rows_of(ablation, params.overrides) if ablation else [({}, row) for row in params.rows()]
+        cells = [
+            (f"{params.title}-{workspace.name_of(row, tree)}", cell, row)
+            for cell, row in ((cell, params.overrides | row) for cell, row in rows)
+        ]
         names = {name: row for name, _, row in cells}
         labels = labels_of(names)
         if ablation:
-            labels = {name: ", ".join(filter(None, cell.values())) for name, cell, _ in reversed(cells)}
+            labels = {
+                name: ", ".join(filter(None, (cell["row"], cell["column"])))
+                for name, cell, _ in reversed(cells)
+            }
         run = Run(params, {})
         spaces = {}
         for name, row in names.items():
@@ -119,7 +133,8 @@ def sweep(params: SweepParams) -> State[Any]:
         for label, (name, space) in spaces.items():
             if all((label, stage) in run.outcomes for stage in space.stages):
                 workspace.keep_experiment(ROOT, space.root, name)
-        table = comparison(ROOT, head, cells)
+        failures = {name: why for label, (name, _) in spaces.items() if (why := failure(run, label))}
+        table = comparison(ROOT, head, cells, failures)
         show(table, params.title)
         if ablation:
             show_ablation(params.title, ablation, table)
@@ -128,10 +143,35 @@ def sweep(params: SweepParams) -> State[Any]:
     return Completed(message=summary(run))
 
 
-def rows_of(ablation: Ablation) -> list[tuple[dict[str, str | None], Overrides]]:
-    """Return the rows of a table of the paper: what it calls each, and what that changes here."""
-    base = load_params(ROOT / "params.yaml").model
-    return [({"row": row.row, "column": row.column}, row.overrides(base)) for row in ablation.rows]
+def rows_of(ablation: Ablation, overrides: Overrides) -> list[tuple[dict[str, Any], Overrides]]:
+    """Return the rows of a table of the paper: what is told of each, and what that changes here.
+
+    Raises:
+        Refused: if the overrides do not fit params.yaml, from which with them the rows begin.
+    """
+    with TemporaryDirectory() as folder:
+        path = Path(shutil.copy(ROOT / "params.yaml", folder))
+        workspace.override(path, overrides)
+        base = load_params(path)
+    commit = workspace.revision(ROOT)
+    return [
+        (
+            {"row": row.row, "column": row.column, **row.circumstances(base), "commit": commit},
+            row.overrides(base.model),
+        )
+        for row in ablation.rows
+    ]
+
+
+def failure(run: Run, label: str) -> str:
+    """Return why a row has no results, in one line; nothing if it has."""
+    missing = [stage for stage in run.workspaces[label].stages if (label, stage) not in run.outcomes]
+    if not missing:
+        return ""
+    told = [f"{stage} {run.faults[label, stage]}" for stage in missing if (label, stage) in run.faults]
+    # A stage that rows have in common fails in the one that runs it.
+    line = " ".join(("; ".join(told) or f"a stage of another row, before {missing[0]}, failed").split())
+    return line if len(line) <= LONGEST_FAULT else f"... {line[-LONGEST_FAULT:]}"
 
 
 def labels_of(names: Mapping[str, Overrides]) -> dict[str, str]:
@@ -144,15 +184,15 @@ def labels_of(names: Mapping[str, Overrides]) -> dict[str, str]:
     return {name: ", ".join(f"{k}={v}" for k, v in row.items()) for name, row in names.items()}
 
 
-def comparison(root: Path, commit: str, cells: Sequence[Cell]) -> pd.DataFrame:
+def comparison(root: Path, commit: str, cells: Sequence[Cell], failures: Mapping[str, str]) -> pd.DataFrame:
     """Return a row per experiment: what was overridden, then its metrics as `dvc exp show` gives them.
 
     The means over seeds come first, then each seed, each training, and the corpus.
 
     Args:
         commit: that the experiments began with; the user may have committed more since.
-        cells: an experiment's name, what a table calls it, and what it overrides; those that failed are left
-            out.
+        cells: an experiment's name, what a table tells of it, and what it overrides.
+        failures: why there are no results of an experiment, by its name; then column `failed` has it.
 
     Raises:
         Refused: if DVC fails.
@@ -173,13 +213,16 @@ def comparison(root: Path, commit: str, cells: Sequence[Cell]) -> pd.DataFrame:
         for experiment in baseline["experiments"] or []
         if experiment["revs"] and experiment["revs"][0].get("data")
     }
+    unseen = {name: "dvc exp show does not have it" for name, _, _ in cells if name not in found}
+    failed = {**unseen, **failures}
     rows = [
-        {"experiment": name, **cell, **row, **flat_metrics(found[name])}
+        {"experiment": name, **cell, **row}
+        | ({"failed": failed[name]} if name in failed else flat_metrics(found[name]))
         for name, cell, row in cells
-        if name in found
     ]
-    settings = list(dict.fromkeys(["experiment", *(key for _, cell, row in cells for key in (*cell, *row))]))
-    table = pd.DataFrame(rows, columns=None if rows else settings)
+    keys = (key for _, cell, row in cells for key in (*cell, *row, "failed"))
+    settings = list(dict.fromkeys(["experiment", *keys]))
+    table = pd.DataFrame(rows)
     return table[sorted(table.columns, key=lambda column: importance(str(column), settings))]
 
 

@@ -87,6 +87,17 @@ def test_a_server_of_the_users_own_is_never_replaced(repo: Path) -> None:
     assert "but no server answers there. Start it, or unset PREFECT_API_URL" in done.stderr
 
 
+def test_a_table_that_is_not_there_is_told_before_anything_starts(repo: Path) -> None:
+    """A server and a worker would take half a minute to say it."""
+    (repo / "sweeps").mkdir()
+    (repo / "sweeps" / "table4.yaml").write_text("rows: 3\n", encoding="utf-8")
+    missing = play(repo, "sweep", "tabel4", "train.seeds=[1]")
+    assert missing.returncode == 2
+    assert "tabel4.yaml does not exist; wanted the name of a file there: table4" in missing.stderr
+    assert "table4.yaml has" in play(repo, "sweep", "table4").stderr
+    assert not (repo / ".prefect").exists()
+
+
 def test_overrides_are_read_as_params_yaml_is() -> None:
     """1e-4 is a number."""
     read = machine.parse_overrides(["train.seeds=[1, 2]", "train.learning_rate=1e-4", "package.name=a b"])

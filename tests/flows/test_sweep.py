@@ -85,25 +85,36 @@ column: null
 rows:
   - {row: with, source_positions: true, perplexity: 6.64, bleu: 21.7}
   - {row: without, source_positions: false, perplexity: 6.69, bleu: 21.3}
+  - {row: broken, target_positions: false, bleu: 21.5}
 """
 
 
 @pytest.mark.flows
 def test_a_table_of_the_paper_ends_with_ours_beside_its_figures(server: Server, repo: Path) -> None:
-    """As a table, a picture and a CSV, rows called as in the paper."""
+    """As a table, a picture and a CSV, rows called as in the paper; one whose training fails says so."""
     (repo / "sweeps").mkdir()
     (repo / "sweeps" / "tiny.yaml").write_text(TABLE, encoding="utf-8")
-    toy.set_params(repo, {"train.seeds": [1]})
-    toy.commit(repo)
-    run = server.run_flow(repo, "sweep", table="tiny", parallel=3)
+    breaks = 'import sys\nif sys.argv[-1].endswith("true-false"):\n    sys.exit("toy: out of memory")\n'
+    (repo / "toy.py").write_text(breaks + toy.PLAYER)
+    overrides = {"train.seeds": [1], "model.encoder_kernels": [5, 5, 5]}
+    run = server.run_flow(repo, "sweep", table="tiny", parallel=3, overrides=overrides)
     found = server.flow_run(run)
-    assert found["state_type"] == "COMPLETED", found["state"]
+    assert found["state_type"] == "FAILED", found["state"]
+    assert "1 failed, 1 not run" in found["state"]["message"]
     assert found["name"].startswith("tiny, ")
-    assert {"train@1 with", "train@1 without"} <= set(server.states(run))
-    scores = pd.read_csv(repo / "data" / "sweeps" / "tiny.csv").set_index("row")["mean.bleu_tokenized"]
+    assert {"train@1 with", "train@1 without", "train@1 broken"} <= set(server.states(run))
+    everything = pd.read_csv(repo / "data" / "sweeps" / "tiny.csv").set_index("row")
+    assert everything["train.seeds"].tolist() == ["[1]"] * 3
+    assert everything["encoder_context"].tolist() == [13] * 3
+    assert everything["failed"].isna().tolist() == [True, True, False]
+    scores = everything["mean.bleu_tokenized"]
     assert scores["with"] != scores["without"]
     shown = server.artifacts(run)
-    assert f"| without | 6.69 | not run | 21.30 | {scores['without']:.2f} |" in shown["table-tiny"]["data"]
+    text = shown["table-tiny"]["data"]
+    assert f"| without | 6.69 | not run | 21.30 | {scores['without']:.2f} | 0 | 13 / 7 |" in text
+    assert "| broken | - | failed | 21.50 | failed | 0 | 13 / 7 |" in text
+    assert "- broken failed: train@1 ended with status" in text
+    assert "toy: out of memory" in text
     assert shown["picture-tiny"]["data"].startswith("data:image/png;base64,")
     table = pd.read_csv(repo / "data" / "sweeps" / "tiny.table.csv")
-    assert table["bleu"].tolist() == scores.tolist()
+    assert table["bleu"].tolist()[:2] == scores.tolist()[:2]

@@ -64,9 +64,10 @@ stages:
   train:
     matrix: {seed: "${train.seeds}"}
     cmd: >-
-      python toy.py data/trained/${item.seed} data/raw dropout-${train.dropout}-${model.source_positions}
+      python toy.py data/trained/${item.seed} data/raw
+      dropout-${train.dropout}-${model.source_positions}-${model.target_positions}
     deps: [data/raw]
-    params: [train.dropout, model.source_positions]
+    params: [train.dropout, model.source_positions, model.target_positions]
     outs: ["data/trained/${item.seed}"]
     meta: {gpus: 1, work: "data/checkpoints/train@${item.seed}", retries: [0]}
   evaluate:
