@@ -559,6 +559,11 @@ class Params(Section):
 
     @model_validator(mode="after")
     def _candidates_suffice(self) -> Self:
+        if self.train.selection and not self.translate.selection:
+            raise ValueError(
+                "train.selection is set but translate.selection is null: a softmax over all types would be "
+                "over types that training never set against each other; wanted a selection there, too"
+            )
         for name, selection in (("train", self.train.selection), ("translate", self.translate.selection)):
             if selection is not None and selection.candidates > (self.align.candidates or 0):
                 raise ValueError(

@@ -97,6 +97,8 @@ class Ablation(Section):
         for row, column in cells:
             if (column is None) != (self.column is None):
                 raise ValueError(f"row {row!r} has column {column!r}, but the table has {self.column!r}")
+            if column is not None and not column.isdigit():
+                raise ValueError(f"row {row!r} has column {column!r}; wanted a number")
             if cells.count((row, column)) > 1:
                 raise ValueError(f"row {row!r}, column {column!r} stands twice; wanted once")
         for one in self.rows:

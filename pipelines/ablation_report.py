@@ -104,7 +104,7 @@ def draw(ablation: Ablation, table: pd.DataFrame, path: Path) -> None:
     with matplotlib.style.context("default"):
         picture = Figure(figsize=(11, 4.5), layout="constrained")
         if ablation.column is None:
-            names = [name for name in MEASURES if table[f"paper_{name}"].notna().any()]
+            names = [m for m in MEASURES if table[[f"paper_{m}", m]].notna().any(axis=None)] or ["bleu"]
             for axes, name in zip(picture.subplots(1, len(names), squeeze=False)[0], names, strict=True):
                 draw_differences(axes, table, name)
         else:
@@ -166,10 +166,16 @@ def main(arguments: list[str]) -> int:
     try:
         ablation = read_ablation(options.table)
         experiments = pd.read_csv(options.experiments, dtype=dict.fromkeys(KEY, str))
-        if missing := {"row"} - set(experiments.columns):
+        if missing := {"experiment", "row"} - set(experiments.columns):
             raise ValueError(
                 f"{options.experiments} has no column {', '.join(missing)}; wanted the CSV that the sweep of "
                 "a table has written"
+            )
+        others = [name for name in experiments["experiment"] if not name.startswith(f"{options.table}-")]
+        if others:
+            raise ValueError(
+                f"{options.experiments} has the experiment {others[0]}, which is not of {options.table}; "
+                "wanted the CSV that the sweep of this table has written"
             )
         text, _ = write(options.table, ablation, experiments, options.folder or options.experiments.parent)
     except (OSError, ValueError) as error:

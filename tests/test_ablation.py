@@ -27,7 +27,9 @@ EXPERIMENTS = pd.DataFrame(
         | {"without_replacement.mean.bleu_tokenized": 28.0, "std.bleu_tokenized": math.nan},
         {"row": "-target position", "failed": "train@1 ended with status 1"},
     ]
-).assign(corpus="multi30k-en-de", commit="abc1234", encoder_context=9, decoder_context=21)
+).assign(
+    corpus="multi30k-en-de", commit="abc1234", encoder_context=9, decoder_context=21, experiment="table4-x"
+)
 
 
 def overridden(preset: str, changes: dict[str, object]) -> Params:
@@ -116,6 +118,14 @@ def test_faults_of_a_file_are_told(tmp_path: Path, change: str, message: str) ->
         read_ablation("other", tmp_path)
 
 
+def test_columns_are_numbers(tmp_path: Path) -> None:
+    """They are sorted, and the axis of a plot."""
+    text = "title: t\nsection: s\nrow: r\ncolumn: c\nrows: [{row: a, column: wide}]\n"
+    (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"row 'a' has column 'wide'; wanted a number"):
+        read_ablation("mine", tmp_path)
+
+
 def test_ours_stands_beside_the_papers() -> None:
     """Mean and deviation over seeds; BLEU before replacement; a row that failed or was not run is there."""
     table = compare(read_ablation("table4"), EXPERIMENTS).set_index("row")
@@ -178,14 +188,28 @@ def test_a_grid_has_the_papers_form(tmp_path: Path) -> None:
     assert matplotlib.image.imread(picture).std() > 0.01
 
 
+def test_a_table_of_ones_own_needs_no_published_figures(tmp_path: Path) -> None:
+    """Rows of a new idea."""
+    text = "title: t\nsection: s\nrow: r\ncolumn: null\nrows: [{row: ConvS2S}, {row: -source position}]\n"
+    (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
+    own = read_ablation("mine", tmp_path)
+    text, picture = ablation_report.write("mine", own, EXPERIMENTS[:2], tmp_path)
+    assert "| ConvS2S | - | 6.50 ± 0.71 | - | 30.00 ± 0.50 |" in text
+    assert matplotlib.image.imread(picture).std() > 0.01
+    ablation_report.write("mine", own, EXPERIMENTS[2:2], tmp_path)  # every row failed before its metrics
+
+
 def test_a_table_that_is_no_sweeps_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """And a name that is none."""
     (tmp_path / "x.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     assert ablation_report.main(["table4", str(tmp_path / "x.csv")]) == 1
-    assert "x.csv has no column row; wanted the CSV that the sweep of a table has" in capsys.readouterr().err
+    assert "x.csv has no column experiment, row; wanted the CSV that the sweep" in capsys.readouterr().err
     assert ablation_report.main(["table9", str(tmp_path / "x.csv")]) == 1
     assert "table9.yaml does not exist" in capsys.readouterr().err
-    (tmp_path / "x.csv").write_text("row,mean.bleu_tokenized\n1,2\n", encoding="utf-8")
+    (tmp_path / "x.csv").write_text("experiment,row\ntable8-3,3\n", encoding="utf-8")
+    assert ablation_report.main(["table7", str(tmp_path / "x.csv")]) == 1
+    assert "has the experiment table8-3, which is not of table7; wanted" in capsys.readouterr().err
+    (tmp_path / "x.csv").write_text("experiment,row,mean.bleu_tokenized\ntable4-1,1,2\n", encoding="utf-8")
     assert ablation_report.main(["table4", str(tmp_path / "x.csv")]) == 1
     assert "the experiments have the row(s) '1'; wanted those of Table 4" in capsys.readouterr().err
     assert not (tmp_path / "table4.md").exists()

@@ -71,6 +71,11 @@ def changed(folder: Path, name: str, value: Any) -> Path:
         ),
         (
             "train.selection",
+            {"common": 500, "candidates": 100},
+            r"train\.selection is set but translate\.selection is null: .* wanted a selection there, too",
+        ),
+        (
+            "train.selection",
             {"comon": 500, "common": 1, "candidates": 1},
             r"train\.selection\.comon: unknown key, found 500; did you mean common\?",
         ),

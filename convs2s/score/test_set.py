@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from convs2s.text.pair_folder import read_folder
+from convs2s.text.files import read_lines
+from convs2s.text.pair_folder import further_references, read_folder
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class TestSetIdentity:
     Attributes:
         name: what params.yaml calls it: files, a sacreBLEU name, an mtdata id.
         lines: sentence pairs.
-        sha256: of all pairs as 'source TAB target LF' lines.
+        sha256: of all pairs as 'source TAB target LF' lines; with further references, these follow, tabbed.
     """
 
     name: str
@@ -48,11 +49,15 @@ def identify(folder: Path) -> TestSetIdentity:
             "download@test."
         )
     lines, digest = 0, hashlib.sha256()
-    for source, target in read_folder(folder):
-        digest.update(f"{source}\t{target}\n".encode())
+    further = [list(read_lines(path)) for path in further_references(folder)]
+    for pair in zip(read_folder(folder), *further, strict=True):
+        (source, target), *others = pair
+        digest.update(("\t".join([source, target, *others]) + "\n").encode())
         lines += 1
     content = json.loads(provenance.read_text(encoding="utf-8"))
-    return TestSetIdentity(set_name(content["sources"]), lines, digest.hexdigest())
+    files = content.get("references", [])
+    name = " and ".join([set_name(content["sources"]), *(file["name"] for file in files)])
+    return TestSetIdentity(name, lines, digest.hexdigest())
 
 
 def set_name(sources: Sequence[Mapping[str, Any]]) -> str:

@@ -14,13 +14,15 @@ class Batch:
     """What one update is over.
 
     Attributes:
-        parts: sentence numbers, in parts that this worker processes one after the other (T14).
+        whole: sentence numbers of the batch, over all workers.
+        parts: of these, in parts that this worker processes one after the other (T14).
         target_tokens: non-padding target tokens of the batch, over all workers (T13).
         sentences: sentences of the batch, over all workers.
         counted: False if the parts are another worker's, for the batch has fewer sentences than there are
             workers; they are processed to keep step, and do not count.
     """
 
+    whole: Indices
     parts: list[Indices]
     target_tokens: int
     sentences: int
@@ -75,7 +77,7 @@ class Batching:
         share = batch[rank :: self.workers]
         counted = len(share) > 0
         parts = list(fit(share if counted else batch[:1], lengths, self.max_tokens, len(batch)))
-        return Batch(parts, int(lengths[batch, 1].sum()), len(batch), counted)
+        return Batch(batch, parts, int(lengths[batch, 1].sum()), len(batch), counted)
 
 
 def fit(order: Indices, lengths: NDArray[np.int64], max_tokens: int, max_sentences: int) -> Iterator[Indices]:

@@ -19,6 +19,11 @@ def read_folder(folder: Path) -> Iterator[tuple[str, str]]:
     return read_pairs(folder / "source.txt", folder / "target.txt")
 
 
+def further_references(folder: Path) -> list[Path]:
+    """Return the files of references beside target.txt, in their order: target.2.txt, target.3.txt, ..."""
+    return sorted(folder.glob("target.*.txt"), key=lambda path: int(path.name.split(".")[1]))
+
+
 class PairWriter:
     """Writes pairs to a new folder; a context manager, which closes the files."""
 

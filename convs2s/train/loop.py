@@ -54,8 +54,7 @@ class State:
         epoch_tokens: non-padding target tokens of this epoch's batches.
         point_loss: summed loss since the last point of the training curve.
         point_tokens: non-padding target tokens since then.
-        epoch_parts: parts of this epoch's batches that this worker has processed.
-        epoch_selected: summed number of target types of these parts; 0 without vocabulary selection.
+        epoch_selected: summed number of target types of this epoch's batches; 0 without vocabulary selection.
         curve: the points of the training curve.
         epochs: a record of each finished epoch.
     """
@@ -66,7 +65,6 @@ class State:
     epoch_tokens: int = 0
     point_loss: float = 0.0
     point_tokens: int = 0
-    epoch_parts: int = 0
     epoch_selected: int = 0
     curve: list[Record] = field(default_factory=list)
     epochs: list[Record] = field(default_factory=list)
@@ -77,8 +75,7 @@ class State:
         self.updates += 1
         self.epoch_loss += done.loss
         self.epoch_tokens += tokens
-        self.epoch_parts += len(done.selected)
-        self.epoch_selected += sum(done.selected)
+        self.epoch_selected += done.selected or 0
         self.point_loss += done.loss
         self.point_tokens += tokens
         if self.updates % CURVE_UPDATES == 0:
@@ -100,12 +97,12 @@ class State:
 class Done(NamedTuple):
     """An update: its summed loss in nats, over all workers; the gradient's norm before clipping.
 
-    `selected` has the number of target types of each part of this worker; it is empty if that is all.
+    `selected` is the number of target types; None if these are all.
     """
 
     loss: float
     gradient_norm: float
-    selected: list[int]
+    selected: int | None
 
 
 @dataclass(frozen=True)
@@ -118,7 +115,7 @@ class UpdateReport:
         target_tokens: non-padding, over all workers.
         sentences: over all workers.
         batches: of this epoch, in all.
-        selected: mean number of target types of this worker's parts; None without vocabulary selection.
+        selected: target types of the batch; None without vocabulary selection.
     """
 
     epoch: int
@@ -129,7 +126,7 @@ class UpdateReport:
     target_tokens: int
     sentences: int
     batches: int
-    selected: float | None
+    selected: int | None
 
 
 @dataclass(frozen=True)
@@ -147,7 +144,8 @@ class Training:
     Attributes:
         precision: of products; float32 or bfloat16 (T38).
         smoothing: label smoothing; with vocabulary selection over the types selected.
-        selection: of the target types of each part of a batch (§5.4); None for all.
+        selection: of the target types of a batch (§5.4), over all its parts and workers, for how a batch is
+            split must not change its loss (T13, T14); None for all.
     """
 
     model: Seq2Seq
@@ -164,16 +162,20 @@ class Training:
     selection: VocabularySelection | None
     state: State = field(default_factory=State)
 
-    def inputs(
-        self, pairs: Pairs, sentences: Sequence[int] | NDArray[np.int64]
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Return what `SummedLoss` takes of these pairs."""
+    def inputs(self, pairs: Pairs, sentences: Sequence[int] | NDArray[np.int64]) -> tuple[Tensor, Tensor]:
+        """Return source and target ids of these pairs, on the device."""
         source, target = pairs.arrays(sentences)
-        arrays = [source, target]
-        if self.selection is not None:
-            arrays.append(self.selection.types(source, target))
-        there = [torch.from_numpy(array).to(self.workers.device, non_blocking=True) for array in arrays]
-        return there[0], there[1], there[2] if self.selection is not None else None
+        return self.to_device(source), self.to_device(target)
+
+    def types(self, pairs: Pairs, batch: Batch) -> Tensor | None:
+        """Return the target types of a batch, on the device; None for all."""
+        if self.selection is None:
+            return None
+        return self.to_device(self.selection.types(*pairs.arrays(batch.whole)))
+
+    def to_device(self, array: NDArray[np.int64]) -> Tensor:
+        """Return an array as a tensor where the model is."""
+        return torch.from_numpy(array).to(self.workers.device, non_blocking=True)
 
 
 class SummedLoss(nn.Module):
@@ -238,7 +240,7 @@ def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
                 target_tokens=batch.target_tokens,
                 sentences=batch.sentences,
                 batches=len(batches),
-                selected=sum(done.selected) / len(done.selected) if done.selected else None,
+                selected=done.selected,
             )
         record = _finish_epoch(training, learning_rate)
         yield EpochReport(record, state.last_is_best)
@@ -253,11 +255,9 @@ def _update(training: Training, losses: nn.Module, batch: Batch, learning_rate: 
     # divided by their number (§4.2, T13).
     scale = workers.count / batch.target_tokens if batch.counted else 0.0
     total = torch.zeros((), dtype=torch.float64, device=device)
-    selected = list[int]()
+    types = training.types(training.train, batch)
     for i, part in enumerate(batch.parts, start=1):
-        source, target, types = training.inputs(training.train, part)
-        if types is not None:
-            selected.append(len(types))
+        source, target = training.inputs(training.train, part)
         with workers.accumulate(losses, last=i == len(batch.parts)):
             with torch.autocast(device.type, torch.bfloat16, enabled=training.precision == torch.bfloat16):
                 loss, _ = losses(source, target, types)
@@ -273,7 +273,7 @@ def _update(training: Training, losses: nn.Module, batch: Batch, learning_rate: 
             "wanted a finite one. Weights are as before it. Lower "
             "train.learning_rate, or check the data for damaged sentences."
         ) from None
-    return Done(float(workers.total(total)), norm, selected)
+    return Done(float(workers.total(total)), norm, None if types is None else len(types))
 
 
 def _finish_epoch(training: Training, learning_rate: float) -> Record:
@@ -287,11 +287,11 @@ def _finish_epoch(training: Training, learning_rate: float) -> Record:
         "validation_loss": nats,
         "validation_perplexity": math.exp(min(nats, 700.0)),
     }
-    if state.epoch_parts:
-        record["selected_types"] = state.epoch_selected / state.epoch_parts
+    if state.epoch_selected:
+        record["selected_types"] = state.epoch_selected / state.batch
     state.epochs.append(record)
     state.batch, state.epoch_loss, state.epoch_tokens = 0, 0.0, 0
-    state.epoch_parts, state.epoch_selected = 0, 0
+    state.epoch_selected = 0
     return record
 
 
@@ -299,19 +299,21 @@ def _finish_epoch(training: Training, learning_rate: float) -> Record:
 def validation_loss(training: Training) -> float:
     """Return nats per target token on the validation set, in float32, without dropout or smoothing.
 
-    With vocabulary selection it is over the types selected, as in training: types never selected together
-    with a source are never trained against it either, and would make up the rest of the sum at random.
+    With vocabulary selection it is over the types selected for a batch, and batches are those of training:
+    types never selected together with a source are never trained against it either, and would make up the
+    rest of the sum at random.
     """
     training.model.eval()
     losses = SummedLoss(training.model, smoothing=0.0)
-    order = Batching(False, 1 << 30, training.batching.max_tokens).epoch(
-        training.valid.source.lengths, training.valid.target.lengths, seed=0, epoch=0
+    workers, valid = training.workers, training.valid
+    order = training.batching.epoch(
+        valid.source.lengths, valid.target.lengths, seed=0, epoch=0, rank=workers.rank
     )
-    total = torch.zeros(2, dtype=torch.float64, device=training.workers.device)
-    for batch in order[training.workers.rank :: training.workers.count]:
+    total = torch.zeros((), dtype=torch.float64, device=workers.device)
+    for batch in filter(lambda batch: batch.counted, order):
+        types = training.types(valid, batch)
         for part in batch.parts:
-            _, likelihood = losses(*training.inputs(training.valid, part))
-            total[0] += likelihood
-        total[1] += batch.target_tokens
-    nats, tokens = training.workers.total(total).tolist()
-    return float(nats / tokens)
+            _, likelihood = losses(*training.inputs(valid, part), types)
+            total += likelihood
+    tokens = int(np.sum(valid.target.lengths))
+    return float(workers.total(total)) / tokens

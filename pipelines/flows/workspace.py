@@ -219,7 +219,7 @@ def link_ignored_inputs(root: Path, folder: Path) -> None:
         Refused: if the copy would not find them.
     """
     source = load_params(root / "params.yaml").download.folder
-    if not (root / source).resolve().is_relative_to(root.resolve()):
+    if not Path(os.path.normpath(root / source)).is_relative_to(root):  # a link within is within
         if not Path(source).is_absolute():
             raise Refused(
                 f"download.folder: found {source}, which lies outside the repository. Overrides and sweeps "

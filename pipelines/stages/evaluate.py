@@ -25,6 +25,7 @@ from convs2s.score.tables import (
 )
 from convs2s.score.test_set import identify
 from convs2s.text.files import atomic_path, read_lines, unequal_lines, write_lines
+from convs2s.text.pair_folder import further_references
 from convs2s.text.tokenization import Tokenizer
 
 
@@ -109,8 +110,7 @@ def read_test(test: Path, tokenize: TokenizeParams, languages: tuple[str, str]) 
     tokenized = [" ".join(split_target.words(line)) for line in references]
     compared = [split_target.reference(line) for line in references]
     further = [
-        [split_target.reference(line) for line in read_lines(path)]
-        for path in sorted(test.glob("target.*.txt"), key=lambda path: int(path.name.split(".")[1]))
+        [split_target.reference(line) for line in read_lines(path)] for path in further_references(test)
     ]
     return TestSet(sources, compared, lengths, tokenized, list(zip(compared, *further, strict=True)))
 

@@ -135,6 +135,17 @@ def test_texts_outside_the_repository_stay_there(repo: Path, tmp_path: Path) -> 
         workspace.copy_workspace(repo, "two", {})
 
 
+def test_a_linked_folder_of_texts_is_linked_in_the_copy(repo: Path, tmp_path: Path) -> None:
+    """Large corpora often lie on another disk."""
+    (tmp_path / "big").mkdir()
+    (tmp_path / "big" / "a.txt").write_text("text")
+    (repo / "data").mkdir(exist_ok=True)
+    (repo / "data" / "linked").symlink_to(tmp_path / "big")
+    toy.set_params(repo, {"download.folder": "data/linked"})
+    copy = workspace.copy_workspace(repo, "one", {})
+    assert (copy / "data" / "linked" / "a.txt").read_text() == "text"
+
+
 def test_a_copy_reaches_the_same_remotes(repo: Path) -> None:
     """Paths that are relative to the workspace, and credentials of its local configuration, too."""
     toy.run(repo, "git", "init", "--quiet", "--bare", "../shared.git")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.score.test_set import identify, set_name
+from convs2s.text.files import write_lines
 from convs2s.text.generated.corpus import generate
 from convs2s.text.pair_folder import write_folder
 from convs2s.text.sources.generated_pairs import generated_part
@@ -22,6 +23,21 @@ def test_name_lines_and_hash_are_those_of_the_download(tmp_path: Path) -> None:
     provenance = json.loads((tmp_path / "test/provenance.json").read_text(encoding="utf-8"))
     assert found.sha256 == provenance["sources"][0]["pairs_sha256"]
     assert str(found) == f"generated test, seed 1: 3 lines, sha256 {found.sha256}"
+
+
+def test_further_references_are_of_the_test_set(tmp_path: Path) -> None:
+    """ROUGE depends on them, so other ones are another test set."""
+    pairs, found = [generated_part(1, 1, 0.0, "test") for _ in range(3)], []
+    write_split([pairs[0]], tmp_path / "alone")
+    for name, text in (("ref1", "one"), ("ref2", "two")):
+        write_lines(tmp_path / name, [text])
+        write_split([pairs.pop()], tmp_path / f"with-{name}", [tmp_path / name])
+        found.append(identify(tmp_path / f"with-{name}"))
+    assert [one.name for one in found] == [
+        "generated test, seed 1 and ref1",
+        "generated test, seed 1 and ref2",
+    ]
+    assert len({identify(tmp_path / "alone").sha256, *(one.sha256 for one in found)}) == 3
 
 
 def test_every_kind_of_source_has_a_name() -> None:

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-from convs2s.text.batching import Batch
+from convs2s.text.batching import Batch, Batching
 from convs2s.text.vocabulary import EOS
 from convs2s.train.distributed import Workers
 from convs2s.train.loop import (
@@ -120,7 +120,8 @@ def test_an_uncounted_batch_changes_no_weight(tmp_path: Path) -> None:
     """A worker that only keeps step adds nothing to the sum."""
     run = training(tmp_path, momentum=1e-9)
     before = weights(run)
-    batch = Batch(parts=[torch.arange(2).numpy()], target_tokens=10, sentences=1, counted=False)
+    part = torch.arange(2).numpy()
+    batch = Batch(whole=part, parts=[part], target_tokens=10, sentences=1, counted=False)
     loss, norm, _ = _update(run, SummedLoss(run.model, 0.0), batch, learning_rate=1.0)
     assert (loss, norm) == (0.0, 0.0)
     assert torch.equal(weights(run), before)
@@ -147,7 +148,8 @@ def test_selecting_every_type_is_plain_training(tmp_path: Path) -> None:
 def test_types_left_out_get_no_gradient_and_no_probability(tmp_path: Path) -> None:
     """The loss is cross-entropy over the types selected alone."""
     run = training(tmp_path, dropout=0.0, selection={"common": 0, "candidates": 1})
-    source, target, types = run.inputs(run.train, range(3))
+    source, target = run.inputs(run.train, range(3))
+    types = run.types(run.train, Batch(torch.arange(3).numpy(), [], 0, 3))
     assert types is not None
     assert 3 < len(types) < TYPES
     logits, _ = run.model(source, torch.cat([target.new_full((3, 1), EOS), target[:, :-1]], dim=1))
@@ -162,6 +164,30 @@ def test_types_left_out_get_no_gradient_and_no_probability(tmp_path: Path) -> No
     assert gradient is not None
     assert float(gradient[out].abs().max()) == 0.0
     assert float(gradient[types].abs().min(dim=0).values.max()) > 0.0
+
+
+def test_how_a_batch_is_split_changes_no_loss_with_selection(tmp_path: Path) -> None:
+    """Memory must not decide which types compete: neither parts nor workers (T13, T14)."""
+    selection = {"common": 2, "candidates": 5}
+    runs = [
+        training(
+            tmp_path / str(size), max_tokens=size, batch_by="sentences", dropout=0.0, selection=selection
+        )
+        for size in (40, 1000)
+    ]
+    small, large = (
+        run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0) for run in runs
+    )
+    assert max(len(batch.parts) for batch in small) > max(len(batch.parts) for batch in large) == 1
+    assert validation_loss(runs[0]) == pytest.approx(validation_loss(runs[1]), rel=1e-6)
+    losses = [next(iter(train(run))) for run in runs]
+    assert losses[0].loss == pytest.approx(losses[1].loss, rel=1e-6)  # type: ignore[union-attr]
+    shared = Batching(True, runs[0].batching.sentences // 2, 40, workers=2)
+    ranks = [
+        shared.epoch(runs[0].train.source.lengths, runs[0].train.target.lengths, 1, 0, r) for r in (0, 1)
+    ]
+    for one, other, alone in zip(*ranks, large, strict=True):
+        assert one.whole.tolist() == other.whole.tolist() == alone.whole.tolist()
 
 
 def test_selection_learns_and_tells_how_much_it_selects(tmp_path: Path) -> None:

@@ -68,6 +68,7 @@ def tiny_params(folder: Path, **train: Any) -> Params:
     )
     content["align"]["candidates"] = 1000
     content["train"].update(train)
+    content["translate"]["selection"] = content["train"]["selection"]
     with (folder / "params.yaml").open("w", encoding="utf-8") as stream:
         yaml.dump(content, stream)
     return load_params(folder / "params.yaml")
