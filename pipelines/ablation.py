@@ -16,7 +16,7 @@ from convs2s.config import ModelParams, Params, Positive, Section
 FOLDER = Path(__file__).parent.parent / "sweeps"
 KEY = ["row", "column"]
 MEASURES = {"perplexity": "validation perplexity", "bleu": "BLEU"}
-CIRCUMSTANCES = ["encoder_context", "decoder_context", "corpus", "commit", "failed"]
+CIRCUMSTANCES = ["encoder_context", "decoder_context", "corpus", "commit", "test_set", "signature", "failed"]
 """What the flow notes of a row beside its settings and metrics."""
 
 

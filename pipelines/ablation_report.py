@@ -35,7 +35,10 @@ def markdown(ablation: Ablation, table: pd.DataFrame) -> str:
         lines = [*grid_lines(ablation, table), "", *lines]
     corpora = table[["corpus", "commit"]].dropna().drop_duplicates().itertuples(index=False)
     origin = ", ".join(f"{corpus} at commit {commit}" for corpus, commit in corpora) or "of no told origin"
-    lines += ["", TOLD.format(origin), *failures(table)]
+    lines += ["", TOLD.format(origin)]
+    for name, title in (("test_set", "Test set"), ("signature", "Signature of BLEU")):
+        lines += [f"{title} of ours: `{text}`." for text in table[name].dropna().unique()]
+    lines += failures(table)
     return "\n".join([f"**{ablation.title}** ({ablation.section})", "", *lines, ""])
 
 

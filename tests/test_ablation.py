@@ -28,8 +28,9 @@ EXPERIMENTS = pd.DataFrame(
         {"row": "-target position", "failed": "train@1 ended with status 1"},
     ]
 ).assign(
-    corpus="multi30k-en-de", commit="abc1234", encoder_context=9, decoder_context=21, experiment="table4-x"
-)
+    corpus="multi30k-en-de", commit="abc1234", encoder_context=9, decoder_context=21, experiment="table4-x",
+    test_set="flickr: 1,000 lines", signature="tok:none",
+)  # fmt: skip
 
 
 def overridden(preset: str, changes: dict[str, object]) -> Params:
@@ -167,6 +168,7 @@ def test_the_table_is_written_to_be_read(tmp_path: Path, capsys: pytest.CaptureF
     assert "| -source position | 6.69 | 8.00 | 21.30 | 28.00 | 1 | 9 / 21 |\n" in text
     assert "| -target position | 6.63 | failed | 21.50 | failed | 0 | 9 / 21 |\n" in text
     assert "| -source & target position | 6.68 | not run | 21.20 | not run | 0 | - |\n" in text
+    assert "Test set of ours: `flickr: 1,000 lines`.\nSignature of BLEU of ours: `tok:none`.\n" in text
     assert "Ours: multi30k-en-de at commit abc1234; mean ± standard deviation over seeds; BLEU of tok" in text
     assert text.endswith("\n\n- -target position failed: train@1 ended with status 1\n")
     table = pd.read_csv(tmp_path / "table4.table.csv")

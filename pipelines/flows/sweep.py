@@ -20,6 +20,7 @@ from convs2s.text.files import atomic_path
 from pipelines.ablation import Ablation, read_ablation
 from pipelines.flows import artifacts, dvc_stage, remote, workspace
 from pipelines.flows.dvc_stage import StageEnded
+from pipelines.flows.graph import Stage
 from pipelines.flows.reproduce import THREADS, open_workspace
 from pipelines.flows.run_stages import Run, RunParams, faults, summary
 from pipelines.flows.watch import ended_early
@@ -132,6 +133,8 @@ def sweep(params: SweepParams) -> State[Any]:
             return ended_early(ended, summary(run))
         for label, (name, space) in spaces.items():
             if all((label, stage) in run.outcomes for stage in space.stages):
+                for _, cell, _ in (one for one in cells if ablation and one[0] == name):
+                    cell.update(grounds_of(space.root, space.stages))
                 workspace.keep_experiment(ROOT, space.root, name)
         failures = {name: why for label, (name, _) in spaces.items() if (why := failure(run, label))}
         table = comparison(ROOT, head, cells, failures)
@@ -161,6 +164,19 @@ def rows_of(ablation: Ablation, overrides: Overrides) -> list[tuple[dict[str, An
         )
         for row in ablation.rows
     ]
+
+
+def grounds_of(root: Path, stages: Mapping[str, Stage]) -> dict[str, str]:
+    """Return test set and signature of the scores, which mean little without; nothing where none are told."""
+    if "evaluate" not in stages:
+        return {}
+    try:
+        paths = [root / stages["evaluate"].output(name) for name in ("test_set.json", "signatures.json")]
+    except KeyError:
+        return {}
+    test_set, signatures = (json.loads(path.read_text(encoding="utf-8")) for path in paths)
+    told = "{name}: {lines:,} lines, sha256 {sha256}".format(**test_set)
+    return {"test_set": told, "signature": signatures["bleu_tokenized"]}
 
 
 def failure(run: Run, label: str) -> str:

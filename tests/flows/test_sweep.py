@@ -1,5 +1,6 @@
 """The flow `sweep`: rows side by side, shared stages once, a table at the end."""
 
+import json
 from io import StringIO
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from pipelines.flows.sweep import SweepParams, flat_metrics, importance, labels_of
+from pipelines.flows.graph import read_graph
+from pipelines.flows.sweep import SweepParams, flat_metrics, grounds_of, importance, labels_of
 from tests.flows import toy
 from tests.flows.server import Server
 
@@ -36,6 +38,21 @@ def test_metrics_of_several_files_do_not_collide() -> None:
     columns = ["seeds.1.bleu", "mean.bleu", "train.dropout", "experiment", "std.bleu"]
     order = sorted(columns, key=lambda column: importance(column, ["experiment", "train.dropout"]))
     assert order == ["experiment", "train.dropout", "mean.bleu", "std.bleu", "seeds.1.bleu"]
+
+
+def test_scores_come_with_test_set_and_signature(tmp_path: Path) -> None:
+    """As the stage evaluate writes them; a pipeline whose evaluate writes none is no error."""
+    stages = read_graph(toy.ROOT)
+    for name, content in (
+        ("test_set.json", {"name": "wmt14", "lines": 2737, "sha256": "00ff"}),
+        ("signatures.json", {"bleu": "tok:13a", "bleu_tokenized": "tok:none"}),
+    ):
+        path = tmp_path / stages["evaluate"].output(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(content), encoding="utf-8")
+    found = grounds_of(tmp_path, stages)
+    assert found == {"test_set": "wmt14: 2,737 lines, sha256 00ff", "signature": "tok:none"}
+    assert grounds_of(tmp_path, {}) == grounds_of(tmp_path, {"evaluate": stages["align"]}) == {}
 
 
 def test_labels_tell_rows_apart() -> None:
