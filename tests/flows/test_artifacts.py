@@ -25,7 +25,7 @@ def project(tmp_path: Path) -> Path:
     """A clone of this project with a tiny corpus and model, two seeds."""
     folder = tmp_path / "project"
     folder.mkdir()
-    for name in ("convs2s", "pipelines"):
+    for name in ("convs2s", "pipelines", "results", "docs"):
         shutil.copytree(toy.ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in (".gitignore", ".dvcignore", "dvc.yaml", "prefect.yaml"):
         shutil.copy(toy.ROOT / name, folder / name)
