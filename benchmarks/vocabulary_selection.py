@@ -96,6 +96,7 @@ class Bench:
         source, target = (torch.from_numpy(side).to(self.device) for side in (self.source, self.target))
 
         def gradients(types: torch.Tensor | None) -> int:
+            """Compute loss and gradients over these target types; return the words of the batch."""
             self.model.zero_grad()
             losses(source, target, types)[0].backward()
             if self.device.type == "cuda":

@@ -98,12 +98,17 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return repo
 
 
-@pytest.fixture
-def repo(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of it, which tests may change, and work in."""
-    copy = Path(shutil.copytree(finished, tmp_path / "repo", symlinks=True))
+def work_in_copy(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a copy, which tests may change, as the working directory."""
+    copy = Path(shutil.copytree(original, tmp_path / "repo", symlinks=True))
     monkeypatch.chdir(copy)
     return copy
+
+
+@pytest.fixture
+def repo(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it to work in."""
+    return work_in_copy(finished, tmp_path, monkeypatch)
 
 
 def edit(repo: Path, train: dict[str, Any], preset: str | None = None, name: str | None = None) -> None:
@@ -299,9 +304,7 @@ def swept(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def sweep(swept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of it to work in."""
-    copy = Path(shutil.copytree(swept, tmp_path / "repo", symlinks=True))
-    monkeypatch.chdir(copy)
-    return copy
+    return work_in_copy(swept, tmp_path, monkeypatch)
 
 
 SWEEP = ["table5-multi30k", "--table", "table5", "--rows", "data/rows.csv", "--experiments", "data/sweep.csv"]
