@@ -27,6 +27,7 @@ class Stage:
         retries: seconds to wait before each further attempt.
         work: folder of what it leaves while it runs and when it fails, if it has one.
         outputs: files and folders it writes, relative to the repository.
+        travels: whether DVC's cache has all outputs, so that they come home from elsewhere.
         signature: equal for two stages, of two sets of parameters, that compute the same.
     """
 
@@ -38,6 +39,7 @@ class Stage:
     retries: tuple[float, ...]
     work: str | None
     outputs: tuple[str, ...]
+    travels: bool
     signature: str
 
     @property
@@ -91,6 +93,7 @@ def _stage(stage: Any, parents: set[str], before: Mapping[str, Stage]) -> Stage:
         retries=tuple(float(delay) for delay in meta.get("retries", ())),
         work=meta.get("work"),
         outputs=tuple(str(out.def_path) for out in stage.outs),
+        travels=all(out.use_cache for out in stage.outs),
         signature=hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest(),
     )
 

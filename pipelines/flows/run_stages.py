@@ -114,7 +114,8 @@ class Run:
 
     def is_remote(self, stage: Stage) -> bool:
         """Tell whether a stage goes to a remote worker."""
-        return self.params.remote == "all" or (self.params.remote == "gpu" and stage.gpus > 0)
+        wanted = self.params.remote == "all" or (self.params.remote == "gpu" and stage.gpus > 0)
+        return wanted and stage.travels
 
     def run(self) -> None:
         """Run all; `outcomes` and `faults` tell of it then.

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.flows.graph import Stage, read_graph, restrict
+from pipelines.flows.run_stages import Run, RunParams
 from tests.flows import toy
 
 ROOT = toy.ROOT
@@ -33,6 +34,14 @@ def test_dvc_yaml_says_how_stages_are_run(stages: dict[str, Stage]) -> None:
     assert (download.gpus, download.retries) == (0, (10, 60, 300))
     assert (align.gpus, align.hours, align.retries, align.work) == (0, 24, (), None)
     assert all(stages[name].gpus == 1 for name in ("tune@1", "tune-ensemble", "translate@1", "ensemble"))
+
+
+def test_what_dvc_does_not_cache_is_made_at_home(stages: dict[str, Stage]) -> None:
+    """A page that is in git would not come back from a remote worker, whose clone it would leave edited."""
+    everything = Run(RunParams(remote="all"), {})
+    assert [name for name, stage in stages.items() if not everything.is_remote(stage)] == ["results"]
+    trainings = Run(RunParams(remote="gpu"), {})
+    assert trainings.is_remote(stages["train@1"]) and not trainings.is_remote(stages["align"])
 
 
 def test_trainings_take_as_many_gpus_as_workers(tmp_path: Path) -> None:
