@@ -169,7 +169,7 @@ def main(arguments: list[str]) -> int:
     try:
         ablation = read_ablation(options.table)
         experiments = pd.read_csv(options.experiments, dtype=dict.fromkeys(KEY, str))
-        if missing := {"experiment", "row"} - set(experiments.columns):
+        if missing := [name for name in ("experiment", "row") if name not in experiments.columns]:
             raise ValueError(
                 f"{options.experiments} has no column {', '.join(missing)}; wanted the CSV that the sweep of "
                 "a table has written"
