@@ -166,14 +166,21 @@ class DownloadParams(Section):
     """Training pairs: these, one after the other."""
     valid: list[Source]
     """Validation pairs; [] takes every N-th training pair instead (filter.valid_every)."""
+    development: list[Source]
+    """Pairs that translate.alpha is tuned on (§4.3); [] takes the validation pairs."""
     test: Annotated[list[Source], Field(min_length=1)]
     """Test pairs."""
     references: list[str]
     """Files in `folder` with further references of the test pairs, a line each, for ROUGE; mostly []."""
 
     def sources(self, split: str) -> list[Source]:
-        """Return the sources of a split: train, valid or test."""
-        return {"train": self.train, "valid": self.valid, "test": self.test}[split]
+        """Return the sources of a split: train, valid, development or test."""
+        return {
+            "train": self.train,
+            "valid": self.valid,
+            "development": self.development,
+            "test": self.test,
+        }[split]
 
 
 # ---------------------------------------------------------------- text
@@ -428,7 +435,7 @@ class BeamSearchSection(Section, Generic[AlphaT]):
     """Hypotheses kept per sentence; 1 is greedy search."""
     alpha: AlphaT
     """Final scores are log-likelihood / |y|^alpha; 1 is the mean over tokens. In params.yaml also `tuned`:
-    the best of tune.alphas on the validation set, for each seed and for the ensemble."""
+    the best of tune.alphas on the development set, for each seed and for the ensemble."""
     min_length: Count
     """Fewest tokens of a hypothesis, end mark not counted."""
     max_length_ratio: Annotated[float, Field(ge=0)]
@@ -468,7 +475,7 @@ class TranslateSection(BeamSearchSection[AlphaOrTuned]):
 
 
 class TuneParams(Section):
-    """Choice of translate.alpha on the validation set (§4.3); only for `translate.alpha: tuned`."""
+    """Choice of translate.alpha on download.development (§4.3); only for `translate.alpha: tuned`."""
 
     alphas: Annotated[list[Alpha], Field(min_length=1)]
     """Values to choose from; all are scored on one search."""
@@ -495,7 +502,7 @@ class EvaluateParams(Section):
     heat_maps: Count
     """Sentences whose attention is drawn."""
     rouge: Literal["gigaword", "duc2004"] | None
-    """Also score ROUGE-1, 2 and L (§4.3): `gigaword` as F1 of whole texts, `duc2004` as recall of 75 bytes
+    """Also score ROUGE-1, 2 and L (§4.1): `gigaword` as F1 of whole texts, `duc2004` as recall of 75 bytes
     with the jackknife over references; null: not."""
 
 

@@ -16,12 +16,11 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Literal
 from xml.sax.saxutils import escape
 
 from convs2s.config import TokenizeParams
 from convs2s.text.generated.corpus import generate
-from convs2s.text.sources.part import Split
 from convs2s.text.tokenization import Tokenizer
 
 PAIRS = 60
@@ -167,6 +166,7 @@ FILES: dict[str, Any] = {
     **both(BACK, english, romanian, "en-ro", packed, ".gz"),
     **both(f"{STANFORD_SITE}/train", stanford_english, stanford_german, "en-de"),
     **both(f"{STANFORD_SITE}/newstest2014", stanford_english, stanford_german, "en-de"),
+    **both(f"{STANFORD_SITE}/newstest2015", stanford_english, stanford_german, "en-de"),
 }
 for _name in ("train", "val", "test_2016_flickr"):
     FILES |= both(f"{MULTI30K}/{_name}", english, german, "en-de", packed, ".gz")
@@ -180,7 +180,7 @@ def is_test(name: str) -> bool:
 def content(name: str, side: Side, form: Callable[[list[str], str], bytes]) -> bytes:
     """Return a file's bytes; both sides of a corpus have the same pairs, corpora differ."""
     corpus = re.sub(r"[.-](en|de|fr|ro|src|ref)\b", "", PurePosixPath(name).name)
-    split: Split = "test" if is_test(name) else "train"
+    split: Literal["train", "test"] = "test" if is_test(name) else "train"
     number = sum(corpus.encode())
     pairs = islice(generate(PAIRS, number, 0.0, split), PAIRS // 2 if split == "test" else PAIRS)
     return form([side(pair.source, pair.target) for pair in pairs], corpus)

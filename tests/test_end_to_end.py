@@ -7,6 +7,7 @@ import pytest
 
 import convs2s
 from convs2s.config import Params, SelectionParams
+from convs2s.text.sources.part import SPLITS
 from pipelines.report import report
 from pipelines.stages import (
     align,
@@ -63,11 +64,11 @@ def run_all(params: Params, data: Path) -> None:
     """Run every stage as dvc.yaml orders them."""
     seeds = params.train.seeds
     languages = (params.download.source_language, params.download.target_language)
-    for split in ("train", "valid", "test"):
+    for split in SPLITS:
         download.run(params.download, split, data / "downloads", data / "raw" / split)
     truecasers = data / "truecasers"
     truecase.run(params.tokenize, languages, data / "raw" / "train", truecasers)
-    for split in ("train", "valid"):
+    for split in ("train", "valid", "development"):
         tokenize.run(params.tokenize, languages, truecasers, data / "raw" / split, data / "tokenized" / split)
     filter.run(params.filter, data / "tokenized" / "train", data / "tokenized" / "valid", data / "filtered")
     filtered = data / "filtered" / "train"
@@ -84,8 +85,8 @@ def run_all(params: Params, data: Path) -> None:
         work = data / "work" / str(seed)
         train.run(params.model, params.train, seed, data / "encoded", *both, work, trained)
     for member in (*map(str, seeds), "ensemble"):
-        valid, out = data / "filtered" / "valid", data / "tuned" / member
-        tune.run(params.tune, params.translate, seeds, member, data / "trained", *both, valid, out)
+        sets, out = (data / "filtered" / "valid", data / "tokenized" / "development"), data / "tuned" / member
+        tune.run(params.tune, params.translate, seeds, member, data / "trained", *both, *sets, out)
     for seed in seeds:
         model = data / "trained" / str(seed) / "model"
         tuned, out = data / "tuned" / str(seed) / "alpha.json", data / "translations" / str(seed)

@@ -109,6 +109,15 @@ def test_the_ablations_alone_select_target_types(name: str) -> None:
     assert params.align.candidates == (1000 if numbers else None)
 
 
+def test_alpha_is_tuned_on_newstest2015_where_the_paper_does() -> None:
+    """§4.3; elsewhere it gained nothing there, and stays 1."""
+    for name in PAPER:
+        params = load_params(PRESETS / f"{name}.yaml")
+        files = [source.target for source in params.download.development if isinstance(source, UrlSource)]
+        tuned = name in {"wmt14-en-de-paper", "ablation-en-de"}
+        assert (params.translate.alpha, files) == (("tuned", ["newstest2015.de"]) if tuned else (1.0, []))
+
+
 def test_the_ablations_have_three_runs_of_160_thousand_target_types() -> None:
     """§5.4; decoder states see 21 words (T25)."""
     params = load_params(PRESETS / "ablation-en-de.yaml")

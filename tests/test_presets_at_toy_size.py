@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from ruamel.yaml import YAML
@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from convs2s.config import Params, load_params
 from convs2s.text.generated.corpus import generate
 from convs2s.text.pair_folder import read_folder
-from convs2s.text.sources.part import SPLITS, Split
+from convs2s.text.sources.part import SPLITS
 from pipelines.stages import download, encode, filter, tokenize, truecase, vocabulary
 from tests.preset_servers import PAIRS, Servers, english, german, servers
 from tests.test_end_to_end import SEEDS, run_all
@@ -34,7 +34,9 @@ def played() -> Iterator[Servers]:
 
 def make_local(source: dict[str, Any], folder: Path) -> None:
     """Write the two files of a local source, packed as their names say."""
-    split: Split = "test" if "test" in source["source"] or "duc" in source["source"] else "train"
+    split: Literal["train", "test"] = (
+        "test" if "test" in source["source"] or "duc" in source["source"] else "train"
+    )
     pairs = list(islice(generate(PAIRS, 7, 0.0, split), PAIRS // 2 if split == "test" else PAIRS))
     for name, side in ((source["source"], english), (source["target"], german)):
         data = "".join(side(pair.source, pair.target) + "\n" for pair in pairs).encode()
@@ -49,7 +51,7 @@ def toy(name: str, played: Servers, folder: Path, seeds: Sequence[int] = SEEDS) 
     content = YAML(typ="safe", pure=True).load((PRESETS / f"{name}.yaml").read_text(encoding="utf-8"))
     local = content["download"]["folder"] = str(folder / "own")
     Path(local).mkdir()
-    for split in ("train", "valid", "test"):
+    for split in SPLITS:
         sources = content["download"][split]
         for i, source in enumerate(sources):
             if source["kind"] == "url":
@@ -87,7 +89,7 @@ def prepare(params: Params, data: Path) -> None:
     for split in SPLITS:
         download.run(params.download, split, data / "downloads", data / "raw" / split)
     truecase.run(params.tokenize, languages, data / "raw/train", data / "truecasers")
-    for split in ("train", "valid"):
+    for split in ("train", "valid", "development"):
         folders = data / "truecasers", data / "raw" / split, data / "tokenized" / split
         tokenize.run(params.tokenize, languages, *folders)
     filter.run(params.filter, data / "tokenized/train", data / "tokenized/valid", data / "filtered")
@@ -120,7 +122,7 @@ def test_data_of_the_preset_are_made_ready(name: str, played: Servers, tmp_path:
     """From the files as their publishers lay them out to ids: all pairs arrive, in pairs."""
     prepare(toy(name, played, tmp_path), tmp_path)
     trains, tests = SOURCES.get(name, (1, 1))
-    raw = {split: pairs_of(tmp_path / "raw" / split) for split in ("train", "valid", "test")}
+    raw = {split: pairs_of(tmp_path / "raw" / split) for split in SPLITS}
     assert len(raw["train"]) == trains * PAIRS
     assert len(raw["test"]) == (tests * PAIRS // 2 if name != "generated" else PAIRS)
     assert len(pairs_of(tmp_path / "tokenized/train")) == len(raw["train"])

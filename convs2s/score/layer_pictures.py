@@ -23,7 +23,7 @@ def draw_layers(
     target: Sequence[str],
     path: Path,
 ) -> None:
-    """Write a PNG with a heat map each, row by row: source tokens on the x axis, target tokens on the y axis.
+    """Write a PNG with a heat map each, row by row, as Fig. 3: source on the y axis, target on the x axis.
 
     Of sentences beyond 60 tokens, only the first 60 are drawn.
 
@@ -36,16 +36,15 @@ def draw_layers(
     source, target = source[:LARGEST_MAP], target[:LARGEST_MAP]
     columns = math.ceil(math.sqrt(len(maps)))
     rows = math.ceil(len(maps) / columns)
-    width, height = (INCHES_OF_LABELS + INCHES_PER_TOKEN * len(tokens) for tokens in (source, target))
+    width, height = (INCHES_OF_LABELS + INCHES_PER_TOKEN * len(tokens) for tokens in (target, source))
     with matplotlib.style.context("default"):  # not the settings of whoever runs it
         figure = Figure(figsize=(columns * width + 1, rows * height), layout="constrained")
         grid = figure.subplots(rows, columns, squeeze=False)
         for axes in grid.flat[len(maps) :]:
             axes.set_axis_off()
         for axes, (title, weights) in zip(grid.flat, maps, strict=False):
-            image = axes.imshow(
-                weights[:LARGEST_MAP, :LARGEST_MAP], cmap="Greys", vmin=0, vmax=1, aspect="auto"
-            )
+            drawn = weights[:LARGEST_MAP, :LARGEST_MAP].T
+            image = axes.imshow(drawn, cmap="Greys", vmin=0, vmax=1, aspect="auto")
             label_tokens(axes, source, target)
             axes.set_title(title)
         figure.colorbar(image, ax=grid, shrink=0.5).set_label("attention")

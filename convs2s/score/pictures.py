@@ -24,7 +24,7 @@ LARGEST_MAP = 60  # tokens a side; a longer sentence gives a picture that nobody
 def draw_attention(
     weights: NDArray[np.floating[Any]], source: Sequence[str], target: Sequence[str], title: str, path: Path
 ) -> None:
-    """Write a PNG of attention weights: source tokens on the x axis, target tokens on the y axis (Fig. 3).
+    """Write a PNG of attention weights: source on the y axis, target on the x axis, as Fig. 3.
 
     Of sentences beyond 60 tokens, only the first 60 are drawn.
 
@@ -45,9 +45,9 @@ def draw_attention(
         )
     weights, source, target = weights[:LARGEST_MAP, :LARGEST_MAP], source[:LARGEST_MAP], target[:LARGEST_MAP]
     with matplotlib.style.context("default"):  # not the settings of whoever runs it
-        figure = Figure(figsize=(2 + 0.28 * len(source), 2 + 0.28 * len(target)), layout="constrained")
+        figure = Figure(figsize=(2 + 0.28 * len(target), 2 + 0.28 * len(source)), layout="constrained")
         axes = figure.add_subplot()
-        image = axes.imshow(weights.astype(np.float32), cmap="Greys", vmin=0, vmax=1, aspect="auto")
+        image = axes.imshow(weights.astype(np.float32).T, cmap="Greys", vmin=0, vmax=1, aspect="auto")
         label_tokens(axes, source, target)
         figure.suptitle(title, fontsize="medium", parse_math=False)
         bar = figure.colorbar(image, ax=axes, shrink=0.8)
@@ -67,16 +67,16 @@ def easy_to_read(shapes: Sequence[tuple[int, ...]], count: int) -> list[int]:
 
 
 def label_tokens(axes: Axes, source: Sequence[str], target: Sequence[str]) -> None:
-    """Name the columns and rows of a heat map by their tokens."""
+    """Name the rows of a heat map by source tokens and its columns by target tokens, as in Fig. 3."""
     # Without parse_math=False a token like $x^$ would be read as a formula, and fail.
     axes.set_xticks(
-        range(len(source)), [drawable(t) for t in source], rotation=90, family=FONT, parse_math=False
+        range(len(target)), [drawable(t) for t in target], rotation=90, family=FONT, parse_math=False
     )
-    axes.set_yticks(range(len(target)), [drawable(t) for t in target], family=FONT, parse_math=False)
+    axes.set_yticks(range(len(source)), [drawable(t) for t in source], family=FONT, parse_math=False)
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
-    axes.set_xlabel("source")
-    axes.set_ylabel("target")
+    axes.set_xlabel("target")
+    axes.set_ylabel("source")
 
 
 def draw_scores(scores: pd.DataFrame, by_length: pd.DataFrame, path: Path) -> None:

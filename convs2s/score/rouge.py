@@ -1,4 +1,4 @@
-"""ROUGE-1, ROUGE-2 and ROUGE-L as ROUGE-1.5.5 gives them (Lin, 2004; §4.3, Table 6).
+"""ROUGE-1, ROUGE-2 and ROUGE-L as ROUGE-1.5.5 gives them (Lin, 2004; §4.1, Table 6).
 
 The library rouge-score counts what matches. What it lacks is here: the limit in bytes, several references
 taken together, the jackknife, and the program's stemmer. As in the program
@@ -162,9 +162,9 @@ class Spaces:
 
 
 GIGAWORD = Rouge("f1", max_bytes=None, stem=True, best_reference=False, jackknife=False)
-"""F1 of headlines, as for the Gigaword test set (§4.3)."""
+"""F1 of headlines, as for the Gigaword test set (§4.1)."""
 DUC_2004 = Rouge("recall", max_bytes=75, stem=True, best_reference=False, jackknife=True)
-"""Recall of the first 75 bytes against several references, as for DUC-2004 (§4.3, T37)."""
+"""Recall of the first 75 bytes against several references, as for DUC-2004 (§4.1, T37)."""
 
 SETTINGS = {"gigaword": GIGAWORD, "duc2004": DUC_2004}
 """By the names in params.yaml (evaluate.rouge)."""

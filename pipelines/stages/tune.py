@@ -1,4 +1,4 @@
-"""Stage tune@SEED, and tune-ensemble: the validation set, searched once -> the best alpha (§4.3)."""
+"""Stage tune@SEED, and tune-ensemble: the development set, searched once -> the best alpha (§4.3)."""
 
 import sys
 from collections.abc import Sequence
@@ -27,19 +27,21 @@ def run(
     vocabulary: Path,
     candidates: Path,
     valid: Path,
+    development: Path,
     out: Path,
 ) -> None:
-    """Write out/alphas.csv, the scores of each alpha on the pairs of `valid`, and out/alpha.json, the best.
+    """Write out/alphas.csv, the scores of each alpha on the pairs of `development`; out/alpha.json, the best.
 
-    `member` is a seed, or `ensemble` for the models trained/SEED/model of all seeds together. Scores are BLEU
-    of tokenized text, unknown words not replaced. With a number for translate.alpha, or the ensemble of a
-    single seed, nothing is searched, and the files hold no alpha.
+    If `development` has no pairs, those of `valid` serve. `member` is a seed, or `ensemble` for the models
+    trained/SEED/model of all seeds together. Scores are BLEU of tokenized text, unknown words not replaced.
+    With a number for translate.alpha, or the ensemble of a single seed, nothing is searched, and the files
+    hold no alpha.
     """
     members = list(seeds) if member == ENSEMBLE else [int(member)]
     if translate.alpha != "tuned" or (member == ENSEMBLE and len(members) == 1):
         write(pd.DataFrame(columns=COLUMNS), {}, out)
         return
-    pairs = list(read_folder(valid))
+    pairs = list(read_folder(development)) or list(read_folder(valid))
     references = [target for _, target in pairs]
     # The whole beam; the alpha of the search itself only orders it.
     search = translate.with_alpha(NEUTRAL).model_copy(update={"n_best": translate.beam_size})
@@ -53,8 +55,8 @@ def run(
     table = pd.DataFrame(rows, columns=COLUMNS)
     bleu = {alpha: score for alpha, score, _ in rows}
     best = best_alpha(bleu)
-    write(table, {"alpha": best, "validation_bleu": bleu[best]}, out)
-    print(f"{member}: alpha {best} has the best validation BLEU, {bleu[best]:.2f}")
+    write(table, {"alpha": best, "development_bleu": bleu[best]}, out)
+    print(f"{member}: alpha {best} has the best BLEU of the development set, {bleu[best]:.2f}")
 
 
 def write(table: pd.DataFrame, chosen: dict[str, float], out: Path) -> None:

@@ -128,7 +128,7 @@ def test_a_number_stands_whatever_was_tuned(tmp_path: Path) -> None:
 
 def test_a_tuned_alpha_comes_from_the_file(tmp_path: Path) -> None:
     """As it was written."""
-    write_alpha(tmp_path / "alpha.json", {"alpha": 0.7, "validation_bleu": 12.3})
+    write_alpha(tmp_path / "alpha.json", {"alpha": 0.7, "development_bleu": 12.3})
     tuned = settle(SECTION.model_copy(update={"alpha": "tuned"}), tmp_path / "alpha.json")
     assert tuned == TRANSLATE.model_copy(update={"alpha": 0.7})
 

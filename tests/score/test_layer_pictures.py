@@ -34,8 +34,8 @@ def test_maps_stand_row_by_row_and_are_dark_where_attention_is(tmp_path: Path) -
     assert fifth[1] > first[3]  # below the first row
     assert fifth[2] < Image.open(path).size[0] * 2 / 3
     left, top, right, bottom = fifth
-    width, height = (right - left) / 3, (bottom - top) / 2
-    assert cell == pytest.approx((left, bottom - height, left + width, bottom), abs=2)
+    width, height = (right - left) / 2, (bottom - top) / 3
+    assert cell == pytest.approx((right - width, top, right, top + height), abs=2)
 
 
 def test_any_tokens_can_be_drawn_without_warning(tmp_path: Path) -> None:

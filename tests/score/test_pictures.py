@@ -40,22 +40,22 @@ def dark_area(weights: list[list[float]], path: Path) -> tuple[int, int, int, in
 
 
 def test_a_heat_map_is_dark_where_attention_is(tmp_path: Path) -> None:
-    """The first target token attends to the last source token: the cell at the top right is dark."""
+    """The first target token attends to the last source token: the cell at the bottom left is dark."""
     path = tmp_path / "attention.png"
     left, top, right, bottom = dark_area([[1, 1, 1], [1, 1, 1]], path)
     cell = dark_area([[0, 0, 1], [0, 0, 0]], path)
-    width, height = (right - left) / 3, (bottom - top) / 2
-    assert cell == pytest.approx((right - width, top, right, top + height), abs=2)
+    width, height = (right - left) / 2, (bottom - top) / 3
+    assert cell == pytest.approx((left, bottom - height, left + width, bottom), abs=2)
 
 
-def test_source_is_on_the_x_axis_and_target_on_the_y_axis() -> None:
+def test_source_is_on_the_y_axis_and_target_on_the_x_axis() -> None:
     """As in Fig. 3; tokens are the labels."""
     axes = Figure().add_subplot()
-    axes.imshow(np.zeros((2, 3)))
+    axes.imshow(np.zeros((3, 2)))
     label_tokens(axes, ["the", "girl", "</s>"], ["Mädchen", "ß"])
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["the", "girl", "</s>"]
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["Mädchen", "ß"]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("source", "target")
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["the", "girl", "</s>"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["Mädchen", "ß"]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("target", "source")
 
 
 def test_any_token_can_be_drawn_without_warning(tmp_path: Path) -> None:

@@ -25,7 +25,13 @@ GENERATED = {"kind": "generated", "pairs": 3, "seed": 1, "noise": 0.0}
 
 def params(folder: Path, **splits: list[Any]) -> DownloadParams:
     """Return params with these splits, and references; train and test must have something."""
-    given: dict[str, Any] = {"train": [GENERATED], "valid": [], "test": [GENERATED], **splits}
+    given: dict[str, Any] = {
+        "train": [GENERATED],
+        "valid": [],
+        "development": [],
+        "test": [GENERATED],
+        **splits,
+    }
     common = {"source_language": "en", "target_language": "de", "folder": str(folder), "references": []}
     return DownloadParams.model_validate({**common, **given})
 
@@ -181,4 +187,4 @@ def test_command_of_the_stage(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    assert "split: found 'dev', wanted one of train, valid, test" in wrong.stderr
+    assert "split: found 'dev', wanted one of train, valid, development, test" in wrong.stderr

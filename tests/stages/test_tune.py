@@ -1,6 +1,7 @@
 """Stage tune: the validation set, searched once, gives the best alpha."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,7 @@ def folders(tmp_path: Path) -> Path:
         write_model(tmp_path / "trained" / str(seed) / "model", (types, types), phase)
     write_folder(tmp_path / "test", [(source, "-") for source in SOURCES])
     write_folder(tmp_path / "valid", zip(SOURCES, searched(tmp_path, 2.0), strict=True))
+    write_folder(tmp_path / "development", [])
     return tmp_path
 
 
@@ -54,7 +56,9 @@ def run(
     folder: Path, member: str, alpha: object = "tuned", seeds: tuple[int, ...] = (1, 2), **changes: object
 ) -> Path:
     out = folder / "tuned" / member
-    inputs = (folder / "trained", folder / "vocabulary", folder / "candidates", folder / "valid")
+    names = ("trained", "vocabulary", "candidates", "valid", "development")
+    trained, vocabulary, candidates, valid, development = (folder / name for name in names)
+    inputs = (trained, vocabulary, candidates, valid, development)
     tune.run(TuneParams(alphas=ALPHAS), section(alpha, **changes), seeds, member, *inputs, out)
     return out
 
@@ -69,9 +73,20 @@ def test_the_table_has_the_scores_of_a_search_with_each_alpha(folders: Path) -> 
     assert table["bleu"].tolist() == pytest.approx(wanted)
     assert len(set(wanted)) > 2
     chosen = json.loads((out / "alpha.json").read_text())
-    assert chosen == {"alpha": 2.0, "validation_bleu": pytest.approx(100.0)}
+    assert chosen == {"alpha": 2.0, "development_bleu": pytest.approx(100.0)}
     assert table["length_ratio"].tolist() == pytest.approx([5 / 45, 5 / 45, 9 / 45, 1.0, 1.0])
     assert chosen["alpha"] == best_alpha(dict(zip(ALPHAS, wanted, strict=True)))
+
+
+def test_development_pairs_are_taken_if_there_are_any(folders: Path) -> None:
+    """As the paper does with newstest2015 (§4.3); what the validation pairs say no longer counts."""
+    (folders / "development").rename(folders / "none")
+    (folders / "valid").rename(folders / "development")
+    write_folder(folders / "valid", zip(SOURCES, searched(folders, 0.0), strict=True))
+    assert json.loads((run(folders, "1") / "alpha.json").read_text())["alpha"] == 2.0
+    shutil.rmtree(folders / "development")
+    (folders / "none").rename(folders / "development")
+    assert json.loads((run(folders, "1") / "alpha.json").read_text())["alpha"] == 1.0
 
 
 def test_types_are_selected_as_in_translation(folders: Path) -> None:

@@ -13,7 +13,8 @@ def generated_part(pairs: int, seed: int, noise: float, split: Split) -> Part:
         pairs: how many.
         seed: another one gives another corpus.
         noise: share of pairs made bad on purpose.
-        split: which part of the grammar's sentences; of one seed, no sentence is in two of them.
+        split: which part of the grammar's sentences: none in training is in another split, whatever the seed.
+            Development pairs are of the same part as validation pairs.
     """
     asked = {"kind": "generated", "pairs": pairs, "seed": seed, "noise": noise, "part": split}
     return Part(f"generated {split}", aligned_pairs(pairs, seed, noise, split), asked, aligned=True)
@@ -21,5 +22,5 @@ def generated_part(pairs: int, seed: int, noise: float, split: Split) -> Part:
 
 def aligned_pairs(pairs: int, seed: int, noise: float, split: Split) -> Iterator[RawPair]:
     """Yield the generator's pairs with their links written as fast_align does: `0-0 1-2`."""
-    for pair in generate(pairs, seed, noise, split):
+    for pair in generate(pairs, seed, noise, "valid" if split == "development" else split):
         yield RawPair(pair.source, pair.target, " ".join(f"{i}-{j}" for i, j in pair.alignment))

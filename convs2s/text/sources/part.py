@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-Split = Literal["train", "valid", "test"]
-SPLITS: tuple[Split, ...] = ("train", "valid", "test")
+Split = Literal["train", "valid", "development", "test"]
+SPLITS: tuple[Split, ...] = ("train", "valid", "development", "test")
 
 
 class RawPair(NamedTuple):

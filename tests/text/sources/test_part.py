@@ -6,11 +6,11 @@ from convs2s.text.sources.part import SPLITS, split_named
 
 
 def test_splits_are_known_by_name() -> None:
-    """The three of params.yaml."""
-    assert [split_named(name) for name in ("train", "valid", "test")] == list(SPLITS)
+    """Those of params.yaml."""
+    assert [split_named(name) for name in ("train", "valid", "development", "test")] == list(SPLITS)
 
 
 def test_unknown_split_is_an_error() -> None:
     """A slip in a command line should not end in a traceback of a dictionary."""
-    with pytest.raises(ValueError, match="split: found 'dev', wanted one of train, valid, test"):
+    with pytest.raises(ValueError, match="split: found 'dev', wanted one of train, valid, development, test"):
         split_named("dev")
