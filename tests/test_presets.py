@@ -52,7 +52,6 @@ def test_preset_is_valid(preset: Path) -> None:
     """`cp presets/X.yaml params.yaml` must work as it stands; the model card bears its name."""
     params = load_params(preset)
     assert params.package.name.startswith(preset.stem) or preset.stem == "generated"
-    assert params.model_dump(), "a preset has values"
 
 
 def test_the_presets_are_there() -> None:
