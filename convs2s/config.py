@@ -438,7 +438,7 @@ class BeamSearchSection(Section, Generic[AlphaT]):
     the best of tune.alphas on the development set, for each seed and for the ensemble."""
     min_length: Count
     """Fewest tokens of a hypothesis, end mark not counted."""
-    max_length_ratio: Annotated[float, Field(ge=0)]
+    max_length_ratio: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     """Longest hypothesis = ratio * source tokens + max_length_extra, end marks not counted."""
     max_length_extra: Positive
     """See max_length_ratio; in tokens."""

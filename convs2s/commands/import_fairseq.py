@@ -2,7 +2,19 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from convs2s.config import TokenizeParams
+
+# Options of the Moses tokenizer, with the value that changes nothing.
+MOSES = {
+    "normalize_punctuation": False,
+    "remove_nonprinting": False,
+    "aggressive_hyphens": False,
+    "escape": True,
+    "at_sign": "@",
+}
 
 
 def add(commands: Any) -> None:
@@ -38,12 +50,28 @@ def add(commands: Any) -> None:
         default="none",
         help="none (the default) for text whose words are parted by spaces, and for sentencepiece",
     )
+    add("--lowercase", action="store_true", help="lower-case all words, after either tokenizer")
+    add(
+        "--max-length-ratio",
+        type=float,
+        metavar="X",
+        help="longest hypothesis: X * source tokens + N tokens, end marks not counted (default: 1.2); "
+        "fairseq's --max-len-a A --max-len-b B, which counts the source's end mark, is X = A and N = A + B",
+    )
+    add("--max-length-extra", type=int, metavar="N", help="see --max-length-ratio (default: 11)")
     moses = command.add_argument_group("with --tokenizer moses")
     flag = moses.add_argument
     flag("--normalize-punctuation", action="store_true", help="as Moses' script of this name")
     flag("--remove-nonprinting", action="store_true", help="replace control characters by spaces")
     flag("--aggressive-hyphens", action="store_true", help="well-known -> well @-@ known")
     flag("--no-escape", dest="escape", action="store_false", help="keep &, <, >, quotes and brackets")
+    flag(
+        "--at-sign",
+        choices=["@", "##AT##"],
+        default="@",
+        help="what stands for @, that of split hyphens too: ##AT## for models of Stanford's WMT'14 text, as "
+        "fairseq's English-German one; with --aggressive-hyphens well-known -> well ##AT##-##AT## known",
+    )
 
 
 def run(options: argparse.Namespace) -> None:
@@ -53,33 +81,58 @@ def run(options: argparse.Namespace) -> None:
         OSError, ValueError: as `import_fairseq` of convs2s.exchange.
     """
     # They take seconds; --help must not.
-    from convs2s.config import TokenizeParams  # noqa: PLC0415
-    from convs2s.exchange.fairseq_import import Segmentation, import_fairseq  # noqa: PLC0415
+    from convs2s.exchange.fairseq_import import Segmentation, import_fairseq, search  # noqa: PLC0415
 
     segmentation = Segmentation("word", None)
     if options.bpe_codes:
         segmentation = Segmentation("subword-nmt", options.bpe_codes)
     elif options.sentencepiece_model:
         segmentation = Segmentation("sentencepiece", options.sentencepiece_model)
-    tokenize = TokenizeParams(
-        tokenizer=options.tokenizer,
-        corpus="raw",
-        normalize_punctuation=options.normalize_punctuation,
-        normalize_romanian=False,
-        remove_diacritics=False,
-        remove_nonprinting=options.remove_nonprinting,
-        aggressive_hyphens=options.aggressive_hyphens,
-        escape=options.escape,
-        at_sign="@",
-        lowercase=False,
-        truecase=False,
-    )
+    limit = {name: getattr(options, name) for name in ("max_length_ratio", "max_length_extra")}
     done = import_fairseq(
         options.checkpoint,
         (options.source_dict, options.target_dict),
         options.out,
         (options.source_language, options.target_language),
-        tokenize,
+        tokenization(options),
         segmentation,
+        search({name: value for name, value in limit.items() if value is not None}),
     )
     print(f"{options.out}: {done}")
+
+
+def tokenization(options: argparse.Namespace) -> "TokenizeParams":
+    """Return how text becomes words.
+
+    Raises:
+        ValueError: if an option could have no effect, or a wrong one.
+    """
+    from convs2s.config import TokenizeParams  # noqa: PLC0415  # as above
+
+    moses = {name: getattr(options, name) for name in MOSES}
+    if options.tokenizer == "none" and moses != MOSES:
+        idle = [spelled(name, value) for name, value in moses.items() if value != MOSES[name]]
+        raise ValueError(
+            f"{', '.join(idle)} without --tokenizer moses would do nothing, for words parted by spaces are "
+            "looked up as they stand. Wanted both or neither: add --tokenizer moses for raw text; leave it "
+            "all out for text that is tokenized like the training text."
+        )
+    if options.lowercase and options.at_sign != "@":
+        raise ValueError(
+            f"--lowercase and --at-sign {options.at_sign} are both given; wanted at most one of them, for "
+            "lower-casing would make another word of what stands for @."
+        )
+    return TokenizeParams(
+        tokenizer=options.tokenizer,
+        corpus="raw",
+        normalize_romanian=False,
+        remove_diacritics=False,
+        lowercase=options.lowercase,
+        truecase=False,
+        **moses,
+    )
+
+
+def spelled(name: str, value: object) -> str:
+    """Return an option of Moses as it is given."""
+    return {"escape": "--no-escape", "at_sign": f"--at-sign {value}"}.get(name, "--" + name.replace("_", "-"))

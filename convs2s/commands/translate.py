@@ -42,6 +42,10 @@ def add(commands: Any) -> None:
     add("--output", type=Path, metavar="FILE", help="default: standard output")
     add("--beam-size", type=int, metavar="N", help="hypotheses kept per sentence; 1 is greedy search")
     add("--alpha", type=float, metavar="X", help="scores are log-likelihood / length^alpha")
+    add(
+        "--max-length-ratio", type=float, metavar="X", help="longest hypothesis: X * source tokens + N tokens"
+    )
+    add("--max-length-extra", type=int, metavar="N", help="see --max-length-ratio; end marks do not count")
     add("--n-best", type=int, metavar="N", help="lines a sentence at most, each after its number and TAB")
     add("--scores", action="store_true", help="write score and TAB before the text")
     add("--replace", action=argparse.BooleanOptionalAction, help="replace unknown words by attention")
@@ -54,7 +58,10 @@ def run(options: argparse.Namespace) -> None:
     """Translate input to output a chunk at a time, so that neither need fit in memory."""
     from convs2s.decode.translator import load  # noqa: PLC0415  # takes seconds; --help must not
 
-    names = ("beam_size", "alpha", "n_best", "batch_sentences", "precision")
+    names = (
+        "beam_size", "alpha", "max_length_ratio", "max_length_extra", "n_best", "batch_sentences",
+        "precision",
+    )  # fmt: skip
     changes = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if "beam_size" in changes and "n_best" not in changes:
         changes["n_best"] = 1  # else a model packaged with more than that would refuse a small beam

@@ -1,8 +1,7 @@
 """A fairseq checkpoint -> its arguments and tensors, without executing any pickle."""
 
 import argparse
-import pickle
-import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
+
+from convs2s.exchange.fairseq_faults import fault
 
 
 class Meter:
@@ -46,12 +47,12 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
     Raises:
         OSError: if the file cannot be read.
-        ValueError: if it is no checkpoint of fairseq, is damaged, or holds an object of a class that is not
-            known, which is named.
+        ValueError: if it is no checkpoint of fairseq, has a format that cannot be read safely, is damaged,
+            or holds an object of a class that is not known, which is named.
     """
     content = load(path)
     tensors = content.get("model") if isinstance(content, dict) else None
-    if not isinstance(tensors, dict) or not all(isinstance(tensor, Tensor) for tensor in tensors.values()):
+    if not isinstance(tensors, dict) or not all(map(is_weight, tensors.items())):
         raise ValueError(
             f"{path} has no tensors under the key `model`; wanted a checkpoint as fairseq saves it, such as "
             "checkpoint_best.pt."
@@ -59,38 +60,21 @@ def read_checkpoint(path: Path) -> Checkpoint:
     return Checkpoint(path, read_arguments(path, content), tensors)
 
 
+def is_weight(entry: tuple[object, object]) -> bool:
+    """Return whether this is a name with an array of numbers in memory."""
+    name, tensor = entry
+    return isinstance(name, str) and isinstance(tensor, Tensor) and tensor.layout == torch.strided
+
+
 def load(path: Path) -> Any:
     """Read a file of PyTorch with nothing in it but tensors, plain values and the known classes."""
-    with path.open("rb") as stream, torch.serialization.safe_globals(KNOWN):
+    with path.open("rb") as stream, torch.serialization.safe_globals(KNOWN), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of containers and protocols, of which the error tells
         try:
             return torch.load(stream, map_location="cpu", weights_only=True)
-        except pickle.UnpicklingError as error:
-            foreign = re.search(r"GLOBAL ([\w.]+)", str(error))
-            if foreign:
-                raise refusal(path, foreign[1]) from None
-            raise damage(path, str(error)) from error
-        except (EOFError, RuntimeError, OSError, ValueError, KeyError, IndexError, TypeError) as error:
-            raise damage(path, str(error)) from error
-
-
-def refusal(path: Path, name: str) -> ValueError:
-    """Return the error that says which class is foreign, and what to do."""
-    known = ", ".join(entry[1] if isinstance(entry, tuple) else "argparse.Namespace" for entry in KNOWN)
-    return ValueError(
-        f"{path} holds an object of the class {name}, which is refused, for a pickle can run any code; "
-        f"nothing was executed. Wanted tensors, plain values, and of classes only {known}. If you trust the "
-        "file, load it with the program that made it, and save there only what is needed: "
-        "torch.save({'args': argparse.Namespace(**arguments), 'model': state['model']}, 'clean.pt')."
-    )
-
-
-def damage(path: Path, reason: str) -> ValueError:
-    """Return the error that says that a file is none of PyTorch's."""
-    reason = " ".join(reason.split())[-200:] or "it ends early"
-    return ValueError(
-        f"{path} cannot be read as a checkpoint: {reason}. Wanted a whole file as torch.save writes it: is "
-        "the download incomplete? Fetch it again."
-    )
+        except Exception as error:  # over a damaged file PyTorch stumbles in any way
+            names = [entry[1] if isinstance(entry, tuple) else "argparse.Namespace" for entry in KNOWN]
+            raise fault(path, error, names) from None
 
 
 def read_arguments(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:

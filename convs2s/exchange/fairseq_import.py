@@ -5,14 +5,15 @@ import re
 import shutil
 import tempfile
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
 from convs2s.config import TokenizeParams, TranslateParams
-from convs2s.decode.package import Settings, write_json, write_package
+from convs2s.decode.package import Settings, read_section, write_json, write_package
 from convs2s.exchange.fairseq_architecture import position_rows, read_architecture
 from convs2s.exchange.fairseq_checkpoint import Checkpoint, read_checkpoint
 from convs2s.exchange.fairseq_dictionary import read_dictionary_types
@@ -28,8 +29,8 @@ from convs2s.text.vocabulary import PAD, SPECIALS, write_vocabulary
 
 SIDES = ("source", "target")
 UNDETERMINED = "und"  # ISO 639, for a language that nobody has named and nothing depends on
-# fairseq's search: end marks within the beam only (T21), at least one token. The limit is that of its golden
-# outputs, 1.2 S + 10 tokens; S there counts the end mark, hence 11.
+# fairseq's search: end marks within the beam only (T21), at least one token. The limit, unless another is
+# given, is that of its golden outputs, 1.2 S + 10 tokens; S there counts the end mark, hence 11.
 SEARCH = TranslateParams(
     beam_size=5,
     alpha=1.0,
@@ -57,6 +58,15 @@ class Segmentation:
     path: Path | None
 
 
+def search(changes: Mapping[str, Any]) -> TranslateParams:
+    """Return fairseq's search with some values replaced.
+
+    Raises:
+        ValueError: naming each impossible value.
+    """
+    return read_section(TranslateParams, {**SEARCH.model_dump(), **changes}, "the search")
+
+
 def import_fairseq(
     checkpoint: Path,
     dictionaries: tuple[Path, Path],
@@ -64,6 +74,7 @@ def import_fairseq(
     languages: tuple[str | None, str | None],
     tokenize: TokenizeParams,
     segmentation: Segmentation,
+    translate: TranslateParams,
 ) -> str:
     """Write a model folder; return what was imported, in one line.
 
@@ -74,6 +85,7 @@ def import_fairseq(
         languages: of source and target; None to take the checkpoint's, or that of a file `dict.LANGUAGE.txt`.
         tokenize: how text becomes words.
         segmentation: how words become types.
+        translate: the search that the folder is given.
 
     Raises:
         OSError: if a file cannot be read, or `out` exists.
@@ -96,8 +108,8 @@ def import_fairseq(
         save_model(parts / "model", model, description.params, *description.types, PAD)
         write_segmentation(parts / "vocabulary", types, segmentation)
         write_dictionary(parts / "dictionary.tsv", [])
-        settings = Settings(codes, tokenize, SEARCH, replace=False)
-        card = import_card(read, description, codes, segmentation.kind)
+        settings = Settings(codes, tokenize, translate, replace=False)
+        card = import_card(read, description, settings, segmentation.kind)
         dictionary = parts / "dictionary.tsv"
         write_package(out, parts / "model", parts / "vocabulary", dictionary, None, settings, card)
     return summary(description, model, segmentation.kind)

@@ -1,11 +1,14 @@
 """The model card of an imported model: where it comes from, and which of fairseq's ways it keeps."""
 
+from convs2s.config import TokenizeParams
+from convs2s.decode.package import Settings
 from convs2s.exchange.fairseq_checkpoint import Checkpoint
 from convs2s.exchange.fairseq_weights import Fconv
 
 
-def import_card(checkpoint: Checkpoint, model: Fconv, languages: tuple[str, str], segmentation: str) -> str:
+def import_card(checkpoint: Checkpoint, model: Fconv, settings: Settings, segmentation: str) -> str:
     """Return the card as Markdown; it depends on nothing but its arguments."""
+    languages, translate = settings.languages, settings.translate
     params, arguments = model.params, checkpoint.arguments
     layers, attending = len(params.attention), sum(params.attention)
     norm = "one g per kernel position in the decoder (2017)" if model.old_norm else "one g per channel"
@@ -19,6 +22,7 @@ def import_card(checkpoint: Checkpoint, model: Fconv, languages: tuple[str, str]
         "|---|---|",
         f"| fairseq's architecture | {arguments.get('arch')} |",
         f"| layers | {len(params.encoder_widths)} encoder, {layers} decoder |",
+        f"| words | {words(settings.tokenize)} |",
         f"| vocabulary | {segmentation}; {model.types[0]:,} source types, {model.types[1]:,} target types |",
         f"| dropout in training | {arguments.get('dropout')} |",
         f"| weight norm (T17) | {norm}; folded into the weights here |",
@@ -29,6 +33,8 @@ def import_card(checkpoint: Checkpoint, model: Fconv, languages: tuple[str, str]
         f"| positions (T18) | sentences up to {params.max_positions - 1} tokens, end mark counted |",
         "| start mark (T20) | the last type of each vocabulary; never written |",
         "| end marks (T21) | within the beam only: `legacy_eos: false` in translate.json |",
+        f"| longest translation | {translate.max_length_ratio:g} S + {translate.max_length_extra} tokens for "
+        "S source tokens, end marks not counted |",
         "",
         "## Use",
         "",
@@ -37,3 +43,14 @@ def import_card(checkpoint: Checkpoint, model: Fconv, languages: tuple[str, str]
         "```",
         "",
     ])  # fmt: skip
+
+
+def words(tokenize: TokenizeParams) -> str:
+    """Return how text becomes words."""
+    done = ["parted by spaces"]
+    if tokenize.tokenizer == "moses":
+        names = ("normalize_punctuation", "remove_nonprinting", "aggressive_hyphens", "escape")
+        done = ["Moses", *(name.replace("_", " ") for name in names if getattr(tokenize, name))]
+    if tokenize.at_sign != "@":
+        done.append(f"`{tokenize.at_sign}` for @ (T30)")
+    return ", ".join(done + ["lowercase"] * tokenize.lowercase)

@@ -98,6 +98,24 @@ def test_search_options_reach_the_search(package: Path, tmp_path: Path) -> None:
     assert float(total.split("\t")[0]) < float(mean.split("\t")[0])
 
 
+def test_a_length_limit_reaches_the_search(tmp_path: Path) -> None:
+    """A model that would go on ends at the limit, whatever its folder says; each token lowers the score."""
+    folder = write_small_package(tmp_path)
+    content = json.loads((folder / "translate.json").read_text(encoding="utf-8"))
+    content["translate"].update(min_length=20, max_length_ratio=0.0, max_length_extra=20)
+    (folder / "translate.json").write_text(json.dumps(content), encoding="utf-8")
+    options = ("--model", str(folder), "--scores", "--beam-size", "1", "--alpha", "0")
+
+    def score(*more: str) -> float:
+        [line] = run(tmp_path, "ein Haus\n", *options, *more)
+        return float(line.split("\t")[0])
+
+    limits = [score("--max-length-extra", extra) for extra in ("1", "2", "19")]
+    assert [*limits, score()] == sorted([*limits, score()], reverse=True)
+    assert len({*limits, score()}) == 4
+    assert limits[2] < score("--max-length-ratio", "0.5", "--max-length-extra", "1") < limits[0]
+
+
 def test_several_models_translate_together(package: Path, tmp_path: Path) -> None:
     """A model with itself gives its own translation."""
     text = "ein Haus.\nein Hund\n"
@@ -122,6 +140,11 @@ def test_text_that_is_not_utf8_is_named_by_line(
     [
         (["--model", "nowhere"], "error: nowhere is no folder. Wanted a model folder"),
         (["--beam-size", "0"], "error: translate: beam_size: found 0, wanted greater than or equal to 1"),
+        (
+            ["--max-length-ratio", "inf"],
+            "error: translate: max_length_ratio: found inf, wanted a finite number",
+        ),
+        (["--max-length-extra", "0"], "error: translate: max_length_extra: found 0, wanted greater than or"),
         (["--n-best", "3"], "error: translate: n_best 3 exceeds beam_size 2"),
         (["--device", "cuda:99"], "error: device 'cuda:99' is not there"),
         (["--input", "missing.txt"], "error: [Errno 2] No such file or directory: 'missing.txt'"),

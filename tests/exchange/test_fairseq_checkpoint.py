@@ -3,11 +3,18 @@
 import argparse
 import collections
 import fractions
+import io
 import os
+import re
 import sys
+import tarfile
 import types
+import warnings
+import zipfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -27,9 +34,29 @@ class Command:
         return os.system, (self.command,)
 
 
-def write(path: Path, content: object, *, zipped: bool = True) -> Path:
-    torch.save(content, path, _use_new_zipfile_serialization=zipped)
+def write(path: Path, content: object, *, zipped: bool = True, protocol: int = 2) -> Path:
+    torch.save(content, path, pickle_protocol=protocol, _use_new_zipfile_serialization=zipped)
     return path
+
+
+def rewrite(path: Path, change: Callable[[bytes], bytes]) -> Path:
+    """Change the pickle in a zipped file, whose checksums are right again then."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, change(content) if name.endswith("/data.pkl") else content)
+    return path
+
+
+def refused(path: Path) -> str:
+    """Read a file in vain; return the message, which must not advise to do without protection."""
+    with pytest.raises(ValueError) as raised:
+        read_checkpoint(path)
+    message = str(raised.value)
+    assert message.startswith(str(path))
+    assert not [word for word in ("weights_only", "safe_globals", "likely succeed", "\n") if word in message]
+    return message
 
 
 @pytest.mark.parametrize("zipped", [True, False])
@@ -86,6 +113,7 @@ def test_meters_of_old_trainings_are_no_obstacle(tmp_path: Path, monkeypatch: py
     [
         ({"weights": WEIGHTS}, "x.pt has no tensors under the key `model`; wanted a checkpoint"),
         ({"args": argparse.Namespace(), "model": {"a": 1}}, "x.pt has no tensors under the key `model`"),
+        ({"args": argparse.Namespace(), "model": {1: WEIGHTS["a"]}}, "x.pt has no tensors under the key"),
         ([1, 2], "x.pt has no tensors under the key `model`"),
         ({"model": WEIGHTS}, "x.pt has neither arguments under `args` nor a config with a model under `cfg`"),
         ({"model": WEIGHTS, "cfg": {"task": {}}}, "x.pt has neither arguments under `args` nor a config"),
@@ -95,6 +123,133 @@ def test_other_files_of_tensors_are_told_apart(tmp_path: Path, content: object, 
     """A file of weights alone does not say what model they belong to."""
     with pytest.raises(ValueError, match=message):
         read_checkpoint(write(tmp_path / "x.pt", content))
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize("protocol", [3, 4, 5])
+def test_a_foreign_class_is_named_in_every_protocol(tmp_path: Path, protocol: int, zipped: bool) -> None:
+    """PyTorch stumbles over the first instruction that it does not know, and does not get to the class."""
+    text = {"a": b"x", "b": fractions.Fraction.__module__, "c": fractions.Fraction.__qualname__}
+    content = {**text, "args": argparse.Namespace(), "model": WEIGHTS, "extra": fractions.Fraction(1, 2)}
+    message = refused(write(tmp_path / "x.pt", content, zipped=zipped, protocol=protocol))
+    assert "x.pt holds an object of the class fractions.Fraction, which is refused" in message
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize(("protocol", "told"), [(1, "0 or 1"), (3, "3"), (4, "4"), (5, "5")])
+def test_another_protocol_is_told(
+    tmp_path: Path, protocol: int, told: str, zipped: bool, recwarn: pytest.WarningsRecorder
+) -> None:
+    """A whole file: fetching it again would not help, saving it anew does."""
+    content = {"bytes": b"x", "args": argparse.Namespace(n=1), "model": WEIGHTS}
+    message = refused(write(tmp_path / "x.pt", content, zipped=zipped, protocol=protocol))
+    assert f"x.pt is pickled with protocol {told}; wanted protocol 2, which torch.save takes" in message
+    assert "save there only what is needed: torch.save(" in message
+    assert not list(recwarn)
+
+
+def test_a_torchscript_archive_is_told(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    """It is a zip file with a pickle as other files of PyTorch, but of a program."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch would rather have something else saved
+        torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), tmp_path / "x.pt")
+    message = refused(tmp_path / "x.pt")
+    assert "x.pt is a TorchScript archive, a program with its weights" in message
+    assert "give the one that the archive was made of" in message
+    assert not list(recwarn)
+
+
+def write_tar(path: Path, mode: Literal["w", "w:gz", "w:bz2"], names: Sequence[str]) -> Path:
+    with tarfile.open(path, mode) as archive:
+        for name in names:
+            archive.addfile(tarfile.TarInfo(name), io.BytesIO())
+    return path
+
+
+def test_the_first_format_is_told(tmp_path: Path) -> None:
+    """PyTorch's of 2016: it says so itself, with the advice to read the file without protection."""
+    path = write_tar(tmp_path / "x.pt", "w", ["sys_info", "pickle", "tensors", "storages"])
+    message = refused(path)
+    assert "x.pt has PyTorch's first format, a tar archive, which cannot be read without executing" in message
+    assert "load it with the program that made it" in message
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2"])
+def test_an_archive_that_was_not_unpacked_is_told(
+    tmp_path: Path, mode: Literal["w", "w:gz", "w:bz2"]
+) -> None:
+    """As fairseq's models of 2017 are fetched: model.pt lies inside."""
+    path = write_tar(tmp_path / "wmt14.tar.bz2", mode, ["wmt14.en-de/model.pt", "wmt14.en-de/dict.en.txt"])
+    message = refused(path)
+    assert "wmt14.tar.bz2 is a tar archive that begins with 'wmt14.en-de/model.pt'; wanted" in message
+    assert "Unpack the archive, tar -xf wmt14.tar.bz2, and give the checkpoint in it" in message
+
+
+def test_a_missing_storage_is_damage(tmp_path: Path) -> None:
+    """PyTorch takes it for its own mistake: an AssertionError."""
+    path = write(tmp_path / "x.pt", {"args": argparse.Namespace(), "model": WEIGHTS}, zipped=False)
+    content = path.read_bytes()
+    [_, key] = pickle_keys(content)
+    path.write_bytes(content[::-1].replace(key[::-1], bytes(reversed(b"9" * len(key))), 1)[::-1])
+    message = refused(path)
+    assert "x.pt cannot be read as a checkpoint: AssertionError: storage key" in message
+    assert message.endswith("is the download incomplete? Fetch it again.")
+
+
+def pickle_keys(content: bytes) -> list[bytes]:
+    """Return the one storage's key as it stands in a file of 2017: in the content, and in the last list."""
+    found = re.findall(rb"X[\x01-\x20]\x00{3}(\d{6,})q", content)
+    assert len(found) == 2
+    assert len(set(found)) == 1
+    return found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        (b"ctorch\nFloatStorage\n", b"ctorch\nSize\n", "AttributeError"),
+        (b"ctorch._utils\n_rebuild_tensor_v2\n", b"ccollections\nOrderedDict\n", "TypeError"),
+        (b"\x80\x02}q\x00", b"\x80\x02}h\x09", "KeyError"),
+    ],
+)
+def test_a_pickle_that_is_wrong_inside_is_damage(tmp_path: Path, old: bytes, new: bytes, name: str) -> None:
+    """Its instructions can be followed, but not what they say to do."""
+    path = write(tmp_path / "x.pt", {"args": argparse.Namespace(), "model": WEIGHTS})
+
+    def change(content: bytes) -> bytes:
+        assert content.count(old) == 1
+        return content.replace(old, new)
+
+    message = refused(rewrite(path, change))
+    assert f"x.pt cannot be read as a checkpoint: {name}" in message
+    assert message.endswith("is the download incomplete? Fetch it again.")
+
+
+@pytest.mark.parametrize("kind", ["zip", "pickle in a zip", "2017"])
+def test_whatever_is_damaged_only_documented_errors_come_out(tmp_path: Path, kind: str) -> None:
+    """Bytes of a file are changed, left out and doubled; a change that does no harm may be read."""
+    random = Random(17)
+    content = {"args": argparse.Namespace(arch="fconv", n=[1, 2.5]), "model": WEIGHTS, "best": None}
+    path = write(tmp_path / "x.pt", content, zipped=kind != "2017")
+    whole, errors = path.read_bytes(), 0
+
+    def spoil(content: bytes) -> bytes:
+        start = random.randrange(len(content))
+        end = start + random.choice([0, 1, 1, 1, 4])
+        spoiled = random.choice([random.randbytes(end - start), content[start:end] * 2, b"", b"."])
+        return content[:start] + spoiled + content[end:]
+
+    for _ in range(150):
+        path.write_bytes(whole if kind == "pickle in a zip" else spoil(whole))
+        if kind == "pickle in a zip":
+            rewrite(path, spoil)
+        try:
+            assert read_checkpoint(path).path == path
+        except ValueError as error:
+            assert str(error).startswith(str(path))
+            assert "weights_only" not in str(error)
+            errors += 1
+    assert errors > 30
 
 
 @pytest.mark.parametrize("zipped", [True, False])
