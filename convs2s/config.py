@@ -218,6 +218,10 @@ class TokenizeParams(Section):
     def _one_case(self) -> Self:
         if self.lowercase and self.truecase:
             raise ValueError("lowercase and truecase are both true; wanted at most one of them")
+        if self.lowercase and self.at_sign != "@":
+            raise ValueError(
+                f"lowercase is true and at_sign is {self.at_sign}, which it would change; wanted @"
+            )
         return self
 
 

@@ -206,3 +206,11 @@ def test_words_have_one_case(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("truecase: false", "truecase: true"))
     with pytest.raises(ValueError, match="tokenize: lowercase and truecase are both true"):
         load_params(path)
+
+
+def test_lower_case_has_no_place_for_capital_at_signs(tmp_path: Path) -> None:
+    """##AT## would become ##at##, which nothing undoes."""
+    path = changed(tmp_path, "tokenize.lowercase", True)
+    path.write_text(path.read_text().replace("at_sign: '@'", "at_sign: '##AT##'"))
+    with pytest.raises(ValueError, match="tokenize: lowercase is true and at_sign is ##AT##"):
+        load_params(path)
