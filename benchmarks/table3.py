@@ -2,14 +2,23 @@
 
     python -m benchmarks.table3 --model data/models/1 --source FILE ... --target FILE ...
 
-The paper translates newstest2012 and newstest2013 from English to French, 6,003 sentences, in batches of up
-to 128 sentences of equal length, with beams of 1 and 5: on a GPU, and on 48 CPU cores with 40 workers. Here
-model and files are any, the files of a side being joined in order; the settings are a GPU where there is one,
-one process that uses all cores, and a worker process of one thread for each core.
+The paper translates newstest2012 and newstest2013 from English to French, 3,003 and 3,000 sentences, in
+batches of up to 128 sentences of equal length, with beams of 1 and 5: on a GPU, and on 48 CPU cores with 40
+workers. sacreBLEU, which is installed with convs2s, fetches them from statmt.org:
+
+    sacrebleu -t wmt12 -l en-fr --echo src > newstest2012.en
+    sacrebleu -t wmt12 -l en-fr --echo ref > newstest2012.fr
+    sacrebleu -t wmt13 -l en-fr --echo src > newstest2013.en
+    sacrebleu -t wmt13 -l en-fr --echo ref > newstest2013.fr
+    files="--source newstest2012.en newstest2013.en --target newstest2012.fr newstest2013.fr"
+    python -m benchmarks.table3 --model data/models/1 $files
+
+Here model and files are any, the files of a side being joined in order; the settings are a GPU where there is
+one, one process that uses all cores, and a worker process of one thread for each core.
 
 Seconds are wall time from words to words: a model has been loaded and has translated a batch by then, and
 tokenization and BLEU are not counted. Tokens are those written, end marks among them. BLEU is that of
-tokenized text, mixed case.
+tokenized text, mixed case; the last line names its test set, with lines and sha256 as stage evaluate does.
 """
 
 import argparse
@@ -22,6 +31,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import BrokenBarrierError
 
 import torch
@@ -30,11 +40,14 @@ from convs2s.decode.hypotheses import Sentence
 from convs2s.decode.translator import Translator, load
 from convs2s.decode.unknown_replacement import replace_unknowns
 from convs2s.score.corpus_scores import Score, tokenized_bleu
-from convs2s.text.files import read_pairs
+from convs2s.score.test_set import TestSetIdentity, identify
+from convs2s.text.pair_folder import read_folder
+from convs2s.text.sources.pair_files import file_part
+from convs2s.text.sources.split import write_split
 
 SENTENCES = 6003
 # System, beam, BLEU, seconds; GNMT's are from Wu et al. (2016), and name no beam.
-PAPER: list[tuple[str, int | None, float, float]] = [
+PAPER: list[tuple[str, int | None, float, int]] = [
     ("GNMT, GPU (K80)", None, 31.20, 3028),
     ("GNMT, CPU, 88 cores", None, 31.20, 1322),
     ("GNMT, TPU", None, 31.21, 384),
@@ -161,26 +174,30 @@ def settings(wanted: Sequence[str], threads: int, workers: int) -> list[Setting]
 
 
 def row(name: str, beam: int | None, bleu: float, seconds: float, sentences: int, tokens: int | None) -> str:
-    """Return a line of the table."""
+    """Return a line of the table; the paper's seconds are whole ones."""
     speed = "" if tokens is None else f"{tokens / seconds:,.0f}"
-    cells = [name, "" if beam is None else str(beam), f"{bleu:.2f}", f"{seconds:,.1f}"]
+    shown = f"{seconds:,}" if isinstance(seconds, int) else f"{seconds:,.1f}"
+    cells = [name, "" if beam is None else str(beam), f"{bleu:.2f}", shown]
     return "| " + " | ".join([*cells, f"{sentences / seconds:,.1f}", speed]) + " |"
 
 
-def read(sources: Sequence[Path], targets: Sequence[Path]) -> list[tuple[str, str]]:
-    """Return the pairs of files, one pair of files after the other.
+def read(sources: Sequence[Path], targets: Sequence[Path]) -> tuple[list[tuple[str, str]], TestSetIdentity]:
+    """Return the pairs of files, one pair of files after the other, and what they are known by.
+
+    They are read as stage download reads them, so that the same test set has the same hash.
 
     Raises:
-        ValueError: if there are no pairs, or files do not pair.
+        FileNotFoundError: if a file is missing.
+        ValueError: if files have no pairs, or do not pair.
     """
     if len(sources) != len(targets):
         raise ValueError(
             f"there are {len(sources)} files of --source but {len(targets)} of --target; wanted one for one."
         )
-    pairs = [pair for files in zip(sources, targets, strict=True) for pair in read_pairs(*files)]
-    if not pairs:
-        raise ValueError(f"{sources[0]} has no lines; wanted sentences to translate.")
-    return pairs
+    with TemporaryDirectory() as folder:
+        split = Path(folder, "test")
+        write_split([file_part([*files], None) for files in zip(sources, targets, strict=True)], split)
+        return list(read_folder(split)), identify(split)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -220,7 +237,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ValueError: if files do not pair, or only a GPU is wanted and there is none.
     """
     options = parse(arguments)
-    pairs = read(options.source, options.target)
+    pairs, test_set = read(options.source, options.target)
     places = settings(options.settings, options.threads, options.workers)
     if not places:
         raise ValueError("PyTorch sees no GPU here; wanted one, or --settings threads workers.")
@@ -233,7 +250,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             job = Job(options.model, place.device, beam, options.batch_sentences)
             print(measure(job, place, pairs), flush=True)
     signature = tokenized_bleu(["a"], ["a"]).signature
-    print(f"\nThe paper's: {SENTENCES:,} sentences. Ours: {len(pairs):,}, BLEU {signature}.")
+    print(f"\nThe paper's: newstest2012 and newstest2013, {SENTENCES:,} sentences.")
+    print(f"Ours: {test_set}; BLEU {signature}.")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 import pandas as pd
-from pydantic import Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
@@ -16,8 +16,25 @@ from convs2s.config import ModelParams, Params, Positive, Section
 FOLDER = Path(__file__).parent.parent / "sweeps"
 KEY = ["row", "column"]
 MEASURES = {"perplexity": "validation perplexity", "bleu": "BLEU"}
+SPEED = "target_tokens_per_second"
+"""Column of the mean speed of a row's trainings."""
 CIRCUMSTANCES = ["encoder_context", "decoder_context", "corpus", "commit", "test_set", "signature", "failed"]
 """What the flow notes of a row beside its settings and metrics."""
+
+
+def in_quotes(figure: object) -> object:
+    """Refuse a number, of which YAML would have dropped the last zero.
+
+    Raises:
+        ValueError: if it is one.
+    """
+    if isinstance(figure, int | float):
+        raise ValueError(f'wanted it in quotes, as it is printed: "{figure}"')
+    return figure
+
+
+Published = Annotated[str, Field(pattern=r"^\d+(\.\d+)?$"), BeforeValidator(in_quotes)]
+"""A figure with the digits that the paper gives."""
 
 
 class Layers(Section):
@@ -41,9 +58,9 @@ class Row(Section):
     """Decoder layers that attend, counted from 1, for a row with `decoder`; None: all."""
     source_positions: bool | None = None
     target_positions: bool | None = None
-    perplexity: float | None = None
-    """Published; None: not told."""
-    bleu: float | None = None
+    perplexity: Published | None = None
+    """None: not told."""
+    bleu: Published | None = None
     """Likewise."""
 
     def overrides(self, base: ModelParams) -> dict[str, Any]:
@@ -89,6 +106,8 @@ class Ablation(Section):
     """What rows differ in."""
     column: str | None
     """What columns differ in; null: a table of rows."""
+    note: str | None = None
+    """What the paper tells beside its figures."""
     rows: Annotated[list[Row], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -142,9 +161,10 @@ def compare(ablation: Ablation, experiments: pd.DataFrame) -> pd.DataFrame:
             them; those of rows that failed are missing, and `failed` says why.
 
     Returns:
-        Columns row, column, paper_perplexity, paper_bleu, then ours: perplexity, perplexity_std, bleu,
-        bleu_std, over seeds, and how many these are; then the circumstances. BLEU is that of tokenized text
-        before unknown words are replaced, as the paper's (§5.4). NaN is what there is not.
+        Columns row, column, paper_perplexity, paper_bleu, as text, then ours: perplexity, perplexity_std,
+        bleu, bleu_std, over seeds, how many these are, and target_tokens_per_second of their training; then
+        the circumstances. BLEU is that of tokenized text before unknown words are replaced, as the paper's
+        (§5.4). NaN or None is what there is not.
 
     Raises:
         ValueError: if there are experiments of rows that the table does not have.
@@ -165,9 +185,9 @@ def compare(ablation: Ablation, experiments: pd.DataFrame) -> pd.DataFrame:
         paper: dict[str, Any] = {"row": row.row, "column": row.column, **published}
         rows.append(paper | found.get((row.row, label(row.column)), {"seeds": 0}))
     names = [f"{name}{ending}" for name in MEASURES for ending in ("", "_std")]
-    numbers = [*(f"paper_{name}" for name in MEASURES), *names]
-    table = pd.DataFrame(rows).reindex(columns=[*KEY, *numbers, "seeds", *CIRCUMSTANCES])
-    table[numbers] = table[numbers].astype(float)
+    papers = [f"paper_{name}" for name in MEASURES]
+    table = pd.DataFrame(rows).reindex(columns=[*KEY, *papers, *names, "seeds", SPEED, *CIRCUMSTANCES])
+    table[[*names, SPEED]] = table[[*names, SPEED]].astype(float)
     return table
 
 
@@ -194,5 +214,6 @@ def ours(metrics: Mapping[Any, Any]) -> dict[str, Any]:
         "bleu": float(metrics.get(f"{prefix}mean.bleu_tokenized", math.nan)),
         "bleu_std": float(metrics.get(f"{prefix}std.bleu_tokenized", math.nan)),
         "seeds": len(values),
+        SPEED: float(metrics.get(SPEED, math.nan)),
         **{name: metrics[name] for name in CIRCUMSTANCES if name in metrics},
     }

@@ -20,12 +20,13 @@ from matplotlib.figure import Figure
 
 from convs2s.score.pictures import save
 from convs2s.text.files import atomic_path
-from pipelines.ablation import KEY, MEASURES, Ablation, compare, read_ablation
+from pipelines.ablation import KEY, MEASURES, SPEED, Ablation, compare, read_ablation
 
 TOLD = (
     "Ours: {}; mean ± standard deviation over seeds; BLEU of tokenized text, before unknown words are "
     "replaced. Paper: WMT'14 English to German, means of three runs."
 )
+TOLD_OF_SPEED = "Target tokens/s of ours: of updates alone, without validation, end marks counted."
 
 
 def markdown(ablation: Ablation, table: pd.DataFrame) -> str:
@@ -36,6 +37,8 @@ def markdown(ablation: Ablation, table: pd.DataFrame) -> str:
     corpora = table[["corpus", "commit"]].dropna().drop_duplicates().itertuples(index=False)
     origin = ", ".join(f"{corpus} at commit {commit}" for corpus, commit in corpora) or "of no told origin"
     lines += ["", TOLD.format(origin)]
+    lines += [TOLD_OF_SPEED] if table[SPEED].notna().any() else []
+    lines += [ablation.note] if ablation.note else []
     for name, title in (("test_set", "Test set"), ("signature", "Signature of BLEU")):
         lines += [f"{title} of ours: `{text}`." for text in table[name].dropna().unique()]
     lines += failures(table)
@@ -47,13 +50,15 @@ def row_lines(ablation: Ablation, table: pd.DataFrame) -> list[str]:
     names = [name for name in MEASURES if table[f"paper_{name}"].notna().any() or table[name].notna().any()]
     heads = [ablation.row, *([ablation.column] if ablation.column else [])]
     heads += [f"{MEASURES[name]}, {whose}" for name in names for whose in ("paper", "ours")]
-    heads += ["seeds", "encoder / decoder see, words"]
+    speeds = [SPEED] if table[SPEED].notna().any() else []
+    heads += ["seeds", *["target tokens/s" for _ in speeds], "encoder / decoder see, words"]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for one in table.to_dict(orient="records"):
         cells = place(one)
         for name in names:
-            cells += [figure(one[f"paper_{name}"], math.nan, "-"), our_figure(one, name)]
-        cells += [str(one["seeds"]), context(one)]
+            cells += [printed(one[f"paper_{name}"]), our_figure(one, name)]
+        told = ["-" if pd.isna(one[speed]) else f"{one[speed]:,.0f}" for speed in speeds]
+        cells += [str(one["seeds"]), *told, context(one)]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
@@ -84,10 +89,14 @@ def grid_lines(ablation: Ablation, table: pd.DataFrame) -> list[str]:
     for row, cells in table.groupby("row", sort=False):
         shown = dict.fromkeys(columns, "")
         for one in cells.to_dict(orient="records"):
-            paper = figure(one["paper_bleu"], math.nan, "-")
-            shown[one["column"]] = f"{paper} / {our_figure(one, 'bleu')}"
+            shown[one["column"]] = f"{printed(one['paper_bleu'])} / {our_figure(one, 'bleu')}"
         lines.append(f"| {row} | {' | '.join(shown.values())} |")
     return [*lines, "", "Each cell: BLEU of the paper / ours."]
+
+
+def printed(published: Any) -> str:
+    """Return a figure of the paper, if it gives one."""
+    return "-" if pd.isna(published) else str(published)
 
 
 def our_figure(one: Mapping[Any, Any], name: str) -> str:
@@ -122,7 +131,8 @@ def draw(ablation: Ablation, table: pd.DataFrame, path: Path) -> None:
 def draw_differences(axes: Axes, table: pd.DataFrame, name: str) -> None:
     """Draw how much each row differs from the first, published and ours."""
     for place, (column, whose) in enumerate(((f"paper_{name}", "paper"), (name, "ours"))):
-        values = table[column] - table[column].iloc[0]
+        values = table[column].astype(float)
+        values -= values.iloc[0]
         error = table[f"{name}_std"] if column == name else None
         height = [index + (place - 0.5) * 0.4 for index in range(len(table))]
         bars = axes.barh(height, values.fillna(0.0), 0.4, xerr=error, label=whose)
@@ -139,8 +149,8 @@ def draw_lines(axes: Axes, table: pd.DataFrame, prefix: str) -> None:
     """Draw BLEU over the columns, a line for each row."""
     for row, cells in table.dropna(subset=[f"{prefix}bleu"]).groupby("row", sort=False):
         error = None if prefix else cells["bleu_std"].fillna(0.0)
-        places = cells["column"].astype(float)
-        axes.errorbar(places, cells[f"{prefix}bleu"], yerr=error, marker="o", capsize=3, label=str(row))
+        places, bleu = cells["column"].astype(float), cells[f"{prefix}bleu"].astype(float)
+        axes.errorbar(places, bleu, yerr=error, marker="o", capsize=3, label=str(row))
     if axes.has_data():
         axes.legend(fontsize="small")
     else:

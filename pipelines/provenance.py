@@ -10,7 +10,7 @@ from dvc.repo import Repo
 
 from convs2s.config import Params, Section, load_params
 from convs2s.results.records import Cost
-from convs2s.train.cost import Session, read_sessions
+from convs2s.train.cost import Session, read_sessions, target_tokens_per_second
 
 CODE = ("convs2s", "pipelines", "presets", "dvc.yaml", "pyproject.toml", "constraints.txt")
 """What the repository's commit must tell of; params.yaml is told by preset and changes."""
@@ -121,10 +121,12 @@ def cost_of(models: Iterable[str], kept: Sequence[Path]) -> Cost | None:
     hours: dict[Any, float] = {}
     for one in sessions:
         hours[one.unit] = hours.get(one.unit, 0.0) + one.seconds * one.count / 3600
+    speed = target_tokens_per_second(sessions)
     return Cost(
         hardware=in_order(f"{one.count} x {one.device}" for one in sessions),
         hours={unit: round(value, 4) for unit, value in hours.items()},
         torch=in_order(one.torch for one in sessions),
+        target_tokens_per_second=None if speed is None else round(speed, 1),
     )
 
 

@@ -34,6 +34,8 @@ from pipelines.experiments import sweep_record
 from pipelines.provenance import Refused, check_fresh, commit, cost_of, dumped, preset_of
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+OURS = r"^Ours: (?P<test_set>.+: [\d,]+ lines, sha256 [0-9a-f]{64}); BLEU (?P<signature>\S+)\.$"
+"""The last line of benchmarks.table3."""
 Rows = list[list[str]]
 
 
@@ -101,6 +103,21 @@ def kept_costs(root: Path) -> list[Path]:
     return sorted(root.glob("data/checkpoints/*/costs"))
 
 
+def speed_of(root: Path, others: Sequence[Path]) -> float | None:
+    """Return target tokens a second of the trainings in data/; None if it is not known of one.
+
+    Args:
+        others: repositories beside this one, from which a training may have come by DVC's cache.
+    """
+    seeds = load_params(root / "params.yaml").train.seeds
+    weights = [root / "data" / "trained" / str(seed) / "model" / "weights.safetensors" for seed in seeds]
+    if not all(path.is_file() for path in weights):
+        return None
+    kept = [folder for place in (root, *others) for folder in kept_costs(place)]
+    cost = cost_of(map(file_name, weights), kept)
+    return None if cost is None else cost.target_tokens_per_second
+
+
 def table_record(root: Path, options: argparse.Namespace) -> tuple[dict[str, Any], Rows]:
     """Return the record of a table of the paper in ours, and its rows, header first; none without --rows.
 
@@ -126,8 +143,8 @@ def table_record(root: Path, options: argparse.Namespace) -> tuple[dict[str, Any
     if options.rows is None:
         return record, []
     if kind == "speed":
-        rows, signature, sentences = read_speed(options.rows)
-        return record | {"signatures": {"bleu": signature}, "test_set": sentences}, rows
+        rows, signature, test_set = read_speed(options.rows)
+        return record | {"signatures": {"bleu": signature}, "test_set": test_set}, rows
     return record, [
         list(TABLE_COLUMNS[kind]),
         *(list(row.values()) for row in read_rows(options.rows, kind, more=True)),
@@ -135,21 +152,21 @@ def table_record(root: Path, options: argparse.Namespace) -> tuple[dict[str, Any
 
 
 def read_speed(path: Path) -> tuple[Rows, str, str]:
-    """Return the rows of what benchmarks.table3 printed, header first, its signature and its sentences.
+    """Return the rows of what benchmarks.table3 printed, header first, its signature and its test set.
 
     Raises:
-        Refused: if there is no row of ours, or no last line.
+        Refused: if there is no row of ours, or no last line with both.
     """
     lines = list(read_lines(path))
     found = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines if line[:6] == "| ours"]
-    last = re.search(r"Ours: ([\d,]+), BLEU (\S+)\.$", "\n".join(lines), re.MULTILINE)
+    last = re.search(OURS, "\n".join(lines), re.MULTILINE)
     if not found or last is None:
         raise Refused(
             f"{path} is not what benchmarks.table3 prints: wanted rows that begin with '| ours', and a "
-            "last line with the signature. Run it again: python -m benchmarks.table3 ... > FILE"
+            "last line with test set and signature. Run it again: python -m benchmarks.table3 ... > FILE"
         )
     rows = [[name, *(value.replace(",", "") for value in values)] for name, *values in found]
-    return [list(TABLE_COLUMNS["speed"]), *rows], last[2], f"{last[1]} sentences"
+    return [list(TABLE_COLUMNS["speed"]), *rows], last["signature"], last["test_set"]
 
 
 def inside(root: Path, picture: Path | None) -> str | None:

@@ -14,7 +14,7 @@ from dvc.repo import Repo
 from ruamel.yaml import YAML
 
 from convs2s.train.cost import file_name
-from pipelines.record import main
+from pipelines.record import main, speed_of
 from tests.results.made import SIGNATURES, run
 
 ROOT = Path(__file__).parent.parent
@@ -124,11 +124,14 @@ def edit(repo: Path, train: dict[str, Any], preset: str | None = None, name: str
         yaml.dump(content, stream)
 
 
-def leave_cost(repo: Path, seed: str, seconds: float) -> None:
+def leave_cost(repo: Path, seed: str, seconds: float, old: bool = False) -> None:
+    session = SESSION | {"seconds": seconds}
+    if not old:
+        session |= {"target_tokens": int(300 * seconds), "training_seconds": seconds / 2}
     weights = repo / "data" / "trained" / seed / "model" / "weights.safetensors"
     folder = repo / "data" / "checkpoints" / seed / "costs"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / file_name(weights)).write_text(json.dumps([SESSION | {"seconds": seconds}]))
+    (folder / file_name(weights)).write_text(json.dumps([session]))
 
 
 def recorded(repo: Path, name: str) -> dict[str, Any]:
@@ -144,6 +147,7 @@ def test_a_run_is_recorded_with_all_that_it_rests_on(repo: Path, capsys: pytest.
     assert found["commit"] == call(repo, "git", "rev-parse", "HEAD")
     assert found["cost"] == {
         "hardware": ["2 x NVIDIA H200"], "hours": {"GPU": 3.0}, "torch": ["2.13.0"],
+        "target_tokens_per_second": 600.0,
     }  # fmt: skip
     assert found["test_set"] == f"test_2016_flickr: 1,000 lines, sha256 {'ab' * 32}"
     assert found["metrics"]["ensemble"]["bleu"] == 38.5
@@ -158,6 +162,25 @@ def test_hours_are_left_out_when_one_training_has_none(repo: Path) -> None:
     shutil.rmtree(repo / "data" / "checkpoints" / "2")
     assert main(["one"]) == 0
     assert recorded(repo, "one")["cost"] is None
+
+
+def test_speed_is_left_out_when_one_training_has_none(repo: Path) -> None:
+    """One from before tokens were counted; its hours are known."""
+    leave_cost(repo, "2", 1800.0, old=True)
+    assert main(["one"]) == 0
+    cost = recorded(repo, "one")["cost"]
+    assert (cost["hours"], cost["target_tokens_per_second"]) == ({"GPU": 3.0}, None)
+
+
+def test_the_speed_of_a_workspace_is_that_of_its_trainings(repo: Path, tmp_path: Path) -> None:
+    """One of them may have run in the copy for another row of a sweep, whence DVC has restored it."""
+    other = tmp_path / "other"
+    shutil.copytree(repo / "data" / "checkpoints" / "2", other / "data" / "checkpoints" / "2")
+    shutil.rmtree(repo / "data" / "checkpoints" / "2")
+    assert speed_of(repo, [other]) == 600.0
+    assert speed_of(repo, []) is None
+    (repo / "data" / "trained" / "1" / "model" / "weights.safetensors").unlink()
+    assert speed_of(repo, [other]) is None
 
 
 def refused(repo: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -252,21 +275,33 @@ def test_wrong_arguments_are_told(
 
 
 def test_speed_is_recorded_from_what_the_benchmark_printed(repo: Path) -> None:
-    """Our rows, its signature and sentences; the model's preset, and no hours, which these are not."""
+    """Our rows, its signature and test set; the model's preset, and no hours, which these are not."""
+    test_set = f"a.en and a.fr, b.en and b.fr: 1,000 lines, sha256 {'cd' * 32}"
     printed = repo / "speed.md"
     printed.write_text(
         "| system | beam | BLEU | seconds | sentences/s | tokens/s |\n|---|\n"
         "| GNMT, GPU (K80) |  | 31.20 | 3,028.0 | 2.0 |  |\n"
         "| ours, GPU (NVIDIA H200) | 5 | 34.10 | 1,012.5 | 80.2 | 12,345 |\n\n"
-        "The paper's: 6,003 sentences. Ours: 1,000, BLEU nrefs:1|tok:none.\n"
+        f"The paper's: 6,003 sentences.\nOurs: {test_set}; BLEU nrefs:1|tok:none.\n"
     )
     assert main(["speed", "--table", "table3", "--rows", str(printed)]) == 0
     found = recorded(repo, "speed")
-    assert (found["signatures"], found["test_set"]) == ({"bleu": "nrefs:1|tok:none"}, "1,000 sentences")
+    assert (found["signatures"], found["test_set"]) == ({"bleu": "nrefs:1|tok:none"}, test_set)
     assert (found["preset"], found["cost"]) == ("multi30k-en-de", None)
     assert (repo / "results" / "speed.csv").read_text().split("\n")[1:] == [
         '"ours, GPU (NVIDIA H200)",5,34.10,1012.5,80.2,12345', "",
     ]  # fmt: skip
+
+
+def test_speed_of_an_unnamed_test_set_is_refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As the benchmark once printed it: BLEU on any sentences."""
+    printed = repo / "speed.md"
+    printed.write_text(
+        "| ours, GPU (NVIDIA H200) | 5 | 34.10 | 1,012.5 | 80.2 | 12,345 |\n\n"
+        "The paper's: 6,003 sentences. Ours: 1,000, BLEU nrefs:1|tok:none.\n"
+    )
+    message = refused(repo, capsys, "speed", "--table", "table3", "--rows", str(printed))
+    assert "and a last line with test set and signature. Run it again: python -m benchmarks" in message
 
 
 def test_a_picture_is_recorded_by_its_path_in_the_repository(repo: Path) -> None:
@@ -277,8 +312,9 @@ def test_a_picture_is_recorded_by_its_path_in_the_repository(repo: Path) -> None
 
 
 ROWS = (
-    "row,column,paper_perplexity,paper_bleu,perplexity,perplexity_std,bleu,bleu_std,seeds\n"
-    '"1,2",,6.92,21.47,6.5,,36.5,,2\n'
+    "row,column,paper_perplexity,paper_bleu,perplexity,perplexity_std,bleu,bleu_std,seeds,"
+    "target_tokens_per_second\n"
+    '"1,2",,6.92,21.47,6.5,,36.5,,2,5400.5\n'
 )
 
 
@@ -296,7 +332,9 @@ def swept(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (repo / "data" / "sweep.csv").write_text(
         "experiment,failed,mean.bleu\nt5-a,,36.5\nt5-c,train@1 ended with status 1,\nt5-b,,36.0\n"
     )
-    more = ROWS.replace("\n", ",corpus\n", 1).replace(",2\n", ",2,multi30k\n")  # which the record leaves
+    more = ROWS.replace("\n", ",corpus\n", 1).replace(
+        "5400.5\n", "5400.5,multi30k\n"
+    )  # which the record leaves
     (repo / "data" / "rows.csv").write_text(more)
     return repo
 

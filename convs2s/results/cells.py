@@ -19,7 +19,7 @@ class Grounds:
         self.signatures = Marks("S")
 
     def cells(self, name: str, record: Record, scores: Sequence[str]) -> list[str]:
-        """Return signature, hardware, time of training and commit; the last leads to the record."""
+        """Return signature, hardware, time and speed of training, and commit, which leads to the record."""
         used = dict.fromkeys(record.signatures[score] for score in scores if score in record.signatures)
         marks = ", ".join(self.signatures.mark(text) for text in used)
         link = f"[{code(record.commit[:9])}](../results/{name}.json)"
@@ -32,11 +32,12 @@ def figure(value: float) -> str:
 
 
 def cost_cells(cost: Cost | None) -> list[str]:
-    """Return hardware and time."""
+    """Return hardware, and time with the speed if that is known."""
     if cost is None:
         return [NOT_MEASURED, NOT_MEASURED]
     hours = " and ".join(f"{figure(value)} {unit}-hours" for unit, value in cost.hours.items())
-    return [", ".join(cost.hardware), hours]
+    speed = cost.target_tokens_per_second
+    return [", ".join(cost.hardware), hours + ("" if speed is None else f", {speed:,.0f} target tokens/s")]
 
 
 def score_cell(name: str, record: RunRecord, of: Literal["mean", "best", "ensemble"], score: str) -> str:

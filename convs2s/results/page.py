@@ -18,17 +18,21 @@ Rows that were never run say so; rows without a command are systems of others, w
 
 A score counts with its signature (S1, S2, ... below) and test set only. ± is the standard deviation of seeds.
 Hours are those of training, validation included, times GPUs, or times the CPU cores that computed, all seeds
-added.
+added. Target tokens/s are those of updates alone, without validation, on all GPUs or cores of a training
+together, and the mean of all trainings; records that are older than this count have none.
 """
 GROUNDS = ("signature", "hardware", "time of training", "commit")
 OTHER_SCORES = {"bleu": "BLEU", "bleu_tokenized": "tokenized BLEU", "chrf": "chrF2"}
 ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
 WHOLE = {"row", "column", "system", "seeds", "beam"}
 """Columns of tables of ours that are shown as they stand; others are figures."""
+PAPERS = "paper_"
+"""Begins the columns of the paper's figures."""
 SWEEP_TITLES = {
     "row": "", "column": "", "paper_perplexity": "PPL, paper", "paper_bleu": "BLEU, paper",
     "perplexity": "PPL, ours", "bleu": "BLEU, ours",
     "sentences_per_second": "sentences/s", "tokens_per_second": "tokens/s",
+    "target_tokens_per_second": "target tokens/s",
 }  # fmt: skip
 
 
@@ -76,7 +80,7 @@ def section(one: Table, records: Records, grounds: Grounds) -> str:
     header = ["", *(f"{s.title}, paper" for s in one.scores), *ours_header(one), *GROUNDS, "command"]
     lines = [*([one.note, ""] if one.note else []), *table(header, rows)]
     for name, record in ours.items():
-        lines += ["", *recorded_table(name, record, records.rows.get(name, []), grounds)]
+        lines += ["", *recorded_table(one, name, record, records.rows.get(name, []), grounds)]
     return lines_of(f"## {one.title}", lines)
 
 
@@ -114,8 +118,13 @@ def results_of(
     for name, record in ours.items():
         if record.preset == one.preset:
             for found in records.rows.get(name, []):
-                if (found.get("row"), found.get("column")) == (row.sweep or (row.label, "")):
+                if place_of(found) == row.place:
                     yield name, record, [with_spread(found, score.name) for score in one.scores]
+
+
+def place_of(found: Mapping[str, str]) -> tuple[str, str]:
+    """Return row and column of a row of ours, as sweeps name them."""
+    return found.get("row", ""), found.get("column", "")
 
 
 def fits(run: Run, record: RunRecord) -> bool:
@@ -143,8 +152,18 @@ def with_spread(row: Mapping[str, str], name: str) -> str:
     return figure(float(value)) + (f" ± {figure(float(spread))}" if spread else "")
 
 
+def cell(one: Table, found: Mapping[str, str], column: str) -> str:
+    """Return a value of a table of ours; the paper's figures as it prints them."""
+    if column.startswith(PAPERS):
+        printed = one.printed(place_of(found), column.removeprefix(PAPERS))
+        return found[column] if printed is None else printed
+    if column == "target_tokens_per_second" and found[column]:
+        return f"{float(found[column]):,.0f}"
+    return found[column] if column in WHOLE else with_spread(found, column)
+
+
 def recorded_table(
-    name: str, record: TableRecord, rows: Sequence[Mapping[str, str]], grounds: Grounds
+    one: Table, name: str, record: TableRecord, rows: Sequence[Mapping[str, str]], grounds: Grounds
 ) -> Iterator[str]:
     """Yield the lines of a table of ours: what it rests on, its rows, its picture."""
     signature, hardware, time, commit = grounds.cells(name, record, list(record.signatures))
@@ -154,7 +173,7 @@ def recorded_table(
     yield f"{', '.join([*told, commit])}; test set `{record.test_set}`."
     if rows:
         columns = [c for c in rows[0] if not c.endswith("_std") and any(row[c] for row in rows)]
-        body = [[row[c] if c in WHOLE else with_spread(row, c) for c in columns] for row in rows]
+        body = [[cell(one, row, column) for column in columns] for row in rows]
         yield ""
         yield from table([SWEEP_TITLES.get(column, column) for column in columns], body)
     if record.picture:

@@ -45,6 +45,11 @@ class Row(Section):
     ours: bool = True
     """Whether it is for us to run; false for the systems of others that the paper compares with."""
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """Row and column of it in a sweep's table; the latter empty if there are none."""
+        return self.sweep or (self.label, "")
+
 
 class Table(Section):
     """A table of the paper, or a part of one with its own test set."""
@@ -74,6 +79,12 @@ class Table(Section):
                     f"row {row.label!r}: wanted `run` in a table of runs, unless `ours: false`; else none"
                 )
         return self
+
+    def printed(self, place: tuple[str, str], score: str) -> str | None:
+        """Return the figure that the paper prints for a score of a row of sweeps; None if it is of no row."""
+        names = [one.name for one in self.scores]
+        figures = [row.paper for row in self.rows if row.place == place and score in names]
+        return figures[0][names.index(score)] if figures else None
 
 
 class Other(Section):

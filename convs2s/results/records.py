@@ -1,7 +1,7 @@
 """Results of runs as they are committed: results/NAME.json, and results/NAME.csv for a table's rows."""
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -17,12 +17,14 @@ Scores = dict[str, float]
 TABLE_COLUMNS: dict[Kind, tuple[str, ...]] = {
     "sweep": (
         *("row", "column", "paper_perplexity", "paper_bleu", "perplexity", "perplexity_std"),
-        *("bleu", "bleu_std", "seeds"),
+        *("bleu", "bleu_std", "seeds", "target_tokens_per_second"),
     ),
     "speed": ("system", "beam", "bleu", "seconds", "sentences_per_second", "tokens_per_second"),
 }
 """Columns of results/NAME.csv by the kind of table; all but names are numbers or empty."""
 NAMES = {"row", "system"}
+LATER = {"target_tokens_per_second"}
+"""Columns that older files lack."""
 
 
 class Cost(Section):
@@ -34,6 +36,8 @@ class Cost(Section):
     """Hours times devices, all trainings added."""
     torch: tuple[str, ...]
     """Versions of PyTorch."""
+    target_tokens_per_second: float | None = None
+    """Of their updates alone, without validation, all workers together; null in older records."""
 
 
 class Metrics(Section):
@@ -151,24 +155,27 @@ def kind_of(record: TableRecord, path: Path, paper: Paper) -> Kind:
 def read_rows(path: Path, kind: Kind, more: bool = False) -> list[dict[str, str]]:
     """Read the rows of a table of this kind; with `more`, the file may have further columns, which are left.
 
+    A column that the file is too old to have is empty.
+
     Raises:
         ValueError: if columns are others than the kind's, or a value is no number.
     """
     wanted = TABLE_COLUMNS.get(kind, ())
+    older = tuple(name for name in wanted if name not in LATER)
     with open_bytes(path) as stream:
         lines = stream.read().decode("utf-8").split("\n")
     header, *rows = list(csv.reader(line for line in lines if line)) or [[]]
-    if more and set(header) >= set(wanted):
-        places = [header.index(name) for name in wanted]
-        header, rows = list(wanted), [[row[place] for place in places] for row in rows]
-    if tuple(header) != wanted:
+    if more and set(header) >= set(older):
+        places = [header.index(name) for name in wanted if name in header]
+        header, *rows = [[row[place] for place in places] for row in (header, *rows)]
+    if tuple(header) not in {wanted, older}:
         raise ValueError(f"{path}: found columns {', '.join(header)}; wanted {', '.join(wanted)}.")
     for number, row in enumerate(rows, start=2):
-        check_row(f"{path}, line {number}", wanted, row)
-    return [dict(zip(header, row, strict=True)) for row in rows]
+        check_row(f"{path}, line {number}", header, row)
+    return [dict.fromkeys(wanted, "") | dict(zip(header, row, strict=True)) for row in rows]
 
 
-def check_row(where: str, columns: tuple[str, ...], row: list[str]) -> None:
+def check_row(where: str, columns: Sequence[str], row: list[str]) -> None:
     """See that a row has a number or nothing in each column that is no name.
 
     Raises:

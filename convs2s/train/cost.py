@@ -1,4 +1,4 @@
-"""What a training took: its hardware and seconds, over all interruptions; apart from what it gives.
+"""What a training took: its hardware, seconds and speed, over all interruptions; apart from what it gives.
 
 A model is the same bytes however fast it was made, so this stands in no output. It is kept beside the
 checkpoints, under the hash of the model, and so is found again when the model returns from a cache.
@@ -9,15 +9,17 @@ import json
 import platform
 import shutil
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import torch
 
 from convs2s.text.files import atomic_path, remove
 from convs2s.train.distributed import Workers
 
+T = TypeVar("T")
 Unit = Literal["GPU", "CPU core"]
 CPU_NAMES = Path("/proc/cpuinfo")
 
@@ -34,6 +36,9 @@ class Session:
         first: updates done when it began.
         last: updates done at its last checkpoint.
         seconds: from its begin to that checkpoint; what came after was lost and is not counted.
+        target_tokens: non-padding, of its updates until then, over all workers; None in files that are older
+            than this count.
+        training_seconds: of these updates alone, without validation and checkpoints; likewise.
     """
 
     device: str
@@ -43,6 +48,8 @@ class Session:
     first: int
     last: int
     seconds: float
+    target_tokens: int | None = None
+    training_seconds: float | None = None
 
 
 def new_session(workers: Workers, updates: int) -> Session:
@@ -52,6 +59,8 @@ def new_session(workers: Workers, updates: int) -> Session:
         "first": updates,
         "last": updates,
         "seconds": 0.0,
+        "target_tokens": 0,
+        "training_seconds": 0.0,
     }
     if workers.device.type == "cuda":
         return Session(torch.cuda.get_device_name(workers.device), "GPU", workers.count, **common)
@@ -68,7 +77,7 @@ def cpu_name() -> str:
 
 
 class Meter:
-    """Counts a training's seconds, and keeps them beside its checkpoint."""
+    """Counts a training's seconds and target tokens, and keeps them beside its checkpoint."""
 
     def __init__(self, path: Path, workers: Workers, updates: int) -> None:
         """Begin a session after `updates` updates, behind those in the file if the training is continued."""
@@ -76,20 +85,43 @@ class Meter:
         self.before = history(path).get(str(updates), []) if updates else []
         self.saved = {str(updates): self.before}
         self.session = new_session(workers, updates)
+        self.target_tokens, self.training_seconds = 0, 0.0
         self.start = time.perf_counter()
+
+    def count(self, target_tokens: int, seconds: float) -> None:
+        """Count an update of so many target tokens, which took so long."""
+        self.target_tokens += target_tokens
+        self.training_seconds += seconds
 
     def save(self, updates: int) -> None:
         """Write what was taken until now; call it before each checkpoint.
 
         What was taken until the checkpoint before stays in the file, should the new one not come to be.
         """
-        seconds = round(time.perf_counter() - self.start, 3)
-        now = [*self.before, replace(self.session, last=updates, seconds=seconds)]
+        session = replace(
+            self.session,
+            last=updates,
+            seconds=round(time.perf_counter() - self.start, 3),
+            target_tokens=self.target_tokens,
+            training_seconds=round(self.training_seconds, 3),
+        )
+        now = [*self.before, session]
         last = list(self.saved)[-1]
         self.saved = {last: self.saved[last], str(updates): now}
         content = {key: [asdict(one) for one in sessions] for key, sessions in self.saved.items()}
         with atomic_path(self.path) as temporary:
             temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def timed(reports: Iterable[T]) -> Iterator[tuple[T, float]]:
+    """Yield each report of a training with the seconds that it took to come.
+
+    What is done in between, such as saving a checkpoint, is not counted.
+    """
+    begin = time.perf_counter()
+    for report in reports:
+        yield report, time.perf_counter() - begin
+        begin = time.perf_counter()
 
 
 def history(path: Path) -> dict[str, list[Session]]:
@@ -128,6 +160,17 @@ def read_sessions(path: Path) -> list[Session]:
         return [Session(**session) for session in json.loads(path.read_text(encoding="utf-8"))]
     except (OSError, TypeError, ValueError):
         return []
+
+
+def target_tokens_per_second(sessions: Iterable[Session]) -> float | None:
+    """Return how fast updates were, all sessions together; None if it is not known of one."""
+    tokens, seconds = 0, 0.0
+    for one in sessions:
+        if one.target_tokens is None or one.training_seconds is None:
+            return None
+        tokens += one.target_tokens
+        seconds += one.training_seconds
+    return tokens / seconds if seconds else None
 
 
 def remove_all_but(kept: Path) -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from pydantic import Field, model_validator
 
 from convs2s.config import load_params
 from convs2s.text.files import atomic_path
-from pipelines.ablation import Ablation, read_ablation
+from pipelines.ablation import SPEED, Ablation, read_ablation
 from pipelines.flows import artifacts, dvc_stage, remote, workspace
 from pipelines.flows.dvc_stage import StageEnded
 from pipelines.flows.graph import Stage
@@ -131,13 +132,16 @@ def sweep(params: SweepParams) -> State[Any]:
             run.run()
         except StageEnded as ended:
             return ended_early(ended, summary(run))
+        roots, speeds = [ROOT, *(space.root for _, space in spaces.values())], dict[str, float]()
         for label, (name, space) in spaces.items():
             if all((label, stage) in run.outcomes for stage in space.stages):
                 for _, cell, _ in (one for one in cells if ablation and one[0] == name):
                     cell.update(grounds_of(space.root, space.stages))
+                if (speed := speed_of(space.root, roots)) is not None:
+                    speeds[name] = speed
                 workspace.keep_experiment(ROOT, space.root, name)
         failures = {name: why for label, (name, _) in spaces.items() if (why := failure(run, label))}
-        table = comparison(ROOT, head, cells, failures)
+        table = comparison(ROOT, head, cells, speeds, failures)
         show(table, params.title)
         if ablation:
             show_ablation(params.title, ablation, table)
@@ -179,6 +183,13 @@ def grounds_of(root: Path, stages: Mapping[str, Stage]) -> dict[str, str]:
     return {"test_set": told, "signature": signatures["bleu_tokenized"]}
 
 
+def speed_of(root: Path, others: Sequence[Path]) -> float | None:
+    """Return target tokens a second of a row's trainings, which may have run in the copy of another row."""
+    from pipelines import record  # noqa: PLC0415  # torch takes its time
+
+    return record.speed_of(root, others)
+
+
 def failure(run: Run, label: str) -> str:
     """Return why a row has no results, in one line; nothing if it has."""
     missing = [stage for stage in run.workspaces[label].stages if (label, stage) not in run.outcomes]
@@ -200,14 +211,21 @@ def labels_of(names: Mapping[str, Overrides]) -> dict[str, str]:
     return {name: ", ".join(f"{k}={v}" for k, v in row.items()) for name, row in names.items()}
 
 
-def comparison(root: Path, commit: str, cells: Sequence[Cell], failures: Mapping[str, str]) -> pd.DataFrame:
+def comparison(
+    root: Path,
+    commit: str,
+    cells: Sequence[Cell],
+    speeds: Mapping[str, float],
+    failures: Mapping[str, str],
+) -> pd.DataFrame:
     """Return a row per experiment: what was overridden, then its metrics as `dvc exp show` gives them.
 
-    The means over seeds come first, then each seed, each training, and the corpus.
+    The means over seeds come first, then the speed of training, each seed, each training, and the corpus.
 
     Args:
         commit: that the experiments began with; the user may have committed more since.
         cells: an experiment's name, what a table tells of it, and what it overrides.
+        speeds: target tokens a second of an experiment's trainings, by its name, where known.
         failures: why there are no results of an experiment, by its name; then column `failed` has it.
 
     Raises:
@@ -234,6 +252,7 @@ def comparison(root: Path, commit: str, cells: Sequence[Cell], failures: Mapping
     rows = [
         {"experiment": name, **cell, **row}
         | ({"failed": failed[name]} if name in failed else flat_metrics(found[name]))
+        | {SPEED: speeds.get(name, math.nan)}
         for name, cell, row in cells
     ]
     keys = (key for _, cell, row in cells for key in (*cell, *row, "failed"))
@@ -257,7 +276,7 @@ def importance(column: str, settings: Sequence[str]) -> tuple[int, int]:
     """Return what a column is sorted by; columns of the same rank keep DVC's order."""
     if column in settings:
         return 0, settings.index(column)
-    ranks = ("mean.", "std.", "ensemble.", "seeds.", "")
+    ranks = ("mean.", "std.", "ensemble.", SPEED, "seeds.", "")
     rank = next(rank for rank, prefix in enumerate(ranks) if column.startswith(prefix))
     return 1 + rank + column.startswith("filtered."), 0  # the corpus is the same in most sweeps
 

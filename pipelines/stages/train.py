@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import sys
-import time
 from pathlib import Path
 
 import torch
@@ -21,7 +20,7 @@ from convs2s.text.vocabulary import PAD, read_vocabulary
 from convs2s.text.vocabulary_selection import VocabularySelection
 from convs2s.train.annealing import Annealing
 from convs2s.train.checkpoint import fingerprint, resume, save_checkpoint
-from convs2s.train.cost import Meter, keep_cost, remove_all_but
+from convs2s.train.cost import Meter, keep_cost, remove_all_but, timed
 from convs2s.train.distributed import Workers, join_workers
 from convs2s.train.loop import EpochReport, Pairs, Record, State, Training, UpdateReport, train
 from convs2s.train.memory import keep_freed_memory
@@ -52,7 +51,7 @@ def run(
     """Train in this process, or in this one and those that torchrun has started beside it.
 
     Checkpoints live in `work`, which outlasts an interruption; `out` gets model/, metrics.json and curves/.
-    Of a finished training `work` keeps costs/: hardware and time, in a file named by the model's hash.
+    Of a finished training `work` keeps costs/: hardware, time and speed, in a file named by the model's hash.
     """
     with join_workers(params.workers) as workers:
         keep_freed_memory()
@@ -190,16 +189,17 @@ def watch(
         meter = Meter(work / "cost.json", training.workers, state.updates)
         replay(live, state)  # what an interrupted training had drawn after its checkpoint is drawn again
         progress = Progress()
-        for report in train(training):
+        for report, seconds in timed(train(training)):
             if isinstance(report, UpdateReport):
-                progress.show(report, state)
+                meter.count(report.target_tokens, seconds)
+                progress.show(report, state, seconds)
                 if state.curve and state.curve[-1]["update"] == report.update:
                     draw_point(live, state.curve[-1])
                 if report.update % checkpoint_updates == 0:
                     meter.save(state.updates)
                     save_checkpoint(checkpoint, training, prints)
             else:
-                progress.epoch(report)
+                progress.epoch(report, seconds)
                 draw_epoch(live, report.record)
                 if report.is_best:
                     with atomic_path(work / "best") as best:
@@ -209,17 +209,19 @@ def watch(
 
 
 class Progress:
-    """A bar an epoch: loss, gradient norm, learning rate, tokens/s, time left; and a line at its end."""
+    """A bar an epoch: loss, gradient norm, learning rate, tokens/s, time left; and a line at its end.
+
+    Tokens are those of the target, and seconds those of updates, without validation and checkpoints.
+    """
 
     def __init__(self) -> None:
         self.bar: tqdm | None = None
         self.tokens = 0
-        self.start = time.perf_counter()
+        self.seconds = 0.0
 
-    def show(self, report: UpdateReport, state: State) -> None:
-        """Advance the bar by an update."""
+    def show(self, report: UpdateReport, state: State, seconds: float) -> None:
+        """Advance the bar by an update, which took so long."""
         if self.bar is None:
-            self.tokens, self.start = 0, time.perf_counter()
             self.bar = tqdm(
                 total=report.batches,
                 initial=state.batch - 1,
@@ -229,30 +231,32 @@ class Progress:
                 file=sys.stderr,
             )
         self.tokens += report.target_tokens
+        self.seconds += seconds
         types = "" if report.selected is None else f"{report.selected:,.0f} target types, "
         self.bar.set_postfix_str(
             f"loss {report.loss:.3f}, gradient norm {report.gradient_norm:.3f}, learning rate "
-            f"{report.learning_rate:g}, {types}"
-            f"{self.tokens / (time.perf_counter() - self.start):,.0f} tokens/s",
+            f"{report.learning_rate:g}, {types}{self.tokens / self.seconds:,.0f} tokens/s",
             refresh=False,
         )
         self.bar.update()
 
-    def epoch(self, report: EpochReport) -> None:
-        """End the bar and print what the epoch came to."""
-        seconds = time.perf_counter() - self.start
+    def epoch(self, report: EpochReport, seconds: float) -> None:
+        """End the bar and print what the epoch came to; its validation took so long."""
         if self.bar is not None:
             self.bar.close()
             self.bar = None
         record = report.record
         types = f"{record['selected_types']:,.0f} target types, " if "selected_types" in record else ""
+        # A training that was interrupted in a validation has no update before its end.
+        speed = f", {self.tokens / self.seconds:,.0f} target tokens/s" if self.seconds else ""
         print(
             f"epoch {record['epoch']:.0f}: {record['updates']:,.0f} updates, learning rate "
             f"{record['learning_rate']:g}, training loss {record['training_loss']:.3f}, validation "
             f"perplexity {record['validation_perplexity']:.3f}{' (best)' if report.is_best else ''}, "
-            f"{types}{seconds:.1f} s, {self.tokens / seconds:,.0f} tokens/s",
+            f"{types}training {self.seconds:.1f} s{speed}, validation {seconds:.1f} s",
             file=sys.stderr,
         )
+        self.tokens, self.seconds = 0, 0.0
 
 
 def replay(live: Live, state: State) -> None:

@@ -1,5 +1,7 @@
 """The speed protocol of Table 3: what is timed, and that it is the translation of the whole test set."""
 
+import hashlib
+import re
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,11 @@ import torch
 
 from benchmarks.table3 import PAPER, Job, Setting, equal_lengths, main, quality, timed, translator
 from convs2s.decode.hypotheses import Sentence
+from convs2s.score.corpus_scores import tokenized_bleu
+from convs2s.score.test_set import identify
+from convs2s.text.sources.pair_files import file_part
+from convs2s.text.sources.split import write_split
+from pipelines.record import read_speed
 from tests.decode.small_package import write_small_package
 
 SOURCES = ["Das ist ein Haus .", "Hund", "", "Maus und Haus", "der Hund", "die Maus"]
@@ -96,11 +103,31 @@ def test_the_table_has_the_paper_and_a_row_for_each_beam(
     lines = capsys.readouterr().out.split("\n")
     rows = [cells(line) for line in lines if line.startswith("| ours")]
     assert [row[:2] for row in rows] == [["ours, CPU, 1 threads", "1"], ["ours, CPU, 1 threads", "2"]]
-    assert cells(lines[6]) == ["ConvS2S, GPU (M40)", "1", "33.45", "221.0", "27.2", ""]
+    assert cells(lines[6]) == ["ConvS2S, GPU (M40)", "1", "33.45", "221", "27.2", ""]
     for _, _, bleu, _, sentences, tokens in rows:
         assert 0 <= float(bleu) <= 100
         assert float(tokens.replace(",", "")) >= float(sentences.replace(",", "")) / 2
-    assert lines[-2].startswith("The paper's: 6,003 sentences. Ours: 6, BLEU nrefs:1|case:mixed")
+    digest = hashlib.sha256("".join(map("{}\t{}\n".format, SOURCES, TARGETS)).encode()).hexdigest()
+    assert lines[-3] == "The paper's: newstest2012 and newstest2013, 6,003 sentences."
+    assert re.fullmatch(
+        rf"Ours: a\.en and a\.de, b\.en and b\.de: 6 lines, sha256 {digest}; BLEU nrefs:1\|case:mixed\S+\.",
+        lines[-2],
+    )
+
+
+def test_the_last_line_is_what_a_record_is_made_of(
+    tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Test set and signature, in the form of every other record; names may have any characters."""
+    source, target = written(tmp_path, "a: 1.en", SOURCES), written(tmp_path, "a: 1.de", TARGETS)
+    main(["--model", str(model), "--source", source, "--target", target, "--settings", "threads"])
+    printed = tmp_path / "printed.md"
+    printed.write_text(capsys.readouterr().out, encoding="utf-8")
+    rows, signature, test_set = read_speed(printed)
+    assert len(rows) == 1 + 2
+    assert signature == tokenized_bleu(["a"], ["a"]).signature
+    write_split([file_part([Path(source), Path(target)], None)], tmp_path / "test")
+    assert test_set == str(identify(tmp_path / "test"))
 
 
 def test_what_cannot_be_measured_is_named(
@@ -113,8 +140,10 @@ def test_what_cannot_be_measured_is_named(
         main([*start, "--source", line, line, "--target", line])
     with pytest.raises(ValueError, match=r"line has 1 lines but .*empty has 0"):
         main([*start, "--source", line, "--target", empty])
-    with pytest.raises(ValueError, match=r"empty has no lines; wanted sentences to translate"):
-        main([*start, "--source", empty, "--target", empty])
+    with pytest.raises(ValueError, match=r"empty and empty has no sentence pairs. Wanted at least one"):
+        main([*start, "--source", line, empty, "--target", line, empty])
+    with pytest.raises(FileNotFoundError, match=r"gone\.en does not exist or is no file"):
+        main([*start, "--source", str(tmp_path / "gone.en"), "--target", line])
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ValueError, match=r"PyTorch sees no GPU here; wanted one, or --settings threads"):
         main([*start, "--source", line, "--target", line])

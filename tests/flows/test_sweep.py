@@ -37,6 +37,7 @@ def test_metrics_of_several_files_do_not_collide() -> None:
     assert flat_metrics(files) == {"seeds.1.bleu": 7.0, "mean.bleu": 7.5, "1.epochs": 3, "2.epochs": 4}
     columns = ["seeds.1.bleu", "mean.bleu", "train.dropout", "experiment", "std.bleu"]
     order = sorted(columns, key=lambda column: importance(column, ["experiment", "train.dropout"]))
+    assert importance("target_tokens_per_second", []) < importance("seeds.1.bleu", [])
     assert order == ["experiment", "train.dropout", "mean.bleu", "std.bleu", "seeds.1.bleu"]
 
 
@@ -100,9 +101,24 @@ section: §0
 row: positions
 column: null
 rows:
-  - {row: with, source_positions: true, perplexity: 6.64, bleu: 21.7}
-  - {row: without, source_positions: false, perplexity: 6.69, bleu: 21.3}
-  - {row: broken, target_positions: false, bleu: 21.5}
+  - {row: with, source_positions: true, perplexity: "6.64", bleu: "21.7"}
+  - {row: without, source_positions: false, perplexity: "6.69", bleu: "21.3"}
+  - {row: broken, target_positions: false, bleu: "21.5"}
+"""
+
+
+# A training leaves its cost as a real one does: 600 target tokens in 4 seconds, or 500 with fewer positions.
+COSTS = """
+if name.startswith("train"):
+    weights = out / "model" / "weights.safetensors"
+    weights.parent.mkdir()
+    weights.write_text(sys.argv[-1])
+    costs = pathlib.Path("data/checkpoints", sys.argv[1].split("/")[-1], "costs")
+    costs.mkdir(parents=True)
+    session = dict(device="A CPU", unit="CPU core", count=2, torch="2.13.0", first=0, last=9, seconds=7.0)
+    session |= dict(target_tokens=500 + 100 * sys.argv[-1].endswith("true-true"), training_seconds=4.0)
+    digest = hashlib.sha256(weights.read_bytes()).hexdigest()
+    (costs / (digest + ".json")).write_text(json.dumps([session]))
 """
 
 
@@ -112,7 +128,7 @@ def test_a_table_of_the_paper_ends_with_ours_beside_its_figures(server: Server, 
     (repo / "sweeps").mkdir()
     (repo / "sweeps" / "tiny.yaml").write_text(TABLE, encoding="utf-8")
     breaks = 'import sys\nif sys.argv[-1].endswith("true-false"):\n    sys.exit("toy: out of memory")\n'
-    (repo / "toy.py").write_text(breaks + toy.PLAYER)
+    (repo / "toy.py").write_text(breaks + toy.PLAYER + COSTS)
     overrides = {"train.seeds": [1], "model.encoder_kernels": [5, 5, 5]}
     run = server.run_flow(repo, "sweep", table="tiny", parallel=3, overrides=overrides)
     found = server.flow_run(run)
@@ -126,10 +142,12 @@ def test_a_table_of_the_paper_ends_with_ours_beside_its_figures(server: Server, 
     assert everything["failed"].isna().tolist() == [True, True, False]
     scores = everything["mean.bleu_tokenized"]
     assert scores["with"] != scores["without"]
+    speeds = everything["target_tokens_per_second"]
+    assert (speeds["with"], speeds["without"]) == (150.0, 125.0)
     shown = server.artifacts(run)
     text = shown["table-tiny"]["data"]
-    assert f"| without | 6.69 | not run | 21.30 | {scores['without']:.2f} | 0 | 13 / 7 |" in text
-    assert "| broken | - | failed | 21.50 | failed | 0 | 13 / 7 |" in text
+    assert f"| without | 6.69 | not run | 21.3 | {scores['without']:.2f} | 0 | 125 | 13 / 7 |" in text
+    assert "| broken | - | failed | 21.5 | failed | 0 | - | 13 / 7 |" in text
     assert "- broken failed: train@1 ended with status" in text
     assert "toy: out of memory" in text
     assert shown["picture-tiny"]["data"].startswith("data:image/png;base64,")

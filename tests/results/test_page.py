@@ -182,6 +182,40 @@ def test_a_recorded_sweep_stands_beside_the_papers_table(results: Path) -> None:
     assert row(text, "Table 5", "1")[3:5] == ["not run", "not run"]
 
 
+def test_speed_stands_with_the_time_of_training(results: Path) -> None:
+    """Where it was counted; of a sweep also by row."""
+    cost = {"hardware": ["2 x A CPU"], "hours": {"CPU core": 0.28}, "torch": ["2.13.0"]}
+    put(results, "ro", run("wmt16-en-ro-bpe", 29.0, cost=cost | {"target_tokens_per_second": 5399.6}))
+    put(
+        results, "table5-multi30k", table("table5", "multi30k-en-de"), f"{SWEEP},target_tokens_per_second",
+        '"1,2,3,4,5",,6.65,21.63,6.4,0.05,37.25,0.2,3,5399.6', '"1,2",,6.92,21.47,6.55,,36.9,,1,',
+    )  # fmt: skip
+    text = made(results)
+    wanted = "0.28 CPU core-hours, 5,400 target tokens/s"
+    assert row(text, "Table 1: WMT'16", "ConvS2S (BPE 40K)")[5] == wanted
+    assert f"- {wanted}\n" in part(text, "Records")
+    ours = part(text, "Table 5").split("\n### ")[1]
+    assert "| BLEU, ours | seeds | target tokens/s |" in ours
+    assert "| 6.40 ± 0.05 | 37.25 ± 0.20 | 3 | 5,400 |" in ours
+    assert "| 6.55 | 36.90 | 1 |  |" in ours
+    assert "3,624 target words a second" in part(text, "Table 5")
+
+
+def test_a_sweeps_table_has_the_papers_figures_as_printed(results: Path) -> None:
+    """Also of a record whose numbers have lost or won a zero on their way."""
+    put(
+        results, "table4-multi30k", table("table4", "multi30k-en-de"),
+        SWEEP, "ConvS2S,,6.64,21.70,6.4,,37.25,,1", "own idea,,6.7,21.3,6.55,,36.9,,1",
+    )  # fmt: skip
+    put(
+        results, "table8-multi30k", table("table8", "multi30k-en-de"), SWEEP, "7,3,,21.4,,,20.9,,1",
+    )  # fmt: skip
+    text = made(results)
+    assert "| ConvS2S | 6.64 | 21.7 | 6.40 | 37.25 | 1 |" in part(text, "Table 4")
+    assert "| own idea | 6.7 | 21.3 | 6.55 | 36.90 | 1 |" in part(text, "Table 4")
+    assert "| 7 | 3 | 21.40 | 20.90 | 1 |" in part(text, "Table 8")
+
+
 def test_rows_with_columns_are_found_by_both(results: Path) -> None:
     """Tables 7 and 8 and Figure 2 are by width or side, and by layers."""
     put(results, "table7", table("table7", "ablation-en-de"), SWEEP, "3,9,,21.17,,,20.9,0.1,3")

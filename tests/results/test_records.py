@@ -28,6 +28,17 @@ def test_a_whole_record_is_read(results: Path) -> None:
     assert found.cost.hours == {"GPU": 3.25}
 
 
+def test_rows_from_before_speed_was_counted_are_read(results: Path) -> None:
+    """They have all other columns."""
+    put(results, "t", table("table5", "multi30k-en-de"), SWEEP, '"1,2",,6.92,21.47,6.5,,36.5,,2')
+    put(results, "u", table("table5", "multi30k-en-de"), f"{SWEEP},target_tokens_per_second",
+        '"1,2",,6.92,21.47,6.5,,36.5,,2,5400.5')  # fmt: skip
+    rows = read(results).rows
+    assert [rows[name][0]["target_tokens_per_second"] for name in "tu"] == ["", "5400.5"]
+    assert list(rows["t"][0]) == list(rows["u"][0])
+    assert read(results).tables["t"].cost.target_tokens_per_second is None
+
+
 def test_broken_json_is_refused(results: Path) -> None:
     """As a merge conflict leaves it."""
     put(results, "one", run("multi30k-en-de", 36.0))

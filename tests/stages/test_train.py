@@ -17,8 +17,10 @@ from torch.testing import assert_close
 
 from convs2s.config import Params
 from convs2s.model.storage import load_model
+from convs2s.text.encoded import EncodedCorpus
 from convs2s.train.cost import file_name, read_sessions
-from pipelines.stages.train import prints_of, run
+from convs2s.train.loop import EpochReport, State, UpdateReport
+from pipelines.stages.train import Progress, prints_of, run
 from tests.train.test_loop import ALONE
 from tests.train.tiny import ROOT, TYPES, tiny_params, write_tiny
 
@@ -69,7 +71,9 @@ def test_outputs_are_a_model_metrics_and_curves(tmp_path: Path) -> None:
     assert [path.name for path in (folder / "work").iterdir()] == ["costs"]
     (session,) = read_sessions(folder / "work/costs" / file_name(folder / "out/model/weights.safetensors"))
     assert (session.first, session.last) == (0, 4 * 19)
-    assert session.seconds > 0
+    corpus = EncodedCorpus.open(folder / "encoded" / "train", "target")
+    assert session.target_tokens == 4 * corpus.lengths.sum()
+    assert 0 < (session.training_seconds or 0) < session.seconds
 
 
 def test_killed_in_the_middle_training_ends_as_if_never_interrupted(tmp_path: Path) -> None:
@@ -97,6 +101,30 @@ def test_killed_in_the_middle_training_ends_as_if_never_interrupted(tmp_path: Pa
         assert (broken / "out" / name).read_bytes() == (whole / "out" / name).read_bytes(), name
     first, second = read_sessions(next((broken / "work" / "costs").iterdir()))
     assert 0 < first.last == second.first < second.last == 20 * 19
+    (only,) = read_sessions(next((whole / "work" / "costs").iterdir()))
+    assert (first.target_tokens or 0) + (second.target_tokens or 0) == only.target_tokens
+
+
+RECORD = {
+    "epoch": 1, "updates": 2, "learning_rate": 0.25, "training_loss": 3.0, "validation_perplexity": 9.5
+}  # fmt: skip
+
+
+def test_speed_is_that_of_updates_without_validation(capsys: pytest.CaptureFixture[str]) -> None:
+    """Which may take half an epoch's time; each epoch has its own."""
+    progress = Progress()
+    for seconds, wanted in ((4.0, "8.0 s, 25 target"), (1.0, "2.0 s, 100 target")):
+        for update in (1, 2):
+            report = UpdateReport(1, update, 3.0, 0.5, 0.25, 100, 8, 2, None)
+            progress.show(report, State(batch=update), seconds)
+        progress.epoch(EpochReport(RECORD, is_best=False), seconds=50.0)
+        assert f"perplexity 9.500, training {wanted} tokens/s, validation 50.0 s\n" in capsys.readouterr().err
+
+
+def test_an_epoch_that_was_interrupted_in_its_validation_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    """The process that goes on from there has made no update of it, whose speed it could tell."""
+    Progress().epoch(EpochReport(RECORD, is_best=False), seconds=50.0)
+    assert capsys.readouterr().err.endswith("perplexity 9.500, training 0.0 s, validation 50.0 s\n")
 
 
 def updates_of(checkpoint: Path) -> int:

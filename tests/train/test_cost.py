@@ -1,13 +1,24 @@
 """What a training took is kept over interruptions, apart from its outputs, and known by the model."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
 from convs2s.train import cost
-from convs2s.train.cost import Meter, Session, file_name, history, keep_cost, read_sessions, remove_all_but
+from convs2s.train.cost import (
+    Meter,
+    Session,
+    file_name,
+    history,
+    keep_cost,
+    read_sessions,
+    remove_all_but,
+    target_tokens_per_second,
+    timed,
+)
 from convs2s.train.distributed import Workers
 
 ALONE, THREE = Workers(0, 1, torch.device("cpu")), Workers(0, 3, torch.device("cpu"))
@@ -34,17 +45,50 @@ def test_seconds_add_up_over_interruptions(tmp_path: Path, clock: list[float]) -
     path = tmp_path / "cost.json"
     first = Meter(path, ALONE, updates=0)
     for clock[0], updates in ((110.0, 50), (125.0, 80)):
+        first.count(600, 8.0)
         first.save(updates)
+    first.count(1000, 4.0)
     clock[0] = 130.0  # killed, five seconds after its checkpoint
     second = Meter(path, THREE, updates=80)
     clock[0] = 137.5
+    second.count(300, 4.0)
     second.save(100)
     version = torch.__version__
-    wanted = [Session("A CPU", "CPU core", 2, version, 0, 80, 25.0)]
-    wanted += [Session("A CPU", "CPU core", 6, version, 80, 100, 7.5)]
+    wanted = [Session("A CPU", "CPU core", 2, version, 0, 80, 25.0, 1200, 16.0)]
+    wanted += [Session("A CPU", "CPU core", 6, version, 80, 100, 7.5, 300, 4.0)]
     keep_cost(path, 100, weights(tmp_path), tmp_path / "costs")
     kept = tmp_path / "costs" / file_name(tmp_path / "weights.safetensors")
     assert read_sessions(kept) == wanted
+    assert target_tokens_per_second(wanted) == 75.0
+
+
+def test_sessions_from_before_tokens_were_counted_are_read(tmp_path: Path, clock: list[float]) -> None:
+    """Their hours count; the speed of a training that goes on from them is not known."""
+    path, old = tmp_path / "cost.json", {"device": "A CPU", "unit": "CPU core", "count": 2, "torch": "2.13.0"}
+    path.write_text(json.dumps({"80": [{**old, "first": 0, "last": 80, "seconds": 25.0}]}))
+    meter = Meter(path, ALONE, updates=80)
+    meter.count(300, 4.0)
+    meter.save(100)
+    sessions = history(path)["100"]
+    assert [one.seconds for one in sessions] == [25.0, 0.0]
+    assert target_tokens_per_second(sessions) is None
+    assert target_tokens_per_second(sessions[1:]) == 75.0
+    assert target_tokens_per_second([]) is None
+
+
+def test_only_what_a_report_takes_to_come_is_timed(clock: list[float]) -> None:
+    """Not the checkpoint that is saved and the bar that is drawn when it is there."""
+
+    def reports() -> Iterator[str]:
+        for name, seconds in (("update", 2.0), ("update", 3.0), ("epoch", 40.0)):
+            clock[0] += seconds
+            yield name
+
+    found = []
+    for report, seconds in timed(reports()):
+        found.append((report, seconds))
+        clock[0] += 500.0
+    assert found == [("update", 2.0), ("update", 3.0), ("epoch", 40.0)]
 
 
 def test_gpus_count_by_name(clock: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
