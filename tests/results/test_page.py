@@ -85,7 +85,7 @@ def test_rows_that_were_never_run_say_so_and_how_to(results: Path) -> None:
         "`cp presets/wmt14-en-de-paper.yaml params.yaml && dvc exp run -S 'train.seeds=[1,2,3,4,5,6,7,8]'`"
     )
     assert row(text, "Table 6: summarization, DUC", "ConvS2S")[-1] == (
-        "`cp presets/duc2004.yaml params.yaml && dvc repro`"
+        "`cp presets/duc2004.yaml params.yaml && dvc exp run -S 'train.seeds=[1,2,3]'`"
     )
     assert row(text, "Table 5", "1,2,3")[-1] == "`make sweep TABLE=table5`"
     assert row(text, "Runs on freely", "Tatoeba en-de")[2] == "not run"
