@@ -225,6 +225,11 @@ def other_cells(
             yield [label, other.published, first, *cells, *grounds.cells(name, record, told), command]
 
 
+def score_line(of: str, scores: Mapping[str, float]) -> str:
+    """Return an entry of a list that names each score."""
+    return f"- {of}: {', '.join(f'{name} {figure(value)}' for name, value in scores.items())}"
+
+
 def record_lines(name: str, record: Record) -> list[str]:
     """Return what a record tells and the tables do not."""
     lines = [f"### {name}", "", f"[results/{name}.json](../results/{name}.json), {record.date}, commit "]
@@ -232,8 +237,11 @@ def record_lines(name: str, record: Record) -> list[str]:
     lines += ["", f"- preset `{record.preset}`{with_changes(record)}", f"- test set `{record.test_set}`"]
     if isinstance(record, RunRecord):
         for seed, scores in record.metrics.seeds.items():
-            told = ", ".join(f"{score} {figure(value)}" for score, value in scores.items())
-            lines.append(f"- seed {seed}: validation perplexity {figure(record.perplexities[seed])}, {told}")
+            perplexity = {"validation perplexity": record.perplexities[seed]}
+            lines.append(score_line(f"seed {seed}", perplexity | scores))
+        kept = record.metrics.without_replacement
+        if kept is not None:
+            lines += [score_line(f"seed {s}, unknown words kept", kept.seeds[s]) for s in kept.seeds]
     if record.cost is None:
         lines.append("- hardware and time of training: not measured")
     else:

@@ -163,6 +163,17 @@ def test_runs_on_other_data_have_a_table_of_their_own(results: Path) -> None:
     assert found[0][6] == "S1, S2, S3"
 
 
+def test_scores_before_unknown_words_are_replaced_are_told(results: Path) -> None:
+    """Whether replacement gained anything is what a reader of a word model asks (§4.3)."""
+    record = run("multi30k-en-de", 36.0)
+    record["metrics"]["without_replacement"] = run("multi30k-en-de", 30.0)["metrics"]
+    put(results, "words", record)
+    told = [line for line in made(results).split("\n") if line.startswith("- seed 1")]
+    assert [line.split(", ")[0] for line in told] == ["- seed 1: validation perplexity 6.50", "- seed 1"]
+    assert ", bleu 36.00, " in told[0]
+    assert told[1].startswith("- seed 1, unknown words kept: bleu 30.00, ")
+
+
 def test_a_recorded_sweep_stands_beside_the_papers_table(results: Path) -> None:
     """Of another corpus it is a table of its own; of the paper's preset it fills the paper's rows, too."""
     put(
