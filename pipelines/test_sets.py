@@ -2,7 +2,7 @@
 
     python -m pipelines.test_sets wmt14 wmt14/full
 
-Each seed's model folder is scored, and all together as ensemble, detokenized and with sacreBLEU's
+The model of each of train.seeds is scored, and all together as ensemble, detokenized and with sacreBLEU's
 signature. That is for sets beside download.test, such as the whole newstest2014 beside Stanford's part of it
 (T30). A set is fetched once, into data/downloads.
 """
@@ -10,70 +10,83 @@ signature. That is for sets beside download.test, such as the whole newstest2014
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
 
+from convs2s.config import load_params
 from convs2s.decode.package import read_settings
-from convs2s.decode.translator import load
+from convs2s.decode.translator import Translator, load
 from convs2s.score.corpus_scores import bleu, signatures
 from convs2s.score.test_set import TestSetIdentity, identify
 from convs2s.text.pair_folder import read_folder
 from convs2s.text.sources.sacrebleu_sets import sacrebleu_part
 from convs2s.text.sources.split import write_split
 
+TestSet = tuple[list[tuple[str, str]], TestSetIdentity]
 
-def score(names: Sequence[str], data: Path) -> tuple[pd.DataFrame, list[TestSetIdentity]]:
-    """Translate test sets with the models in data/models, unknown words replaced as packaged.
+
+def score(
+    names: Sequence[str], seeds: Sequence[int], data: Path
+) -> tuple[pd.DataFrame, list[TestSetIdentity]]:
+    """Translate test sets with the models of these seeds, unknown words replaced as packaged.
 
     Returns:
         BLEU by 13a, a row per seed, then mean and standard deviation of several seeds, and their ensemble; a
         column per set. Beside it, which sets these are.
 
     Raises:
-        FileNotFoundError: if there are no model folders.
+        FileNotFoundError: if a seed has no model folder in data/models.
         ValueError: if sacreBLEU knows no such set, or not in the languages of the models.
         ConnectionError: if a set cannot be fetched.
     """
-    folders = sorted((data / "models").glob("[0-9]*"), key=lambda folder: int(folder.name))
-    if not folders:
-        raise FileNotFoundError(f"{data / 'models'} has no model folder; wanted those of a run: dvc repro")
+    folders = [data / "models" / str(seed) for seed in seeds]
     languages = read_settings(folders[0]).languages
-    tuned = json.loads((data / "tuned" / "ensemble" / "alpha.json").read_text(encoding="utf-8"))
-    chosen = {"alpha": tuned["alpha"]} if tuned else {}  # else the number that every folder has
-    seeds = [f"seed {folder.name}" for folder in folders]
-    table, sets = pd.DataFrame(index=seeds, dtype=float), []
+    sets = [read_set(name, languages, data / "downloads" / "sacrebleu") for name in names]
+    rows = {
+        f"seed {seed}": scores_of(load(folder), sets) for seed, folder in zip(seeds, folders, strict=True)
+    }
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=list(names))
+    if len(seeds) > 1:
+        mean, deviation = table.mean(), table.std()
+        table.loc["mean"], table.loc["standard deviation"] = mean, deviation
+        table.loc["ensemble"] = scores_of(load(folders, **chosen_alpha(data)), sets)
+    return table, [identity for _, identity in sets]
+
+
+def read_set(name: str, languages: tuple[str, str], downloads: Path) -> TestSet:
+    """Return the pairs of a test set, read as stage download does, and what it is known by."""
     with TemporaryDirectory() as temporary:
-        for number, name in enumerate(names):
-            folder = Path(temporary) / str(number)
-            write_split([sacrebleu_part(name, languages, data / "downloads" / "sacrebleu")], folder)
-            sets.append(identify(folder))
-            pairs = list(read_folder(folder))
-            table[name] = pd.Series([bleu_of([one], {}, pairs) for one in folders], index=seeds)
-            if len(folders) > 1:
-                table.loc["mean", name] = table[name][seeds].mean()
-                table.loc["standard deviation", name] = table[name][seeds].std()
-                table.loc["ensemble", name] = bleu_of(folders, chosen, pairs)
-    return table, sets
+        folder = Path(temporary) / "test"
+        write_split([sacrebleu_part(name, languages, downloads)], folder)
+        return list(read_folder(folder)), identify(folder)
 
 
-def bleu_of(folders: Sequence[Path], search: Mapping[str, Any], pairs: Sequence[tuple[str, str]]) -> float:
-    """Return the BLEU of a model or an ensemble, with these other values of section `translate`."""
-    found = load(folders, **search).translate([source for source, _ in pairs])
-    return bleu(found, [target for _, target in pairs]).value
+def chosen_alpha(data: Path) -> dict[str, Any]:
+    """Return the alpha that stage tune-ensemble has chosen; none if all folders have a number."""
+    tuned = json.loads((data / "tuned" / "ensemble" / "alpha.json").read_text(encoding="utf-8"))
+    return {"alpha": tuned["alpha"]} if tuned else {}
+
+
+def scores_of(translator: Translator, sets: Sequence[TestSet]) -> list[float]:
+    """Return the BLEU of a model or an ensemble on each set."""
+    scores = []
+    for pairs, _ in sets:
+        sources, references = zip(*pairs, strict=True)
+        scores.append(bleu(translator.translate(sources), references).value)
+    return scores
 
 
 def main(arguments: list[str]) -> int:
     """Command line; return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("names", nargs="+", metavar="NAME", help="such as wmt14/full; sacrebleu --list")
-    parser.add_argument("--data", type=Path, default=Path("data"), help="folder with models/")
     options = parser.parse_args(arguments)
     try:
-        table, sets = score(options.names, options.data)
+        table, sets = score(options.names, load_params().train.seeds, Path("data"))
     except (OSError, ValueError) as error:
         print(f"test_sets: {error}", file=sys.stderr)
         return 1

@@ -1,7 +1,6 @@
 """BLEU on further test sets, by models that the pipeline packaged; the sets are played."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from convs2s.text.sources.part import Part, RawPair
 from pipelines import test_sets
 from tests.decode.small_package import write_small_package
 
+ROOT = Path(__file__).parents[1]
 SOURCES = [
     "das Haus .",
     "noch ein Hund .",
@@ -27,9 +27,10 @@ SETS: dict[str, list[tuple[str, str]]] = {}
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Models of two seeds, and sets whose references each of several searches has found some of."""
+    folder = tmp_path / "data"
 
     def played(name: str, languages: tuple[str, str], downloads: Path) -> Part:
-        assert (languages, downloads) == (("en", "de"), tmp_path / "downloads" / "sacrebleu")
+        assert (languages, downloads.name) == (("en", "de"), "sacrebleu")
         if name not in SETS:
             raise ValueError(f"sacreBLEU knows no test set {name!r}.")
         pairs = (RawPair(*pair) for pair in SETS[name])
@@ -37,16 +38,16 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     monkeypatch.setattr(test_sets, "sacrebleu_part", played)
     for seed, phase in (("1", 0.0), ("10", 4.07)):
-        package = write_small_package(tmp_path / "made" / seed, phase=phase)
-        (tmp_path / "models").mkdir(exist_ok=True)
-        package.rename(tmp_path / "models" / seed)
-    searches = [translated(tmp_path, "1"), translated(tmp_path, "1", "10")]
-    searches += [translated(tmp_path, "10")]
+        package = write_small_package(folder / "made" / seed, phase=phase)
+        (folder / "models").mkdir(exist_ok=True)
+        package.rename(folder / "models" / seed)
+    searches = [translated(folder, "1"), translated(folder, "1", "10")]
+    searches += [translated(folder, "10")]
     for name, lines in (("wmt14", 4), ("wmt14/full", 6)):
         SETS[name] = [(SOURCES[i], searches[i % 3][i]) for i in range(lines)]
-    (tmp_path / "tuned" / "ensemble").mkdir(parents=True)
-    (tmp_path / "tuned" / "ensemble" / "alpha.json").write_text("{}")
-    return tmp_path
+    (folder / "tuned" / "ensemble").mkdir(parents=True)
+    (folder / "tuned" / "ensemble" / "alpha.json").write_text("{}")
+    return folder
 
 
 def translated(data: Path, *seeds: str) -> list[str]:
@@ -60,7 +61,7 @@ def wanted(data: Path, name: str, *seeds: str) -> float:
 
 def test_every_model_and_their_ensemble_are_scored_on_every_set(data: Path) -> None:
     """In the order of seeds, with the search of the model folders."""
-    table, sets = test_sets.score(["wmt14", "wmt14/full"], data)
+    table, sets = test_sets.score(["wmt14", "wmt14/full"], [1, 10], data)
     assert list(table.index) == ["seed 1", "seed 10", "mean", "standard deviation", "ensemble"]
     for name in SETS:
         members = [wanted(data, name, seed) for seed in ("1", "10")]
@@ -76,23 +77,23 @@ def test_an_ensemble_has_its_tuned_alpha(data: Path, monkeypatch: pytest.MonkeyP
     """Not that of its first member; members have their own, which their folders carry."""
     tuned = {"alpha": 0.7, "development_bleu": 1.0}
     (data / "tuned" / "ensemble" / "alpha.json").write_text(json.dumps(tuned))
-    asked: list[tuple[list[str], dict[str, Any]]] = []
+    asked: list[tuple[str | list[str], dict[str, Any]]] = []
 
-    def noting(folders: list[Path], **search: Any) -> Translator:
-        asked.append(([folder.name for folder in folders], search))
+    def noting(folders: Path | list[Path], **search: Any) -> Translator:
+        asked.append((folders.name if isinstance(folders, Path) else [one.name for one in folders], search))
         return load(folders, **search)
 
     monkeypatch.setattr(test_sets, "load", noting)
-    test_sets.score(["wmt14"], data)
-    assert asked == [(["1"], {}), (["10"], {}), (["1", "10"], {"alpha": 0.7})]
+    test_sets.score(["wmt14"], [1, 10], data)
+    assert asked == [("1", {}), ("10", {}), (["1", "10"], {"alpha": 0.7})]
 
 
 def test_a_score_comes_with_its_test_set_and_signature(
-    data: Path, capsys: pytest.CaptureFixture[str]
+    data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A single model has no mean and no ensemble."""
-    shutil.rmtree(data / "models" / "10")
-    assert test_sets.main(["wmt14", "--data", str(data)]) == 0
+    """One seed has no mean and no ensemble, though models of seeds that were there before remain."""
+    work_in(data, monkeypatch, seeds="[1]")
+    assert test_sets.main(["wmt14"]) == 0
     head, row, _, identity, signature = capsys.readouterr().out.rstrip("\n").split("\n")
     assert head.split() == ["wmt14"]
     assert row.split() == ["seed", "1", str(round(wanted(data, "wmt14", "1"), 2))]
@@ -100,9 +101,21 @@ def test_a_score_comes_with_its_test_set_and_signature(
     assert signature.startswith("BLEU nrefs:1|case:mixed|eff:no|tok:13a|")
 
 
-def test_what_is_missing_is_told(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_missing_is_told(
+    data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """On one line, without a traceback."""
-    assert test_sets.main(["wmt", "--data", str(data)]) == 1
+    work_in(data, monkeypatch, seeds="[1]")
+    assert test_sets.main(["wmt"]) == 1
     assert capsys.readouterr().err == "test_sets: sacreBLEU knows no test set 'wmt'.\n"
-    assert test_sets.main(["wmt14", "--data", str(data / "none")]) == 1
-    assert "has no model folder; wanted those of a run: dvc repro" in capsys.readouterr().err
+    work_in(data, monkeypatch, seeds="[7]")
+    assert test_sets.main(["wmt14"]) == 1
+    assert "test_sets: data/models/7" in capsys.readouterr().err
+
+
+def work_in(data: Path, monkeypatch: pytest.MonkeyPatch, seeds: str) -> None:
+    """Work in a repository whose data folder this is."""
+    text = (ROOT / "presets" / "generated.yaml").read_text(encoding="utf-8")
+    assert "seeds: [1]" in text
+    (data.parent / "params.yaml").write_text(text.replace("seeds: [1]", f"seeds: {seeds}"), encoding="utf-8")
+    monkeypatch.chdir(data.parent)
