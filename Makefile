@@ -15,12 +15,12 @@ install: .venv/installed
 
 repro: install
 	dvc repro
-	@python -m pipelines.report
+	@python -m pipelines.results.report
 
 # The same stages under Prefect; values other than params.yaml's by: make flow SET="train.dropout=0.3"
 flow: install
 	@python -m pipelines.flows.machine run $(SET)
-	$(if $(SET),,@python -m pipelines.report)
+	$(if $(SET),,@python -m pipelines.results.report)
 
 # A table of the paper, its rows side by side: make sweep TABLE=table5 SET="train.seeds=[1,2,3]"
 sweep: install

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from convs2s.text.generated.corpus import write_corpus
+from convs2s.text.sources.generated_pairs import write_corpus
 
 ROOT = Path(__file__).resolve().parent.parent
 VALID_PAIRS = 1000

@@ -37,11 +37,11 @@ from threading import BrokenBarrierError
 import torch
 
 from convs2s.decode.hypotheses import Sentence
-from convs2s.decode.translator import Translator, load
 from convs2s.decode.unknown_replacement import replace_unknowns
+from convs2s.package.translator import Translator, load
 from convs2s.score.corpus_scores import Score, tokenized_bleu
-from convs2s.score.test_set import TestSetIdentity, identify
-from convs2s.text.pair_folder import read_folder
+from convs2s.score.identity import TestSetIdentity, identify
+from convs2s.text.corpus.pair_folder import read_folder
 from convs2s.text.sources.pair_files import file_part
 from convs2s.text.sources.split import write_split
 

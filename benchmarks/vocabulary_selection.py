@@ -16,13 +16,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from convs2s.config import ModelParams
+from convs2s.config.model import ModelParams
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.text.alignment_candidates import Candidates
-from convs2s.text.vocabulary import EOS, PAD
-from convs2s.text.vocabulary_selection import VocabularySelection
+from convs2s.text.alignment.candidates import Candidates
+from convs2s.text.vocabulary.selection import VocabularySelection
+from convs2s.text.vocabulary.vocabulary import EOS, PAD
 from convs2s.train.loop import SummedLoss
 
 COMMON, CANDIDATES = 500, 100

@@ -19,9 +19,9 @@ from pathlib import PurePosixPath
 from typing import Any, Literal
 from xml.sax.saxutils import escape
 
-from convs2s.config import TokenizeParams
-from convs2s.text.generated.corpus import generate
-from convs2s.text.tokenization import Tokenizer
+from convs2s.config.tokenize import TokenizeParams
+from convs2s.english_german_grammar.corpus import generate
+from convs2s.text.words.tokenization import Tokenizer
 
 PAIRS = 60
 """Sentence pairs of each corpus; of test sets half as many."""

@@ -103,7 +103,7 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
         {"download@test"} | TRANSLATION,
     ),
     "decoding code": (append("convs2s/decode/beam_search.py", "# edited\n"), TUNING),
-    "a recorded result": (append("results/paper.yaml", "# edited\n"), {"results"}),
+    "a recorded result": (append("experiments/records/paper.yaml", "# edited\n"), {"results"}),
     "README.md": (append("README.md", "edited\n"), set()),
     "evaluate.examples": (set_param("evaluate.examples", 9), {"evaluate"} | {"package@1"}),
     "train.checkpoint_updates": (set_param("train.checkpoint_updates", 12345), set()),
@@ -132,11 +132,11 @@ def reproduce() -> list[str]:
 def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Give a copy of the project whose pipeline has been reproduced, by the player."""
     folder = tmp_path_factory.mktemp("project")
-    for name in ("convs2s", "pipelines", "data/own", "results"):
+    for name in ("convs2s", "pipelines", "data/own", "experiments"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("dvc.yaml", "README.md", ".dvcignore", ".gitignore"):
         shutil.copy(ROOT / name, folder / name)
-    shutil.copy(ROOT / "presets" / "generated.yaml", folder / "params.yaml")
+    shutil.copy(ROOT / "experiments" / "presets" / "generated.yaml", folder / "params.yaml")
     programs = folder / "bin"
     programs.mkdir()
     (programs / "player.py").write_text(PLAYER)
@@ -168,7 +168,7 @@ def test_an_edit_runs_the_stages_that_it_affects_and_no_other(reproduced: Path, 
     the folder of all seeds, in which the second one remains. The page of results is in git, not in the cache.
     """
     edit, wanted = EDITS[name]
-    files = ["params.yaml", "README.md", "convs2s/decode/beam_search.py", "results/paper.yaml"]
+    files = ["params.yaml", "README.md", "convs2s/decode/beam_search.py", "experiments/records/paper.yaml"]
     before = {file: (reproduced / file).read_bytes() for file in files}
     edit(reproduced)
     try:

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 import convs2s
-from convs2s.config import Params, SelectionParams
+from convs2s.config.params import Params
+from convs2s.config.selection import SelectionParams
 from convs2s.text.sources.part import SPLITS
-from pipelines.report import report
+from pipelines.results.report import report
 from pipelines.stages import (
     align,
     candidates,

@@ -7,11 +7,13 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from convs2s.config import SelectionParams, UrlSource, load_params
+from convs2s.config.download import UrlSource
+from convs2s.config.load import load_params
+from convs2s.config.selection import SelectionParams
 from convs2s.model.seq2seq import Seq2Seq
 from pipelines.stages.download import run
 
-PRESETS = Path(__file__).parents[1] / "presets"
+PRESETS = Path(__file__).parents[1] / "experiments" / "presets"
 
 
 class Figures(NamedTuple):
@@ -49,7 +51,7 @@ LINES = {
 
 @pytest.mark.parametrize("preset", sorted(PRESETS.glob("*.yaml")), ids=lambda path: path.stem)
 def test_preset_is_valid(preset: Path) -> None:
-    """`cp presets/X.yaml params.yaml` must work as it stands; the model card bears its name."""
+    """`cp experiments/presets/X.yaml params.yaml` must work as it stands; the model card bears its name."""
     params = load_params(preset)
     assert params.package.name.startswith(preset.stem) or preset.stem == "generated"
 
@@ -65,7 +67,13 @@ def test_a_preset_of_the_paper_says_where_its_figure_is_from(name: str) -> None:
     """In its header: source, published score, hardware and time then, and what is inferred."""
     lines = (PRESETS / f"{name}.yaml").read_text(encoding="utf-8").split("\n")
     header = " ".join(line.removeprefix("#").strip() for line in lines[: lines.index("download:")])
-    for word in ("Source: ", "Published: ", "Hardware and time", "Inferred: ", f"presets/{name}.yaml"):
+    for word in (
+        "Source: ",
+        "Published: ",
+        "Hardware and time",
+        "Inferred: ",
+        f"experiments/presets/{name}.yaml",
+    ):
         assert word in header
     assert PAPER[name].published in header
 

@@ -12,15 +12,16 @@ import pytest
 from ruamel.yaml import YAML
 
 import convs2s
-from convs2s.config import Params, load_params
-from convs2s.text.generated.corpus import generate
-from convs2s.text.pair_folder import read_folder
+from convs2s.config.load import load_params
+from convs2s.config.params import Params
+from convs2s.english_german_grammar.corpus import generate
+from convs2s.text.corpus.pair_folder import read_folder
 from convs2s.text.sources.part import SPLITS
 from pipelines.stages import download, encode, filter, tokenize, truecase, vocabulary
 from tests.preset_servers import PAIRS, Servers, english, german, servers
 from tests.test_end_to_end import SEEDS, run_all
 
-PRESETS = Path(__file__).parents[1] / "presets"
+PRESETS = Path(__file__).parents[1] / "experiments" / "presets"
 NAMES = sorted(path.stem for path in PRESETS.glob("*.yaml"))
 TINY = {"embedding_size": 12, "output_embedding_size": 12, "max_positions": 512}
 TYPES = {"bpe": 120, "word": 100}

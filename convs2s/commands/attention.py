@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from convs2s.decode.layer_attention import LayerAttention
+    from convs2s.package.layer_attention import LayerAttention
 
 SUFFIXES = (".png", ".npz")
 
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
         ValueError: if a file to write is neither PNG nor NPZ, the model is damaged or the text empty.
     """
     check_names(options.out)
-    from convs2s.decode.layer_attention import read_attention_of, write_layers  # noqa: PLC0415  # seconds
+    from convs2s.package.layer_attention import read_attention_of, write_layers  # noqa: PLC0415  # seconds
 
     attention = read_attention_of(options.model, options.text)
     for path in options.out:

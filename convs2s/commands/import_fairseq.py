@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from convs2s.config import TokenizeParams
+    from convs2s.config.tokenize import TokenizeParams
 
 # Options of the Moses tokenizer, with the value that changes nothing.
 MOSES = {
@@ -107,7 +107,7 @@ def tokenization(options: argparse.Namespace) -> "TokenizeParams":
     Raises:
         ValueError: if an option could have no effect, or a wrong one.
     """
-    from convs2s.config import TokenizeParams  # noqa: PLC0415  # as above
+    from convs2s.config.tokenize import TokenizeParams  # noqa: PLC0415  # as above
 
     moses = {name: getattr(options, name) for name in MOSES}
     if options.tokenizer == "none" and moses != MOSES:

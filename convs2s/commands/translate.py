@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from convs2s.text.files import atomic_path
+from convs2s.text.corpus.files import atomic_path
 
 if TYPE_CHECKING:
-    from convs2s.decode.translator import Translation, Translator
+    from convs2s.package.translator import Translation, Translator
 
 # Batches read ahead: enough that sentences of like length meet, few enough to hold in memory.
 CHUNK_BATCHES = 32
@@ -56,7 +56,7 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Translate input to output a chunk at a time, so that neither need fit in memory."""
-    from convs2s.decode.translator import load  # noqa: PLC0415  # takes seconds; --help must not
+    from convs2s.package.translator import load  # noqa: PLC0415  # takes seconds; --help must not
 
     names = (
         "beam_size", "alpha", "max_length_ratio", "max_length_extra", "n_best", "batch_sentences",

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Float32, Int, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
-from convs2s.text.vocabulary import EOS, PAD
+from convs2s.text.vocabulary.vocabulary import EOS, PAD
 
 NOWHERE = -1
 CACHED_NUMBERS = 2**18

@@ -7,7 +7,7 @@ from tqdm import tqdm
 
 from convs2s.decode.hypotheses import Attention, Sentence, write_attention, write_hypotheses
 from convs2s.decode.word_translator import Found, WordTranslator
-from convs2s.text.files import atomic_path
+from convs2s.text.corpus.files import atomic_path
 
 # Sentences at a time: many batches, so that those of like length meet, and little memory.
 CHUNK_BATCHES = 64

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from convs2s.decode.unknown_replacement import Unknown
-from convs2s.text.files import atomic_path, read_lines
+from convs2s.text.corpus.files import atomic_path, read_lines
 
 # The last digits of a sum depend on how many threads added it up; files must not.
 DECIMALS = 4

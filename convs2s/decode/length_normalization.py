@@ -12,9 +12,9 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from convs2s.config import TranslateParams, TranslateSection
+from convs2s.config.translate import TranslateParams, TranslateSection
 from convs2s.decode.hypotheses import Sentence, TextHypothesis
-from convs2s.text.files import read_lines, write_lines
+from convs2s.text.corpus.files import read_lines, write_lines
 
 NEUTRAL = 1.0
 """The mean over tokens, the paper's alpha wherever it tunes none."""

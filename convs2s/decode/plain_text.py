@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from convs2s.text.files import write_lines
-from convs2s.text.tokenization import Tokenizer
+from convs2s.text.corpus.files import write_lines
+from convs2s.text.words.tokenization import Tokenizer
 
 
 def one_line(text: str) -> str:

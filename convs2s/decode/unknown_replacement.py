@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from convs2s.text.files import write_lines
+from convs2s.text.corpus.files import write_lines
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float32, Int64
 from torch import Tensor
 
-from convs2s.config import TranslateParams
+from convs2s.config.translate import TranslateParams
 from convs2s.decode.beam_search import BeamSearch, Hypothesis
 from convs2s.decode.ensemble import Ensemble
 from convs2s.decode.hypotheses import Attention, Sentence, TextHypothesis
@@ -20,10 +20,10 @@ from convs2s.decode.long_sentences import cut
 from convs2s.decode.unknown_replacement import Unknown
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import load_model
-from convs2s.text.codec import Codec
-from convs2s.text.imported_codec import load_codec
-from convs2s.text.vocabulary import EOS, PAD, UNK
-from convs2s.text.vocabulary_selection import VocabularySelection
+from convs2s.text.vocabulary.codec import Codec
+from convs2s.text.vocabulary.imported_codec import load_codec
+from convs2s.text.vocabulary.selection import VocabularySelection
+from convs2s.text.vocabulary.vocabulary import EOS, PAD, UNK
 
 # Padded source tokens of a batch at most, whatever its sentences: bounds memory where they are long.
 BATCH_TOKENS = 16_384

@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 from torch.export import Dim, ExportedProgram
 
-from convs2s.decode.package import write_json
 from convs2s.exchange.export_parts import DecoderStepPart, EncoderPart
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import load_model
-from convs2s.text.files import atomic_path
-from convs2s.text.vocabulary import EOS, PAD, UNK
+from convs2s.package.folder import write_json
+from convs2s.text.corpus.files import atomic_path
+from convs2s.text.vocabulary.vocabulary import EOS, PAD, UNK
 
 PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 ENCODER, STEP = "encoder", "decoder_step"

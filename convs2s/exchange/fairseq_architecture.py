@@ -6,7 +6,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from convs2s.config import ModelParams, describe
+from convs2s.config.faults import describe
+from convs2s.config.model import ModelParams
 from convs2s.exchange.fairseq_checkpoint import Checkpoint
 
 MOST_LAYERS = 10_000

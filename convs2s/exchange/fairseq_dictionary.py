@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from convs2s.text.files import read_lines
+from convs2s.text.corpus.files import read_lines
 
 START = "<s>"  # goes last, as in the weights
 OVERWRITE = " #fairseq:overwrite"  # marks a type that is spelled as an earlier one, or as a mark

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import torch
 
-from convs2s.config import TokenizeParams, TranslateParams
-from convs2s.decode.package import Settings, read_section, write_json, write_package
+from convs2s.config.tokenize import TokenizeParams
+from convs2s.config.translate import TranslateParams
 from convs2s.exchange.fairseq_architecture import position_rows, read_architecture
 from convs2s.exchange.fairseq_checkpoint import Checkpoint, read_checkpoint
 from convs2s.exchange.fairseq_dictionary import read_dictionary_types
@@ -22,10 +22,11 @@ from convs2s.exchange.import_card import import_card
 from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import save_model
-from convs2s.text.bpe import Bpe
-from convs2s.text.dictionary import write_dictionary
-from convs2s.text.imported_codec import CODES, MODEL, check_pieces_of_words, read_codes
-from convs2s.text.vocabulary import PAD, SPECIALS, write_vocabulary
+from convs2s.package.folder import Settings, read_section, write_json, write_package
+from convs2s.text.alignment.dictionary import write_dictionary
+from convs2s.text.vocabulary.bpe import Bpe
+from convs2s.text.vocabulary.imported_codec import CODES, MODEL, check_pieces_of_words, read_codes
+from convs2s.text.vocabulary.vocabulary import PAD, SPECIALS, write_vocabulary
 
 SIDES = ("source", "target")
 UNDETERMINED = "und"  # ISO 639, for a language that nobody has named and nothing depends on

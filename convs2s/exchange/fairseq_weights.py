@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from convs2s.config import ModelParams
+from convs2s.config.model import ModelParams
 
 # Their ids 0 to 3 are start, padding, end and unknown mark; ours are padding, end, unknown (T20). Their start
 # mark, which neither they nor we use, goes last: the softmax stays over the same types.

@@ -1,9 +1,9 @@
 """The model card of an imported model: where it comes from, and which of fairseq's ways it keeps."""
 
-from convs2s.config import TokenizeParams
-from convs2s.decode.package import Settings
+from convs2s.config.tokenize import TokenizeParams
 from convs2s.exchange.fairseq_checkpoint import Checkpoint
 from convs2s.exchange.fairseq_weights import Fconv
+from convs2s.package.folder import Settings
 
 
 def import_card(checkpoint: Checkpoint, model: Fconv, settings: Settings, segmentation: str) -> str:

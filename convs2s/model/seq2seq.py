@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from convs2s.config import ModelParams
+from convs2s.config.model import ModelParams
 from convs2s.model.decoder import Decoder, DecoderState
 from convs2s.model.embedding import Embedding
 from convs2s.model.encoder import Encoder

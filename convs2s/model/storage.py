@@ -8,7 +8,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from convs2s.config import ModelParams
+from convs2s.config.model import ModelParams
 from convs2s.model.initialization import fold_weight_norm, folded_weights
 from convs2s.model.seq2seq import Seq2Seq
 

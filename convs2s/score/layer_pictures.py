@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from convs2s.score.pictures import LARGEST_MAP, label_tokens, save
-from convs2s.text.files import atomic_path
+from convs2s.text.corpus.files import atomic_path
 
 INCHES_PER_TOKEN = 0.22
 INCHES_OF_LABELS = 1.6

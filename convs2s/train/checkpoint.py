@@ -11,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from convs2s.model.storage import check_fit, write_tensors
-from convs2s.text.files import atomic_path
+from convs2s.text.corpus.files import atomic_path
 from convs2s.train.loop import State, Training
 
 

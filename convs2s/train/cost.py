@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar
 
 import torch
 
-from convs2s.text.files import atomic_path, remove
+from convs2s.text.corpus.files import atomic_path, remove
 from convs2s.train.distributed import Workers
 
 T = TypeVar("T")

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.text.batching import Batch, Batching, pad
-from convs2s.text.encoded import EncodedCorpus
-from convs2s.text.vocabulary import EOS, PAD
-from convs2s.text.vocabulary_selection import VocabularySelection
+from convs2s.text.corpus.batching import Batch, Batching, pad
+from convs2s.text.corpus.encoded import EncodedCorpus
+from convs2s.text.vocabulary.selection import VocabularySelection
+from convs2s.text.vocabulary.vocabulary import EOS, PAD
 from convs2s.train.annealing import Annealing
 from convs2s.train.distributed import Workers
 from convs2s.train.loss import negative_log_likelihood

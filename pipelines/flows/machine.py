@@ -1,7 +1,7 @@
 """Prefect on one machine: `make flow` starts what is missing and runs the pipeline, `make flow-stop` ends it.
 
     python -m pipelines.flows.machine run [NAME=VALUE ...]
-    python -m pipelines.flows.machine sweep TABLE [NAME=VALUE ...]   # a table of the paper, sweeps/TABLE.yaml
+    python -m pipelines.flows.machine sweep TABLE [NAME=VALUE ...]   # experiments/tables/TABLE.yaml
     python -m pipelines.flows.machine stop
     python -m pipelines.flows.machine deploy           # onto the server that PREFECT_API_URL names
     python -m pipelines.flows.machine worker POOL      # in the foreground, for services and batch systems
@@ -105,15 +105,15 @@ def parse_overrides(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def check_table(name: str) -> None:
-    """See that sweeps/ has this table, before anything is started.
+    """See that experiments/tables/ has this table, before anything is started.
 
     Raises:
         Failure: if not, or its file has faults.
     """
-    from pipelines.ablation import read_ablation  # noqa: PLC0415
+    from pipelines.results.ablation import read_ablation  # noqa: PLC0415
 
     try:
-        read_ablation(name, ROOT / "sweeps")
+        read_ablation(name, ROOT / "experiments" / "tables")
     except (FileNotFoundError, ValueError) as error:
         raise Failure(str(error)) from error
 

@@ -7,7 +7,7 @@ from prefect.states import Completed, Failed, State
 from prefect.task_runners import ThreadPoolTaskRunner
 from pydantic import Field, model_validator
 
-from convs2s.config import load_params
+from convs2s.config.load import load_params
 from pipelines.flows import remote, workspace
 from pipelines.flows.dvc_stage import StageEnded
 from pipelines.flows.run_stages import Run, RunParams, Workspace, faults, summary

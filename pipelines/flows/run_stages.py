@@ -12,7 +12,8 @@ from prefect.futures import PrefectFuture
 from prefect.states import Completed, State
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from convs2s.config import Params, load_params
+from convs2s.config.load import load_params
+from convs2s.config.params import Params
 from pipelines.flows import artifacts, dvc_stage, remote
 from pipelines.flows.dvc_stage import Outcome, StageEnded
 from pipelines.flows.graph import Stage, read_graph, restrict

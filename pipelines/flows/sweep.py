@@ -16,9 +16,8 @@ from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.states import Completed, Failed, State
 from pydantic import Field, model_validator
 
-from convs2s.config import load_params
-from convs2s.text.files import atomic_path
-from pipelines.ablation import SPEED, Ablation, read_ablation
+from convs2s.config.load import load_params
+from convs2s.text.corpus.files import atomic_path
 from pipelines.flows import artifacts, dvc_stage, remote, workspace
 from pipelines.flows.dvc_stage import StageEnded
 from pipelines.flows.graph import Stage
@@ -26,6 +25,7 @@ from pipelines.flows.reproduce import THREADS, open_workspace
 from pipelines.flows.run_stages import Run, RunParams, faults, summary
 from pipelines.flows.watch import ended_early
 from pipelines.flows.workspace import ROOT, Refused
+from pipelines.results.ablation import SPEED, Ablation, read_ablation
 
 Overrides = dict[str, Any]
 Cell = tuple[str, dict[str, Any], Overrides]
@@ -43,7 +43,7 @@ class SweepParams(RunParams):
     table: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z0-9-]+$",
-        description="a table of the paper, by its file in sweeps/: table4, table5, table7, table8, figure2",
+        description="a table of the paper, from experiments/tables/: table4, table5, table7, table8, figure2",
     )
     overrides: Overrides = Field(
         default={},
@@ -62,7 +62,9 @@ class SweepParams(RunParams):
     @model_validator(mode="after")
     def _something(self) -> "SweepParams":
         if self.table and (self.configurations or self.grid):
-            raise ValueError("table: its rows stand in sweeps/; wanted neither configurations nor grid")
+            raise ValueError(
+                "table: its rows are in experiments/tables/; wanted neither configurations nor grid"
+            )
         if not self.table and not self.configurations and not self.grid:
             raise ValueError("wanted a table, configurations or a grid: else there is nothing to sweep over")
         if self.targets:
@@ -108,7 +110,7 @@ def sweep(params: SweepParams) -> State[Any]:
         if params.remote != "none":
             remote.check(ROOT, params.git_remote)
         tree, head = workspace.snapshot(ROOT), workspace.git(ROOT, "rev-parse", "HEAD")
-        ablation = read_ablation(params.table, ROOT / "sweeps") if params.table else None
+        ablation = read_ablation(params.table, ROOT / "experiments" / "tables") if params.table else None
         rows = rows_of(ablation, params.overrides) if ablation else [({}, row) for row in params.rows()]
         cells = [
             (f"{params.title}-{workspace.name_of(row, tree)}", cell, row)
@@ -185,7 +187,7 @@ def grounds_of(root: Path, stages: Mapping[str, Stage]) -> dict[str, str]:
 
 def speed_of(root: Path, others: Sequence[Path]) -> float | None:
     """Return target tokens a second of a row's trainings, which may have run in the copy of another row."""
-    from pipelines import record  # noqa: PLC0415  # torch takes its time
+    from pipelines.results import record  # noqa: PLC0415  # torch takes its time
 
     return record.speed_of(root, others)
 
@@ -292,7 +294,7 @@ def show(table: pd.DataFrame, name: str) -> None:
 
 def show_ablation(name: str, ablation: Ablation, table: pd.DataFrame) -> None:
     """Write the paper's table with ours beside it, and show it and its picture in the UI."""
-    from pipelines import ablation_report  # noqa: PLC0415  # matplotlib takes its time
+    from pipelines.results import ablation_report  # noqa: PLC0415  # matplotlib takes its time
 
     text, picture = ablation_report.write(name, ablation, table, ROOT / "data" / "sweeps")
     create_markdown_artifact(text, key=artifacts.key("table", name), description=ablation.title)

@@ -16,7 +16,7 @@ import psutil
 from dvc.config import Config
 from ruamel.yaml import YAML, YAMLError
 
-from convs2s.config import load_params
+from convs2s.config.load import load_params
 
 ROOT = Path(__file__).parent.parent.parent
 COPIES = Path(".dvc/tmp/flows")

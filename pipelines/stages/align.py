@@ -3,11 +3,12 @@
 import sys
 from pathlib import Path
 
-from convs2s.config import AlignParams, load_params
-from convs2s.text.dictionary import build_dictionary, write_dictionary
-from convs2s.text.fast_align import align
-from convs2s.text.fast_align_programs import align_with_programs
-from convs2s.text.files import read_pairs
+from convs2s.config.align import AlignParams
+from convs2s.config.load import load_params
+from convs2s.text.alignment.dictionary import build_dictionary, write_dictionary
+from convs2s.text.alignment.fast_align import align
+from convs2s.text.alignment.fast_align_programs import align_with_programs
+from convs2s.text.corpus.files import read_pairs
 
 BACKENDS = {"builtin": align, "fast_align": align_with_programs}
 

@@ -4,11 +4,12 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from convs2s.config import AlignParams, load_params
-from convs2s.text.alignment_candidates import NO_CANDIDATES, build_candidates, write_candidates, write_ids
-from convs2s.text.encoded import EncodedCorpus
-from convs2s.text.fast_align import align
-from convs2s.text.fast_align_programs import align_with_programs
+from convs2s.config.align import AlignParams
+from convs2s.config.load import load_params
+from convs2s.text.alignment.candidates import NO_CANDIDATES, build_candidates, write_candidates, write_ids
+from convs2s.text.alignment.fast_align import align
+from convs2s.text.alignment.fast_align_programs import align_with_programs
+from convs2s.text.corpus.encoded import EncodedCorpus
 
 BACKENDS = {"builtin": align, "fast_align": align_with_programs}
 

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from convs2s.config import (
+from convs2s.config.download import (
     DownloadParams,
     FilesSource,
     GeneratedSource,
@@ -12,8 +12,8 @@ from convs2s.config import (
     SacrebleuSource,
     Source,
     UrlSource,
-    load_params,
 )
+from convs2s.config.load import load_params
 from convs2s.text.sources.generated_pairs import generated_part
 from convs2s.text.sources.mtdata_sets import mtdata_parts
 from convs2s.text.sources.pair_files import file_part

@@ -3,10 +3,10 @@
 import sys
 from pathlib import Path
 
-from convs2s.text.codec import encode_pairs
-from convs2s.text.encoded import write_encoded
-from convs2s.text.pair_folder import read_folder
-from convs2s.text.vocabulary import read_vocabulary
+from convs2s.text.corpus.encoded import write_encoded
+from convs2s.text.corpus.pair_folder import read_folder
+from convs2s.text.vocabulary.codec import encode_pairs
+from convs2s.text.vocabulary.vocabulary import read_vocabulary
 
 
 def run(vocabulary: Path, pairs: Path, out: Path) -> None:

@@ -4,12 +4,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from convs2s.config import TokenizeParams, TranslateSection, load_params
+from convs2s.config.load import load_params
+from convs2s.config.tokenize import TokenizeParams
+from convs2s.config.translate import TranslateSection
 from convs2s.decode.corpus import write_translations
 from convs2s.decode.length_normalization import settle
 from convs2s.decode.word_translator import load_words
-from convs2s.text.files import read_lines
-from convs2s.text.tokenization import load_tokenizer
+from convs2s.text.corpus.files import read_lines
+from convs2s.text.words.tokenization import load_tokenizer
 
 
 def run(

@@ -9,9 +9,12 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from convs2s.config import EvaluateParams, TokenizeParams, load_params
+from convs2s.config.evaluate import EvaluateParams
+from convs2s.config.load import load_params
+from convs2s.config.tokenize import TokenizeParams
 from convs2s.decode.hypotheses import Attention, read_attention
 from convs2s.score.corpus_scores import score_system, signatures
+from convs2s.score.identity import identify
 from convs2s.score.pictures import draw_attention, draw_scores, easy_to_read
 from convs2s.score.rouge import NAMES, SETTINGS, Rouge
 from convs2s.score.tables import (
@@ -23,10 +26,9 @@ from convs2s.score.tables import (
     spread,
     tab_separated,
 )
-from convs2s.score.test_set import identify
-from convs2s.text.files import atomic_path, read_lines, unequal_lines, write_lines
-from convs2s.text.pair_folder import further_references
-from convs2s.text.tokenization import Tokenizer
+from convs2s.text.corpus.files import atomic_path, read_lines, unequal_lines, write_lines
+from convs2s.text.corpus.pair_folder import further_references
+from convs2s.text.words.tokenization import Tokenizer
 
 
 class TestSet(NamedTuple):

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from convs2s.config import FilterParams, load_params
-from convs2s.text.files import atomic_path
-from convs2s.text.filter import PairFilter, repeats, require_validation, write_splits
-from convs2s.text.pair_folder import read_folder
+from convs2s.config.filter import FilterParams
+from convs2s.config.load import load_params
+from convs2s.text.corpus.files import atomic_path
+from convs2s.text.corpus.filter import PairFilter, repeats, require_validation, write_splits
+from convs2s.text.corpus.pair_folder import read_folder
 
 
 def run(params: FilterParams, train: Path, valid: Path, out: Path) -> None:

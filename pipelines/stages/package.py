@@ -4,12 +4,16 @@ import json
 import sys
 from pathlib import Path
 
-from convs2s.config import PackageParams, ReplaceParams, TokenizeParams, TranslateSection, load_params
+from convs2s.config.load import load_params
+from convs2s.config.package import PackageParams
+from convs2s.config.replace import ReplaceParams
+from convs2s.config.tokenize import TokenizeParams
+from convs2s.config.translate import TranslateSection
 from convs2s.decode.length_normalization import settle
-from convs2s.decode.model_card import Facts, model_card, read_sizes
-from convs2s.decode.package import Settings, write_package
-from convs2s.score.test_set import TestSetIdentity
-from convs2s.text.codec import read_kind
+from convs2s.package.folder import Settings, write_package
+from convs2s.package.model_card import Facts, model_card, read_sizes
+from convs2s.score.identity import TestSetIdentity
+from convs2s.text.vocabulary.codec import read_kind
 
 
 def run(

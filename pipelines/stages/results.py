@@ -3,10 +3,10 @@
 import sys
 from pathlib import Path
 
-from convs2s.results.page import page
-from convs2s.results.paper import read_paper
-from convs2s.results.records import read_records
-from convs2s.text.files import write_lines
+from convs2s.text.corpus.files import write_lines
+from pipelines.results.page import page
+from pipelines.results.paper import read_paper
+from pipelines.results.records import read_records
 
 
 def run(results: Path, out: Path) -> None:

@@ -10,14 +10,16 @@ import torch
 from dvclive import Live
 from tqdm import tqdm
 
-from convs2s.config import ModelParams, TrainParams, load_params
+from convs2s.config.load import load_params
+from convs2s.config.model import ModelParams
+from convs2s.config.train import TrainParams
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import save_model
-from convs2s.text.batching import Batching
-from convs2s.text.encoded import EncodedCorpus
-from convs2s.text.files import atomic_path
-from convs2s.text.vocabulary import PAD, read_vocabulary
-from convs2s.text.vocabulary_selection import VocabularySelection
+from convs2s.text.corpus.batching import Batching
+from convs2s.text.corpus.encoded import EncodedCorpus
+from convs2s.text.corpus.files import atomic_path
+from convs2s.text.vocabulary.selection import VocabularySelection
+from convs2s.text.vocabulary.vocabulary import PAD, read_vocabulary
 from convs2s.train.annealing import Annealing
 from convs2s.train.checkpoint import fingerprint, resume, save_checkpoint
 from convs2s.train.cost import Meter, keep_cost, remove_all_but, timed

@@ -4,11 +4,12 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from convs2s.config import TokenizeParams, load_params
-from convs2s.text.files import atomic_path
-from convs2s.text.pair_folder import SIDES, read_folder
-from convs2s.text.truecase_learning import count_cases
-from convs2s.text.truecasing import write_counts
+from convs2s.config.load import load_params
+from convs2s.config.tokenize import TokenizeParams
+from convs2s.text.corpus.files import atomic_path
+from convs2s.text.corpus.pair_folder import SIDES, read_folder
+from convs2s.text.words.truecase_learning import count_cases
+from convs2s.text.words.truecasing import write_counts
 
 
 def run(params: TokenizeParams, languages: tuple[str, str], raw: Path, out: Path) -> None:

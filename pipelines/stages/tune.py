@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from convs2s.config import TranslateSection, TuneParams, load_params
+from convs2s.config.load import load_params
+from convs2s.config.translate import TranslateSection
+from convs2s.config.tune import TuneParams
 from convs2s.decode.corpus import translate_corpus
 from convs2s.decode.length_normalization import NEUTRAL, best_alpha, best_hypothesis, write_alpha
 from convs2s.decode.word_translator import load_words
 from convs2s.score.corpus_scores import length_ratio, tokenized_bleu
-from convs2s.text.files import atomic_path
-from convs2s.text.pair_folder import read_folder
+from convs2s.text.corpus.files import atomic_path
+from convs2s.text.corpus.pair_folder import read_folder
 
 ENSEMBLE = "ensemble"
 COLUMNS = ["alpha", "bleu", "length_ratio"]

@@ -10,11 +10,11 @@ import torch
 from benchmarks.table3 import PAPER, Job, Setting, equal_lengths, main, quality, timed, translator
 from convs2s.decode.hypotheses import Sentence
 from convs2s.score.corpus_scores import tokenized_bleu
-from convs2s.score.test_set import identify
+from convs2s.score.identity import identify
 from convs2s.text.sources.pair_files import file_part
 from convs2s.text.sources.split import write_split
-from pipelines.record import read_speed
-from tests.decode.small_package import write_small_package
+from pipelines.results.record import read_speed
+from tests.package.small_package import write_small_package
 
 SOURCES = ["Das ist ein Haus .", "Hund", "", "Maus und Haus", "der Hund", "die Maus"]
 TARGETS = ["Das ist ein Haus .", "Hund", "", "noch eins", "ein Hund", "die Maus aus"]

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from convs2s.commands import attention
-from tests.decode.small_package import write_small_package
+from tests.package.small_package import write_small_package
 
 
 def call(*arguments: str) -> None:

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from convs2s.cli import main
-from convs2s.decode.translator import load
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import load_model
-from convs2s.text.vocabulary import EOS
+from convs2s.package.translator import load
+from convs2s.text.vocabulary.vocabulary import EOS
 from tests.golden import (
     NAMES,
     golden,

@@ -11,7 +11,7 @@ import pytest
 
 from convs2s.cli import main
 from convs2s.commands.translate import decoded
-from tests.decode.small_package import write_model, write_small_package
+from tests.package.small_package import write_model, write_small_package
 
 
 @pytest.fixture(scope="module")

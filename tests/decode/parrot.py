@@ -6,12 +6,13 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from convs2s.config import TokenizeParams, TranslateParams
+from convs2s.config.tokenize import TokenizeParams
+from convs2s.config.translate import TranslateParams
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.model.multistep_attention import Memory
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.text.codec import Codec, write_codecs
-from convs2s.text.vocabulary import EOS
+from convs2s.text.vocabulary.codec import Codec, write_codecs
+from convs2s.text.vocabulary.vocabulary import EOS
 
 TRANSLATE = TranslateParams(
     beam_size=2,

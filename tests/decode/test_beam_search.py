@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from convs2s.decode.beam_search import NOWHERE, BeamSearch, Hypothesis, log_normalizer
-from convs2s.text.vocabulary import EOS, PAD, UNK
+from convs2s.text.vocabulary.vocabulary import EOS, PAD, UNK
 from tests.decode.table_model import TableModel, probabilities, random_table
 
 

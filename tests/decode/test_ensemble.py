@@ -6,7 +6,7 @@ from torch.testing import assert_close
 
 from convs2s.decode.ensemble import Ensemble
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.text.vocabulary import EOS
+from convs2s.text.vocabulary.vocabulary import EOS
 from tests.golden import golden_model, model_params
 
 

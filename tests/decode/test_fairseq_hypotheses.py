@@ -5,7 +5,7 @@ import torch
 
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.ensemble import Ensemble
-from convs2s.text.vocabulary import EOS
+from convs2s.text.vocabulary.vocabulary import EOS
 from tests.golden import NAMES, golden_model
 from tests.golden.judge import check_hypotheses, check_sentence, longest, sources, wanted_hypotheses
 

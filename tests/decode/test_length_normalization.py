@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from convs2s.config import TranslateSection
+from convs2s.config.translate import TranslateSection
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.hypotheses import Sentence, TextHypothesis
 from convs2s.decode.length_normalization import (
@@ -17,7 +17,7 @@ from convs2s.decode.length_normalization import (
     settle,
     write_alpha,
 )
-from convs2s.text.vocabulary import EOS
+from convs2s.text.vocabulary.vocabulary import EOS
 from tests.decode.parrot import TRANSLATE, word_parrot, write_word_vocabulary
 from tests.decode.table_model import random_table
 

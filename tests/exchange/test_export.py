@@ -13,14 +13,14 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from convs2s.cli import main
-from convs2s.config import ModelParams
+from convs2s.config.model import ModelParams
 from convs2s.exchange import export
 from convs2s.exchange.export_parts import DecoderStepPart, EncoderPart
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import save_model
-from convs2s.text.vocabulary import EOS, PAD
-from tests.decode.small_package import MODEL, write_model
+from convs2s.text.vocabulary.vocabulary import EOS, PAD
 from tests.golden import NAMES, golden_model
+from tests.package.small_package import MODEL, write_model
 
 # Widths that differ, a layer without memory and one without attention.
 VARIED = MODEL.model_copy(

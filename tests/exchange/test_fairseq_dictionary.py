@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.exchange.fairseq_dictionary import read_dictionary_types
-from convs2s.text.vocabulary import read_vocabulary, write_vocabulary
+from convs2s.text.vocabulary.vocabulary import read_vocabulary, write_vocabulary
 
 
 def write(folder: Path, text: str) -> Path:

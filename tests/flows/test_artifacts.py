@@ -11,7 +11,7 @@ import pytest
 from dvc.repo import Repo
 from ruamel.yaml import YAML
 
-from convs2s.text.files import read_lines
+from convs2s.text.corpus.files import read_lines
 from pipelines.flows import artifacts
 from pipelines.flows.artifacts import examples_in_markdown, key, literal
 from pipelines.flows.graph import read_graph
@@ -25,7 +25,7 @@ def project(tmp_path: Path) -> Path:
     """A clone of this project with a tiny corpus and model, two seeds."""
     folder = tmp_path / "project"
     folder.mkdir()
-    for name in ("convs2s", "pipelines", "results", "docs"):
+    for name in ("convs2s", "pipelines", "experiments", "docs"):
         shutil.copytree(toy.ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in (".gitignore", ".dvcignore", "dvc.yaml", "prefect.yaml"):
         shutil.copy(toy.ROOT / name, folder / name)

@@ -89,8 +89,8 @@ def test_a_server_of_the_users_own_is_never_replaced(repo: Path) -> None:
 
 def test_a_table_that_is_not_there_is_told_before_anything_starts(repo: Path) -> None:
     """A server and a worker would take half a minute to say it."""
-    (repo / "sweeps").mkdir()
-    (repo / "sweeps" / "table4.yaml").write_text("rows: 3\n", encoding="utf-8")
+    (repo / "experiments" / "tables").mkdir()
+    (repo / "experiments" / "tables" / "table4.yaml").write_text("rows: 3\n", encoding="utf-8")
     missing = play(repo, "sweep", "tabel4", "train.seeds=[1]")
     assert missing.returncode == 2
     assert "tabel4.yaml does not exist; wanted the name of a file there: table4" in missing.stderr

@@ -22,7 +22,7 @@ def test_rows_are_the_list_times_the_grid() -> None:
     assert SweepParams(configurations=[{}, {"a": 1}]).rows() == [{}, {"a": 1}]
     with pytest.raises(ValidationError, match="nothing to sweep over"):
         SweepParams()
-    with pytest.raises(ValidationError, match="table: its rows stand in sweeps/; wanted neither"):
+    with pytest.raises(ValidationError, match="table: its rows stand in experiments/tables/; wanted neither"):
         SweepParams(table="table5", grid={"c": [3]})
 
 
@@ -125,8 +125,8 @@ if name.startswith("train"):
 @pytest.mark.flows
 def test_a_table_of_the_paper_ends_with_ours_beside_its_figures(server: Server, repo: Path) -> None:
     """As a table, a picture and a CSV, rows called as in the paper; one whose training fails says so."""
-    (repo / "sweeps").mkdir()
-    (repo / "sweeps" / "tiny.yaml").write_text(TABLE, encoding="utf-8")
+    (repo / "experiments" / "tables").mkdir()
+    (repo / "experiments" / "tables" / "tiny.yaml").write_text(TABLE, encoding="utf-8")
     breaks = 'import sys\nif sys.argv[-1].endswith("true-false"):\n    sys.exit("toy: out of memory")\n'
     (repo / "toy.py").write_text(breaks + toy.PLAYER + COSTS)
     overrides = {"train.seeds": [1], "model.encoder_kernels": [5, 5, 5]}

@@ -10,7 +10,7 @@ from convs2s.decode.beam_search import BeamSearch, Hypothesis
 from convs2s.decode.ensemble import Ensemble
 from convs2s.exchange.fairseq_weights import our_id_order
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.text.vocabulary import EOS, PAD
+from convs2s.text.vocabulary.vocabulary import EOS, PAD
 from tests.golden import FAIRSEQ_TYPES, golden, our_ids
 
 SENTENCES = range(12)

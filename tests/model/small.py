@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from convs2s.config import ModelParams
+from convs2s.config.model import ModelParams
 from convs2s.model.seq2seq import Seq2Seq
 
 PAD, EOS = 0, 1

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from convs2s.text.vocabulary import PAD
+from convs2s.text.vocabulary.vocabulary import PAD
 from tests.golden import NAMES, golden, golden_model, our_ids
 from tests.golden.judge import SENTENCES, check_outputs, shifted, sources, wanted_logits
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from convs2s.config import ModelParams
+from convs2s.config.model import ModelParams
 from convs2s.model.glu_block import receptive_field
 from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.seq2seq import Seq2Seq

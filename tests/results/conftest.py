@@ -13,5 +13,5 @@ def results(tmp_path: Path) -> Path:
     """The folder, which tests put records into."""
     folder = tmp_path / "results"
     folder.mkdir()
-    shutil.copy(ROOT / "results" / "paper.yaml", folder)
+    shutil.copy(ROOT / "experiments" / "records" / "paper.yaml", folder)
     return folder

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.results.page import page
-from convs2s.results.paper import read_paper
-from convs2s.results.records import read_records
+from pipelines.results.page import page
+from pipelines.results.paper import read_paper
+from pipelines.results.records import read_records
 from tests.results.made import COMMIT, put, run, table
 
 ROOT = Path(__file__).parents[2]
@@ -82,10 +82,11 @@ def test_rows_that_were_never_run_say_so_and_how_to(results: Path) -> None:
             assert bool(cells[-1]) == wanted.ours
     ensemble = row(text, "Table 2: ensembles, WMT'14 English-German", "ConvS2S, 8 models")
     assert ensemble[-1] == (
-        "`cp presets/wmt14-en-de-paper.yaml params.yaml && dvc exp run -S 'train.seeds=[1,2,3,4,5,6,7,8]'`"
+        "`cp experiments/presets/wmt14-en-de-paper.yaml params.yaml && "
+        "dvc exp run -S 'train.seeds=[1,2,3,4,5,6,7,8]'`"
     )
     assert row(text, "Table 6: summarization, DUC", "ConvS2S")[-1] == (
-        "`cp presets/duc2004.yaml params.yaml && dvc exp run -S 'train.seeds=[1,2,3]'`"
+        "`cp experiments/presets/duc2004.yaml params.yaml && dvc exp run -S 'train.seeds=[1,2,3]'`"
     )
     assert row(text, "Table 5", "1,2,3")[-1] == "`make sweep TABLE=table5`"
     assert row(text, "Runs on freely", "Tatoeba en-de")[2] == "not run"
@@ -97,7 +98,7 @@ def test_a_recorded_run_fills_its_row(results: Path) -> None:
     text = made(results)
     assert row(text, "Table 1: WMT'16", "ConvS2S (BPE 40K)")[1:-1] == [
         "30.02", "29.50 ± 0.75 (2 seeds)", "S1", "1 x NVIDIA H200", "3.25 GPU-hours",
-        f"[`{COMMIT[:9]}`](../results/ro.json)",
+        f"[`{COMMIT[:9]}`](../experiments/records/ro.json)",
     ]  # fmt: skip
     assert row(text, "Table 1: WMT'16", "ConvS2S (word 80K)")[2] == "not run"
     assert "- S1: `nrefs:1|tok:13a`" in part(text, "Signatures")
@@ -268,7 +269,7 @@ def test_a_score_that_a_row_needs_must_be_recorded(results: Path) -> None:
     """A row of ROUGE cannot be filled by BLEU; the file is named."""
     put(results, "summaries", run("gigaword", 12.0))
     with pytest.raises(
-        ValueError, match=r"results/summaries\.json: metrics\.seeds\.1: found no score rouge.*Wanted it for"
+        ValueError, match=r"records/summaries\.json: metrics\.seeds\.1: found no score rouge.*Wanted it for"
     ):
         made(results)
 
@@ -276,16 +277,16 @@ def test_a_score_that_a_row_needs_must_be_recorded(results: Path) -> None:
 def test_a_run_without_a_place_is_refused(results: Path) -> None:
     """It would be recorded and seen by nobody."""
     put(results, "mine", run("own-data", 12.0))
-    with pytest.raises(ValueError, match=r"results/mine\.json: preset: found own-data, which .*paper\.yaml"):
+    with pytest.raises(ValueError, match=r"records/mine\.json: preset: found own-data, which .*paper\.yaml"):
         made(results)
 
 
 def test_every_preset_has_its_place(results: Path) -> None:
     """Of the paper's experiments, and of all others but the user's own."""
-    presets = {path.stem for path in (ROOT / "presets").glob("*.yaml")} - {"own-data"}
+    presets = {path.stem for path in (ROOT / "experiments" / "presets").glob("*.yaml")} - {"own-data"}
     paper = read_paper(results / "paper.yaml")
     assert presets <= paper.presets()
     assert paper.presets() - presets <= {"ablation-en-de"}, "which the sweeps bring"
     text = made(results)
     for preset in presets - {"ablation-en-de"}:
-        assert f"presets/{preset}.yaml" in text
+        assert f"experiments/presets/{preset}.yaml" in text

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from convs2s.results.paper import read_paper
-from convs2s.results.records import read_records
+from pipelines.results.paper import read_paper
+from pipelines.results.records import read_records
 from tests.results.made import put, run, table
 
 SWEEP = "row,column,paper_perplexity,paper_bleu,perplexity,perplexity_std,bleu,bleu_std,seeds"

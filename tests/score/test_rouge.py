@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.score.rouge import DUC_2004, GIGAWORD, Rouge
-from convs2s.text.files import read_lines
+from convs2s.text.corpus.files import read_lines
 
 F1 = replace(GIGAWORD, stem=False)
 RECALL = Rouge("recall", max_bytes=None, stem=False, best_reference=False, jackknife=False)

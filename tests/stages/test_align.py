@@ -9,8 +9,8 @@ from typing import Literal
 import pytest
 from ruamel.yaml import YAML
 
-from convs2s.config import AlignParams
-from convs2s.text.dictionary import read_dictionary
+from convs2s.config.align import AlignParams
+from convs2s.text.alignment.dictionary import read_dictionary
 from pipelines.stages import align
 
 ROOT = Path(__file__).parent.parent.parent

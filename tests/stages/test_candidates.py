@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config import AlignParams
-from convs2s.text.alignment_candidates import has_candidates, read_candidates
-from convs2s.text.codec import Codec, encode_pairs, write_codecs
-from convs2s.text.encoded import write_encoded
+from convs2s.config.align import AlignParams
+from convs2s.text.alignment.candidates import has_candidates, read_candidates
+from convs2s.text.corpus.encoded import write_encoded
+from convs2s.text.vocabulary.codec import Codec, encode_pairs, write_codecs
 from pipelines.stages import candidates
 
 PAIRS = [

@@ -12,9 +12,9 @@ import pytest
 from sacrebleu.dataset import DATASETS
 from sacrebleu.dataset.plain_text import PlainTextDataset
 
-from convs2s.config import DownloadParams
-from convs2s.text.files import read_lines, write_lines
-from convs2s.text.generated.corpus import generate
+from convs2s.config.download import DownloadParams
+from convs2s.english_german_grammar.corpus import generate
+from convs2s.text.corpus.files import read_lines, write_lines
 from convs2s.text.sources import pair_files
 from convs2s.text.sources.checksum import file_sha256
 from pipelines.stages.download import run
@@ -173,7 +173,7 @@ def test_full_disk_leaves_the_old_result(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_command_of_the_stage(tmp_path: Path) -> None:
     """As dvc.yaml runs it, with params.yaml of the working folder."""
-    (tmp_path / "params.yaml").write_bytes((ROOT / "presets" / "generated.yaml").read_bytes())
+    (tmp_path / "params.yaml").write_bytes((ROOT / "experiments" / "presets" / "generated.yaml").read_bytes())
     command = [sys.executable, "-m", "pipelines.stages.download"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     arguments = ["valid", "data/downloads", "data/raw/valid"]

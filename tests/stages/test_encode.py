@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config import VocabularyParams
-from convs2s.text import codec as codec_module
-from convs2s.text.codec import Codec
-from convs2s.text.encoded import EncodedCorpus
-from convs2s.text.pair_folder import write_folder
+from convs2s.config.vocabulary import VocabularyParams
+from convs2s.text.corpus.encoded import EncodedCorpus
+from convs2s.text.corpus.pair_folder import write_folder
+from convs2s.text.vocabulary import codec as codec_module
+from convs2s.text.vocabulary.codec import Codec
 from pipelines.stages import encode, vocabulary
 
 ROOT = Path(__file__).parents[2]
@@ -38,7 +38,7 @@ def test_several_processes_write_the_same_bytes(folder: Path, monkeypatch: pytes
     """DVC hashes the output: it must not depend on the number of cores."""
     monkeypatch.setattr(codec_module, "CHUNK_PAIRS", 7)
     for cores in (1, 2):
-        monkeypatch.setattr("convs2s.text.parallel.cores", lambda cores=cores: cores)
+        monkeypatch.setattr("convs2s.text.corpus.parallel.cores", lambda cores=cores: cores)
         encode.run(folder / "vocabulary", folder / "train", folder / f"out{cores}")
     for path in (folder / "out1").iterdir():
         assert path.read_bytes() == (folder / "out2" / path.name).read_bytes()

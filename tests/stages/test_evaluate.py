@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from convs2s.config import EvaluateParams
+from convs2s.config.evaluate import EvaluateParams
 from convs2s.decode.hypotheses import Attention, write_attention
 from convs2s.score.corpus_scores import bleu, chrf, tokenized_bleu
-from convs2s.text.files import read_lines, write_lines
+from convs2s.text.corpus.files import read_lines, write_lines
 from pipelines.stages import evaluate
 from tests.decode.parrot import TOKENIZE
 

@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 
 import convs2s
-from convs2s.config import PackageParams, ReplaceParams, TranslateSection
+from convs2s.config.package import PackageParams
+from convs2s.config.replace import ReplaceParams
+from convs2s.config.translate import TranslateSection
 from convs2s.decode.length_normalization import write_alpha
-from convs2s.decode.package import Settings, read_settings
-from convs2s.decode.package import write_package as write_folder
-from convs2s.text.alignment_candidates import Candidates, write_candidates
+from convs2s.package.folder import Settings, read_settings
+from convs2s.package.folder import write_package as write_folder
+from convs2s.text.alignment.candidates import Candidates, write_candidates
 from pipelines.stages import package
 from tests.decode.parrot import TOKENIZE, TRANSLATE
-from tests.decode.small_package import write_parts
+from tests.package.small_package import write_parts
 
 
 def write_package(tmp_path: Path, alpha: object) -> Path:

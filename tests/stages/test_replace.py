@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config import ReplaceParams
+from convs2s.config.replace import ReplaceParams
 from convs2s.decode.hypotheses import Sentence, TextHypothesis, write_hypotheses
 from convs2s.decode.unknown_replacement import Unknown
-from convs2s.text.dictionary import Entry, write_dictionary
+from convs2s.text.alignment.dictionary import Entry, write_dictionary
 from pipelines.stages import replace
 from tests.decode.parrot import TOKENIZE
 

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_page_in_git_is_up_to_date(tmp_path: Path) -> None:
     """A record, or a row of the paper, without its page would be a page that is wrong: dvc repro results."""
-    run(ROOT / "results", tmp_path / "results.md")
+    run(ROOT / "experiments" / "records", tmp_path / "results.md")
     made = (tmp_path / "results.md").read_text(encoding="utf-8")
     assert made == (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     assert made.endswith("\n") and not made.endswith("\n\n")

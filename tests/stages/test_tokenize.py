@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.text import tokenization
-from convs2s.text.pair_folder import read_folder, write_folder
+from convs2s.text.corpus.pair_folder import read_folder, write_folder
+from convs2s.text.words import tokenization
 from pipelines.stages import tokenize
 from tests.decode.parrot import TOKENIZE
 
@@ -30,7 +30,7 @@ def test_several_processes_write_the_same_bytes(tmp_path: Path, monkeypatch: pyt
     write_folder(tmp_path / "raw", [(f"No. {i}, it's so.", f"Nr. {i}, „so“.") for i in range(100)])
     monkeypatch.setattr(tokenization, "CHUNK_PAIRS", 7)
     for cores in (1, 2):
-        monkeypatch.setattr("convs2s.text.parallel.cores", lambda cores=cores: cores)
+        monkeypatch.setattr("convs2s.text.corpus.parallel.cores", lambda cores=cores: cores)
         tokenize.run(TOKENIZE, LANGUAGES, tmp_path / "truecasers", tmp_path / "raw", tmp_path / f"out{cores}")
     for name in ("source.txt", "target.txt"):
         assert (tmp_path / "out1" / name).read_bytes() == (tmp_path / "out2" / name).read_bytes()

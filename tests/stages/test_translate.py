@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from convs2s.config import TranslateSection
+from convs2s.config.translate import TranslateSection
 from convs2s.decode.hypotheses import read_attention, read_hypotheses
 from convs2s.decode.length_normalization import write_alpha
-from convs2s.text.alignment_candidates import Candidates, write_candidates
-from convs2s.text.codec import Codec
-from convs2s.text.files import write_lines
-from convs2s.text.vocabulary import EOS, UNK
+from convs2s.text.alignment.candidates import Candidates, write_candidates
+from convs2s.text.corpus.files import write_lines
+from convs2s.text.vocabulary.codec import Codec
+from convs2s.text.vocabulary.vocabulary import EOS, UNK
 from pipelines.stages import ensemble, translate
 from tests.decode.parrot import TOKENIZE, TRANSLATE
-from tests.decode.small_package import write_model, write_parts
+from tests.package.small_package import write_model, write_parts
 
 LANGUAGES = ("en", "de")
 LINES = ["ein Haus.", "", "Das ist noch eins, und der Hund.", "ein\u2028Hund", "Maus"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.text.pair_folder import read_folder, write_folder
+from convs2s.text.corpus.pair_folder import read_folder, write_folder
 from pipelines.stages import tokenize, truecase
 from tests.decode.parrot import TOKENIZE
 
@@ -41,9 +41,9 @@ def test_switched_off_nothing_is_learned(tmp_path: Path) -> None:
 def test_several_processes_write_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """DVC hashes the output: it must not depend on the number of cores."""
     write_folder(tmp_path / "raw", PAIRS)
-    monkeypatch.setattr("convs2s.text.truecase_learning.CHUNK_PAIRS", 3)
+    monkeypatch.setattr("convs2s.text.words.truecase_learning.CHUNK_PAIRS", 3)
     for cores in (1, 2):
-        monkeypatch.setattr("convs2s.text.parallel.cores", lambda cores=cores: cores)
+        monkeypatch.setattr("convs2s.text.corpus.parallel.cores", lambda cores=cores: cores)
         truecase.run(TRUECASED, LANGUAGES, tmp_path / "raw", tmp_path / f"cases{cores}")
     for name in ("source.tsv", "target.tsv"):
         assert (tmp_path / "cases1" / name).read_bytes() == (tmp_path / "cases2" / name).read_bytes()

@@ -8,17 +8,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from convs2s.config import TranslateSection, TuneParams
+from convs2s.config.translate import TranslateSection
+from convs2s.config.tune import TuneParams
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.hypotheses import read_hypotheses
 from convs2s.decode.length_normalization import best_alpha, write_alpha
 from convs2s.score.corpus_scores import tokenized_bleu
-from convs2s.text.alignment_candidates import Candidates, write_candidates
-from convs2s.text.codec import Codec
-from convs2s.text.pair_folder import write_folder
+from convs2s.text.alignment.candidates import Candidates, write_candidates
+from convs2s.text.corpus.pair_folder import write_folder
+from convs2s.text.vocabulary.codec import Codec
 from pipelines.stages import translate, tune
 from tests.decode.parrot import TOKENIZE, TRANSLATE, write_word_vocabulary
-from tests.decode.small_package import write_model
+from tests.package.small_package import write_model
 
 ALPHAS = [0.0, 0.5, 1.0, 2.0, 4.0]
 SOURCES = ["ein Haus .", "Das ist noch eins , und der Hund .", "ein Hund", "Maus", "und die Maus ist aus ."]

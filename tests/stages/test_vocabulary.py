@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config import VocabularyParams
-from convs2s.text.pair_folder import write_folder
+from convs2s.config.vocabulary import VocabularyParams
+from convs2s.text.corpus.pair_folder import write_folder
 from pipelines.stages import vocabulary
 
 PAIRS = [("low lower newest", "Bahn Straße"), ("low", "Straße"), ("newest newest", "Bahn Bahn")]

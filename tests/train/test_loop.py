@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-from convs2s.text.batching import Batch, Batching
-from convs2s.text.vocabulary import EOS
+from convs2s.text.corpus.batching import Batch, Batching
+from convs2s.text.vocabulary.vocabulary import EOS
 from convs2s.train.distributed import Workers
 from convs2s.train.loop import (
     EpochReport,

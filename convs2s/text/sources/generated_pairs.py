@@ -1,8 +1,11 @@
 """Pairs of the embedded grammar as a source of data, with their true alignment."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
-from convs2s.text.generated.corpus import generate
+from convs2s.english_german_grammar.corpus import Part as CorpusPart
+from convs2s.english_german_grammar.corpus import generate
+from convs2s.text.corpus.files import atomic_path
 from convs2s.text.sources.part import Part, RawPair, Split
 
 
@@ -24,3 +27,23 @@ def aligned_pairs(pairs: int, seed: int, noise: float, split: Split) -> Iterator
     """Yield the generator's pairs with their links written as fast_align does: `0-0 1-2`."""
     for pair in generate(pairs, seed, noise, "valid" if split == "development" else split):
         yield RawPair(pair.source, pair.target, " ".join(f"{i}-{j}" for i, j in pair.alignment))
+
+
+def write_corpus(folder: Path, pairs: int, seed: int, noise: float, part: CorpusPart) -> None:
+    """Write source.txt, target.txt and alignment.txt ("0-0 1-2 ..."), one line a pair; all or nothing.
+
+    Raises:
+        ValueError: as `generate`.
+    """
+    made = generate(pairs, seed, noise, part)
+    with atomic_path(folder) as temporary:
+        temporary.mkdir()
+        with (
+            (temporary / "source.txt").open("w", encoding="utf-8", newline="\n") as source,
+            (temporary / "target.txt").open("w", encoding="utf-8", newline="\n") as target,
+            (temporary / "alignment.txt").open("w", encoding="utf-8", newline="\n") as alignment,
+        ):
+            for pair in made:
+                source.write(pair.source + "\n")
+                target.write(pair.target + "\n")
+                alignment.write(" ".join([f"{a}-{b}" for a, b in pair.alignment]) + "\n")

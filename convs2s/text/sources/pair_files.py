@@ -7,7 +7,7 @@ train.tags.* talks with tags, as WIT3 has them.
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from convs2s.text.files import read_lines, read_pairs
+from convs2s.text.corpus.files import read_lines, read_pairs
 from convs2s.text.sources.checksum import used_files
 from convs2s.text.sources.part import Part, RawPair
 from convs2s.text.sources.segments import is_segmented, read_segment_pairs

@@ -7,7 +7,7 @@ from pathlib import Path
 from sacrebleu.dataset import DATASETS
 from sacrebleu.dataset.base import Dataset
 
-from convs2s.text.files import atomic_path
+from convs2s.text.corpus.files import atomic_path
 from convs2s.text.sources.pair_files import file_part
 from convs2s.text.sources.part import Part
 

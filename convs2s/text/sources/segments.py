@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from convs2s.text.files import read_lines
+from convs2s.text.corpus.files import read_lines
 
 SUFFIXES = (".sgm", ".sgml", ".xml")
 # A document begins, or a segment: up to its end if that comes before anything else begins.

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 from tqdm import tqdm
 
-from convs2s.text.files import atomic_path, read_lines, write_lines
+from convs2s.text.corpus.files import atomic_path, read_lines, write_lines
 from convs2s.text.sources.checksum import used_files
 from convs2s.text.sources.pair_files import clean
 from convs2s.text.sources.part import Part

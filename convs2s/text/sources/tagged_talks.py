@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from convs2s.text.files import read_pairs
+from convs2s.text.corpus.files import read_pairs
 
 KEPT = ("title", "description")
 """What stands in these is text with its translation."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from convs2s.text.files import atomic_path
+from convs2s.text.corpus.files import atomic_path
 
 ZIP_ENCRYPTED = 0x1  # bit of a member's flags
 TAR_SUFFIXES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")

@@ -1,6 +1,6 @@
 """The grammar as a source."""
 
-from convs2s.text.generated.corpus import generate
+from convs2s.english_german_grammar.corpus import generate
 from convs2s.text.sources.generated_pairs import generated_part
 
 

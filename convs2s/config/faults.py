@@ -1,0 +1,71 @@
+"""What pydantic finds wrong, in one line a key: dotted name, what was found, what was wanted."""
+
+import difflib
+from typing import Any
+
+from pydantic import BaseModel
+
+from convs2s.config.download import (
+    FilesSource,
+    GeneratedSource,
+    Md5RemoteFile,
+    MtdataSource,
+    RemoteFile,
+    SacrebleuSource,
+    UrlSource,
+)
+from convs2s.config.params import Params
+from convs2s.config.selection import SelectionParams
+
+
+def describe(fault: Any) -> str:
+    """Return one line for a pydantic error: dotted name, what was found, what was wanted."""
+    # A union's tag stands in the location behind the list index; it is no key of the file.
+    kinds = {"generated", "files", "url", "mtdata", "sacrebleu", "by_sha256", "by_md5"}
+    keys = [str(part) for part in fault["loc"]]
+    name = (
+        ".".join(key for i, key in enumerate(keys) if not (key in kinds and i and keys[i - 1].isdigit()))
+        or "params.yaml"
+    )
+    match fault["type"]:
+        case "extra_forbidden":
+            known = sorted(known_keys(keys))
+            near = difflib.get_close_matches(keys[-1], known, n=1)
+            hint = f"did you mean {near[0]}?" if near else "known here: " + ", ".join(known)
+            return f"{name}: unknown key, found {fault['input']!r}; {hint}"
+        case "missing":
+            return f"{name}: missing; params.yaml gives every value, see experiments/ for examples"
+        case "value_error":
+            # A rule about several sections has no key of its own and names them itself.
+            return f"{name}: {fault['ctx']['error']}" if keys else str(fault["ctx"]["error"])
+        case _:
+            message = (
+                fault["msg"]
+                .replace("Input should be", "wanted")
+                .replace("a valid ", "a ")
+                .replace("a integer", "an integer")
+            )
+            return f"{name}: found {fault['input']!r}, {message}"
+
+
+def known_keys(location: list[str]) -> set[str]:
+    """Return the keys that the schema knows where the last key of `location` stands."""
+    if len(location) <= 1:
+        return set(Params.model_fields)
+    section = Params.model_fields.get(location[0])
+    annotation = section.annotation if section else None
+    if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+        return set()
+    if len(location) == 2:  # a key of a section
+        return set(annotation.model_fields)
+    sources: dict[str, type[BaseModel]] = {
+        "generated": GeneratedSource, "files": FilesSource, "url": UrlSource,
+        "mtdata": MtdataSource, "sacrebleu": SacrebleuSource,
+    }  # fmt: skip
+    if location[1] == "selection":
+        return set(SelectionParams.model_fields)
+    tags = [sources[key] for key in location if key in sources]
+    last: type[BaseModel] = tags[-1] if tags else annotation
+    if "fetch" in location[:-1]:
+        last = Md5RemoteFile if "by_md5" in location else RemoteFile
+    return set(last.model_fields)

@@ -1,0 +1,63 @@
+"""Section model: the architecture (§3)."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from convs2s.config.section import Positive, Section
+
+
+class ModelParams(Section):
+    """The architecture (§3)."""
+
+    embedding_size: Positive
+    """Word and position embeddings, also the width of attention, in channels."""
+    output_embedding_size: Positive
+    """Decoder output before the softmax layer, in channels."""
+    encoder_widths: Annotated[list[Positive], Field(min_length=1)]
+    """Channels of each encoder block, bottom first."""
+    encoder_kernels: Annotated[list[Positive], Field(min_length=1)]
+    """Kernel widths of the encoder blocks, in positions; odd."""
+    decoder_widths: Annotated[list[Positive], Field(min_length=1)]
+    """Channels of each decoder block, bottom first."""
+    decoder_kernels: Annotated[list[Positive], Field(min_length=1)]
+    """Kernel widths of the decoder blocks, in positions."""
+    attention: Annotated[list[bool], Field(min_length=1)]
+    """Which decoder blocks attend to the source (Table 5); at least one."""
+    source_positions: bool
+    """Position embeddings on the source side (Table 4)."""
+    target_positions: bool
+    """Position embeddings on the target side (Table 4)."""
+    max_positions: Annotated[int, Field(ge=4)]
+    """Rows of each position table, one of them for padding: the longest sentence has max_positions - 1
+    tokens, its end mark counted (T18)."""
+    encoder_grad_scale: Literal["paper", "fairseq"]
+    """Scale gradients of the encoder's weights by 1/(2A), sparing the embeddings (paper) or not (T6)."""
+    extra_scaling: bool
+    """sqrt(0.5) also on d, z + e and c + h, as both reference codes do; the text names none (T4)."""
+
+    @model_validator(mode="after")
+    def _layers_fit(self) -> Self:
+        if len(self.encoder_widths) != len(self.encoder_kernels):
+            raise ValueError(
+                f"encoder_widths has {len(self.encoder_widths)} layers but encoder_kernels has "
+                f"{len(self.encoder_kernels)}; give one of each per layer"
+            )
+        if len(self.decoder_widths) != len(self.decoder_kernels):
+            raise ValueError(
+                f"decoder_widths has {len(self.decoder_widths)} layers but decoder_kernels has "
+                f"{len(self.decoder_kernels)}; give one of each per layer"
+            )
+        if len(self.attention) != len(self.decoder_widths):
+            raise ValueError(
+                f"attention has {len(self.attention)} flags but the decoder has "
+                f"{len(self.decoder_widths)} layers; give one flag per layer"
+            )
+        if not any(self.attention):
+            raise ValueError("attention has no layer switched on; the decoder would not see the source")
+        even = [k for k in self.encoder_kernels if k % 2 == 0]
+        if even:
+            raise ValueError(
+                f"encoder_kernels has the even width {even[0]}; wanted odd ones, which keep length"
+            )
+        return self

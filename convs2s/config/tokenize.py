@@ -1,0 +1,46 @@
+"""Section tokenize: raw text -> words."""
+
+from typing import Literal, Self
+
+from pydantic import model_validator
+
+from convs2s.config.section import Section
+
+
+class TokenizeParams(Section):
+    """Raw text -> words (sacremoses)."""
+
+    tokenizer: Literal["moses", "none"]
+    """`none` for text that is tokenized already: words are split at white space, nothing is changed."""
+    corpus: Literal["raw", "tokenized"]
+    """`tokenized`: the corpus comes in words, by others, and its lines are only split; the keys here say how
+    raw text is brought to the same form, and translations to raw text."""
+    normalize_punctuation: bool
+    """Moses' punctuation normalization, with perl_parity (T31)."""
+    normalize_romanian: bool
+    """In Romanian, s and t with cedilla become those with comma below (T32)."""
+    remove_diacritics: bool
+    """Of a Romanian source (T32); never of a target, whose score that would inflate by some ten BLEU."""
+    remove_nonprinting: bool
+    """Replace control and format characters by spaces."""
+    aggressive_hyphens: bool
+    """Split hyphens: well-known -> well @-@ known."""
+    escape: bool
+    """Escape &, <, >, quotes, brackets and bars as HTML entities, as Moses does."""
+    at_sign: Literal["@", "##AT##"]
+    """What stands for @, that of split hyphens too: Stanford's WMT'14 text has ##AT##-##AT## (T30)."""
+    lowercase: bool
+    """Lower-case all words, and the reference that translations are compared with."""
+    truecase: bool
+    """Words in the case that they have in mid-sentence, learned from the training text; translations get
+    capitals at sentence starts again (T32)."""
+
+    @model_validator(mode="after")
+    def _one_case(self) -> Self:
+        if self.lowercase and self.truecase:
+            raise ValueError("lowercase and truecase are both true; wanted at most one of them")
+        if self.lowercase and self.at_sign != "@":
+            raise ValueError(
+                f"lowercase is true and at_sign is {self.at_sign}, which it would change; wanted @"
+            )
+        return self

@@ -1,0 +1,68 @@
+"""Section translate: beam search (§4.3)."""
+
+from typing import Annotated, Generic, Literal, Self, TypeVar
+
+from pydantic import Field, PlainValidator, model_validator
+
+from convs2s.config.section import Count, Positive, Section
+from convs2s.config.selection import SelectionParams
+
+
+def number_or_tuned(value: object) -> float | Literal["tuned"]:
+    """Check an alpha of params.yaml; the two kinds in one message, which a union would tell one by one."""
+    if value == "tuned":
+        return "tuned"
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+        return float(value)
+    raise ValueError(f"found {value!r}, wanted a number of at least 0, or tuned")
+
+
+Alpha = Annotated[float, Field(ge=0)]
+AlphaOrTuned = Annotated[float | Literal["tuned"], PlainValidator(number_or_tuned)]
+AlphaT = TypeVar("AlphaT")
+
+
+class BeamSearchSection(Section, Generic[AlphaT]):
+    """Beam search (§4.3), with an alpha that is known or still to be tuned."""
+
+    beam_size: Positive
+    """Hypotheses kept per sentence; 1 is greedy search."""
+    alpha: AlphaT
+    """Final scores are log-likelihood / |y|^alpha; 1 is the mean over tokens. In params.yaml also `tuned`:
+    the best of tune.alphas on the development set, for each seed and for the ensemble."""
+    min_length: Count
+    """Fewest tokens of a hypothesis, end mark not counted."""
+    max_length_ratio: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    """Longest hypothesis = ratio * source tokens + max_length_extra, end marks not counted."""
+    max_length_extra: Positive
+    """See max_length_ratio; in tokens."""
+    n_best: Positive
+    """Hypotheses written per sentence, at most beam_size."""
+    legacy_eos: bool
+    """Accept an end mark anywhere among the 2 * beam_size candidates, as before 2017's end (T21)."""
+    batch_sentences: Positive
+    """Sentences translated at once."""
+    precision: Literal["float32", "bfloat16"]
+    """Of products; softmax and scores are float32 in any case."""
+    selection: SelectionParams | None
+    """Target types of a batch; null: all."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.n_best > self.beam_size:
+            raise ValueError(
+                f"n_best {self.n_best} exceeds beam_size {self.beam_size}; wanted at most as many"
+            )
+        return self
+
+
+class TranslateParams(BeamSearchSection[Alpha]):
+    """Beam search as the library takes it: alpha is a number."""
+
+
+class TranslateSection(BeamSearchSection[AlphaOrTuned]):
+    """Beam search as params.yaml has it: alpha is a number, or `tuned`."""
+
+    def with_alpha(self, alpha: float) -> TranslateParams:
+        """Return the same search with this number."""
+        return TranslateParams.model_validate({**self.model_dump(), "alpha": alpha})

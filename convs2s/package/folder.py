@@ -1,0 +1,212 @@
+"""The model folder for users: all that turns text into text, in one self-contained folder."""
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from convs2s.config.faults import describe
+from convs2s.config.tokenize import TokenizeParams
+from convs2s.config.translate import TranslateParams
+from convs2s.text.alignment.candidates import has_candidates
+from convs2s.text.corpus.files import atomic_path
+
+WANTED = (
+    "model.json", "weights.safetensors", "source.tsv", "target.tsv", "segmentation.json",
+    "tokenizer.json", "translate.json", "dictionary.tsv",
+)  # fmt: skip
+
+TRUECASER = "truecaser.tsv"
+"""Of the source side; only folders of truecased models have it."""
+# What was not done before it could be: folders of the time lack these keys.
+SINCE_ADDED: dict[str, dict[str, object]] = {
+    "tokenize": {
+        "corpus": "raw", "normalize_romanian": False, "remove_diacritics": False, "at_sign": "@",
+        "lowercase": False, "truecase": False,
+    },
+    "translate": {"selection": None},
+}  # fmt: skip
+
+SectionT = TypeVar("SectionT", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a packaged model translates.
+
+    Attributes:
+        languages: of source and target.
+        tokenize: how its training text was tokenized.
+        translate: the search.
+        replace: whether unknown words are replaced.
+    """
+
+    languages: tuple[str, str]
+    tokenize: TokenizeParams
+    translate: TranslateParams
+    replace: bool
+
+
+def write_package(
+    folder: Path,
+    model: Path,
+    vocabulary: Path,
+    dictionary: Path,
+    candidates: Path | None,
+    settings: Settings,
+    card: str,
+    truecaser: Path | None = None,
+) -> None:
+    """Write a model folder, atomically.
+
+    Args:
+        folder: to write; replaced if it is there.
+        model: folder with model.json and weights.safetensors.
+        vocabulary: folder of the stage vocabulary, all of whose files are taken.
+        dictionary: dictionary.tsv of the stage align.
+        candidates: candidates.npz of the stage candidates; left out if it holds none; None: no such file.
+        settings: how the model translates.
+        card: text of README.md.
+        truecaser: source.tsv of the stage truecase, taken if the settings truecase.
+
+    Raises:
+        FileNotFoundError: if a file of these is missing.
+    """
+    types = (vocabulary / name for name in ("source.tsv", "target.tsv", "segmentation.json"))
+    cases = [truecaser] if settings.tokenize.truecase and truecaser is not None else []
+    files = [model / "model.json", model / "weights.safetensors", dictionary]
+    selection = [] if candidates is None else [candidates]
+    for path in (*files, *selection, *types, *cases):
+        if not path.is_file():
+            raise FileNotFoundError(f"{path} does not exist; a model folder needs it. Run: dvc repro")
+    with atomic_path(folder) as temporary:
+        temporary.mkdir()
+        for path in (*files, *filter(has_candidates, selection), *vocabulary.iterdir()):
+            shutil.copyfile(path, temporary / path.name)
+        for path in cases:
+            shutil.copyfile(path, temporary / TRUECASER)
+        source, target = settings.languages
+        write_json(
+            temporary / "tokenizer.json",
+            {
+                "source_language": source,
+                "target_language": target,
+                "tokenize": settings.tokenize.model_dump(),
+            },
+        )
+        write_json(
+            temporary / "translate.json",
+            {"translate": settings.translate.model_dump(), "replace": settings.replace},
+        )
+        (temporary / "README.md").write_text(card, encoding="utf-8", newline="\n")
+
+
+def read_settings(folder: Path) -> Settings:
+    """Read tokenizer.json and translate.json of a model folder.
+
+    Raises:
+        FileNotFoundError: if the folder or a file of it is missing.
+        ValueError: if a file is not as `write_package` writes it.
+    """
+    check_complete(folder)
+    tokenizer, translate = read_json(folder / "tokenizer.json"), read_json(folder / "translate.json")
+    languages = (tokenizer.get("source_language"), tokenizer.get("target_language"))
+    if not all(isinstance(language, str) for language in languages):
+        raise ValueError(
+            f"{folder / 'tokenizer.json'} has the languages {languages}; wanted source_language and "
+            "target_language, for example en and de. Package the model again."
+        )
+    if not isinstance(translate.get("replace"), bool):
+        raise ValueError(
+            f"{folder / 'translate.json'} has replace {translate.get('replace')!r}; wanted true or false."
+        )
+    tokenize = read_section(TokenizeParams, completed(tokenizer, "tokenize"), str(folder / "tokenizer.json"))
+    if tokenize.truecase and not (folder / TRUECASER).is_file():
+        raise FileNotFoundError(
+            f"{folder} lacks {TRUECASER}, though its tokenizer.json says truecase. Wanted a model folder as "
+            "the stage package writes it: package the model again, or fetch the whole folder."
+        )
+    return Settings(
+        (str(languages[0]), str(languages[1])),
+        tokenize,
+        read_section(TranslateParams, completed(translate, "translate"), str(folder / "translate.json")),
+        translate["replace"],
+    )
+
+
+def check_complete(folder: Path) -> None:
+    """Raise FileNotFoundError unless all files of a model folder are there."""
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"{folder} is no folder. Wanted a model folder as the stage package writes it, such as "
+            "data/models/1."
+        )
+    missing = [name for name in WANTED if not (folder / name).is_file()]
+    if missing:
+        raise FileNotFoundError(
+            f"{folder} lacks {', '.join(missing)}. Wanted a model folder as the stage package writes it, "
+            "such as data/models/1; data/trained holds bare models, which lack vocabularies."
+        )
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object.
+
+    Raises:
+        ValueError: if the file holds none.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON: {error}. Fetch or package the model again.") from error
+    if not isinstance(content, dict):
+        raise ValueError(
+            f"{path} holds a {type(content).__name__}; wanted a JSON object. Fetch or package it again."
+        )
+    return content
+
+
+def completed(content: dict[str, Any], name: str) -> object:
+    """Return a section of a file, with the keys that older folders lack."""
+    section = content.get(name)
+    return SINCE_ADDED[name] | section if isinstance(section, dict) else section
+
+
+def read_section(kind: type[SectionT], content: object, origin: str) -> SectionT:
+    """Check a section of parameters that does not stand in params.yaml.
+
+    Raises:
+        ValueError: if it has a fault, naming the origin and each faulty key.
+    """
+    try:
+        return kind.model_validate(content)
+    except ValidationError as error:
+        faults = "; ".join(describe(fault).removeprefix("params.yaml: ") for fault in error.errors())
+        raise ValueError(f"{origin}: {faults}") from None
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write readable JSON."""
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
+
+
+def check_same(first: Path, other: Path) -> None:
+    """Check that two models can translate together: same words, same ids.
+
+    Raises:
+        FileNotFoundError: if a file is missing.
+        ValueError: if a vocabulary or the tokenization differs, naming the file.
+    """
+    names = {path.name for folder in (first, other) for path in folder.glob("*.model")}
+    fixed = ("source.tsv", "target.tsv", "segmentation.json", "tokenizer.json", TRUECASER)
+    for name in (*fixed, *sorted(names)):
+        contents = [path.read_bytes() if path.is_file() else None for path in (first / name, other / name)]
+        if contents[0] != contents[1]:
+            raise ValueError(
+                f"{first / name} and {other / name} differ; the members of an ensemble must share "
+                "vocabularies and tokenization. Wanted models trained on the same data/vocabulary, such as "
+                "the seeds of one run."
+            )

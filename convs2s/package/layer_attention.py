@@ -1,0 +1,109 @@
+"""What each decoder layer attends to while a sentence is translated (Fig. 3)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float32
+
+from convs2s.decode.beam_search import Hypothesis
+from convs2s.decode.word_translator import Part, WordTranslator, block_diagonal, padded
+from convs2s.model.seq2seq import Seq2Seq
+from convs2s.package.translator import load
+from convs2s.text.corpus.files import atomic_path
+from convs2s.text.vocabulary.vocabulary import EOS
+
+
+@dataclass(frozen=True)
+class LayerAttention:
+    """The attention of each layer while one sentence was translated.
+
+    Attributes:
+        layers: weights; over the source they sum to 1.
+        numbers: of the decoder layers that these are, from 1 at the bottom; others do not attend (Table 5).
+        source: tokens, the end mark last.
+        target: tokens of the best translation, the end mark last.
+    """
+
+    layers: Float32[np.ndarray, "L T S"]
+    numbers: list[int]
+    source: list[str]
+    target: list[str]
+
+    @property
+    def average(self) -> Float32[np.ndarray, "T S"]:
+        """The mean of the layers that attend, by which unknown words are replaced (§4.3, T7)."""
+        mean: Float32[np.ndarray, "T S"] = self.layers.mean(axis=0)
+        return mean
+
+
+class LayerReader(WordTranslator):
+    """A translator of words whose model, which is no ensemble, is looked into."""
+
+    def read(self, words: Sequence[str]) -> LayerAttention:
+        """Translate a sentence and return the attention of its best translation.
+
+        A sentence that is longer than the position table is translated in parts, as by `translate`; each
+        part attends to itself alone.
+
+        Raises:
+            ValueError: if there are no words, or the model's scores are not numbers.
+        """
+        sentence = list(words)
+        parts = list(self._parts(0, sentence, self.source.word_of_piece(sentence)))
+        if not parts:
+            raise ValueError("the text has no words, so there is nothing to attend to; wanted a sentence.")
+        best = [ranked[0] for ranked in self._search_all(parts, keep_attention=False)]
+        blocks = [self._of_part(part, hypothesis) for part, hypothesis in zip(parts, best, strict=True)]
+        tokens = [token for hypothesis in best for token in hypothesis.tokens[:-1]]
+        type_ = self.target.vocabulary.type
+        return LayerAttention(
+            np.stack([block_diagonal(of_parts) for of_parts in zip(*blocks, strict=True)]),
+            [number for number, flag in enumerate(self._attending(), start=1) if flag],
+            [*self.source.pieces(sentence), self.source.vocabulary.type(EOS)],
+            [type_(token) for token in [*tokens, EOS]],
+        )
+
+    @torch.inference_mode()
+    def _of_part(self, part: Part, hypothesis: Hypothesis) -> list[Float32[np.ndarray, "T S"]]:
+        """Return each layer's attention, with the translation given, so that all steps are one."""
+        source = padded([part.ids]).to(self.device)
+        target_input = padded([[EOS, *hypothesis.tokens[:-1]]]).to(self.device)
+        _, attention = self._model().features(target_input, self._model().encode(source))
+        return [weights[0].cpu().numpy() for weights in attention]
+
+    def _attending(self) -> list[bool]:
+        return [block.attention is not None for block in self._model().decoder.layers()]
+
+    def _model(self) -> Seq2Seq:
+        assert isinstance(self.model, Seq2Seq)
+        return self.model
+
+
+def read_attention_of(folder: Path, text: str) -> LayerAttention:
+    """Translate one text with a model folder, on the CPU, and return each layer's attention.
+
+    Raises:
+        FileNotFoundError: if a file of the model folder is missing.
+        ValueError: if such a file is damaged, or the text has no words.
+    """
+    translator = load(folder, "cpu")
+    words = translator.words
+    reader = LayerReader(words.model, words.source, words.target, words.params, words.device, words.selection)
+    # A lone surrogate, which is what a broken character becomes on a command line, is no character.
+    return reader.read(translator.source.tokenize(text.encode("utf-8", "replace").decode("utf-8")))
+
+
+def write_layers(path: Path, attention: LayerAttention) -> None:
+    """Write NPZ, atomically: layers (L, T, S), numbers (L), average (T, S), source (S), target (T)."""
+    with atomic_path(path) as temporary, temporary.open("wb") as stream:
+        np.savez(
+            stream,
+            layers=attention.layers,
+            numbers=np.array(attention.numbers),
+            average=attention.average,
+            source=np.array(attention.source),
+            target=np.array(attention.target),
+        )

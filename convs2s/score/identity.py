@@ -1,0 +1,78 @@
+"""Which test set a score is of: name, lines and hash, without which figures cannot be compared (T30)."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from convs2s.text.corpus.files import read_lines
+from convs2s.text.corpus.pair_folder import further_references, read_folder
+
+
+@dataclass(frozen=True)
+class TestSetIdentity:
+    """What a test set is known by.
+
+    Attributes:
+        name: what params.yaml calls it: files, a sacreBLEU name, an mtdata id.
+        lines: sentence pairs.
+        sha256: of all pairs as 'source TAB target LF' lines; with further references, these follow, tabbed.
+    """
+
+    name: str
+    lines: int
+    sha256: str
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read test_set.json as the stage evaluate writes it."""
+        return cls(**json.loads(path.read_text(encoding="utf-8")))
+
+    def __str__(self) -> str:
+        """Return one line for people."""
+        return f"{self.name}: {self.lines:,} lines, sha256 {self.sha256}"
+
+
+def identify(folder: Path) -> TestSetIdentity:
+    """Return the identity of a split that the stage download wrote.
+
+    Raises:
+        FileNotFoundError: if there is no provenance.json, source.txt or target.txt.
+        ValueError: if source and target differ in their number of lines.
+    """
+    provenance = folder / "provenance.json"
+    if not provenance.is_file():
+        raise FileNotFoundError(
+            f"{provenance} does not exist. Wanted the folder that the stage download writes: run dvc repro "
+            "download@test."
+        )
+    lines, digest = 0, hashlib.sha256()
+    further = [list(read_lines(path)) for path in further_references(folder)]
+    for pair in zip(read_folder(folder), *further, strict=True):
+        (source, target), *others = pair
+        digest.update(("\t".join([source, target, *others]) + "\n").encode())
+        lines += 1
+    content = json.loads(provenance.read_text(encoding="utf-8"))
+    files = content.get("references", [])
+    name = " and ".join([set_name(content["sources"]), *(file["name"] for file in files)])
+    return TestSetIdentity(name, lines, digest.hexdigest())
+
+
+def set_name(sources: Sequence[Mapping[str, Any]]) -> str:
+    """Return the name of the sources of a split, of which provenance.json tells."""
+    return ", ".join(source_name(source) for source in sources)
+
+
+def source_name(source: Mapping[str, Any]) -> str:
+    """Return the name of one source: the sacreBLEU or mtdata name, or those of its files."""
+    match source["kind"]:
+        case "generated":
+            return f"generated {source['part']}, seed {source['seed']}"
+        case "mtdata":
+            return f"{source['id']}"
+        case "sacrebleu":
+            return f"{source['name']}"
+        case _:
+            return " and ".join(file["name"] for file in source["files"])

@@ -1,0 +1,68 @@
+"""The diagonal prior of word alignment and its tension (Dyer et al., 2013, eq. 1 to 4).
+
+A word at position j of m generated ones that has a link at all has it with position i of n given ones
+in proportion to exp(-tension * |i/n - j/m|). Positions count from 1.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convs2s.text.alignment.compiled import compiled
+
+FIRST_TENSION = 4.0
+LOWEST_TENSION, HIGHEST_TENSION = 0.1, 14.0
+STEPS = 8
+STEP_SIZE = 20.0
+
+
+@compiled
+def expected_distance(
+    given: NDArray[np.int64], generated: NDArray[np.int64], pairs: NDArray[np.int64], tension: float
+) -> float:
+    """Return the sum over generated words of the prior's mean |i/n - j/m|, null set aside.
+
+    Args:
+        given: lengths n in words, above 0.
+        generated: lengths m in words.
+        pairs: how many sentence pairs have both lengths.
+        tension: above 0.
+    """
+    total = 0.0
+    for k in range(len(pairs)):
+        n, m = given[k], generated[k]
+        # Weights fall geometrically on either side of the diagonal, so that two prefix sums per n serve
+        # all j: mass[c] = sum of ratio^k and moment[c] = sum of k ratio^k over k < c.
+        mass, moment = np.zeros(n + 1), np.zeros(n + 1)
+        power, ratio = 1.0, math.exp(-tension / n)
+        for c in range(n):
+            mass[c + 1] = mass[c] + power
+            moment[c + 1] = moment[c] + c * power
+            power *= ratio
+        for j in range(1, m + 1):
+            low = j * n // m  # positions at or left of the diagonal
+            high = n - low
+            to_low, to_high = j / m - low / n, (low + 1) / n - j / m
+            low_weight, high_weight = math.exp(-tension * to_low), math.exp(-tension * to_high)
+            z = low_weight * mass[low] + high_weight * mass[high]
+            low_sum = to_low * mass[low] + moment[low] / n
+            high_sum = to_high * mass[high] + moment[high] / n
+            total += pairs[k] * (low_weight * low_sum + high_weight * high_sum) / z
+    return total
+
+
+def optimize_tension(tension: float, distance: float, lengths: NDArray[np.int64], words: int) -> float:
+    """Return the tension after gradient steps that bring the prior's mean distance to the posterior's.
+
+    Args:
+        tension: where to begin.
+        distance: mean |i/n - j/m| under the posterior, per generated word.
+        lengths: columns given length, generated length, number of pairs; one row for each two lengths.
+        words: number of generated words.
+    """
+    given, generated, pairs = (np.ascontiguousarray(column) for column in lengths.T)
+    for _ in range(STEPS):
+        gradient = expected_distance(given, generated, pairs, tension) / words - distance
+        tension = min(max(tension + STEP_SIZE * gradient, LOWEST_TENSION), HIGHEST_TENSION)
+    return tension

@@ -1,0 +1,115 @@
+"""The dictionary of unknown-word replacement: source word -> its most frequent partner (§4.3, T33).
+
+It is a table in a text file, one source word a line, that people can read and correct.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from convs2s.text.alignment.word_ids import numbering
+from convs2s.text.corpus.files import read_lines, write_lines
+
+HEADER = "source\ttarget\tcount\tlinks"
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Entry:
+    """A source word, the target word it is most often linked with, and how often."""
+
+    source: str
+    target: str
+    count: int
+    """Links between the two."""
+    links: int
+    """Links of the source word with any target word."""
+
+
+def build_dictionary(
+    pairs: Iterable[tuple[str, str]], links: Iterable[Sequence[tuple[int, int]]]
+) -> list[Entry]:
+    """Return an entry for each source word that has a link, in code point order of source words.
+
+    Of target words that are linked equally often, the first in code point order is taken.
+
+    Args:
+        pairs: sentence pairs, words parted by white space.
+        links: for each pair its (source, target) positions from 0.
+    """
+    source_numbers, target_numbers = numbering(), numbering()
+    counts: Counter[tuple[int, int]] = Counter()
+    for (source, target), pair_links in zip(pairs, links, strict=True):
+        left = [source_numbers[word] for word in source.split()]
+        right = [target_numbers[word] for word in target.split()]
+        counts.update([(left[i], right[j]) for i, j in pair_links])
+    sources, targets = list(source_numbers), list(target_numbers)
+    totals: Counter[int] = Counter()
+    best: dict[int, tuple[int, str]] = {}
+    for (s, t), count in counts.items():
+        totals[s] += count
+        candidate = (-count, targets[t])
+        best[s] = min(best.get(s, candidate), candidate)
+    entries = (Entry(sources[s], word, -count, totals[s]) for s, (count, word) in best.items())
+    return sorted(entries)
+
+
+def write_dictionary(path: Path, entries: Iterable[Entry]) -> None:
+    """Write entries as tab-separated lines below a header; the file appears whole or not at all."""
+    write_lines(path, lines_of(entries))
+
+
+def lines_of(entries: Iterable[Entry]) -> Iterator[str]:
+    """Yield the header and a line for each entry."""
+    yield HEADER
+    for entry in entries:
+        yield f"{entry.source}\t{entry.target}\t{entry.count}\t{entry.links}"
+
+
+def read_dictionary(path: Path) -> dict[str, str]:
+    """Return source word -> target word.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if the header or a line is not as `write_dictionary` writes it, with the line's number.
+    """
+    lines = read_lines(path)
+    header = next(lines, "")
+    if header != HEADER:
+        raise ValueError(
+            f"{path}, line 1: found {header!r}, wanted the header {HEADER!r}. Is this a dictionary? "
+            "Write it anew with: dvc repro align"
+        )
+    dictionary: dict[str, str] = {}
+    for number, line in enumerate(lines, start=2):
+        entry = parse(line, f"{path}, line {number}")
+        if entry.source in dictionary:
+            raise ValueError(
+                f"{path}, line {number}: {entry.source!r} has an entry already, "
+                f"{dictionary[entry.source]!r}; wanted one per source word. Delete one of the two lines."
+            )
+        dictionary[entry.source] = entry.target
+    return dictionary
+
+
+def parse(line: str, place: str) -> Entry:
+    """Return the entry in a line of a dictionary, whose place an error names."""
+    columns = line.split("\t")
+    if len(columns) != 4 or not all(columns):
+        raise ValueError(
+            f"{place}: found {line!r}, wanted four columns parted by tabs: {HEADER.replace(chr(9), ', ')}. "
+            "Correct the line or delete it."
+        )
+    source, target, *numbers = columns
+    if not all(number.isascii() and number.isdigit() for number in numbers):
+        raise ValueError(
+            f"{place}: found counts {numbers[0]!r} and {numbers[1]!r}, wanted whole numbers. "
+            "Correct the line."
+        )
+    entry = Entry(source, target, int(numbers[0]), int(numbers[1]))
+    if not 1 <= entry.count <= entry.links:
+        raise ValueError(
+            f"{place}: found count {entry.count} of {entry.links} links, wanted at least 1 and at most all "
+            "links. Correct the line."
+        )
+    return entry

@@ -1,0 +1,156 @@
+"""Word alignment by fast_align's model, in both directions at once (Dyer et al., 2013).
+
+IBM model 2 with a diagonal prior whose tension is fitted, a null word and variational Bayes: each
+generated word is linked with one given word or with none. "Forward" generates target words from given
+source words, "backward" the reverse; grow-diag-final-and makes one alignment of the two (T33).
+
+The corpus is read from disk in chunks. Results are the same bytes whatever the size of the chunks and
+the number of threads: threads share out the posteriors, whose values do not depend on each other, and
+one thread per direction adds them up in the order of the corpus.
+"""
+
+import math
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from convs2s.text.alignment.diagonal_prior import FIRST_TENSION, optimize_tension
+from convs2s.text.alignment.posteriors import (
+    Model,
+    Posteriors,
+    accumulate,
+    choose_pairs,
+    empty_posteriors,
+    expect_pairs,
+)
+from convs2s.text.alignment.symmetrization import symmetrize_pairs
+from convs2s.text.alignment.threads import Workers
+from convs2s.text.alignment.translation_table import Table, build_table, look_up, normalize
+from convs2s.text.alignment.word_ids import Chunk, Corpus, Ids, Offsets, Side, encode
+
+Links = list[tuple[int, int]]
+"""Links of a sentence pair, each (source position, target position) from 0, sorted."""
+
+CHUNK_CELLS = 1 << 18
+"""Pairs of words that are in memory at once, 16 bytes each; more only for a longer sentence pair."""
+
+
+def align(
+    source: Path, target: Path, iterations: int, folder: Path, *,
+    chunk_cells: int = CHUNK_CELLS, threads: int | None = None,
+) -> Iterator[Links]:  # fmt: skip
+    """Yield the links of each sentence pair of two files of words parted by white space.
+
+    A pair with an empty side has no links. Each iteration is reported by a line on stderr.
+
+    Args:
+        source: line i translates line i of `target`.
+        target: see source.
+        iterations: passes over the corpus; as in fast_align the last one only links.
+        folder: where a temporary folder is made, for 4 bytes a word and 16 a sentence pair.
+        chunk_cells: pairs of words looked at together; changes memory, not the result.
+        threads: as many as cores if not given; changes time, not the result.
+
+    Raises:
+        ValueError, FileNotFoundError: as `read_pairs`.
+    """
+    threads = threads or os.cpu_count() or 1
+    with TemporaryDirectory(dir=folder, prefix=".align.") as work, Workers(threads) as workers:
+        corpus = encode(source, target, Path(work))
+        aligner = Aligner(corpus, build_table(corpus, workers), workers)
+        for iteration in range(1, iterations if corpus.source.words else 1):
+            report = aligner.iterate(chunk_cells, fit_tension=iteration > 1)
+            print(f"align: iteration {iteration} of {iterations}: {report}", file=sys.stderr, flush=True)
+        for chunk in corpus.chunks(chunk_cells):
+            yield from aligner.link(chunk)
+
+
+class Aligner:
+    """Both directions' models of a corpus."""
+
+    def __init__(self, corpus: Corpus, table: Table, workers: Workers) -> None:
+        self.corpus, self.table, self.workers = corpus, table, workers
+        self.lengths = corpus.lengths()
+        self.forward = Direction(table, corpus.source, corpus.target, given_source=True)
+        self.backward = Direction(table, corpus.target, corpus.source, given_source=False)
+
+    def iterate(self, chunk_cells: int, fit_tension: bool) -> str:
+        """Do one iteration of expectation maximization; return a report of one line."""
+        directions = self.forward, self.backward
+        for chunk in self.corpus.chunks(chunk_cells):
+            slots, *both = self.expect(chunk, chunk.cells())
+            words = chunk.target, chunk.source
+            list(self.workers.map(Direction.add, directions, both, words, [slots] * 2))
+        orders = self.lengths, self.lengths[:, [1, 0, 2]]
+        forward, backward = self.workers.map(Direction.update, directions, orders, [fit_tension] * 2)
+        return f"forward {forward}; backward {backward}"
+
+    def expect(self, chunk: Chunk, cells: Offsets) -> tuple[Offsets, Posteriors, Posteriors]:
+        """Return the slots of a chunk's cells, and the posteriors forward and backward."""
+        slots = np.empty(cells[-1], np.int64)
+        both = empty_posteriors(cells, len(chunk.target)), empty_posteriors(cells, len(chunk.source))
+        models = self.forward.model(), self.backward.model()
+        self.workers.share(cells, look_up, chunk, cells, self.table, slots)
+        self.workers.share(cells, expect_pairs, chunk, cells, slots, *models, *both)
+        return slots, *both
+
+    def link(self, chunk: Chunk) -> Iterator[Links]:
+        """Yield the links of each pair of a chunk."""
+        cells = chunk.cells()
+        _, *both = self.expect(chunk, cells)
+        source_of, target_of = np.empty_like(chunk.target), np.empty_like(chunk.source)
+        self.workers.share(cells, choose_pairs, chunk, cells, *both, source_of, target_of)
+        rows = np.empty((len(chunk.source) + len(chunk.target), 2), np.int32)
+        counts = np.empty(len(cells) - 1, np.int64)
+        offsets = chunk.source_offsets, chunk.target_offsets
+        self.workers.share(cells, symmetrize_pairs, *offsets, source_of, target_of, rows, counts)
+        begins = offsets[0] + offsets[1]
+        for begin, count in zip(begins[:-1].tolist(), counts.tolist(), strict=True):
+            yield [(i, j) for i, j in rows[begin : begin + count].tolist()]
+
+
+class Direction:
+    """One direction's model and the expected counts that make the next one."""
+
+    def __init__(self, table: Table, given: Side, generated: Side, given_source: bool) -> None:
+        self.table = table
+        self.given_source = given_source
+        self.given_vocabulary = given.vocabulary
+        self.generated_words = generated.words
+        self.tension = FIRST_TENSION
+        uniform = 1.0 / max(generated.vocabulary, 1)
+        self.probabilities = np.full(len(table.targets), uniform, np.float32)
+        self.null_probabilities = np.full(generated.vocabulary, uniform, np.float32)
+        self.counts = np.zeros(len(table.targets))
+        self.null_counts = np.zeros(generated.vocabulary)
+        self.sums = np.zeros(2)  # of log likelihood, and of posterior distance from the diagonal
+
+    def model(self) -> Model:
+        """Return what posteriors are computed with."""
+        return Model(self.probabilities, self.null_probabilities, self.tension)
+
+    def add(self, posteriors: Posteriors, generated: Ids, slots: Offsets) -> None:
+        """Add a chunk's posteriors to the expected counts; `generated` are the generated words."""
+        accumulate(slots, generated, posteriors, self.counts, self.null_counts, self.sums)
+
+    def update(self, lengths: Offsets, fit_tension: bool) -> str:
+        """Make probabilities of the counts, which return to 0; return a report of one line.
+
+        Args:
+            lengths: rows of given length, generated length, number of pairs.
+            fit_tension: whether to change the tension as well.
+        """
+        log_likelihood, distance = (self.sums / self.generated_words).tolist()
+        if fit_tension:
+            self.tension = optimize_tension(self.tension, distance, lengths, self.generated_words)
+        normalize(self.table, self.given_source, self.given_vocabulary, self.counts, self.probabilities)
+        # The null word is one more given word, whose row holds all generated words in order.
+        words = len(self.null_counts)
+        row = Table(np.array([0, words]), np.arange(words, dtype=np.int32))
+        normalize(row, True, 1, self.null_counts, self.null_probabilities)
+        self.sums[:] = 0.0
+        return f"perplexity {math.exp(-log_likelihood):.2f}, tension {self.tension:.3f}"

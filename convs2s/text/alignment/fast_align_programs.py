@@ -1,0 +1,117 @@
+"""Word alignment by the programs `fast_align` and `atools` (https://github.com/clab/fast_align)."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from convs2s.text.corpus.files import read_lines, read_pairs, write_lines
+
+SEPARATOR = "|||"
+"""Parts the two sides in fast_align's input, so that no word may be written so."""
+STAND_IN = "¦¦¦"
+"""Is written in its place; only positions come back."""
+
+
+def align_with_programs(
+    source: Path, target: Path, iterations: int, folder: Path
+) -> Iterator[list[tuple[int, int]]]:
+    """Yield the links of each sentence pair, as `fast_align.align` does, but computed by the programs.
+
+    Args:
+        source: words parted by white space; line i translates line i of `target`.
+        target: see source.
+        iterations: given to fast_align.
+        folder: where a temporary folder is made, for a copy of both files and both alignments.
+
+    Raises:
+        FileNotFoundError: if a program is not on PATH.
+        RuntimeError: if a program fails, or prints another number of lines than it was given.
+        ValueError: if what atools prints are no links that fit the sentences, or as `read_pairs`.
+    """
+    fast_align, atools = find_program("fast_align"), find_program("atools")
+    with TemporaryDirectory(dir=folder, prefix=".align.") as name:
+        work = Path(name)
+        text, forward, backward, both = (work / part for part in ("text", "forward", "backward", "both"))
+        count = write_lines(text, fast_align_lines(source, target))
+        if count:  # fast_align stops at an empty file
+            options = ["-i", str(text), "-d", "-o", "-v", "-I", str(iterations)]
+            execute([fast_align, *options], forward)
+            execute([fast_align, *options, "-r"], backward)
+            execute([atools, "-c", "grow-diag-final-and", "-i", str(forward), "-j", str(backward)], both)
+        else:
+            both.touch()
+        printed = sum(1 for _ in read_lines(both))
+        if printed != count:
+            raise RuntimeError(
+                f"atools printed {printed:,} lines for {count:,} sentence pairs, wanted one each. Are the "
+                "programs whole? Build them anew, or choose align.backend: builtin in params.yaml."
+            )
+        alignments = read_lines(both)
+        for left, right in read_pairs(source, target):
+            sizes = len(left.split()), len(right.split())
+            yield parse_links(next(alignments), sizes) if all(sizes) else []
+
+
+def fast_align_lines(source: Path, target: Path) -> Iterator[str]:
+    """Yield 'source ||| target' for each pair that has words on both sides; fast_align stops at others."""
+    for pair in read_pairs(source, target):
+        left, right = (
+            " ".join(STAND_IN if word == SEPARATOR else word for word in line.split()) for line in pair
+        )
+        if left and right:
+            yield f"{left} {SEPARATOR} {right}"
+
+
+def find_program(name: str) -> str:
+    """Return where a program is.
+
+    Raises:
+        FileNotFoundError: if it is not on PATH.
+    """
+    found = shutil.which(name)
+    if found is None:
+        raise FileNotFoundError(
+            f"align.backend is fast_align, but the program {name} is not on PATH. Build it from "
+            "https://github.com/clab/fast_align (cmake, make) and add its folder to PATH, or choose "
+            "align.backend: builtin in params.yaml, which needs no program."
+        )
+    return found
+
+
+def execute(command: list[str], output: Path) -> None:
+    """Run a program with its output in a file; its messages appear on stderr.
+
+    Raises:
+        RuntimeError: if it ends with an error.
+    """
+    with output.open("wb") as stream:
+        code = subprocess.run(command, stdout=stream, check=False).returncode
+    if code != 0:
+        raise RuntimeError(
+            f"'{' '.join(command)}' ended with status {code}, wanted 0. Its messages above tell why; "
+            "or choose align.backend: builtin in params.yaml."
+        )
+
+
+def parse_links(line: str, sizes: tuple[int, int]) -> list[tuple[int, int]]:
+    """Return the links in a line such as '0-0 1-2' (source-target positions from 0), sorted.
+
+    Args:
+        line: of fast_align, atools, or a file of true alignments.
+        sizes: words of the source and of the target sentence.
+
+    Raises:
+        ValueError: if a link is none, or is outside of the sentences.
+    """
+    links = []
+    for link in line.split():
+        i, dash, j = link.partition("-")
+        if not (dash and i.isdecimal() and j.isdecimal() and int(i) < sizes[0] and int(j) < sizes[1]):
+            raise ValueError(
+                f"found the link {link!r} for {sizes[0]} source and {sizes[1]} target words, wanted "
+                "SOURCE-TARGET positions from 0. Is this the alignment of another text?"
+            )
+        links.append((int(i), int(j)))
+    return sorted(links)

@@ -1,0 +1,185 @@
+"""Which words occur together, and how probably one translates the other: tables over pairs of words.
+
+Each source word has a row, a hash table of the target words that it occurs with. A pair of words thus
+has a slot, and all that is known of the pair stands at this index of flat arrays. Memory is in
+proportion to the number of different pairs of words, about 35 bytes each.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convs2s.text.alignment.compiled import compiled
+from convs2s.text.alignment.threads import Workers
+from convs2s.text.alignment.word_ids import Chunk, Corpus, Ids, Offsets
+
+BATCH_WORDS = 1 << 24
+"""Occurrences of source words whose rows are built together; 4 bytes each."""
+EMPTY = -1
+ALPHA = 0.01
+"""Pseudo-count of variational Bayes, for each pair of words (Dyer et al., 2013)."""
+FLOOR = 1.2e-38
+"""Lowest probability: float32 holds nothing smaller in full precision, and no sum may become 0."""
+
+
+class Table(NamedTuple):
+    """Row of source word s: slots [starts[s], starts[s + 1]) of `targets`; a free slot holds -1."""
+
+    starts: Offsets
+    targets: Ids
+
+
+class Batch(NamedTuple):
+    """Where source words from `first` on occur: word first + w in sentences[places[w] : places[w + 1]]."""
+
+    first: int
+    places: Offsets
+    sentences: Ids
+
+
+def build_table(corpus: Corpus, workers: Workers, batch_words: int = BATCH_WORDS) -> Table:
+    """Return the table of all pairs of words that occur in one sentence pair.
+
+    Neither the number of workers nor the size of batches changes it.
+    """
+    source, target = corpus.source.map(), corpus.target.map()
+    sizes = np.zeros(corpus.source.vocabulary, np.int64)
+    for batch in batches(*source, len(sizes), batch_words):
+        workers.share(batch.places, count_rows, batch, *target, corpus.target.vocabulary, sizes)
+    capacities = sizes + sizes // 4 + np.minimum(sizes, 1)  # rows are at most 80% full
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(capacities)])
+    table = Table(starts, np.full(starts[-1], EMPTY, np.int32))
+    for batch in batches(*source, len(sizes), batch_words):
+        workers.share(batch.places, fill_rows, batch, *target, corpus.target.vocabulary, table)
+    return table
+
+
+def batches(source: Ids, offsets: Offsets, vocabulary: int, batch_words: int) -> Iterator[Batch]:
+    """Yield batches of source words that occur at most so often together, but of one word at least."""
+    frequencies = np.zeros(vocabulary, np.int64)
+    for begin in range(0, len(source), batch_words):
+        frequencies += np.bincount(source[begin : begin + batch_words], minlength=vocabulary)
+    ends = np.cumsum(frequencies)
+    first = 0
+    while first < vocabulary:
+        before = ends[first] - frequencies[first]
+        last = max(first + 1, int(np.searchsorted(ends, before + batch_words, side="right")))
+        places = np.concatenate([np.zeros(1, np.int64), ends[first:last] - before])
+        sentences = np.empty(places[-1], np.int32)
+        gather(source, offsets, first, last, places[:-1].copy(), sentences)
+        yield Batch(first, places, sentences)
+        first = last
+
+
+@compiled
+def gather(source: Ids, offsets: Offsets, first: int, last: int, places: Offsets, sentences: Ids) -> None:
+    """List in `sentences`, from places[w - first] on, the sentences of each word w in [first, last)."""
+    for k in range(len(offsets) - 1):
+        for word in source[offsets[k] : offsets[k + 1]]:
+            if first <= word < last:
+                sentences[places[word - first]] = k
+                places[word - first] += 1
+
+
+@compiled
+def count_rows(
+    begin: int, end: int, batch: Batch, target: Ids, offsets: Offsets, vocabulary: int, sizes: Offsets
+) -> None:
+    """Write to `sizes` how many different target words each source word [begin, end) of a batch meets."""
+    seen = np.full(vocabulary, EMPTY, np.int32)  # the last source word that met this target word
+    for word in range(begin, end):
+        for k in batch.sentences[batch.places[word] : batch.places[word + 1]]:
+            for t in target[offsets[k] : offsets[k + 1]]:
+                if seen[t] != word:
+                    seen[t] = word
+                    sizes[batch.first + word] += 1
+
+
+@compiled
+def fill_rows(
+    begin: int, end: int, batch: Batch, target: Ids, offsets: Offsets, vocabulary: int, table: Table
+) -> None:
+    """Put the target words that each source word [begin, end) of a batch meets into its row."""
+    seen = np.full(vocabulary, EMPTY, np.int32)
+    for word in range(begin, end):
+        for k in batch.sentences[batch.places[word] : batch.places[word + 1]]:
+            for t in target[offsets[k] : offsets[k + 1]]:
+                if seen[t] != word:
+                    seen[t] = word
+                    table.targets[find(table, batch.first + word, t)] = t
+
+
+@compiled
+def find(table: Table, source: int, target: int) -> int:
+    """Return the slot of a pair of words or, if there is none, the free slot where it belongs."""
+    slot: int
+    start, end = table.starts[source], table.starts[source + 1]
+    # Fibonacci hashing: the product's lower 32 bits, as a fraction of 2^32, choose a place in the row.
+    scrambled = (np.int64(target) * 2_654_435_769) & 0xFFFFFFFF
+    slot = start + ((scrambled * (end - start)) >> 32)
+    while table.targets[slot] != target and table.targets[slot] != EMPTY:
+        slot = slot + 1 if slot + 1 < end else start
+    return slot
+
+
+@compiled
+def look_up(first: int, last: int, chunk: Chunk, cells: Offsets, table: Table, slots: Offsets) -> None:
+    """Write the slots of all pairs of words of the chunk's sentence pairs [first, last).
+
+    Those of pair k are [cells[k], cells[k + 1]) of `slots`, source position by source position.
+    """
+    for k in range(first, last):
+        cell = cells[k]
+        for s in chunk.source[chunk.source_offsets[k] : chunk.source_offsets[k + 1]]:
+            for t in chunk.target[chunk.target_offsets[k] : chunk.target_offsets[k + 1]]:
+                slots[cell] = find(table, s, t)
+                cell += 1
+
+
+@compiled
+def normalize(
+    table: Table,
+    given_source: bool,
+    vocabulary: int,
+    counts: NDArray[np.float64],
+    probabilities: NDArray[np.float32],
+) -> None:
+    """Make probabilities of expected counts, which are set to 0, by mean-field variational Bayes.
+
+    p(f|e) = exp(digamma(count(e, f) + ALPHA) - digamma(total of these over f)). It does not sum to 1.
+
+    Args:
+        table: of pairs of words.
+        given_source: whether e is the source word and f the target word, or the other way round.
+        vocabulary: number of words e.
+        counts: of each slot.
+        probabilities: of each slot; overwritten.
+    """
+    totals = np.zeros(vocabulary)
+    for s in range(len(table.starts) - 1):
+        for slot in range(table.starts[s], table.starts[s + 1]):
+            if table.targets[slot] != EMPTY:
+                totals[s if given_source else table.targets[slot]] += counts[slot] + ALPHA
+    for e in range(vocabulary):
+        totals[e] = digamma(totals[e])
+    for s in range(len(table.starts) - 1):
+        for slot in range(table.starts[s], table.starts[s + 1]):
+            if table.targets[slot] != EMPTY:
+                log_total = totals[s if given_source else table.targets[slot]]
+                probabilities[slot] = max(math.exp(digamma(counts[slot] + ALPHA) - log_total), FLOOR)
+                counts[slot] = 0.0
+
+
+@compiled
+def digamma(x: float) -> float:
+    """Return the derivative of log(gamma(x)) for x > 0, to about 1e-12 (Abramowitz & Stegun 6.3.18)."""
+    shift = 0.0
+    while x < 10.0:  # where the series below is not yet exact: digamma(x) = digamma(x + 1) - 1/x
+        shift += 1.0 / x
+        x += 1.0
+    y = 1.0 / (x * x)
+    series = y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y * (1 / 240 - y / 132))))
+    return math.log(x) - 0.5 / x - series - shift

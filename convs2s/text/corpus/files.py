@@ -1,0 +1,137 @@
+"""Text files: one sentence a line, UTF-8, plain or compressed; results appear whole or not at all."""
+
+import bz2
+import contextlib
+import gzip
+import lzma
+import os
+import shutil
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import zstandard
+
+from convs2s.text.corpus.zstd import open_zstd
+
+DECOMPRESSORS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": open_zstd}
+BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """Open a file for reading, decompressed when its name ends in .gz, .bz2, .xz or .zst.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path} does not exist or is no file. Wanted a text file, plain or .gz/.bz2/.xz/.zst: "
+            "check the path in params.yaml, or run the stage that makes it."
+        )
+    opener = DECOMPRESSORS.get(path.suffix)
+    return opener(path, "rb") if opener else path.open("rb")  # type: ignore[operator]
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    r"""Yield the lines of a text file without their end; only \n and \r\n end a line.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if the file is not UTF-8 or its compressed data are damaged, with the line's number.
+    """
+    number = 0
+    with open_bytes(path) as stream:
+        lines = iter(stream)
+        while True:
+            number += 1
+            try:
+                raw = next(lines, None)
+            except BROKEN as error:
+                raise ValueError(
+                    f"{path} cannot be read past line {number - 1}: {error}. Wanted an undamaged "
+                    f"{path.suffix} file: is the download incomplete? Fetch it again."
+                ) from error
+            if raw is None:
+                return
+            try:
+                line = raw.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise ValueError(
+                    f"{path}, line {number}: byte {error.start} is {raw[error.start]:#04x}, which is not "
+                    "UTF-8. Convert the file first, for example: iconv -f latin1 -t utf-8."
+                ) from error
+            yield line.removesuffix("\n").removesuffix("\r")
+
+
+def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    """Yield line i of the source with line i of the target.
+
+    Raises:
+        ValueError: if the files differ in their number of lines, or as `read_lines`.
+    """
+    sources, targets = read_lines(source), read_lines(target)
+    count = 0
+    for count, line in enumerate(sources, start=1):
+        other = next(targets, None)
+        if other is None:
+            raise unequal_lines(source, count + sum(1 for _ in sources), target, count - 1)
+        yield line, other
+    extra = sum(1 for _ in targets)
+    if extra:
+        raise unequal_lines(source, count, target, count + extra)
+
+
+def unequal_lines(source: Path, source_lines: int, target: Path, target_lines: int) -> ValueError:
+    """Return the error that says how the two sides of a corpus differ in length."""
+    return ValueError(
+        f"{source} has {source_lines:,} lines but {target} has {target_lines:,}. Line i of one must "
+        "translate line i of the other: is a download incomplete, or does one file end early?"
+    )
+
+
+@contextlib.contextmanager
+def atomic_path(path: Path) -> Iterator[Path]:
+    """Give a temporary sibling to write a file or folder to; put it in place only if all went well.
+
+    What stood at `path` stays until the new one is whole, so a crash or a full disk leaves the old
+    state. A folder replaces the old folder.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    remove(temporary)
+    try:
+        yield temporary
+        if path.is_dir():
+            remove(path)
+        temporary.replace(path)
+    except OSError as error:
+        remove(temporary)
+        # A failed write names no file; the user needs to know which.
+        if error.errno is not None and error.filename is None:
+            raise OSError(
+                error.errno, f"{error.strerror or error}. Nothing was left half-written", str(path)
+            ) from error
+        raise
+    except BaseException:
+        remove(temporary)
+        raise
+
+
+def remove(path: Path) -> None:
+    """Delete a file or a folder if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def write_lines(path: Path, lines: Iterator[str] | list[str]) -> int:
+    r"""Write lines, each ended by \n, atomically; return how many."""
+    count = 0
+    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
+        for line in lines:
+            stream.write(line + "\n")
+            count += 1
+    return count

@@ -1,0 +1,214 @@
+"""Which training pairs are kept (§4.1, T27 to T29), and what the rules removed."""
+
+import hashlib
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from convs2s.text.corpus.pair_folder import PairWriter
+
+Pair = tuple[str, str]
+
+EMPTY, LONG, RATIO, REPEAT = "empty side", "too long", "ratio", "repeat"
+BIN_WORDS = 5
+LAST_BIN = 200
+
+
+def words(line: str) -> int:
+    """Return the number of words of a tokenized line."""
+    return len(line.split())
+
+
+class Lengths:
+    """How many sentences have how many words: in bins of BIN_WORDS, the last of which is open."""
+
+    def __init__(self) -> None:
+        self.bins = [0] * (LAST_BIN // BIN_WORDS + 1)
+
+    def add(self, length: int) -> None:
+        self.bins[min(length, LAST_BIN) // BIN_WORDS] += 1
+
+
+@dataclass
+class PairFilter:
+    """Keeps the pairs that no rule removes; the first rule that applies is the one that counts.
+
+    Attributes:
+        max_words: longest side, in words; None for any.
+        max_ratio: longer side / shorter side, in words, in either direction (T28); None for any.
+        drop_empty: whether pairs with an empty side go.
+        repeated: hashes of the pairs that occur more than once, of which the first stays, by `repeats`;
+            None keeps them all, as the paper does (T29).
+    """
+
+    max_words: int | None
+    max_ratio: float | None
+    drop_empty: bool
+    repeated: set[int] | None
+    read: int = 0
+    kept: int = 0
+    removed: dict[str, int] = field(default_factory=lambda: dict.fromkeys((EMPTY, LONG, RATIO, REPEAT), 0))
+    lengths: dict[str, Lengths] = field(
+        default_factory=lambda: {
+            name: Lengths() for name in ("source_read", "target_read", "source_kept", "target_kept")
+        }
+    )
+    _seen: set[int] = field(default_factory=set)
+
+    def keep(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+        """Yield the pairs that are kept, and count."""
+        for pair in pairs:
+            source, target = words(pair[0]), words(pair[1])
+            self.read += 1
+            self.lengths["source_read"].add(source)
+            self.lengths["target_read"].add(target)
+            rule = self._rule(source, target, pair)
+            if rule is not None:
+                self.removed[rule] += 1
+                continue
+            self.kept += 1
+            self.lengths["source_kept"].add(source)
+            self.lengths["target_kept"].add(target)
+            yield pair
+
+    def _rule(self, source: int, target: int, pair: Pair) -> str | None:
+        """Return the first rule that removes a pair of so many words, if any."""
+        shorter, longer = min(source, target), max(source, target)
+        if self.drop_empty and shorter == 0:
+            return EMPTY
+        if self.max_words is not None and longer > self.max_words:
+            return LONG
+        # Division, not multiplication: 115 / 100 is the very number that "1.15" is read as.
+        if self.max_ratio is not None and longer and (shorter == 0 or longer / shorter > self.max_ratio):
+            return RATIO
+        return REPEAT if self.repeated is not None and self._is_repeat(pair) else None
+
+    def _is_repeat(self, pair: Pair) -> bool:
+        assert self.repeated is not None
+        number = pair_hash(pair)
+        if number not in self.repeated:
+            return False
+        if number in self._seen:
+            return True
+        self._seen.add(number)
+        return False
+
+    def require_some(self, where: Path) -> None:
+        """Raise ValueError if no pair was kept of those from `where`."""
+        if self.kept == 0:
+            rules = ", ".join(f"{rule} {count:,}" for rule, count in self.removed.items())
+            raise ValueError(
+                f"{where}: none of {self.read:,} pairs is kept (removed: {rules}). Wanted at least one: look "
+                "at the pairs, and loosen filter.* in params.yaml."
+            )
+
+    def rules_table(self) -> pd.DataFrame:
+        """Return a row for each rule, in the order they are tried: rule, limit, removed pairs, share."""
+        limits = {
+            EMPTY: "on" if self.drop_empty else "off",
+            LONG: "off" if self.max_words is None else f"{self.max_words} words",
+            RATIO: "off" if self.max_ratio is None else f"{self.max_ratio}",
+            REPEAT: "off" if self.repeated is None else "on",
+        }
+        table = pd.DataFrame({"rule": list(limits), "limit": list(limits.values())})
+        table["removed"] = list(self.removed.values())
+        table["share"] = (table["removed"] / max(self.read, 1)).round(6)
+        return table
+
+    def lengths_table(self) -> pd.DataFrame:
+        """Return a row for each bin: its fewest words, then sentences of each side, read and kept."""
+        starts = range(0, LAST_BIN + 1, BIN_WORDS)
+        return pd.DataFrame({"words": starts} | {name: one.bins for name, one in self.lengths.items()})
+
+    def report(self) -> dict[str, Any]:
+        """Return the counts of pairs that were read, kept and removed."""
+        names = {rule: rule.replace(" ", "_") for rule in self.removed}
+        return {
+            "pairs_read": self.read,
+            "pairs_kept": self.kept,
+            "removed": {names[rule]: count for rule, count in self.removed.items()},
+        }
+
+
+class SplitWriter(PairWriter):
+    """Writes the pairs of a split, and counts them and their words."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.counts = {"pairs": 0, "source_words": 0, "target_words": 0}
+
+    def write(self, source: str, target: str) -> None:
+        super().write(source, target)
+        self.counts["pairs"] += 1
+        self.counts["source_words"] += words(source)
+        self.counts["target_words"] += words(target)
+
+
+def write_splits(
+    folder: Path, kept: Iterable[Pair], given_valid: Iterable[Pair], every: int | None
+) -> dict[str, dict[str, int]]:
+    """Write training pairs to folder/train and validation pairs to folder/valid, as they come.
+
+    Args:
+        every: the pairs N, 2N, 3N ... of those kept go to validation (T29); with None, all of
+            `given_valid` do.
+
+    Returns:
+        For each split, the numbers of its pairs and of the words of each side.
+    """
+    with SplitWriter(folder / "train") as train, SplitWriter(folder / "valid") as valid:
+        for number, pair in enumerate(kept, start=1):
+            (valid if every is not None and number % every == 0 else train).write(*pair)
+        if every is None:
+            for pair in given_valid:
+                valid.write(*pair)
+    return {"train": train.counts, "valid": valid.counts}
+
+
+def require_validation(counts: dict[str, dict[str, int]], given: Path, every: int | None) -> None:
+    """Raise ValueError if there are no validation pairs.
+
+    Args:
+        counts: as `write_splits` returns them.
+        given: where validation pairs are read from if `every` is None.
+    """
+    if counts["valid"]["pairs"]:
+        return
+    if every is None:
+        raise ValueError(
+            f"{given} has no pairs, and filter.valid_every is null. Wanted validation pairs: give some in "
+            "download.valid, or set filter.valid_every in params.yaml."
+        )
+    kept = counts["train"]["pairs"]
+    raise ValueError(
+        f"filter.valid_every is {every:,} but only {kept:,} pairs are kept, so validation would be empty. "
+        f"Wanted at most {kept:,}: lower filter.valid_every in params.yaml, or add training pairs."
+    )
+
+
+def pair_hash(pair: Pair) -> int:
+    """Return 64 bits of a pair, the same on every machine.
+
+    Two different pairs of 40 million have the same hash with a probability of 4 in 100,000.
+    """
+    text = f"{pair[0]}\t{pair[1]}".encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+
+
+def repeats(pairs: Iterable[Pair]) -> set[int]:
+    """Return the hashes of the pairs that occur more than once.
+
+    Memory: 8 bytes a pair, and about 100 for each pair that is repeated.
+    """
+    hashes = array("Q", map(pair_hash, pairs))
+    ordered: NDArray[np.uint64] = (
+        np.frombuffer(hashes, dtype=np.uint64) if hashes else np.array([], np.uint64)
+    )
+    ordered.sort()  # in place
+    return set(ordered[1:][ordered[1:] == ordered[:-1]].tolist())

@@ -1,0 +1,206 @@
+"""Words <-> ids of one side: segmentation and vocabulary together, in a folder of their own."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Literal, Self
+
+import numpy as np
+
+from convs2s.text.corpus.encoded import EncodedSentences, id_type
+from convs2s.text.corpus.pair_folder import SIDES
+from convs2s.text.corpus.parallel import map_chunks
+from convs2s.text.vocabulary.bpe import WORD_END, Bpe, learn_bpe
+from convs2s.text.vocabulary.vocabulary import (
+    EOS,
+    PAD,
+    Vocabulary,
+    frequent_words,
+    most_frequent,
+    read_vocabulary,
+    write_vocabulary,
+)
+
+CHUNK_PAIRS = 20_000
+CACHED_WORDS = 50_000
+
+
+def write_codecs(
+    folder: Path,
+    counts: tuple[Counter[str], Counter[str]],
+    kind: Literal["bpe", "word"],
+    joint: bool,
+    sizes: tuple[int, int],
+) -> None:
+    """Learn segmentation and vocabularies from the word counts of both sides; write them to the folder.
+
+    Also with a joint segmentation, a side's vocabulary has the pieces of that side's text only (T26).
+
+    Args:
+        folder: exists.
+        sizes: types of each side; equal if joint.
+
+    Raises:
+        ValueError: if the text does not allow vocabularies of these sizes.
+    """
+    both = learn_bpe(counts[0] + counts[1], sizes[0], "vocabulary.source_size") if joint else None
+    record = {"kind": kind, "joint": joint, "source_size": sizes[0], "target_size": sizes[1]}
+    for side, words, size in zip(SIDES, counts, sizes, strict=True):
+        name = f"vocabulary.{side}_size"
+        if kind == "word":
+            types = frequent_words(words, size, name)
+        else:
+            model = both or learn_bpe(words, size, name)
+            (folder / f"{side}.model").write_bytes(model)
+            types = most_frequent(Bpe(model).piece_counts(words))
+        write_vocabulary(folder / f"{side}.tsv", types)
+        record[f"{side}_types"] = len(types)
+    text = json.dumps(record, indent=2) + "\n"
+    (folder / "segmentation.json").write_text(text, encoding="utf-8", newline="\n")
+
+
+class Codec:
+    """Writes words as pieces and ids, and reads ids as words."""
+
+    def __init__(self, vocabulary: Vocabulary, bpe: Bpe | None) -> None:
+        """Args: bpe: None if words are the types."""
+        self.vocabulary = vocabulary
+        self._bpe = bpe
+        self._longest = max(map(len, vocabulary.types), default=1)
+        self._cache: dict[str, tuple[list[str], list[int]]] = {}
+
+    @classmethod
+    def load(cls, folder: Path, side: str) -> Self:
+        """Read the codec of a side, "source" or "target".
+
+        Raises:
+            FileNotFoundError: if a file is missing.
+            ValueError: if segmentation.json, the vocabulary or the model is damaged.
+        """
+        vocabulary = read_vocabulary(folder / f"{side}.tsv")
+        if read_kind(folder / "segmentation.json") == "word":
+            return cls(vocabulary, None)
+        return cls(vocabulary, read_model(folder / f"{side}.model"))
+
+    def pieces(self, words: list[str]) -> list[str]:
+        """Return the words' pieces; a character that the vocabulary lacks is a piece, with id UNK."""
+        return [piece for word in words for piece in self._word(word)[0]]
+
+    def word_of_piece(self, words: list[str]) -> list[int]:
+        """Return for each piece the index of the word that it belongs to."""
+        return [i for i, word in enumerate(words) for _ in self._word(word)[0]]
+
+    def encode(self, words: list[str]) -> list[int]:
+        """Return the ids of the words' pieces, and EOS."""
+        ids: list[int] = []
+        for word in words:
+            ids += self._word(word)[1]
+        ids.append(EOS)
+        return ids
+
+    def decode(self, ids: Iterable[int]) -> list[str]:
+        """Return the words; EOS and PAD are dropped, UNK is "<unk>", alone or within a word of pieces."""
+        types = [self.vocabulary.type(int(id_)) for id_ in ids if id_ not in (EOS, PAD)]
+        if self._bpe is None:
+            return types
+        # The mark ends a word wherever it stands: no type has it elsewhere.
+        return [word for word in "".join(types).split(WORD_END) if word]
+
+    def _word(self, word: str) -> tuple[list[str], list[int]]:
+        """Return a word's pieces and ids; segmentation sees one word at a time, so both can be kept."""
+        known = self._cache.get(word)
+        if known is None:
+            if len(self._cache) >= CACHED_WORDS:
+                self._cache.clear()  # bounded; frequent words are soon back
+            pieces = self._segment(word)
+            known = self._cache[word] = (pieces, self.vocabulary.ids(pieces))
+        return known
+
+    def _segment(self, word: str) -> list[str]:
+        if self._bpe is None:
+            return [word]
+        return [part for piece in self._bpe.pieces(word) for part in self._cut(piece)]
+
+    def _cut(self, piece: str) -> Iterator[str]:
+        """Yield the piece, or if this side's text never had it, the longest types that it is made of."""
+        start = 0
+        while start < len(piece):
+            end = min(len(piece), start + self._longest)
+            while end > start + 1 and piece[start:end] not in self.vocabulary:
+                end -= 1
+            yield piece[start:end]
+            start = end
+
+
+def read_kind(path: Path) -> str:
+    """Return "bpe" or "word".
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it is not what `write_codecs` writes.
+    """
+    if not path.is_file():
+        raise missing(path)
+    try:
+        kind = json.loads(path.read_text(encoding="utf-8"))["kind"]
+    except (ValueError, KeyError, TypeError):
+        kind = None
+    if kind not in ("bpe", "word"):
+        raise ValueError(
+            f"{path}: found no key `kind` that is bpe or word, wanted one. Was the file edited? Make it "
+            "again: dvc repro -f vocabulary."
+        )
+    return str(kind)
+
+
+def read_model(path: Path) -> Bpe:
+    """Read a sentencepiece model.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it is no sentencepiece model.
+    """
+    if not path.is_file():
+        raise missing(path)
+    try:
+        return Bpe(path.read_bytes())
+    except RuntimeError as error:
+        raise ValueError(
+            f"{path} is no sentencepiece model ({error}). Wanted the whole file that the stage vocabulary "
+            "wrote: make it again with dvc repro -f vocabulary, or copy it again."
+        ) from error
+
+
+def missing(path: Path) -> FileNotFoundError:
+    """Return the error that says that a file of the folder is missing."""
+    return FileNotFoundError(
+        f"{path} does not exist. Wanted the folder that the stage vocabulary writes: run dvc repro "
+        "vocabulary, or copy the whole folder."
+    )
+
+
+class PairEncoder:
+    """Encodes chunks of pairs, a side at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self._codecs = [Codec.load(folder, side) for side in SIDES]
+
+    def __call__(self, pairs: list[tuple[str, str]]) -> list[EncodedSentences]:
+        encoded = []
+        for codec, lines in zip(self._codecs, zip(*pairs, strict=True), strict=True):
+            sentences = [codec.encode(line.split()) for line in lines]
+            ids = np.array([id_ for ids in sentences for id_ in ids], dtype=id_type(len(codec.vocabulary)))
+            encoded.append(EncodedSentences(ids, np.array([len(ids) for ids in sentences], dtype=np.int64)))
+        return encoded
+
+
+def encode_pairs(pairs: Iterable[tuple[str, str]], folder: Path) -> Iterator[list[EncodedSentences]]:
+    """Yield chunks of encoded source and target sentences; on all cores, in order, a few at a time.
+
+    Args:
+        pairs: words separated by spaces.
+        folder: of the codecs of both sides.
+    """
+    return map_chunks(partial(PairEncoder, folder), pairs, CHUNK_PAIRS, "encode")

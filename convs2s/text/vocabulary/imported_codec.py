@@ -1,0 +1,116 @@
+"""Segmentations that imported models need: subword-nmt codes and sentencepiece models (T26).
+
+Unlike our own word pieces, a piece that the vocabulary lacks is unknown as a whole: that is how these models
+were trained.
+"""
+
+import importlib
+import io
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from convs2s.text.corpus.files import read_lines
+from convs2s.text.vocabulary.bpe import WORD_END
+from convs2s.text.vocabulary.codec import Codec, read_model
+from convs2s.text.vocabulary.vocabulary import EOS, PAD, Vocabulary, read_vocabulary
+
+SUBWORD_NMT, SENTENCEPIECE = "subword-nmt", "sentencepiece"
+CONTINUED = "@@"  # ends a piece after which its word goes on
+CODES, MODEL = "bpe.codes", "pieces.model"
+
+
+class SubwordNmtCodec(Codec):
+    """Pieces of subword-nmt: all of a word's but the last end in "@@"."""
+
+    def __init__(self, vocabulary: Vocabulary, bpe: Any) -> None:
+        """Args: bpe: as `read_codes` returns."""
+        super().__init__(vocabulary, None)
+        self._codes = bpe
+
+    def decode(self, ids: Iterable[int]) -> list[str]:
+        """Return the words; EOS and PAD are dropped, UNK is "<unk>", alone or within a word of pieces."""
+        types = [self.vocabulary.type(int(id_)) for id_ in ids if id_ not in (EOS, PAD)]
+        text = (" ".join(types) + " ").replace(CONTINUED + " ", "")
+        return [word for word in text.split(" ") if word]
+
+    def _segment(self, word: str) -> list[str]:
+        pieces: list[str] = self._codes.segment_tokens([word])
+        self._codes.cache.clear()  # words are kept here already, and not without bound
+        return pieces
+
+
+class SentencePieceCodec(Codec):
+    """Pieces of a sentencepiece model, with U+2581 where a word begins or ends."""
+
+    def _segment(self, word: str) -> list[str]:
+        return [word] if self._bpe is None else self._bpe.pieces(word)
+
+
+def load_codec(folder: Path, side: str) -> Codec:
+    """Read the codec of a side, "source" or "target", of our own or an imported segmentation.
+
+    Raises:
+        FileNotFoundError: if a file is missing.
+        ValueError: if a file is damaged, or subword-nmt is needed and not installed.
+    """
+    match imported_kind(folder / "segmentation.json"):
+        case "subword-nmt":
+            return SubwordNmtCodec(read_vocabulary(folder / f"{side}.tsv"), read_codes(folder / CODES))
+        case "sentencepiece":
+            return SentencePieceCodec(read_vocabulary(folder / f"{side}.tsv"), read_model(folder / MODEL))
+    return Codec.load(folder, side)
+
+
+def imported_kind(path: Path) -> str | None:
+    """Return which imported segmentation a folder has; None for one of our own, or none at all."""
+    try:
+        kind = json.loads(path.read_text(encoding="utf-8"))["kind"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # Codec.load says what is wrong
+    return kind if kind in (SUBWORD_NMT, SENTENCEPIECE) else None
+
+
+def read_codes(path: Path) -> Any:
+    """Read codes of subword-nmt: a version line if any, then two symbols a line, parted by one space.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if a line is something else, or the package subword-nmt is not installed.
+    """
+    lines = list(read_lines(path))
+    while lines and not lines[-1]:
+        lines.pop()
+    first = 1 if lines and lines[0].startswith("#version:") else 0
+    for number, line in enumerate(lines[first:], start=first + 1):
+        # subword-nmt itself would end the program here.
+        if len(line.strip(" ").split(" ")) != 2:
+            raise ValueError(
+                f"{path}, line {number}: found {line!r}, wanted two symbols parted by one space, as "
+                "subword-nmt learn-bpe writes them. Is this the file of codes, not a dictionary?"
+            )
+    if not lines[first:]:
+        raise ValueError(f"{path} has no merges; wanted codes as subword-nmt learn-bpe writes them.")
+    try:
+        apply_bpe = importlib.import_module("subword_nmt.apply_bpe")
+    except ModuleNotFoundError as error:
+        raise ValueError(
+            "BPE codes are applied by the package subword-nmt, which is not installed. Run: "
+            "pip install 'convs2s[subword-nmt]'"
+        ) from error
+    return apply_bpe.BPE(io.StringIO("\n".join(lines) + "\n"), separator=CONTINUED)
+
+
+def check_pieces_of_words(types: Iterable[str], path: Path) -> None:
+    """Check that no type of a sentencepiece vocabulary goes over the end of a word.
+
+    Raises:
+        ValueError: naming the first that does.
+    """
+    for type_ in types:
+        if WORD_END in type_[1:-1]:
+            raise ValueError(
+                f"{path} has the type {type_!r}, of several words; wanted pieces of single words, since text "
+                "is segmented a word at a time. Such a model cannot be imported."
+            )

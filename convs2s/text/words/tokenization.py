@@ -1,0 +1,187 @@
+"""Raw text -> words and back, as Moses does it (sacremoses); any text gives one line."""
+
+import copy
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+
+from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
+
+from convs2s.config.tokenize import TokenizeParams
+from convs2s.text.corpus.pair_folder import SIDES
+from convs2s.text.corpus.parallel import map_chunks
+from convs2s.text.words.romanian import comma_below, without_diacritics
+from convs2s.text.words.truecasing import Truecaser, detruecase, read_truecaser
+
+CHUNK_PAIRS = 2000
+
+
+class Spaces(dict[int, str]):
+    """For str.translate: control, format and private-use characters become spaces, others stay.
+
+    Moses' remove-non-printing-char replaces every character of category C, so unassigned ones too.
+    We leave those: which they are depends on Python's version, and words would depend on it with them.
+    """
+
+    def __missing__(self, code: int) -> str:
+        self[code] = " " if unicodedata.category(chr(code)) in ("Cc", "Cf", "Co") else chr(code)
+        return self[code]
+
+
+class PunctuationNormalizer:
+    """Moses' normalize-punctuation with perl_parity (T31): sacremoses' rules, same result, sooner.
+
+    A rule is skipped when the text lacks what the rule needs; most rules need a character that is rare,
+    such as a guillemet, and most sentences have none of them.
+    """
+
+    def __init__(self, language: str) -> None:
+        rules = MosesPunctNormalizer(language, perl_parity=True).substitutions
+        self._rules = [(needed(pattern), re.compile(pattern).sub, result) for pattern, result in rules]
+        # No rule makes other characters of ASCII ones, so these are the rules for text of ASCII alone.
+        self._ascii_rules = [rule for rule in self._rules if rule[0].isascii()]
+
+    def normalize(self, text: str) -> str:
+        for needs, substitute, result in self._ascii_rules if text.isascii() else self._rules:
+            if needs in text:
+                text = substitute(result, text)
+        return text.strip()
+
+
+def needed(pattern: str) -> str:
+    """Return a string without which the pattern changes no text; "" where that takes more than a look."""
+    if pattern == " +":
+        return "  "  # one space would be replaced by one
+    plain = re.sub(r"\[[^]]*\]|\\s\*|\\\?", "", pattern)  # without classes, optional spaces and "?"
+    if any(sign in plain for sign in "|?*{"):
+        return ""
+    other = [character for character in plain if not character.isascii()]
+    literal = [character for character in "()" if "\\" + character in plain]
+    return (other + literal + [character for character in "%:;`'\"" if character in plain] + [""])[0]
+
+
+class Tokenizer:
+    """Splits sentences into words, and joins words to sentences, in one language."""
+
+    def __init__(self, language: str, params: TokenizeParams, truecaser: Truecaser | None = None) -> None:
+        """Return a tokenizer.
+
+        Args:
+            language: ISO 639 code; Moses' English rules serve languages for which it has none.
+            params: what is done to words.
+            truecaser: gives words their case, if `params.truecase`; None leaves them as they are.
+        """
+        self.language = language
+        self.params = params
+        self.truecaser = truecaser if params.truecase else None
+        self._spaces = Spaces()
+        self._normalizer = PunctuationNormalizer(language)
+        self._tokenizer = MosesTokenizer(language)
+        self._without_apostrophes = copy.copy(self._tokenizer)  # same words, sooner, where there are none
+        self._without_apostrophes.ENGLISH_SPECIFIC_APOSTROPHE = []
+        self._without_apostrophes.FR_IT_SPECIFIC_APOSTROPHE = []
+        self._detokenizer = MosesDetokenizer(language)
+
+    def words(self, line: str) -> list[str]:
+        """Return the words of a line of the corpus, which may have been tokenized by others."""
+        return self._cased(line.split()) if self.params.corpus == "tokenized" else self.tokenize(line)
+
+    def tokenize(self, text: str) -> list[str]:
+        """Return the words of raw text, none of which is empty or holds white space, line ends included."""
+        if self.params.tokenizer == "none":
+            return self._cased(text.split())
+        text = self._normalized(text)
+        tokenizer = self._tokenizer if "'" in text else self._without_apostrophes
+        words: list[str] = tokenizer.tokenize(
+            text, aggressive_dash_splits=self.params.aggressive_hyphens, escape=self.params.escape
+        )
+        if self.params.at_sign != "@":
+            words = [word.replace("@", self.params.at_sign) for word in words]
+        return self._cased(words)
+
+    def detokenize(self, words: list[str]) -> str:
+        """Return the words as a sentence of one line; case, escapes and at signs are as before."""
+        return self._joined(self.recased(words))
+
+    def recased(self, words: list[str]) -> list[str]:
+        """Return a translation's words with capitals where sentences begin, if `truecase` took them away."""
+        return detruecase(words) if self.params.truecase else words
+
+    def reference(self, line: str) -> str:
+        """Return a line of the corpus as a detokenized translation should be: raw; lower-case if that is."""
+        text = self._joined(line.split()) if self.params.corpus == "tokenized" else line
+        return text.lower() if self.params.lowercase else text
+
+    def _normalized(self, text: str) -> str:
+        if self.params.normalize_punctuation:
+            text = self._normalizer.normalize(text)
+        if self.language == "ro" and self.params.normalize_romanian:
+            text = comma_below(text)
+        if self.language == "ro" and self.params.remove_diacritics:
+            text = without_diacritics(text)
+        return text.translate(self._spaces) if self.params.remove_nonprinting else text
+
+    def _cased(self, words: list[str]) -> list[str]:
+        if self.params.lowercase:
+            return [word.lower() for word in words]
+        return words if self.truecaser is None else self.truecaser.truecase(words)
+
+    def _joined(self, words: list[str]) -> str:
+        if self.params.tokenizer == "none":
+            return " ".join(words)
+        if self.params.at_sign != "@":
+            words = [word.replace(self.params.at_sign, "@") for word in words]
+        try:
+            text: str = self._detokenizer.detokenize(words, unescape=self.params.escape)
+        except TypeError:
+            # sacremoses 0.2 stumbles over Czech "-li"; the rules of no special language are next best.
+            text = MosesDetokenizer("none").detokenize(words, unescape=self.params.escape)
+        return text
+
+
+class PairTokenizer:
+    """Tokenizes chunks of pairs: words come back separated by single spaces."""
+
+    def __init__(self, languages: tuple[str, str], params: TokenizeParams, truecasers: Path) -> None:
+        self._source, self._target = (
+            load_tokenizer(language, params, truecasers / f"{side}.tsv")
+            for side, language in zip(SIDES, languages, strict=True)
+        )
+
+    def __call__(self, pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        return [
+            (" ".join(self._source.words(source)), " ".join(self._target.words(target)))
+            for source, target in pairs
+        ]
+
+
+def tokenize_pairs(
+    pairs: Iterable[tuple[str, str]], languages: tuple[str, str], params: TokenizeParams, truecasers: Path
+) -> Iterator[tuple[str, str]]:
+    """Yield each pair's words, separated by single spaces; on all cores, in order, a few chunks at a time.
+
+    Args:
+        pairs: lines of the corpus.
+        languages: of source and target.
+        params: what is done to words.
+        truecasers: folder of the stage truecase, read if `params.truecase`.
+    """
+    make = partial(PairTokenizer, languages, params, truecasers)
+    for chunk in map_chunks(make, pairs, CHUNK_PAIRS, "tokenize"):
+        yield from chunk
+
+
+def load_tokenizer(language: str, params: TokenizeParams, truecaser: Path) -> Tokenizer:
+    """Return a tokenizer that gives words their case.
+
+    Args:
+        language: ISO 639 code.
+        params: what is done to words.
+        truecaser: file of the stage truecase for this side, read if `params.truecase`.
+
+    Raises:
+        FileNotFoundError, ValueError: as `read_truecaser`.
+    """
+    return Tokenizer(language, params, read_truecaser(truecaser) if params.truecase else None)

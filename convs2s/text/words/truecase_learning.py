@@ -1,0 +1,41 @@
+"""The case of words, learned from raw training pairs: counts of each side, on all cores."""
+
+from collections import Counter
+from collections.abc import Iterable
+from functools import partial
+
+from convs2s.config.tokenize import TokenizeParams
+from convs2s.text.corpus.parallel import map_chunks
+from convs2s.text.words.tokenization import CHUNK_PAIRS, Tokenizer
+from convs2s.text.words.truecasing import words_inside
+
+
+class PairCounter:
+    """Counts the words inside the sentences of chunks of pairs, a side at a time."""
+
+    def __init__(self, languages: tuple[str, str], params: TokenizeParams) -> None:
+        self._tokenizers = [Tokenizer(language, params) for language in languages]
+
+    def __call__(self, pairs: list[tuple[str, str]]) -> tuple[Counter[str], Counter[str]]:
+        source, target = (
+            Counter(word for line in lines for word in words_inside(tokenizer.words(line)))
+            for tokenizer, lines in zip(self._tokenizers, zip(*pairs, strict=True), strict=True)
+        )
+        return source, target
+
+
+def count_cases(
+    pairs: Iterable[tuple[str, str]], languages: tuple[str, str], params: TokenizeParams
+) -> tuple[Counter[str], Counter[str]]:
+    """Return how often each word stands inside a sentence, of the source and of the target sides.
+
+    Args:
+        pairs: raw, as the corpus has them.
+        languages: of source and target.
+        params: how they are tokenized.
+    """
+    source, target = Counter[str](), Counter[str]()
+    for chunk in map_chunks(partial(PairCounter, languages, params), pairs, CHUNK_PAIRS, "truecase"):
+        source.update(chunk[0])
+        target.update(chunk[1])
+    return source, target

@@ -1,0 +1,95 @@
+"""Truecasing as Moses does it: words in the case they have in mid-sentence, and the way back.
+
+At a sentence's start "The" becomes "the", while "Paris" stays, and a model needs one word instead of two. The
+rules are those of Moses' train-truecaser, truecase and detruecase; but of equally frequent cases of a word
+the first by spelling is taken, not any.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from convs2s.text.corpus.files import read_lines, write_lines
+
+SENTENCE_ENDS = frozenset({".", ":", "?", "!"})
+"""Words after which a sentence begins."""
+PASSED_OVER = frozenset({"(", "[", '"', "'", "&apos;", "&quot;", "&#91;", "&#93;"})
+"""Words that may stand before a sentence's first one."""
+
+
+def words_inside(words: Iterable[str]) -> Iterator[str]:
+    """Yield the words that have a case and do not begin a sentence, so that their case is their own."""
+    first = True
+    for word in words:
+        if word in PASSED_OVER:
+            continue
+        if not first and word in SENTENCE_ENDS:
+            first = True
+            continue
+        if not first and word.lower() != word.upper():
+            yield word
+        first = False
+
+
+class Truecaser:
+    """Gives words the case that they have most often.
+
+    Args:
+        counts: how often each word was met inside a sentence, as `words_inside` yields them.
+    """
+
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        self._known = frozenset(counts)
+        self._best: dict[str, str] = {}
+        for word in sorted(counts, key=lambda word: (-counts[word], word)):
+            self._best.setdefault(word.lower(), word)
+
+    def truecase(self, words: Iterable[str]) -> list[str]:
+        """Return the words in their most frequent case: any at a sentence's start, elsewhere unknown ones."""
+        cased, first = list[str](), True
+        for word in words:
+            if first or word not in self._known:
+                word = self._best.get(word.lower(), word)  # noqa: PLW2901
+            cased.append(word)
+            if word in SENTENCE_ENDS:
+                first = True
+            elif word not in PASSED_OVER:
+                first = False
+        return cased
+
+
+def detruecase(words: Iterable[str]) -> list[str]:
+    """Return the words with a capital at each sentence's start."""
+    cased, first = list[str](), True
+    for word in words:
+        cased.append(word[:1].upper() + word[1:] if first else word)
+        if word in SENTENCE_ENDS:
+            first = True
+        elif word not in PASSED_OVER:
+            first = False
+    return cased
+
+
+def write_counts(path: Path, counts: Counter[str]) -> None:
+    """Write a line per word, its count behind a tab; the more frequent first, then by spelling."""
+    ordered = sorted(counts, key=lambda word: (-counts[word], word))
+    write_lines(path, (f"{word}\t{counts[word]}" for word in ordered))
+
+
+def read_truecaser(path: Path) -> Truecaser:
+    """Read the counts that `write_counts` wrote.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if a line is no word with its count, with the line's number.
+    """
+    counts = dict[str, int]()
+    for number, line in enumerate(read_lines(path), start=1):
+        word, tab, count = line.partition("\t")
+        if not (word and tab and count.isdecimal()):
+            raise ValueError(
+                f"{path}, line {number}: found {line!r}, wanted a word, a tab and its count. Make the file "
+                "again: dvc repro -f truecase."
+            )
+        counts[word] = int(count)
+    return Truecaser(counts)

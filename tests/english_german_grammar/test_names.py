@@ -1,0 +1,28 @@
+from random import Random
+
+from convs2s.english_german_grammar.names import SURNAME_ENDS, invented, person, town
+
+
+def test_names_are_copied() -> None:
+    """Replacing an unknown word by its source word must be right for people."""
+    bits = Random(1).getrandbits
+    for _ in range(500):
+        name = person(bits)
+        assert name.english[-1] == name.german[-1]
+        assert {word[0].isupper() for word in name.english} == {True}
+
+
+def test_some_towns_have_a_german_name() -> None:
+    """Both kinds occur: München is translated, invented towns are copied."""
+    bits = Random(2).getrandbits
+    towns = {place.english[0]: place.german[0] for place in (town(bits) for _ in range(3000))}
+    assert towns["Munich"] == "München"
+    assert towns["Hamburg"] == "Hamburg"
+    copied = sum(english == german for english, german in towns.items())
+    assert copied > 500
+
+
+def test_invented_names_are_an_open_class() -> None:
+    """Of 2000 draws nearly all differ, so that test names are unseen in training."""
+    bits = Random(3).getrandbits
+    assert len({invented(bits, SURNAME_ENDS) for _ in range(2000)}) > 1800

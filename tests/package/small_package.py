@@ -1,0 +1,76 @@
+"""A tiny model folder, its weights set by formula: enough to load and to run, not to translate well."""
+
+from pathlib import Path
+
+import torch
+
+from convs2s.config.model import ModelParams
+from convs2s.model.seq2seq import Seq2Seq
+from convs2s.model.storage import save_model
+from convs2s.package.folder import Settings, write_package
+from convs2s.text.alignment.candidates import NO_CANDIDATES, write_candidates
+from convs2s.text.alignment.dictionary import Entry, write_dictionary
+from convs2s.text.vocabulary.codec import Codec
+from convs2s.text.vocabulary.vocabulary import PAD
+from tests.decode.parrot import TOKENIZE, TRANSLATE, write_bpe_vocabulary
+
+WORDS = [
+    "Das",
+    "ist",
+    "ein",
+    "Haus",
+    "und",
+    "noch",
+    "eins",
+    ".",
+    "Hund",
+    "aus",
+    "Maus",
+    ",",
+    "der",
+    "die",
+    "das",
+]
+MODEL = ModelParams(
+    embedding_size=8,
+    output_embedding_size=8,
+    encoder_widths=[8],
+    encoder_kernels=[3],
+    decoder_widths=[8],
+    decoder_kernels=[3],
+    attention=[True],
+    source_positions=True,
+    target_positions=True,
+    max_positions=32,
+    encoder_grad_scale="paper",
+    extra_scaling=True,
+)
+
+
+def write_model(folder: Path, types: tuple[int, int], phase: float = 0.0) -> Path:
+    """Write model.json and weights.safetensors; another phase gives other weights."""
+    model = Seq2Seq(MODEL, *types, padding_id=PAD, dropout=0.0)
+    with torch.no_grad():
+        for i, parameter in enumerate(model.parameters()):
+            n = torch.arange(parameter.numel(), dtype=torch.float64)
+            parameter.copy_(torch.sin(n * 1.37 + i + phase).float().view_as(parameter))
+    save_model(folder, model, MODEL, *types, padding_id=PAD)
+    return folder
+
+
+def write_parts(folder: Path, phase: float = 0.0) -> tuple[Path, Path, Path, Path]:
+    """Write what a package is made of: model, vocabularies, dictionary, candidates (none)."""
+    vocabulary = write_bpe_vocabulary(folder / "vocabulary", WORDS, size=30)
+    types = len(Codec.load(vocabulary, "source").vocabulary)
+    dictionary = folder / "alignment" / "dictionary.tsv"
+    write_dictionary(dictionary, [Entry("dog", "Hund", 3, 4)])
+    candidates = folder / "candidates" / "candidates.npz"
+    write_candidates(candidates, NO_CANDIDATES)
+    return write_model(folder / "model", (types, types), phase), vocabulary, dictionary, candidates
+
+
+def write_small_package(folder: Path, phase: float = 0.0, *, replace: bool = False) -> Path:
+    """Write a model folder and return it."""
+    settings = Settings(("en", "de"), TOKENIZE, TRANSLATE, replace)
+    write_package(folder / "package", *write_parts(folder, phase), settings, card="# card\n")
+    return folder / "package"

@@ -1,0 +1,142 @@
+"""The model folder for users: what is in it, and what is said when it is not."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from convs2s.package.folder import Settings, read_settings, write_package
+from convs2s.package.translator import load
+from tests.decode.parrot import TOKENIZE, TRANSLATE
+from tests.package.small_package import write_parts, write_small_package
+
+
+def test_a_folder_has_all_that_translation_needs(tmp_path: Path) -> None:
+    """And nothing else."""
+    package = write_small_package(tmp_path)
+    assert {path.name for path in package.iterdir()} == {
+        "README.md", "model.json", "weights.safetensors", "source.tsv", "target.tsv", "source.model",
+        "target.model", "segmentation.json", "tokenizer.json", "translate.json", "dictionary.tsv",
+    }  # fmt: skip
+
+
+def test_settings_come_back_as_they_were(tmp_path: Path) -> None:
+    """All of them."""
+    package = write_small_package(tmp_path, replace=True)
+    assert read_settings(package) == Settings(("en", "de"), TOKENIZE, TRANSLATE, replace=True)
+
+
+def test_folders_without_the_keys_of_today_still_load(tmp_path: Path) -> None:
+    """They were written before vocabulary selection and truecasing; a user's model outlives versions."""
+    package = write_small_package(tmp_path)
+    for name, section, keys in (
+        ("translate.json", "translate", ["selection"]),
+        ("tokenizer.json", "tokenize", ["truecase", "at_sign"]),
+    ):
+        content = json.loads((package / name).read_text(encoding="utf-8"))
+        for key in keys:
+            del content[section][key]
+        (package / name).write_text(json.dumps(content), encoding="utf-8")
+    assert read_settings(package) == Settings(("en", "de"), TOKENIZE, TRANSLATE, replace=False)
+
+
+def test_the_same_parts_give_the_same_bytes(tmp_path: Path) -> None:
+    """DVC hashes the folder, so no date or path may be in it."""
+    one, other = write_small_package(tmp_path / "1"), write_small_package(tmp_path / "2")
+    for path in one.iterdir():
+        assert path.read_bytes() == (other / path.name).read_bytes()
+
+
+def test_a_missing_part_leaves_the_old_folder(tmp_path: Path) -> None:
+    """What stood there works still."""
+    package = write_small_package(tmp_path)
+    model, vocabulary, dictionary, candidates = write_parts(tmp_path)
+    dictionary.unlink()
+    settings = Settings(("en", "de"), TOKENIZE, TRANSLATE, replace=False)
+    with pytest.raises(FileNotFoundError, match=r"dictionary.tsv does not exist; a model folder needs it"):
+        write_package(package, model, vocabulary, dictionary, candidates, settings, "new card")
+    assert (package / "README.md").read_text(encoding="utf-8") == "# card\n"
+    assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".part")] == []
+
+
+def truecased_package(folder: Path, truecaser: Path | None) -> Path:
+    """Write the folder of a truecased model."""
+    tokenize = TOKENIZE.model_copy(update={"truecase": True})
+    settings = Settings(("en", "de"), tokenize, TRANSLATE, replace=False)
+    write_package(folder / "package", *write_parts(folder), settings, "card", truecaser)
+    return folder / "package"
+
+
+def test_a_truecased_model_brings_its_truecaser(tmp_path: Path) -> None:
+    """And uses it: words at a sentence's start as inside, translations with a capital."""
+    (tmp_path / "source.tsv").write_text("aus\t3\n", encoding="utf-8")
+    package = truecased_package(tmp_path, tmp_path / "source.tsv")
+    assert (package / "truecaser.tsv").read_text(encoding="utf-8") == "aus\t3\n"
+    translator = load(package, "cpu")
+    assert translator.source.tokenize("Aus Haus") == ["aus", "Haus"]
+    assert translator.target.detokenize(["aus", "."]) == "Aus."
+
+
+def test_a_truecased_model_without_truecaser_is_refused(tmp_path: Path) -> None:
+    """When it is written, and when it is read."""
+    with pytest.raises(FileNotFoundError, match=r"none\.tsv does not exist; a model folder needs it"):
+        truecased_package(tmp_path, tmp_path / "none.tsv")
+    (tmp_path / "source.tsv").write_text("aus\t3\n", encoding="utf-8")
+    package = truecased_package(tmp_path, tmp_path / "source.tsv")
+    (package / "truecaser.tsv").unlink()
+    with pytest.raises(FileNotFoundError, match=r"lacks truecaser\.tsv, though its tokenizer\.json says"):
+        read_settings(package)
+
+
+def test_folders_from_before_truecasing_are_read(tmp_path: Path) -> None:
+    """What their settings do not name was not done to their training text."""
+    package = write_small_package(tmp_path)
+    path = package / "tokenizer.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    old = ("tokenizer", "normalize_punctuation", "remove_nonprinting", "aggressive_hyphens", "escape")
+    content["tokenize"] = {key: content["tokenize"][key] for key in old}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert read_settings(package).tokenize == TOKENIZE
+
+
+def test_missing_folder_and_files_are_named(tmp_path: Path) -> None:
+    """All missing files at once; data/trained is a likely slip."""
+    with pytest.raises(FileNotFoundError, match=r"nowhere is no folder. Wanted a model folder"):
+        read_settings(tmp_path / "nowhere")
+    package = write_small_package(tmp_path)
+    (package / "source.tsv").unlink()
+    (package / "translate.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"lacks source.tsv, translate.json. Wanted a model folder"):
+        read_settings(package)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("tokenizer.json", "{", r"tokenizer.json is not JSON: "),
+        ("tokenizer.json", "[]", r"tokenizer.json holds a list; wanted a JSON object"),
+        (
+            "tokenizer.json",
+            "{}",
+            r"tokenizer.json has the languages \(None, None\); wanted source_language and",
+        ),
+        ("translate.json", '{"replace": 1}', r"translate.json has replace 1; wanted true or false"),
+        ("translate.json", '{"replace": true, "translate": {}}', r"translate.json: beam_size: missing"),
+    ],
+)
+def test_damaged_settings_are_named(tmp_path: Path, name: str, content: str, message: str) -> None:
+    """With the file and what it should hold."""
+    package = write_small_package(tmp_path)
+    (package / name).write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        read_settings(package)
+
+
+def test_ill_typed_values_are_named(tmp_path: Path) -> None:
+    """By the same schema that checks params.yaml."""
+    package = write_small_package(tmp_path)
+    content = json.loads((package / "translate.json").read_text(encoding="utf-8"))
+    content["translate"]["alpha"] = "one"
+    (package / "translate.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"translate.json: alpha: found 'one', wanted a number"):
+        read_settings(package)

@@ -1,0 +1,104 @@
+"""Attention of every decoder layer: the numbers that the search itself saw, layer by layer."""
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from convs2s.model.seq2seq import Seq2Seq
+from convs2s.package.layer_attention import LayerReader, read_attention_of, write_layers
+from convs2s.package.translator import load
+from convs2s.text.alignment.candidates import Candidates, write_candidates
+from convs2s.text.vocabulary.codec import Codec
+from convs2s.text.vocabulary.vocabulary import PAD
+from tests.decode.parrot import TRANSLATE, WORDS, write_word_vocabulary
+from tests.package.small_package import MODEL, write_small_package
+
+
+def reader(vocabulary: Path, attention: list[bool]) -> LayerReader:
+    """Return a reader of a model with as many decoder layers, its weights set by formula."""
+    depth = len(attention)
+    changes = {"attention": attention, "decoder_widths": [8] * depth, "decoder_kernels": [3] * depth}
+    params = MODEL.model_validate({**MODEL.model_dump(), **changes})
+    source, target = (Codec.load(vocabulary, side) for side in ("source", "target"))
+    model = Seq2Seq(params, len(source.vocabulary), len(target.vocabulary), PAD, dropout=0.0).eval()
+    with torch.no_grad():
+        for i, parameter in enumerate(model.parameters()):
+            n = torch.arange(parameter.numel(), dtype=torch.float64)
+            parameter.copy_(torch.sin(n * 1.37 + i).float().view_as(parameter))
+    return LayerReader(model, source, target, TRANSLATE, torch.device("cpu"))
+
+
+@pytest.mark.parametrize("attention", [[True], [True, True, True], [False, True, False, True]])
+@pytest.mark.parametrize("length", [1, 7, 75])
+def test_the_average_is_what_the_search_attended_to(
+    tmp_path: Path, attention: list[bool], length: int
+) -> None:
+    """The search goes step by step and keeps no layers; 75 tokens are three parts, for 31 fit."""
+    layers = reader(write_word_vocabulary(tmp_path), attention)
+    words = (WORDS * 8)[:length]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the parts
+        found = layers.read(words)
+        searched = layers.translate([words], keep_attention=True)[0].attention
+    assert searched is not None
+    assert (found.source, found.target) == (searched.source, searched.target)
+    np.testing.assert_allclose(found.average, searched.weights, atol=1e-5)
+
+
+def test_only_layers_that_attend_are_there_under_their_own_numbers(tmp_path: Path) -> None:
+    """Table 5 has models whose lower layers do not attend; counting the others from 1 would mislead."""
+    found = reader(write_word_vocabulary(tmp_path), [False, True, False, True]).read(WORDS[:4])
+    assert found.numbers == [2, 4]
+    assert found.layers.shape == (2, len(found.target), 5)
+    assert found.source == [*WORDS[:4], "</s>"]
+    np.testing.assert_allclose(found.layers.sum(axis=2), 1.0, atol=1e-5)
+    assert np.abs(found.layers[0] - found.layers[1]).max() > 0.01
+
+
+def test_a_text_without_words_has_no_attention(tmp_path: Path) -> None:
+    """There is no translation to look at."""
+    with pytest.raises(ValueError, match=r"the text has no words, so .* wanted a sentence"):
+        reader(write_word_vocabulary(tmp_path), [True]).read([])
+
+
+@pytest.mark.parametrize("text", ["Das ist ein Haus.", "日本語 مرحبا \ud800 😀 $x^$"])
+def test_a_model_folder_and_a_text_are_enough(tmp_path: Path, text: str) -> None:
+    """Tokenized and searched as the folder says: the tokens are those of its translation."""
+    folder = write_small_package(tmp_path)
+    found = read_attention_of(folder, text)
+    translation = load(folder, "cpu").translate_n_best([text], keep_attention=True)[0][0]
+    assert translation.attention is not None
+    assert found.target == translation.tokens
+    assert found.source == translation.attention.source
+    np.testing.assert_allclose(found.average, translation.attention.weights, atol=1e-5)
+
+
+def test_types_are_selected_as_in_translation(tmp_path: Path) -> None:
+    """A folder that selects draws the translation that it gives: here of one type and the special ones."""
+    folder = write_small_package(tmp_path)
+    text = "Das ist ein Haus."
+    everything = load(folder, "cpu").translate_n_best([text])[0][0].tokens
+    path = folder / "translate.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["translate"]["selection"] = {"common": 0, "candidates": 1}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    write_candidates(folder / "candidates.npz", Candidates(np.arange(21), np.full(20, 7, np.int32)))
+    selected = load(folder, "cpu").translate_n_best([text])[0][0].tokens
+    assert selected != everything
+    assert read_attention_of(folder, text).target == selected
+
+
+def test_the_file_has_weights_and_tokens_and_no_pickle(tmp_path: Path) -> None:
+    """A reader needs nothing of ours, and executes nothing."""
+    found = reader(write_word_vocabulary(tmp_path), [True, False, True]).read(["Haus", "日本"])
+    write_layers(tmp_path / "attention.npz", found)
+    with np.load(tmp_path / "attention.npz", allow_pickle=False) as arrays:
+        np.testing.assert_array_equal(arrays["layers"], found.layers)
+        np.testing.assert_array_equal(arrays["average"], found.layers.mean(axis=0))
+        assert arrays["numbers"].tolist() == [1, 3]
+        assert arrays["source"].tolist() == ["Haus", "日本", "</s>"]
+        assert arrays["target"].tolist() == found.target

@@ -1,0 +1,195 @@
+"""Text in, text out, by a model that repeats its source and by a small real one."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import convs2s
+from convs2s.decode.word_translator import find_device, load_words
+from convs2s.package.translator import Translator, load
+from convs2s.text.words.tokenization import Tokenizer
+from tests.decode.parrot import TOKENIZE, TRANSLATE, word_parrot, write_word_vocabulary
+from tests.package.small_package import write_model, write_small_package
+
+# One line each for us, if not for Python's splitlines; and what else users paste.
+STRANGE = [
+    "",
+    " ",
+    "\t",
+    "a\u2028b\u2029c\x0bd\x0ce\x85f",
+    "\x00\x01\x1f\x7f",
+    "😀 👩‍👩‍👧 🇩🇪",
+    "\ud800 lone surrogate",
+    "a\nb\r\nc",
+    "\ufeffein",
+    "▁ein▁ Haus</s><unk><pad>",
+    "Haus " * 2000,
+    "x" * 3000,
+    "ein Haus.",
+]
+
+
+def parrot(folder: Path, dictionary: dict[str, str] | None = None, limit: int | None = None) -> Translator:
+    tokenizer = Tokenizer("de", TOKENIZE)
+    words = word_parrot(write_word_vocabulary(folder), limit, n_best=2)
+    return Translator(words, tokenizer, tokenizer, dictionary)
+
+
+def test_text_is_tokenized_translated_and_detokenized(tmp_path: Path) -> None:
+    """The parrot knows "Haus" and ".", not "Haus."; detokenized they are one again."""
+    texts = ["Das ist ein Haus.", "", "und noch eins, ein Hund"]
+    assert parrot(tmp_path).translate(texts) == texts
+
+
+def test_unknown_words_are_replaced_if_there_is_a_dictionary(tmp_path: Path) -> None:
+    """By its word, else by a copy; without one, `<unk>` stays and can be seen."""
+    text = "Das ist ein dog und Wuffi."
+    assert parrot(tmp_path).translate([text]) == ["Das ist ein <unk> und <unk>."]
+    translator = parrot(tmp_path, {"dog": "Hund"})
+    assert translator.translate([text]) == ["Das ist ein Hund und Wuffi."]
+    [[best, _]] = translator.translate_n_best([text])
+    assert [(r.source_word, r.how) for r in best.replacements] == [("dog", "dictionary"), ("Wuffi", "copy")]
+
+
+def test_translations_come_with_score_tokens_and_attention(tmp_path: Path) -> None:
+    """Attention belongs to the best one; it costs memory, so only on demand."""
+    [[best, second]] = parrot(tmp_path).translate_n_best(["ein Hund"], keep_attention=True)
+    assert best.tokens == ["ein", "Hund", "</s>"]
+    assert best.score > second.score
+    assert best.score == pytest.approx(best.log_likelihood / 3)
+    assert best.attention is not None
+    assert best.attention.source == ["ein", "Hund", "</s>"]
+    assert second.attention is None
+    assert parrot(tmp_path).translate_n_best(["ein Hund"])[0][0].attention is None
+
+
+@pytest.mark.filterwarnings("ignore:A sentence has")
+def test_one_line_in_gives_one_line_out(tmp_path: Path) -> None:
+    """Whatever the input; a limit of 32 positions puts the long ones in parts."""
+    results = parrot(tmp_path, {}, limit=32).translate(STRANGE)
+    assert len(results) == len(STRANGE)
+    assert all("\n" not in result and "\r" not in result for result in results)
+    assert results[:3] == ["", "", ""]
+    assert results[10].split() == ["Haus"] * 2000
+    assert results[11] == "x" * 3000
+    assert results[12] == "ein Haus."
+
+
+@pytest.mark.filterwarnings("ignore:A sentence has")
+def test_a_real_model_takes_any_line_too(tmp_path: Path) -> None:
+    """Here the position tables, and pieces of unknown characters, are real."""
+    results = load(write_small_package(tmp_path), "cpu").translate([text[:300] for text in STRANGE])
+    assert len(results) == len(STRANGE)
+    assert all("\n" not in result and "\r" not in result for result in results)
+    assert results[0] == ""
+
+
+def test_a_model_folder_is_self_contained(tmp_path: Path) -> None:
+    """Loaded from elsewhere, without what it was made of, it gives what its parts give."""
+    package = write_small_package(tmp_path)
+    words = load_words(
+        [tmp_path / "model"], tmp_path / "vocabulary", tmp_path / "candidates.npz", TRANSLATE, "cpu"
+    )
+    wanted = words.translate([["ein", "Haus", "."]], keep_attention=False)[0].sentence.hypotheses[0]
+    package = package.rename(tmp_path / "elsewhere")
+    for folder in ("model", "vocabulary", "alignment"):
+        (tmp_path / folder).rename(tmp_path / f"{folder}.gone")
+    [[best]] = convs2s.load(package, "cpu").translate_n_best(["ein Haus."])
+    assert best.tokens == wanted.tokens
+    assert best.score == pytest.approx(wanted.score)
+
+
+def test_replacement_is_as_packaged_unless_asked_for(tmp_path: Path) -> None:
+    """The folder's word is the default, the caller's word goes first."""
+    package = write_small_package(tmp_path, replace=True)
+    assert load(package, "cpu").dictionary == {"dog": "Hund"}
+    assert load(package, "cpu", replace=False).dictionary is None
+
+
+def test_search_values_can_be_changed(tmp_path: Path) -> None:
+    """For example to greedy search; checked as in params.yaml."""
+    package = write_small_package(tmp_path)
+    assert load(package, "cpu", beam_size=1).words.params.beam_size == 1
+    with pytest.raises(ValueError, match=r"translate: beam_size: found 0, wanted greater than or equal to 1"):
+        load(package, "cpu", beam_size=0)
+    with pytest.raises(ValueError, match=r"translate: beam: unknown key, found 3"):
+        load(package, "cpu", beam=3)
+
+
+def test_bfloat16_is_a_matter_of_precision(tmp_path: Path) -> None:
+    """Weights are rounded to eight bits, so scores move, a little."""
+    package = write_small_package(tmp_path)
+    [[exact]] = load(package, "cpu").translate_n_best(["ein Haus."])
+    translator = load(package, "cpu", precision="bfloat16")
+    assert {p.dtype for p in translator.words.model.parameters()} == {torch.bfloat16}  # type: ignore[union-attr]
+    [[rounded]] = translator.translate_n_best(["ein Haus."])
+    assert rounded.score != exact.score
+    assert rounded.score == pytest.approx(exact.score, rel=0.2)
+
+
+def test_several_folders_make_an_ensemble(tmp_path: Path) -> None:
+    """Twice the same model is that model; another member moves the score."""
+    one, other = write_small_package(tmp_path / "1"), write_small_package(tmp_path / "2", phase=1.0)
+    [[alone]] = load(one, "cpu").translate_n_best(["ein Haus."])
+    [[twice]] = load([one, one], "cpu").translate_n_best(["ein Haus."])
+    [[mixed]] = load([one, other], "cpu").translate_n_best(["ein Haus."])
+    assert twice.tokens == alone.tokens
+    assert twice.score == pytest.approx(alone.score, abs=1e-5)
+    assert mixed.score != pytest.approx(alone.score, abs=1e-3)
+
+
+def test_members_of_an_ensemble_must_share_vocabularies(tmp_path: Path) -> None:
+    """The error names the file that differs."""
+    one, other = write_small_package(tmp_path / "1"), write_small_package(tmp_path / "2")
+    text = (other / "target.tsv").read_text(encoding="utf-8")
+    (other / "target.tsv").write_text(text.replace("\t1\n", "\t2\n", 1), encoding="utf-8")
+    with pytest.raises(
+        ValueError, match=r"1/package/target.tsv and .*2/package/target.tsv differ; the members"
+    ):
+        load([one, other], "cpu")
+
+
+def test_no_folder_is_an_error() -> None:
+    """An empty list is a slip of the caller's."""
+    with pytest.raises(ValueError, match="no model folder was given; wanted one, or several"):
+        load([])
+
+
+def test_a_model_must_fit_its_vocabulary(tmp_path: Path) -> None:
+    """Ids of another vocabulary would give nonsense without any error."""
+    package = write_small_package(tmp_path)
+    size = json.loads((package / "model.json").read_text(encoding="utf-8"))["source_size"]
+    write_model(package, (size, size + 1))
+    with pytest.raises(
+        ValueError, match=rf"was trained with {size + 1} target types but .*target.tsv has {size} "
+    ):
+        load(package, "cpu")
+
+
+def test_devices_are_checked() -> None:
+    """Before anything is loaded."""
+    assert find_device("cpu") == torch.device("cpu")
+    assert find_device(None).type in ("cpu", "cuda")
+    with pytest.raises(ValueError, match=r"device 'gpu' is unknown; wanted cpu, cuda"):
+        find_device("gpu")
+    with pytest.raises(ValueError, match=r"device 'cuda:99' is not there: PyTorch sees \d+ GPUs"):
+        find_device("cuda:99")
+
+
+def test_text_stages_do_not_import_torch() -> None:
+    """`import convs2s` must stay quick; PyTorch takes seconds."""
+    code = (
+        "import sys, convs2s, convs2s.cli, pipelines.stages.replace\n"
+        "assert 'torch' not in sys.modules, 'torch was imported'\n"
+        "try:\n    convs2s.nothing\nexcept AttributeError as error:\n    print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env={**os.environ}
+    )
+    assert done.stderr == ""
+    assert done.stdout.strip() == "module 'convs2s' has no attribute 'nothing'"

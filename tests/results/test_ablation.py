@@ -1,0 +1,268 @@
+"""The paper's ablation tables: rows as parameters, and ours beside what was published."""
+
+import json
+import math
+from collections import Counter
+from pathlib import Path
+
+import matplotlib.image
+import pandas as pd
+import pytest
+from ruamel.yaml import YAML
+
+from convs2s.config.load import load_params
+from convs2s.config.params import Params
+from pipelines.flows.sweep import flat_metrics
+from pipelines.results import ablation_report
+from pipelines.results.ablation import FOLDER, compare, read_ablation
+from pipelines.results.paper import read_paper
+from tests.test_end_to_end import run_all, toy_params
+
+PRESETS = Path(__file__).parents[2] / "experiments" / "presets"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml"))
+EXPERIMENTS = pd.DataFrame(
+    [
+        {"row": "ConvS2S", "1.validation_perplexity": 6.0, "2.validation_perplexity": 7.0}
+        | {"mean.bleu_tokenized": 30.0, "std.bleu_tokenized": 0.5, "mean.bleu": 31.0},
+        {"row": "-source position", "1.validation_perplexity": 8.0, "mean.bleu_tokenized": 29.0}
+        | {"without_replacement.mean.bleu_tokenized": 28.0, "std.bleu_tokenized": math.nan},
+        {"row": "-target position", "failed": "train@1 ended with status 1"},
+    ]
+).assign(
+    corpus="multi30k-en-de", commit="abc1234", encoder_context=9, decoder_context=21, experiment="table4-x",
+    test_set="flickr: 1,000 lines", signature="tok:none",
+)  # fmt: skip
+
+
+def overridden(preset: str, changes: dict[str, object]) -> Params:
+    """Return a preset with other values."""
+    content = YAML(typ="safe", pure=True).load((PRESETS / f"{preset}.yaml").read_text(encoding="utf-8"))
+    for name, value in changes.items():
+        section, key = name.split(".")
+        content[section][key] = value
+    return Params.model_validate(content)
+
+
+def test_tables_have_the_papers_rows() -> None:
+    """Counted in the paper; those of Fig. 2 are ours."""
+    assert {name: len(read_ablation(name).rows) for name in NAMES} == {
+        "table4": 4, "table5": 10, "table7": 9, "table8": 9, "figure2": 14,
+    }  # fmt: skip
+    best = {name: max(float(row.bleu or 0) for row in read_ablation(name).rows) for name in NAMES}
+    assert best == {"table4": 21.7, "table5": 21.63, "table7": 21.63, "table8": 21.71, "figure2": 21.63}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_results_page_has_the_same_rows_and_figures(name: str) -> None:
+    """It is written by hand as well, as the paper prints them."""
+    page = read_paper(Path(__file__).parents[2] / "experiments" / "records" / "paper.yaml").table(name)
+    measures = [score.name for score in page.scores]
+    there = [(row.sweep or (row.label, None), row.paper) for row in page.rows]
+    here = [
+        ((row.row, row.column), tuple("" if (n := getattr(row, m)) is None else n for m in measures))
+        for row in read_ablation(name).rows
+    ]
+    assert [cell for cell, _ in there] == [cell for cell, _ in here]
+    assert [tuple(figures) for _, figures in there] == [figures for _, figures in here]
+
+
+@pytest.mark.parametrize("preset", ["ablation-en-de", "multi30k-en-de", "generated"])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_row_gives_valid_parameters(name: str, preset: str) -> None:
+    """From the paper's model and from small ones; no two rows of a side of a table are the same."""
+    base = load_params(PRESETS / f"{preset}.yaml")
+    changes = [row.overrides(base.model) for row in read_ablation(name).rows]
+    models = [overridden(preset, change).model for change in changes]
+    same = Counter(model.model_dump_json() for model in models)
+    assert max(same.values()) <= (2 if name == "figure2" else 1)  # 13 and 5 layers end both of its lines
+
+
+def test_a_row_is_the_model_that_the_paper_names() -> None:
+    """13 encoder layers of kernel 7, attention in layers 1, 3 and 5, as wide as the base."""
+    base = load_params(PRESETS / "ablation-en-de.yaml").model
+    deep = next(row for row in read_ablation("table7").rows if (row.row, row.column) == ("7", "13"))
+    assert deep.overrides(base) == {
+        "model.encoder_widths": [512] * 13,
+        "model.encoder_kernels": [7] * 13,
+    }
+    odd = next(row for row in read_ablation("table5").rows if row.row == "1,3,5")
+    assert odd.overrides(base)["model.attention"] == [True, False, True, False, True]
+    shallow = next(row for row in read_ablation("table8").rows if (row.row, row.column) == ("5", "3"))
+    assert shallow.overrides(base)["model.attention"] == [True] * 3
+    first = read_ablation("table5").rows[0]
+    assert overridden("ablation-en-de", first.overrides(base)).model == base
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("rows: []", r"rows: List should have at least 1 item"),
+        ("rows: [{row: a, colour: 3}]", r"rows\.0\.colour: Extra inputs are not permitted, found 3"),
+        ("rows: [{row: a, column: '3'}]", r"row 'a' has column '3', but the table has None"),
+        ("rows: [{row: a}, {row: a}]", r"row 'a', column None stands twice"),
+        (
+            "rows: [{row: a, decoder: {layers: 2, kernel: 3}, attention: [3]}]",
+            r"row 'a': attention in layer 3 of 2",
+        ),
+        ("rows: [{row: a, attention: [1]}]", r"row 'a' has attention but no decoder; wanted both"),
+        (
+            "rows: [{row: a, bleu: 21.70}]",
+            r'rows\.0\.bleu: Value error, wanted it in quotes, as it is printed: "21\.7", found 21\.7',
+        ),
+        ("rows: [{row: a, perplexity: about 6}]", r"rows\.0\.perplexity: .*found 'about 6'"),
+        ("rows: [", r"is not valid YAML"),
+    ],
+)
+def test_faults_of_a_file_are_told(tmp_path: Path, change: str, message: str) -> None:
+    """With its name."""
+    text = "title: t\nsection: s\nrow: r\ncolumn: null\n" + change + "\n"
+    (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=message) as told:
+        read_ablation("mine", tmp_path)
+    assert "mine.yaml" in str(told.value)
+    with pytest.raises(FileNotFoundError, match=r"other\.yaml does not exist; wanted .* there: mine"):
+        read_ablation("other", tmp_path)
+
+
+def test_columns_are_numbers(tmp_path: Path) -> None:
+    """They are sorted, and the axis of a plot."""
+    text = "title: t\nsection: s\nrow: r\ncolumn: c\nrows: [{row: a, column: wide}]\n"
+    (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"row 'a' has column 'wide'; wanted a number"):
+        read_ablation("mine", tmp_path)
+
+
+def test_ours_stands_beside_the_papers() -> None:
+    """Mean and deviation over seeds; BLEU before replacement; a row that failed or was not run is there."""
+    table = compare(read_ablation("table4"), EXPERIMENTS).set_index("row")
+    both = table.loc["ConvS2S"]
+    assert (both["paper_perplexity"], both["paper_bleu"]) == ("6.64", "21.7")
+    assert (both["perplexity"], both["perplexity_std"]) == (6.5, pytest.approx(math.sqrt(0.5)))
+    assert (both["bleu"], both["bleu_std"], both["seeds"]) == (30.0, 0.5, 2)
+    assert (table.loc["-source position", "bleu"], table.loc["-source position", "seeds"]) == (28.0, 1)
+    assert table["bleu"].isna().tolist() == [False, False, True, True]
+    assert table["failed"].notna().tolist() == [False, False, True, False]
+    assert table["seeds"].tolist() == [2, 1, 0, 0]
+    assert table["paper_bleu"].tolist() == ["21.7", "21.3", "21.5", "21.2"]
+
+
+def test_experiments_of_another_table_are_refused() -> None:
+    """Their figures would be left out in silence."""
+    strange = EXPERIMENTS.assign(row="without both")
+    with pytest.raises(ValueError, match=r"have the row\(s\) 'without both'; wanted .* '-source position'; "):
+        compare(read_ablation("table4"), strange)
+
+
+def test_what_layers_see_is_computed() -> None:
+    """By §5.4 it is 27 and 25 words; five decoder layers of kernel 5 see 21 (T25)."""
+    base = load_params(PRESETS / "ablation-en-de.yaml")
+    full = read_ablation("table4").rows[0].circumstances(base)
+    assert full == {"encoder_context": 27, "decoder_context": 21, "corpus": base.package.name}
+    shallow = read_ablation("table8").rows[0]
+    assert (shallow.row, shallow.column) == ("3", "3")
+    assert shallow.circumstances(base)["decoder_context"] == 7
+
+
+def test_the_table_is_written_to_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also from the CSV of an earlier sweep: Markdown, CSV and picture."""
+    EXPERIMENTS.to_csv(tmp_path / "table4.csv", index=False)
+    assert ablation_report.main(["table4", str(tmp_path / "table4.csv")]) == 0
+    text = (tmp_path / "table4.md").read_text(encoding="utf-8")
+    assert capsys.readouterr().out == text
+    assert "| ConvS2S | 6.64 | 6.50 ± 0.71 | 21.7 | 30.00 ± 0.50 | 2 | 9 / 21 |\n" in text
+    assert "| -source position | 6.69 | 8.00 | 21.3 | 28.00 | 1 | 9 / 21 |\n" in text
+    assert "| -target position | 6.63 | failed | 21.5 | failed | 0 | 9 / 21 |\n" in text
+    assert "| -source & target position | 6.68 | not run | 21.2 | not run | 0 | - |\n" in text
+    assert "Test set of ours: `flickr: 1,000 lines`.\nSignature of BLEU of ours: `tok:none`.\n" in text
+    assert "Ours: multi30k-en-de at commit abc1234; mean ± standard deviation over seeds; BLEU of tok" in text
+    assert text.endswith("\n\n- -target position failed: train@1 ended with status 1\n")
+    assert "tokens/s" not in text, "of which these trainings, older than their count, tell nothing"
+    assert "-source position,,6.69,21.3,8.0," in (tmp_path / "table4.table.csv").read_text()
+    table = pd.read_csv(tmp_path / "table4.table.csv")
+    assert table["bleu"].tolist()[:2] == [30.0, 28.0]
+    assert matplotlib.image.imread(tmp_path / "table4.png").std() > 0.01
+
+
+def test_speed_stands_beside_the_papers(tmp_path: Path) -> None:
+    """Of Table 5 the paper tells two (§5.5); an attention less makes little difference."""
+    cells = [
+        {"row": "1,2,3,4,5", "target_tokens_per_second": 5399.6, "mean.bleu_tokenized": 30.0},
+        {"row": "1", "mean.bleu_tokenized": 29.0},
+    ]
+    text, _ = ablation_report.write("table5", read_ablation("table5"), pd.DataFrame(cells), tmp_path)
+    assert "| seeds | target tokens/s | encoder / decoder see, words |\n" in text
+    assert "| 1,2,3,4,5 | 6.65 | not run | 21.63 | 30.00 | 0 | 5,400 | - |\n" in text
+    assert "| 1 | 7.15 | not run | 21.26 | 29.00 | 0 | - | - |\n" in text
+    assert "processes 3,624 target words a second with attention in all five layers, 3,772 with" in text
+    assert "of updates alone, without validation" in text
+    table = pd.read_csv(tmp_path / "table5.table.csv", dtype=str)
+    assert table["target_tokens_per_second"].tolist()[:1] == ["5399.6"]
+    assert table["paper_bleu"].tolist()[4] == "21.10"
+
+
+def test_a_grid_has_the_papers_form(tmp_path: Path) -> None:
+    """Kernel widths down, layers across; Figure 2 is a line a side."""
+    cells = [{"row": "3", "column": 9, "mean.bleu_tokenized": 30.0, "1.validation_perplexity": 5.0}]
+    text, _ = ablation_report.write("table7", read_ablation("table7"), pd.DataFrame(cells), tmp_path)
+    assert "| kernel width \\ encoder layers | 5 | 9 | 13 |\n" in text
+    assert "| 3 | 20.61 / not run | 21.17 / 30.00 | 21.63 / not run |\n" in text
+    assert "| kernel width | encoder layers | validation perplexity, paper | validation perplexity, " in text
+    assert "| 3 | 9 | - | 5.00 | 21.17 | 30.00 | 1 | - |\n" in text
+    cells = [{"row": "decoder", "column": "2", "mean.bleu_tokenized": 30.0, "1.validation_perplexity": 5.0}]
+    text, picture = ablation_report.write("figure2", read_ablation("figure2"), pd.DataFrame(cells), tmp_path)
+    assert "| decoder | - / not run | - / 30.00 | 21.09 / not run | - / not run | 21.63 / not run |" in text
+    assert matplotlib.image.imread(picture).std() > 0.01
+
+
+def test_a_table_of_ones_own_needs_no_published_figures(tmp_path: Path) -> None:
+    """Rows of a new idea."""
+    text = "title: t\nsection: s\nrow: r\ncolumn: null\nrows: [{row: ConvS2S}, {row: -source position}]\n"
+    (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
+    own = read_ablation("mine", tmp_path)
+    text, picture = ablation_report.write("mine", own, EXPERIMENTS[:2], tmp_path)
+    assert "| ConvS2S | - | 6.50 ± 0.71 | - | 30.00 ± 0.50 |" in text
+    assert matplotlib.image.imread(picture).std() > 0.01
+    ablation_report.write("mine", own, EXPERIMENTS[2:2], tmp_path)  # every row failed before its metrics
+
+
+def test_a_table_that_is_no_sweeps_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And a name that is none."""
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    assert ablation_report.main(["table4", str(tmp_path / "x.csv")]) == 1
+    assert "x.csv has no column experiment, row; wanted the CSV that the sweep" in capsys.readouterr().err
+    assert ablation_report.main(["table9", str(tmp_path / "x.csv")]) == 1
+    assert "table9.yaml does not exist" in capsys.readouterr().err
+    (tmp_path / "x.csv").write_text("experiment,row\ntable8-3,3\n", encoding="utf-8")
+    assert ablation_report.main(["table7", str(tmp_path / "x.csv")]) == 1
+    assert "has the experiment table8-3, which is not of table7; wanted" in capsys.readouterr().err
+    (tmp_path / "x.csv").write_text("experiment,row,mean.bleu_tokenized\ntable4-1,1,2\n", encoding="utf-8")
+    assert ablation_report.main(["table4", str(tmp_path / "x.csv")]) == 1
+    assert "the experiments have the row(s) '1'; wanted those of Table 4" in capsys.readouterr().err
+    assert not (tmp_path / "table4.md").exists()
+
+
+@pytest.mark.slow
+def test_table_4_is_run_at_toy_size(tmp_path: Path) -> None:
+    """With real trainings of two seeds a row, word vocabularies and replacement: every figure is found."""
+    table = read_ablation("table4")
+    rows = []
+    for number, row in enumerate(table.rows):
+        data = tmp_path / str(number)
+        data.mkdir()
+        base = toy_params(data, "word")
+        model = base.model.model_copy(
+            update={name.removeprefix("model."): value for name, value in row.overrides(base.model).items()}
+        )
+        run_all(base.model_copy(update={"model": model}), data)
+        files = [*sorted(data.glob("trained/*/metrics.json")), data / "evaluation" / "metrics.json"]
+        found = {str(file): {"data": json.loads(file.read_text(encoding="utf-8"))} for file in files}
+        rows.append({"row": row.row, **row.circumstances(base), "commit": "none", **flat_metrics(found)})
+    text, picture = ablation_report.write("table4", table, pd.DataFrame(rows), tmp_path)
+    ours = pd.read_csv(tmp_path / "table4.table.csv")
+    assert ours["seeds"].tolist() == [2, 2, 2, 2]
+    assert ours["perplexity"].between(1, 400).all() and ours["perplexity"].nunique() == 4
+    assert ours[["perplexity_std", "bleu", "bleu_std"]].notna().all(axis=None)
+    kept = [row["without_replacement.mean.bleu_tokenized"] for row in rows]
+    assert ours["bleu"].tolist() == kept != [row["mean.bleu_tokenized"] for row in rows]
+    assert "not run" not in text and "failed" not in text
+    assert matplotlib.image.imread(picture).std() > 0.01

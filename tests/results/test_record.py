@@ -1,0 +1,378 @@
+"""Recording a run: what is certain is written, the rest is refused with the reason."""
+
+import contextlib
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dvc.repo import Repo
+from ruamel.yaml import YAML
+
+from convs2s.train.cost import file_name
+from pipelines.results.record import main, speed_of
+from tests.results.made import SIGNATURES, run
+
+ROOT = Path(__file__).parents[2]
+IDENTITY = {f"GIT_{role}_{part}": "toy" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")}
+# The stages after data: what they give is made of the parameters alone.
+PIPELINE = """
+stages:
+  train:
+    cmd: PYTHON convs2s/play.py
+    deps: [convs2s/play.py]
+    params: [train, model]
+    outs: [data/trained, data/evaluation]
+  results:
+    cmd: "false"
+    deps: [experiments/records]
+    outs: [docs/results.md: {cache: false}]
+"""
+PLAYER = """
+import json, pathlib
+from ruamel.yaml import YAML
+train = YAML(typ="safe", pure=True).load(open("params.yaml"))["train"]
+made = json.load(open("made.json"))
+evaluation = pathlib.Path("data/evaluation")
+evaluation.mkdir(parents=True)
+for name in ("metrics", "signatures", "test_set"):
+    (evaluation / (name + ".json")).write_text(json.dumps(made[name]))
+for seed in train["seeds"]:
+    model = pathlib.Path("data/trained", str(seed), "model")
+    model.mkdir(parents=True)
+    (model / "weights.safetensors").write_text(f"{seed} {train['dropout']}")
+    (model.parent / "metrics.json").write_text(json.dumps({"validation_perplexity": 6.5, "epochs": 3}))
+"""
+TEST_SET = {"name": "test_2016_flickr", "lines": 1000, "sha256": "ab" * 32}
+SESSION = {"device": "NVIDIA H200", "unit": "GPU", "count": 2, "torch": "2.13.0", "first": 0, "last": 9}
+
+
+def call(folder: Path, *command: str) -> str:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.strip()
+
+
+def reproduce(folder: Path) -> None:
+    with contextlib.chdir(folder), Repo() as repo:
+        repo.reproduce(["train"])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _identity() -> Iterator[None]:
+    """A machine of tests may have no name of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in IDENTITY.items():
+            patch.setenv(name, value)
+        yield
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with a finished run of two seeds, of the preset multi30k-en-de with one value changed."""
+    repo = tmp_path_factory.mktemp("finished")
+    shutil.copytree(ROOT / "experiments" / "presets", repo / "experiments" / "presets")
+    (repo / "convs2s").mkdir()
+    (repo / "convs2s" / "play.py").write_text(PLAYER)
+    (repo / "dvc.yaml").write_text(PIPELINE.replace("PYTHON", sys.executable))
+    (repo / ".gitignore").write_text("/data\n")
+    (repo / "experiments" / "records").mkdir()
+    shutil.copy(ROOT / "experiments" / "records" / "paper.yaml", repo / "experiments" / "records")
+    metrics = run("", 36.0, 37.0, ensemble=38.5)["metrics"]
+    made = {"metrics": metrics, "signatures": SIGNATURES, "test_set": TEST_SET}
+    (repo / "made.json").write_text(json.dumps(made))
+    edit(repo, {"seeds": [1, 2], "dropout": 0.3}, preset="multi30k-en-de")
+    call(repo, "git", "init", "--quiet", "--initial-branch", "main")
+    Repo.init(str(repo)).close()
+    (repo / "docs").mkdir()
+    (repo / "docs" / "results.md").write_text("made before")
+    call(repo, "git", "add", "--all")
+    call(repo, "git", "commit", "--quiet", "--message", "toy")
+    reproduce(repo)
+    for seed, seconds in (("1", 3600.0), ("2", 1800.0)):
+        leave_cost(repo, seed, seconds)
+    return repo
+
+
+def work_in_copy(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a copy, which tests may change, as the working directory."""
+    copy = Path(shutil.copytree(original, tmp_path / "repo", symlinks=True))
+    monkeypatch.chdir(copy)
+    return copy
+
+
+@pytest.fixture
+def repo(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it to work in."""
+    return work_in_copy(finished, tmp_path, monkeypatch)
+
+
+def edit(repo: Path, train: dict[str, Any], preset: str | None = None, name: str | None = None) -> None:
+    """Write params.yaml with other values under `train`."""
+    yaml, path = YAML(), repo / "params.yaml"
+    source = path if preset is None else repo / "experiments" / "presets" / f"{preset}.yaml"
+    content = yaml.load(source.read_text(encoding="utf-8"))
+    content["train"].update(train)
+    content["download"]["folder"] = "somewhere/on/this/machine"
+    if name is not None:
+        content["package"]["name"] = name
+    with path.open("w", encoding="utf-8") as stream:
+        yaml.dump(content, stream)
+
+
+def leave_cost(repo: Path, seed: str, seconds: float, old: bool = False) -> None:
+    session = SESSION | {"seconds": seconds}
+    if not old:
+        session |= {"target_tokens": int(300 * seconds), "training_seconds": seconds / 2}
+    weights = repo / "data" / "trained" / seed / "model" / "weights.safetensors"
+    folder = repo / "data" / "checkpoints" / seed / "costs"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / file_name(weights)).write_text(json.dumps([session]))
+
+
+def recorded(repo: Path, name: str) -> dict[str, Any]:
+    return dict(json.loads((repo / "experiments" / "records" / f"{name}.json").read_text(encoding="utf-8")))
+
+
+def test_a_run_is_recorded_with_all_that_it_rests_on(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Preset and changes, commit, hardware, hours of both trainings, scores; and no path of this machine."""
+    assert main(["multi30k-3"]) == 0, capsys.readouterr().err
+    found = recorded(repo, "multi30k-3")
+    assert found["kind"] == "run"
+    assert (found["preset"], found["changes"]) == ("multi30k-en-de", {"train.dropout": 0.3})
+    assert found["commit"] == call(repo, "git", "rev-parse", "HEAD")
+    assert found["cost"] == {
+        "hardware": ["2 x NVIDIA H200"], "hours": {"GPU": 3.0}, "torch": ["2.13.0"],
+        "target_tokens_per_second": 600.0,
+    }  # fmt: skip
+    assert found["test_set"] == f"test_2016_flickr: 1,000 lines, sha256 {'ab' * 32}"
+    assert found["metrics"]["ensemble"]["bleu"] == 38.5
+    assert found["perplexities"] == {"1": 6.5, "2": 6.5}
+    assert found["signatures"] == SIGNATURES
+    assert "somewhere" not in json.dumps(found)
+    assert "dvc repro results" in capsys.readouterr().out
+
+
+def test_hours_are_left_out_when_one_training_has_none(repo: Path) -> None:
+    """A sum of some would look like all."""
+    shutil.rmtree(repo / "data" / "checkpoints" / "2")
+    assert main(["one"]) == 0
+    assert recorded(repo, "one")["cost"] is None
+
+
+def test_speed_is_left_out_when_one_training_has_none(repo: Path) -> None:
+    """One from before tokens were counted; its hours are known."""
+    leave_cost(repo, "2", 1800.0, old=True)
+    assert main(["one"]) == 0
+    cost = recorded(repo, "one")["cost"]
+    assert (cost["hours"], cost["target_tokens_per_second"]) == ({"GPU": 3.0}, None)
+
+
+def test_the_speed_of_a_workspace_is_that_of_its_trainings(repo: Path, tmp_path: Path) -> None:
+    """One of them may have run in the copy for another row of a sweep, whence DVC has restored it."""
+    other = tmp_path / "other"
+    shutil.copytree(repo / "data" / "checkpoints" / "2", other / "data" / "checkpoints" / "2")
+    shutil.rmtree(repo / "data" / "checkpoints" / "2")
+    assert speed_of(repo, [other]) == 600.0
+    assert speed_of(repo, []) is None
+    (repo / "data" / "trained" / "1" / "model" / "weights.safetensors").unlink()
+    assert speed_of(repo, [other]) is None
+
+
+def refused(repo: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Return the message of a refusal, which writes nothing."""
+    before = sorted(path.name for path in (repo / "experiments" / "records").iterdir())
+    assert main(arguments) == 1
+    assert sorted(path.name for path in (repo / "experiments" / "records").iterdir()) == before
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "name", ["evaluation/metrics.json", "evaluation/test_set.json", "trained/2/model/weights.safetensors"]
+)
+def test_missing_outputs_are_named(repo: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    """With the command that makes them."""
+    (repo / "data" / name).unlink()
+    message = refused(repo, capsys, "one")
+    assert message.startswith(f"data/{name} does not exist")
+    assert "run dvc repro" in message
+
+
+def test_results_of_other_parameters_are_refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """params.yaml was edited after the run: scores of the old values would get the new ones' name."""
+    edit(repo, {"dropout": 0.1})
+    assert "not up to date with params.yaml, code and data: train. Wanted" in refused(repo, capsys, "one")
+
+
+@pytest.mark.parametrize("name", ["convs2s/play.py", "convs2s/new.py", "experiments/presets/generated.yaml"])
+def test_code_that_no_commit_tells_of_is_refused(
+    repo: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """Changed or new; text beside the code does not matter."""
+    (repo / "NOTES.md").write_text("x")
+    with (repo / name).open("a") as stream:
+        stream.write("# edited\n")
+    message = refused(repo, capsys, "one")
+    assert f"Code differs from commit {call(repo, 'git', 'rev-parse', 'HEAD')[:9]}: {name}. Wanted" in message
+    assert "git commit" in message
+
+
+def test_no_git_no_record(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """There is no commit to tell."""
+    shutil.rmtree(repo / ".git")
+    assert "git rev-parse HEAD failed: fatal" in refused(repo, capsys, "one")
+
+
+def test_parameters_of_no_preset_are_refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody could run them again."""
+    edit(repo, {}, name="mine")
+    message = refused(repo, capsys, "one")
+    assert "package.name: found 'mine', which no preset in" in message
+    assert "'multi30k-en-de'" in message
+
+
+def test_a_run_without_a_place_on_the_page_is_refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before it is written, for the page could not be made with it."""
+    edit(repo, {"seeds": [1, 2], "dropout": 0.3}, preset="own-data")
+    reproduce(repo)
+    assert "experiments/records/one.json: preset: found own-data" in refused(repo, capsys, "one")
+
+
+def test_metrics_of_another_form_are_refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The record is checked before it is written."""
+    made = json.loads((repo / "made.json").read_text())
+    made["metrics"]["seeds"]["1"] = {"bleu": "high"}
+    (repo / "made.json").write_text(json.dumps(made))
+    edit(repo, {"dropout": 0.4})
+    reproduce(repo)
+    assert "one.json has 1 fault(s):\n  metrics.seeds.1.bleu: found 'high'" in refused(repo, capsys, "one")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["A b"], "NAME: found 'A b'; wanted small letters"),
+        (["one", "--table", "table9", "--rows", "x"], "--table: table9 is no table; wanted one of: table1"),
+        (["one", "--table", "figure3"], "found neither --rows FILE nor --picture FILE"),
+        (["one", "--table", "table5", "--rows", "x"], "--table table5: wanted --experiments data/sweeps"),
+        (["one", "--table", "figure3", "--picture", "../x.png"], "../x.png is no file of the repository"),
+        (
+            ["one", "--table", "table3", "--rows", "made.json"],
+            "made.json is not what benchmarks.table3",
+        ),
+    ],
+)
+def test_wrong_arguments_are_told(
+    repo: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    """With what was wanted."""
+    arguments = [str(repo / "made.json") if a == "made.json" else a for a in arguments]
+    assert message in refused(repo, capsys, *arguments)
+
+
+def test_speed_is_recorded_from_what_the_benchmark_printed(repo: Path) -> None:
+    """Our rows, its signature and test set; the model's preset, and no hours, which these are not."""
+    test_set = f"a.en and a.fr, b.en and b.fr: 1,000 lines, sha256 {'cd' * 32}"
+    printed = repo / "speed.md"
+    printed.write_text(
+        "| system | beam | BLEU | seconds | sentences/s | tokens/s |\n|---|\n"
+        "| GNMT, GPU (K80) |  | 31.20 | 3,028.0 | 2.0 |  |\n"
+        "| ours, GPU (NVIDIA H200) | 5 | 34.10 | 1,012.5 | 80.2 | 12,345 |\n\n"
+        f"The paper's: 6,003 sentences.\nOurs: {test_set}; BLEU nrefs:1|tok:none.\n"
+    )
+    assert main(["speed", "--table", "table3", "--rows", str(printed)]) == 0
+    found = recorded(repo, "speed")
+    assert (found["signatures"], found["test_set"]) == ({"bleu": "nrefs:1|tok:none"}, test_set)
+    assert (found["preset"], found["cost"]) == ("multi30k-en-de", None)
+    assert (repo / "experiments" / "records" / "speed.csv").read_text().split("\n")[1:] == [
+        '"ours, GPU (NVIDIA H200)",5,34.10,1012.5,80.2,12345', "",
+    ]  # fmt: skip
+
+
+def test_speed_of_an_unnamed_test_set_is_refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As the benchmark once printed it: BLEU on any sentences."""
+    printed = repo / "speed.md"
+    printed.write_text(
+        "| ours, GPU (NVIDIA H200) | 5 | 34.10 | 1,012.5 | 80.2 | 12,345 |\n\n"
+        "The paper's: 6,003 sentences. Ours: 1,000, BLEU nrefs:1|tok:none.\n"
+    )
+    message = refused(repo, capsys, "speed", "--table", "table3", "--rows", str(printed))
+    assert "and a last line with test set and signature. Run it again: python -m benchmarks" in message
+
+
+def test_a_picture_is_recorded_by_its_path_in_the_repository(repo: Path) -> None:
+    """The page stands in docs/."""
+    (repo / "docs" / "heat.png").write_bytes(b"png")
+    assert main(["heat", "--table", "figure3", "--picture", "docs/heat.png"]) == 0
+    assert recorded(repo, "heat")["picture"] == "docs/heat.png"
+
+
+ROWS = (
+    "row,column,paper_perplexity,paper_bleu,perplexity,perplexity_std,bleu,bleu_std,seeds,"
+    "target_tokens_per_second\n"
+    '"1,2",,6.92,21.47,6.5,,36.5,,2,5400.5\n'
+)
+
+
+@pytest.fixture(scope="module")
+def swept(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The repository with a sweep of two experiments that differ in `train.dropout`."""
+    repo = Path(shutil.copytree(finished, tmp_path_factory.mktemp("swept") / "repo", symlinks=True))
+    for name, dropout in (("t5-a", 0.3), ("t5-b", 0.4)):
+        edit(repo, {"dropout": dropout, "max_epochs": 7})
+        reproduce(repo)
+        leave_cost(repo, "1", 3600.0)
+        leave_cost(repo, "2", 900.0)
+        with contextlib.chdir(repo), Repo() as saved:
+            saved.experiments.save(name=name)
+    (repo / "data" / "sweep.csv").write_text(
+        "experiment,failed,mean.bleu\nt5-a,,36.5\nt5-c,train@1 ended with status 1,\nt5-b,,36.0\n"
+    )
+    more = ROWS.replace("\n", ",corpus\n", 1).replace(
+        "5400.5\n", "5400.5,multi30k\n"
+    )  # which the record leaves
+    (repo / "data" / "rows.csv").write_text(more)
+    return repo
+
+
+@pytest.fixture
+def sweep(swept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it to work in."""
+    return work_in_copy(swept, tmp_path, monkeypatch)
+
+
+SWEEP = ["table5-multi30k", "--table", "table5", "--rows", "data/rows.csv", "--experiments", "data/sweep.csv"]
+
+
+def test_a_sweep_is_recorded_with_what_its_experiments_rest_on(sweep: Path) -> None:
+    """What all have changed, one commit, one test set, and the hours of every training together."""
+    assert main(SWEEP) == 0
+    found = recorded(sweep, "table5-multi30k")
+    assert (found["table"], found["preset"]) == ("table5", "multi30k-en-de")
+    assert found["changes"] == {"train.max_epochs": 7}
+    assert found["cost"]["hours"] == {"GPU": 5.0}
+    assert found["test_set"].startswith("test_2016_flickr: 1,000 lines")
+    assert found["signatures"] == {"bleu": SIGNATURES["bleu_tokenized"]}
+    assert (sweep / "experiments" / "records" / "table5-multi30k.csv").read_text() == ROWS
+
+
+def test_a_sweep_of_unknown_origin_is_refused(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its experiments are gone, or of other code, or it is no sweep at all."""
+    table = sweep / "data" / "sweep.csv"
+    table.write_text("experiment\nnever\n")
+    assert "there is no experiment never; wanted one" in refused(sweep, capsys, *SWEEP)
+    table.write_text("row\nx\n")
+    assert "found columns row; wanted a column `experiment`" in refused(sweep, capsys, *SWEEP)
+    table.write_text("experiment,failed\nt5-a,train@1 ended with status 1\n")
+    assert "and one that did not fail" in refused(sweep, capsys, *SWEEP)
+    (sweep / "convs2s" / "new.py").write_text("x = 1\n")
+    call(sweep, "git", "add", "convs2s")
+    call(sweep, "git", "commit", "--quiet", "--message", "new code")
+    table.write_text("experiment\nt5-a\n")
+    message = refused(sweep, capsys, *SWEEP)
+    assert "experiment t5-a: its code differs from commit" in message
+    assert "in convs2s/new.py. Wanted a sweep of committed code" in message

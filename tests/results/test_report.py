@@ -1,0 +1,170 @@
+"""The report that ends `make repro`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from convs2s.text.corpus.files import write_lines
+from pipelines.results.report import main, report
+
+SCORES = """text,member,bleu,bleu_tokenized,chrf,length_ratio,unknown_words
+plain,1,20.5,21.0,50.25,0.98,1234.0
+plain,mean,20.5,21.0,50.25,0.98,1234.0
+"""
+SEVERAL = """text,member,bleu,bleu_tokenized,chrf,length_ratio,unknown_words
+plain,1,20.5,21.0,50.25,0.98,12.0
+plain,2,21.5,22.0,51.25,0.99,13.0
+plain,mean,21.0,21.5,50.75,0.985,12.5
+plain,std,0.71,0.71,0.71,0.0071,0.7
+plain,ensemble,23.0,23.5,52.0,0.98,12.0
+replaced,1,22.5,22.0,51.25,0.98,0.0
+"""
+LAST = ["length", "ratio", "<unk>"]
+EXAMPLES = [
+    "line\tmodel\tsource\thypothesis\treference\tbleu\tchrf",
+    "17\t1\tthe girl sleeps .\tdas Mädchen schläft .\t\t30.0\t60.0",
+    "99\t1\t" + "word " * 40 + "\ta\x1b[2Jb\tc\t0.0\t5.0",
+]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data folder with the results that a report cannot do without."""
+    evaluation = tmp_path / "evaluation"
+    write_lines(evaluation / "scores.csv", SCORES.split("\n")[:-1])
+    signatures = {"bleu": "tok:13a|version:2.6.0", "chrf": "nc:6"}
+    write_lines(evaluation / "signatures.json", [json.dumps(signatures)])
+    write_lines(evaluation / "examples.tsv", EXAMPLES)
+    test_set = {"name": "wmt14/full", "lines": 3003, "sha256": "0" * 64}
+    write_lines(evaluation / "test_set.json", [json.dumps(test_set)])
+    return tmp_path
+
+
+def rows(text: str, title: str) -> list[list[str]]:
+    """Return the words of each line of a section of the report."""
+    lines = text.split("\n")
+    start = lines.index(title) + 2
+    return [line.split() for line in lines[start : lines.index("", start)]]
+
+
+def test_the_score_table_has_a_row_per_model(data: Path) -> None:
+    """One seed: no row for a mean that says the same."""
+    assert rows(report(data), "Scores of the test set") == [
+        ["model", "BLEU", "tokenized", "BLEU", "chrF2", "length", "ratio", "<unk>"],
+        ["seed", "1", "20.50", "21.00", "50.25", "0.9800", "1,234.0"],
+    ]
+
+
+def test_several_seeds_show_mean_deviation_and_ensemble(data: Path) -> None:
+    """And with replacement, which text each row is of."""
+    write_lines(data / "evaluation" / "scores.csv", SEVERAL.split("\n")[:-1])
+    found = rows(report(data), "Scores of the test set")[1:]
+    assert found == [
+        ["seed", "1", "kept", "20.50", "21.00", "50.25", "0.9800", "12.0"],
+        ["seed", "2", "kept", "21.50", "22.00", "51.25", "0.9900", "13.0"],
+        ["mean", "kept", "21.00", "21.50", "50.75", "0.9850", "12.5"],
+        ["standard", "deviation", "kept", "0.71", "0.71", "0.71", "0.0071", "0.7"],
+        ["ensemble", "kept", "23.00", "23.50", "52.00", "0.9800", "12.0"],
+        ["seed", "1", "replaced", "22.50", "22.00", "51.25", "0.9800", "0.0"],
+    ]
+
+
+def test_rouge_is_shown_where_it_was_scored(data: Path) -> None:
+    """Of summaries."""
+    write_lines(
+        data / "evaluation" / "scores.csv",
+        [
+            "text,member,bleu,bleu_tokenized,chrf,rouge1,rouge2,rougeL,length_ratio,unknown_words",
+            "plain,1,20.5,21.0,50.25,35.876,17.48,33.29,0.98,3.0",
+        ],
+    )
+    assert rows(report(data), "Scores of the test set") == [
+        ["model", "BLEU", "tokenized", "BLEU", "chrF2", "ROUGE-1", "ROUGE-2", "ROUGE-L", *LAST],
+        ["seed", "1", "20.50", "21.00", "50.25", "35.88", "17.48", "33.29", "0.9800", "3.0"],
+    ]
+
+
+def test_scores_come_with_their_signatures(data: Path) -> None:
+    """BLEU without one says little."""
+    text = report(data)
+    assert "\nBLEU   tok:13a|version:2.6.0\nchrF2  nc:6\n" in text
+
+
+def test_scores_come_with_their_test_set(data: Path) -> None:
+    """Its name, lines and hash: newstest2014 alone is three different sets (T30)."""
+    assert f"\nof wmt14/full: 3,003 lines, sha256 {'0' * 64}\n" in report(data)
+
+
+def test_examples_show_source_hypothesis_and_reference(data: Path) -> None:
+    """Each behind its label; an empty one says so."""
+    lines = report(data).split("\n")
+    start = lines.index("line 17, by seed 1: sentence BLEU 30.0, chrF2 60.0")
+    assert lines[start + 1 : start + 5] == [
+        "  source      the girl sleeps .",
+        "  hypothesis  das Mädchen schläft .",
+        "  reference   (empty)",
+        "",
+    ]
+
+
+def test_long_sentences_wrap_within_100_columns(data: Path) -> None:
+    """And lose no word; what follows the first line stands below its beginning."""
+    text = report(data).partition("Where everything lies")[0]  # paths are as long as they are
+    assert max(map(len, text.split("\n"))) <= 100
+    assert text.count("word") - text.count("words") == 40
+    assert "\n              word word" in text
+
+
+def test_control_characters_do_not_reach_the_terminal(data: Path) -> None:
+    """A corpus must not be able to clear the screen."""
+    assert "a\N{REPLACEMENT CHARACTER}[2Jb" in report(data)
+    assert "\x1b" not in report(data)
+
+
+def test_corpus_and_training_figures_are_shown_when_they_are_there(data: Path) -> None:
+    """Their names are those of the files; a section without a file is left out."""
+    assert "Corpus" not in report(data) and "Training" not in report(data)
+    filtered = {"pairs_read": 30000, "removed": {"too_long": 12}}
+    write_lines(data / "filtered" / "report.json", [json.dumps(filtered)])
+    for seed, perplexity in ((1, 4.5678), (2, 0.04321)):
+        metrics = {"validation_perplexity": perplexity, "updates": 3000.0}
+        write_lines(data / "trained" / str(seed) / "metrics.json", [json.dumps(metrics)])
+    text = report(data)
+    assert rows(text, "Corpus") == [["pairs", "read", "30,000"], ["removed", "too", "long", "12"]]
+    assert rows(text, "Training") == [
+        ["seed", "1", "2"], ["validation", "perplexity", "4.57", "0.04321"], ["updates", "3,000", "3,000"],
+    ]  # fmt: skip
+
+
+def test_the_report_says_where_everything_lies(data: Path) -> None:
+    """Only what is there, with its real path, so that it can be opened or pasted."""
+    (data / "models" / "1").mkdir(parents=True)
+    text = report(data)
+    found = rows(text + "\n", "Where everything lies")
+    assert [line[0] for line in found] == [
+        str(data / name)
+        for name in (
+            "evaluation/scores.csv", "evaluation/signatures.json", "evaluation/examples.tsv", "models/1",
+        )
+    ]  # fmt: skip
+    assert text.rstrip().endswith(f"model to use: convs2s translate --model {data / 'models' / '1'}")
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "signatures.json", "examples.tsv"])
+def test_missing_results_say_which_command_makes_them(
+    data: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line on stderr and a failure, no traceback."""
+    (data / "evaluation" / name).unlink()
+    assert main([str(data)]) == 1
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith(f"{data / 'evaluation' / name} does not exist: the pipeline has not")
+    assert "Run `make repro`" in output.err
+
+
+def test_the_command_prints_the_report(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And succeeds."""
+    assert main([str(data)]) == 0
+    assert capsys.readouterr().out == report(data)

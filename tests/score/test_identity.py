@@ -1,0 +1,61 @@
+"""Which test set a score is of."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from convs2s.english_german_grammar.corpus import generate
+from convs2s.score.identity import identify, set_name
+from convs2s.text.corpus.files import write_lines
+from convs2s.text.corpus.pair_folder import write_folder
+from convs2s.text.sources.generated_pairs import generated_part
+from convs2s.text.sources.split import write_split
+
+
+def test_name_lines_and_hash_are_those_of_the_download(tmp_path: Path) -> None:
+    """Of a single source the hash is the one that its provenance has."""
+    write_split([generated_part(3, 1, 0.0, "test")], tmp_path / "test")
+    found = identify(tmp_path / "test")
+    text = "".join(f"{pair.source}\t{pair.target}\n" for pair in generate(3, 1, 0.0, "test"))
+    assert found.sha256 == hashlib.sha256(text.encode()).hexdigest()
+    provenance = json.loads((tmp_path / "test/provenance.json").read_text(encoding="utf-8"))
+    assert found.sha256 == provenance["sources"][0]["pairs_sha256"]
+    assert str(found) == f"generated test, seed 1: 3 lines, sha256 {found.sha256}"
+
+
+def test_further_references_are_of_the_test_set(tmp_path: Path) -> None:
+    """ROUGE depends on them, so other ones are another test set."""
+    pairs, found = [generated_part(1, 1, 0.0, "test") for _ in range(3)], []
+    write_split([pairs[0]], tmp_path / "alone")
+    for name, text in (("ref1", "one"), ("ref2", "two")):
+        write_lines(tmp_path / name, [text])
+        write_split([pairs.pop()], tmp_path / f"with-{name}", [tmp_path / name])
+        found.append(identify(tmp_path / f"with-{name}"))
+    assert [one.name for one in found] == [
+        "generated test, seed 1 and ref1",
+        "generated test, seed 1 and ref2",
+    ]
+    assert len({identify(tmp_path / "alone").sha256, *(one.sha256 for one in found)}) == 3
+
+
+def test_every_kind_of_source_has_a_name() -> None:
+    """As params.yaml calls it; several follow each other."""
+    files = [{"name": "test/a-src.en.sgm", "sha256": ""}, {"name": "test/a-ref.ro.sgm", "sha256": ""}]
+    sources: list[dict[str, object]] = [
+        {"kind": "url", "files": files, "fetched": []},
+        {"kind": "files", "files": [{"name": "b.tsv", "sha256": ""}]},
+        {"kind": "sacrebleu", "name": "wmt14/full", "files": files},
+        {"kind": "mtdata", "id": "StanfordNLP-newstest2014-1-eng-deu"},
+    ]
+    assert set_name(sources) == (
+        "test/a-src.en.sgm and test/a-ref.ro.sgm, b.tsv, wmt14/full, StanfordNLP-newstest2014-1-eng-deu"
+    )
+
+
+def test_a_folder_of_unknown_origin_is_refused(tmp_path: Path) -> None:
+    """A score of nobody knows what is none."""
+    write_folder(tmp_path / "test", [("a", "b")])
+    with pytest.raises(FileNotFoundError, match=r"provenance\.json does not exist.*dvc repro download@test"):
+        identify(tmp_path / "test")

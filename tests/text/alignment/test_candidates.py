@@ -1,0 +1,99 @@
+"""Alignment candidates of source types, counted from links."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from convs2s.text.alignment import candidates as alignment_candidates
+from convs2s.text.alignment.candidates import (
+    NO_CANDIDATES,
+    Candidates,
+    build_candidates,
+    has_candidates,
+    read_candidates,
+    write_candidates,
+    write_ids,
+)
+from convs2s.text.corpus.encoded import EncodedCorpus
+from convs2s.text.vocabulary.vocabulary import EOS
+
+
+def corpus(*sentences: list[int]) -> EncodedCorpus:
+    """Return sentences in memory, each with its end mark."""
+    rows = [[*sentence, EOS] for sentence in sentences]
+    offsets = np.cumsum([0, *map(len, rows)])
+    return EncodedCorpus(np.array([i for row in rows for i in row], dtype=np.uint16), offsets)
+
+
+SOURCE = corpus([3, 5], [3, 3], [], [5])
+TARGET = corpus([9, 7], [7, 8], [4], [6])
+LINKS = [[(0, 0), (1, 1)], [(0, 0), (0, 1), (1, 0)], [], [(0, 0)]]
+# 3: 7 twice, then 8 and 9 once each; 5: 6 and 7 once each.
+
+
+@pytest.mark.parametrize("held", [1, 1 << 22])
+def test_candidates_stand_by_frequency_then_by_id(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Worked out by hand; the same however many links are counted at once."""
+    monkeypatch.setattr(alignment_candidates, "HELD_LINKS", held)
+    found = build_candidates(SOURCE, TARGET, LINKS, most=10)
+    assert found.offsets.tolist() == [0, 0, 0, 0, 3, 3, 5]
+    assert found.targets.tolist() == [7, 8, 9, 6, 7]
+
+
+def test_at_most_so_many_are_kept_of_each_type() -> None:
+    """The most frequent ones, and `top` afterwards is the same."""
+    kept = build_candidates(SOURCE, TARGET, LINKS, most=1)
+    assert kept.targets.tolist() == [7, 6]
+    later = build_candidates(SOURCE, TARGET, LINKS, most=10).top(1)
+    assert later.offsets.tolist() == kept.offsets.tolist()
+    assert later.targets.tolist() == [7, 6]
+
+
+def test_candidates_of_several_types_are_joined() -> None:
+    """A type without candidates, or unknown to the alignment, adds none."""
+    found = build_candidates(SOURCE, TARGET, LINKS, most=10)
+    assert found.of(np.array([5, 4, 3, 999])).tolist() == [6, 7, 7, 8, 9]
+    assert NO_CANDIDATES.of(np.array([0, 5])).tolist() == []
+
+
+def test_no_links_give_no_candidates() -> None:
+    """Of a corpus of empty sentences, say."""
+    assert build_candidates(SOURCE, TARGET, [[], [], [], []], most=10).targets.tolist() == []
+
+
+def test_ids_become_words_without_end_marks(tmp_path: Path) -> None:
+    """An end mark would be aligned with whatever stands last; an empty sentence is an empty line."""
+    write_ids(tmp_path / "source.txt", SOURCE)
+    assert (tmp_path / "source.txt").read_bytes() == b"3 5\n3 3\n\n5\n"
+
+
+def test_what_is_written_is_read_and_equal_candidates_are_equal_bytes(tmp_path: Path) -> None:
+    """DVC hashes the file."""
+    candidates = build_candidates(SOURCE, TARGET, LINKS, most=10)
+    for name in ("a", "b"):
+        write_candidates(tmp_path / name, candidates)
+    found = read_candidates(tmp_path / "a")
+    assert found.offsets.tolist() == candidates.offsets.tolist()
+    assert found.targets.tolist() == candidates.targets.tolist()
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert has_candidates(tmp_path / "a")
+
+
+def test_faulty_files_are_told_with_what_to_do(tmp_path: Path) -> None:
+    """Missing, cut short, of another kind, and that of a pipeline without selection."""
+    path = tmp_path / "candidates.npz"
+    with pytest.raises(FileNotFoundError, match=r"candidates.npz does not exist.*Set align.candidates"):
+        read_candidates(path)
+    write_candidates(path, Candidates(np.array([0, 1]), np.array([3], np.int32)))
+    path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(ValueError, match=r"is damaged or no file of candidates.*repro -f candidates"):
+        read_candidates(path)
+    with path.open("wb") as stream:
+        np.savez(stream, other=np.zeros(1))
+    with pytest.raises(ValueError, match="is damaged or no file of candidates"):
+        read_candidates(path)
+    write_candidates(path, NO_CANDIDATES)
+    assert not has_candidates(path)
+    with pytest.raises(ValueError, match=r"holds no candidates.*Set align.candidates"):
+        read_candidates(path)

@@ -1,0 +1,67 @@
+"""The prior's mean distance from the diagonal and the tension fitted to it."""
+
+import math
+
+import numpy as np
+import pytest
+
+from convs2s.text.alignment.diagonal_prior import expected_distance, optimize_tension
+
+
+def array(*values: int) -> "np.typing.NDArray[np.int64]":
+    """Return an array of lengths."""
+    return np.array(values, np.int64)
+
+
+def summed(n: int, m: int, tension: float) -> float:
+    """Return the sum over j of the mean |i/n - j/m|, term by term."""
+    total = 0.0
+    for j in range(1, m + 1):
+        distances = [abs(i / n - j / m) for i in range(1, n + 1)]
+        weights = [math.exp(-tension * d) for d in distances]
+        total += sum(w * d for w, d in zip(weights, distances, strict=True)) / sum(weights)
+    return total
+
+
+def test_two_words_each_have_distance_one_half_with_weight_exp_of_half_the_tension() -> None:
+    """For n = m = 2, each j has one i at distance 0 and one at 1/2: by hand 2 * (q/2) / (1 + q)."""
+    q = math.exp(-4.0 * 0.5)
+    assert expected_distance(array(2), array(2), array(1), 4.0) == pytest.approx(q / (1 + q), rel=1e-14)
+
+
+@pytest.mark.parametrize("tension", [0.1, 4.0, 14.0])
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 5), (5, 1), (7, 4), (4, 7), (6, 6), (175, 150)])
+def test_geometric_sums_equal_the_terms_added_one_by_one(n: int, m: int, tension: float) -> None:
+    """The closed form is only faster."""
+    assert expected_distance(array(n), array(m), array(1), tension) == pytest.approx(
+        summed(n, m, tension), rel=1e-9, abs=1e-12
+    )
+
+
+def test_pairs_of_equal_lengths_count_so_often() -> None:
+    """The sum runs over the corpus, whose lengths are given with their number."""
+    found = expected_distance(array(3, 2), array(4, 5), array(7, 2), 3.0)
+    assert found == pytest.approx(7 * summed(3, 4, 3.0) + 2 * summed(2, 5, 3.0), rel=1e-12)
+
+
+def test_a_tension_that_already_fits_stays() -> None:
+    """At the maximum of the likelihood the gradient is 0."""
+    lengths = np.array([[6, 5, 10]])
+    distance = summed(6, 5, 5.0) / 5
+    assert optimize_tension(5.0, distance, lengths, 50) == pytest.approx(5.0, abs=1e-9)
+
+
+def test_eight_steps_are_those_of_gradient_ascent() -> None:
+    """Each step adds 20 times the prior's mean distance less the posterior's (fast_align's rate)."""
+    tension = 4.0
+    for _ in range(8):
+        tension += 20.0 * (summed(6, 5, tension) / 5 - 0.1)
+    assert 4.0 < tension < 14.0
+    assert optimize_tension(4.0, 0.1, np.array([[6, 5, 10]]), 50) == pytest.approx(tension, rel=1e-9)
+
+
+def test_tension_stays_within_its_limits() -> None:
+    """No distance at all calls for an infinite tension, a large one for a negative tension."""
+    lengths = np.array([[6, 5, 10]])
+    assert optimize_tension(4.0, 0.0, lengths, 50) == 14.0
+    assert optimize_tension(4.0, 0.9, lengths, 50) == 0.1

@@ -1,0 +1,85 @@
+"""The dictionary of unknown-word replacement, built, written and read."""
+
+from pathlib import Path
+
+import pytest
+
+from convs2s.text.alignment.dictionary import Entry, build_dictionary, read_dictionary, write_dictionary
+
+HEADER = "source\ttarget\tcount\tlinks\n"
+
+
+def written(folder: Path, text: str) -> Path:
+    """Write a dictionary file by hand."""
+    path = folder / "dictionary.tsv"
+    path.write_text(text, encoding="utf-8", newline="\n")
+    return path
+
+
+def test_the_most_frequent_partner_is_taken_with_its_counts() -> None:
+    """`house` is linked twice with Haus and once with Heim; `the` once, `blue` never."""
+    pairs = [("the house", "das Haus"), ("house", "Haus"), ("blue house", "Heim")]
+    links = [[(0, 0), (1, 1)], [(0, 0)], [(1, 0)]]
+    assert build_dictionary(pairs, links) == [Entry("house", "Haus", 2, 3), Entry("the", "das", 1, 1)]
+
+
+def test_of_equally_frequent_partners_the_first_by_code_point_is_taken() -> None:
+    """Whatever the order of the text; upper case comes before lower case, ä after z."""
+    for words in (["z", "Z", "ä"], ["ä", "z", "Z"]):
+        pairs = [("a", word) for word in words]
+        assert build_dictionary(pairs, [[(0, 0)]] * 3) == [Entry("a", "Z", 1, 3)]
+
+
+def test_entries_are_in_code_point_order() -> None:
+    """The file's bytes depend on the entries alone."""
+    entries = build_dictionary([("é z a Z", "1 2 3 4")], [[(0, 0), (1, 1), (2, 2), (3, 3)]])
+    assert [entry.source for entry in entries] == ["Z", "a", "z", "é"]
+
+
+def test_links_without_pairs_are_an_error() -> None:
+    """A shifted alignment would fill the dictionary with nonsense."""
+    with pytest.raises(ValueError, match="longer"):
+        build_dictionary([("a", "b")], [[], []])
+
+
+def test_a_written_dictionary_reads_back(tmp_path: Path) -> None:
+    """Also with words that hold separators of other kinds than tab and line feed."""
+    entries = [Entry('"', '"', 1, 1), Entry("a\xa0b", "#", 3, 4), Entry("x\x0by", "\u2028", 2, 2)]
+    write_dictionary(tmp_path / "d", entries)
+    assert (tmp_path / "d").read_bytes().startswith(b'source\ttarget\tcount\tlinks\n"\t"\t1\t1\n')
+    assert read_dictionary(tmp_path / "d") == {'"': '"', "a\xa0b": "#", "x\x0by": "\u2028"}
+
+
+def test_an_empty_dictionary_is_its_header(tmp_path: Path) -> None:
+    """So that a dictionary without entries differs from a file cut off at 0 bytes."""
+    write_dictionary(tmp_path / "d", [])
+    assert (tmp_path / "d").read_text() == HEADER
+    assert read_dictionary(tmp_path / "d") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"dictionary\.tsv, line 1: found '', wanted the header"),
+        ("a\tb\t1\t1\n", r"line 1: found 'a\\tb\\t1\\t1', wanted the header .* dvc repro align"),
+        (HEADER + "a\tb\t1\t1\nc d\n", r"line 3: found 'c d', wanted four columns parted by tabs: source, "),
+        (HEADER + "a\tb\t1\t1\t1\n", r"line 2: .* wanted four columns"),
+        (HEADER + "a\t\t1\t1\n", r"line 2: .* wanted four columns"),
+        (HEADER + "\n", r"line 2: found '', wanted four columns"),
+        (HEADER + "a\tb\t1.5\t-2\n", r"line 2: found counts '1.5' and '-2', wanted whole numbers"),
+        (HEADER + "a\tb\t²\t3\n", r"line 2: found counts '²' and '3', wanted whole numbers"),
+        (HEADER + "a\tb\t0\t3\n", r"line 2: found count 0 of 3 links, wanted at least 1"),
+        (HEADER + "a\tb\t4\t3\n", r"line 2: found count 4 of 3 links, wanted .* at most all links"),
+        (HEADER + "a\tb\t1\t1\na\tc\t1\t1\n", r"line 3: 'a' has an entry already, 'b'; .* Delete one"),
+    ],
+)
+def test_what_is_no_dictionary_is_told_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+    """People may correct the file by hand, so mistakes must be found where they are."""
+    with pytest.raises(ValueError, match=message):
+        read_dictionary(written(tmp_path, text))
+
+
+def test_a_missing_dictionary_is_an_error(tmp_path: Path) -> None:
+    """The message names the file."""
+    with pytest.raises(FileNotFoundError, match=r"dictionary\.tsv does not exist"):
+        read_dictionary(tmp_path / "dictionary.tsv")

@@ -1,0 +1,114 @@
+"""The external aligners, played by small scripts on PATH."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from convs2s.text.alignment.fast_align_programs import align_with_programs, parse_links
+
+# Links the first word of either side, and prints the options it was given beside the input.
+FAST_ALIGN = """#!/bin/sh
+echo "$@" >> "$(dirname "$0")/calls"
+cp "$2" "$(dirname "$0")/input"
+while read -r line; do echo 0-0; done < "$2"
+"""
+ATOOLS = """#!/bin/sh
+echo "$@" >> "$(dirname "$0")/calls"
+cat "$4"
+"""
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the only folder on PATH besides the system's, with both programs."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    install(folder, "fast_align", FAST_ALIGN)
+    install(folder, "atools", ATOOLS)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(folder), "/usr/bin", "/bin"]))
+    return folder
+
+
+def install(folder: Path, name: str, script: str) -> None:
+    """Write a program."""
+    (folder / name).write_text(script)
+    (folder / name).chmod(0o755)
+
+
+def corpus(folder: Path, source: str, target: str) -> tuple[Path, Path]:
+    """Write a corpus."""
+    for name, text in (("s", source), ("t", target)):
+        (folder / name).write_text(text, encoding="utf-8", newline="\n")
+    return folder / "s", folder / "t"
+
+
+def test_both_directions_and_atools_are_run_with_fast_aligns_options(tmp_path: Path, programs: Path) -> None:
+    """fast_align -d -o -v, once more with -r, then atools -c grow-diag-final-and (T33)."""
+    links = list(align_with_programs(*corpus(tmp_path, "a b\n", "x\n"), 7, tmp_path))
+    assert links == [[(0, 0)]]
+    forward, backward, both = (programs / "calls").read_text().splitlines()
+    text = forward.split()[1]
+    assert forward == f"-i {text} -d -o -v -I 7"
+    assert backward == f"-i {text} -d -o -v -I 7 -r"
+    assert both.startswith("-c grow-diag-final-and -i ")
+    assert not Path(text).exists()  # the temporary folder is gone
+
+
+def test_pairs_with_an_empty_side_are_not_given_and_have_no_links(tmp_path: Path, programs: Path) -> None:
+    """fast_align stops at such a line."""
+    files = corpus(tmp_path, "a\n\nb\nc\n", "x\ny\n\nz\n")
+    assert list(align_with_programs(*files, 5, tmp_path)) == [[(0, 0)], [], [], [(0, 0)]]
+    assert (programs / "input").read_text() == "a ||| x\nc ||| z\n"
+
+
+def test_words_are_parted_by_one_space_and_the_separator_is_written_otherwise(
+    tmp_path: Path, programs: Path
+) -> None:
+    """A word ||| would end the source side; a no-break space parts words for us, but not for fast_align."""
+    files = corpus(tmp_path, "a  |||\xa0b\n", "||| x\n")
+    list(align_with_programs(*files, 5, tmp_path))
+    assert (programs / "input").read_text(encoding="utf-8") == "a ¦¦¦ b ||| ¦¦¦ x\n"
+
+
+def test_a_corpus_without_words_needs_no_run(tmp_path: Path, programs: Path) -> None:
+    """fast_align fails on an empty file."""
+    assert list(align_with_programs(*corpus(tmp_path, "\n", "x\n"), 5, tmp_path)) == [[]]
+    assert not (programs / "calls").exists()
+
+
+@pytest.mark.parametrize("name", ["fast_align", "atools"])
+def test_a_missing_program_is_told_with_the_way_out(tmp_path: Path, programs: Path, name: str) -> None:
+    """Before anything is computed."""
+    (programs / name).unlink()
+    message = f"program {name} is not on PATH. Build it from .* or choose align.backend: builtin"
+    with pytest.raises(FileNotFoundError, match=message):
+        list(align_with_programs(*corpus(tmp_path, "a\n", "x\n"), 5, tmp_path))
+    assert not (programs / "calls").exists()
+
+
+def test_a_failing_program_is_told_with_its_command_and_status(tmp_path: Path, programs: Path) -> None:
+    """Its own messages go to stderr."""
+    install(programs, "fast_align", "#!/bin/sh\necho 'out of memory' >&2\nexit 3\n")
+    with pytest.raises(RuntimeError, match=r"fast_align -i .* ended with status 3, wanted 0"):
+        list(align_with_programs(*corpus(tmp_path, "a\n", "x\n"), 5, tmp_path))
+
+
+def test_too_few_lines_are_an_error(tmp_path: Path, programs: Path) -> None:
+    """Links would slip to other pairs."""
+    install(programs, "atools", "#!/bin/sh\necho 0-0\n")
+    with pytest.raises(RuntimeError, match="atools printed 1 lines for 2 sentence pairs"):
+        list(align_with_programs(*corpus(tmp_path, "a\nb\n", "x\ny\n"), 5, tmp_path))
+
+
+def test_links_are_parsed_and_sorted() -> None:
+    """Pharaoh's format."""
+    assert parse_links("1-0 0-2\n", (2, 3)) == [(0, 2), (1, 0)]
+    assert parse_links("", (0, 0)) == []
+
+
+@pytest.mark.parametrize("link", ["0", "0-", "-0", "a-0", "0-0-0", "2-0", "0-3", "0--1"])
+def test_what_is_no_link_of_the_sentences_is_an_error(link: str) -> None:
+    """A position outside would end in an IndexError far from its cause."""
+    with pytest.raises(ValueError, match=f"found the link '{link}' for 2 source and 3 target words"):
+        parse_links(f"0-0 {link}", (2, 3))

@@ -1,0 +1,68 @@
+"""Links worked out by hand; atools gives the same."""
+
+import numpy as np
+import pytest
+
+from convs2s.text.alignment.symmetrization import symmetrize, symmetrize_pairs
+
+
+def links(forward: list[int], backward: list[int]) -> list[tuple[int, int]]:
+    """Return the symmetrized links as tuples."""
+    found = symmetrize(np.array(forward, np.int32), np.array(backward, np.int32))
+    return [(i, j) for i, j in found.tolist()]
+
+
+CASES = [
+    ("both_agree", [0, 1], [0, 1], [(0, 0), (1, 1)]),
+    ("nothing_linked", [-1, -1], [-1, -1, -1], []),
+    # Source 1 has no backward link; forward (1, 1) touches (0, 0) and gives both words a first link.
+    ("grows_along_the_diagonal", [0, 1], [0, -1], [(0, 0), (1, 1)]),
+    # (0, 1) touches (0, 0) and target 1 is unlinked, though source 0 is linked: one of both suffices.
+    ("grows_to_a_second_word", [0, 0], [0], [(0, 0), (0, 1)]),
+    # (2, 2) is reached only once (1, 1) has been accepted.
+    ("grows_in_steps", [0, 1, 2], [0, -1, -1], [(0, 0), (1, 1), (2, 2)]),
+    # (1, 2) touches nothing accepted until (2, 2), later in order, is: a second sweep takes it. Final
+    # would not, as target 2 is linked by then.
+    ("sweeps_again", [-1, -1, 2, 3], [-1, 2, -1, 3], [(1, 2), (2, 2), (3, 3)]),
+    # (0, 2) touches nothing: final-and adds it, since neither word has a link.
+    ("final_adds_free_pairs", [0, -1, 2], [0, -1, -1], [(0, 0), (2, 2)]),
+    # (0, 2) touches nothing and source 0 is linked: "and" leaves it out, plain "final" would not.
+    ("final_needs_both_free", [0, -1, 0], [0, -1], [(0, 0)]),
+    # Forward (2, 0), backward (0, 0) and (2, 2): nothing in common. Forward goes first and takes source
+    # 2 and target 0; both backward links then lack a free word.
+    ("final_takes_forward_first", [2, -1, -1], [0, -1, 2], [(2, 0)]),
+    ("final_takes_backward_next", [1, -1, -1, -1], [-1, 2, -1, 3], [(1, 0), (3, 3)]),
+]
+
+
+@pytest.mark.parametrize(("forward", "backward", "wanted"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+def test_links_are_those_of_grow_diag_final_and(
+    forward: list[int], backward: list[int], wanted: list[tuple[int, int]]
+) -> None:
+    """Each case isolates one rule of Koehn et al. (2003) as atools applies it."""
+    assert links(forward, backward) == wanted
+
+
+def test_links_lie_between_intersection_and_union() -> None:
+    """Whatever the heuristics do, links of both directions stay and links of none never appear."""
+    random = np.random.default_rng(1)
+    for _ in range(200):
+        n, m = random.integers(1, 8, 2)
+        forward, backward = random.integers(-1, n, m), random.integers(-1, m, n)
+        one = {(int(i), j) for j, i in enumerate(forward) if i >= 0}
+        other = {(i, int(j)) for i, j in enumerate(backward) if j >= 0}
+        found = links(forward.tolist(), backward.tolist())
+        assert one & other <= set(found) <= one | other
+        assert found == sorted(set(found))
+
+
+def test_pairs_of_a_chunk_do_not_touch_each_other() -> None:
+    """Positions count anew in each pair; links of pair k begin at the sum of its offsets."""
+    source_offsets, target_offsets = np.array([0, 2, 2, 3]), np.array([0, 1, 1, 3])
+    forward = np.array([1, 0, 0], np.int32)
+    backward = np.array([-1, 0, 1], np.int32)
+    rows, counts = np.zeros((6, 2), np.int32), np.zeros(3, np.int64)
+    symmetrize_pairs(0, 3, source_offsets, target_offsets, forward, backward, rows, counts)
+    assert counts.tolist() == [1, 0, 2]
+    assert rows[0].tolist() == [1, 0]
+    assert rows[3:5].tolist() == [[0, 0], [0, 1]]

@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+
+from convs2s.text.corpus.batching import Batching, fit, pad
+
+SOURCE = [3, 9, 4, 4, 7, 2, 8, 5, 5, 6, 3]
+TARGET = [4, 8, 4, 3, 9, 2, 7, 5, 6, 6, 3]
+
+
+def sentences(batching: Batching, rank: int = 0, seed: int = 1, epoch: int = 0) -> list[list[int]]:
+    batches = batching.epoch(SOURCE, TARGET, seed, epoch, rank)
+    return [sorted(int(i) for part in batch.parts for i in part if batch.counted) for batch in batches]
+
+
+@pytest.mark.parametrize("by_sentences", [True, False])
+def test_every_sentence_comes_once_an_epoch(by_sentences: bool) -> None:
+    """However batches are cut and shuffled."""
+    batches = sentences(Batching(by_sentences, 4, 20))
+    assert sorted(i for batch in batches for i in batch) == list(range(11))
+
+
+def test_batches_hold_sentences_of_neighboring_lengths() -> None:
+    """Sorted by source length, target length breaking ties (T15): the batch of 5 has the shortest."""
+    shortest = min(sentences(Batching(True, 5, 1000)), key=lambda b: min(SOURCE[i] for i in b))
+    assert shortest == [0, 2, 3, 5, 10]
+
+
+def test_an_update_over_n_sentences_is_split_at_the_token_limit() -> None:
+    """The paper's rule (T14): the batch stays whole, its parts fit; tokens are those of the whole."""
+    for batch in Batching(True, 5, 12).epoch(SOURCE, TARGET, 1, 0):
+        members = np.concatenate(batch.parts)
+        assert batch.sentences == len(members)
+        assert batch.target_tokens == sum(TARGET[i] for i in members)
+        for part in batch.parts:
+            widest = max(max(SOURCE[i], TARGET[i]) for i in part)
+            assert widest * len(part) <= 12 or len(part) == 1
+    assert max(len(b.parts) for b in Batching(True, 5, 12).epoch(SOURCE, TARGET, 1, 0)) > 1
+
+
+def test_an_update_by_tokens_is_one_part_within_the_limit() -> None:
+    """fairseq's rule: padded tokens of the larger side."""
+    for batch in Batching(False, 100, 20).epoch(SOURCE, TARGET, 1, 0):
+        (part,) = batch.parts
+        assert max(max(SOURCE[i], TARGET[i]) for i in part) * len(part) <= 20
+
+
+def test_order_depends_on_seed_and_epoch_only() -> None:
+    """Deterministic, yet another order each epoch and for each seed."""
+    batching = Batching(True, 2, 1000)
+    assert sentences(batching) == sentences(batching)
+    assert sentences(batching) != sentences(batching, epoch=1)
+    assert sentences(batching) != sentences(batching, seed=2)
+
+
+@pytest.mark.parametrize("by_sentences", [True, False])
+def test_two_workers_of_half_the_batch_share_the_batches_of_one(by_sentences: bool) -> None:
+    """T13's test needs it: the workers' shares together are the single worker's batches, in order."""
+    one = sentences(Batching(by_sentences, 4, 24))
+    shares = [sentences(Batching(by_sentences, 2, 12, workers=2), rank) for rank in (0, 1)]
+    assert [sorted(a + b) for a, b in zip(*shares, strict=True)] == one
+
+
+def test_a_worker_without_sentences_keeps_step_uncounted() -> None:
+    """A last batch of one sentence among two workers: the second processes it without counting it."""
+    batches = [Batching(True, 1, 100, workers=2).epoch([3, 4, 5], [3, 4, 5], 1, 0, rank) for rank in (0, 1)]
+    counted = [[batch.counted for batch in worker] for worker in batches]
+    assert sorted(map(tuple, zip(*counted, strict=True))) == [(True, False), (True, True)]
+    assert all(batch.parts and len(batch.parts[0]) for worker in batches for batch in worker)
+
+
+def test_a_sentence_beyond_the_limit_stands_alone() -> None:
+    """It is processed, not dropped."""
+    order, lengths = np.arange(3), np.array([[2, 2], [50, 3], [2, 2]])
+    assert [list(run) for run in fit(order, lengths, 10, 100)] == [[0], [1], [2]]
+
+
+def test_padding_follows_the_tokens() -> None:
+    """Rows as wide as the longest."""
+    rows = pad([np.array([5, 1]), np.array([7, 8, 1])], 0)
+    assert rows.tolist() == [[5, 1, 0], [7, 8, 1]]

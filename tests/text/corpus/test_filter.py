@@ -1,0 +1,183 @@
+"""Which pairs are kept."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from convs2s.text.corpus.filter import (
+    EMPTY,
+    LONG,
+    RATIO,
+    REPEAT,
+    Pair,
+    PairFilter,
+    pair_hash,
+    repeats,
+    require_validation,
+    write_splits,
+)
+from convs2s.text.corpus.pair_folder import read_folder
+
+
+def pair(source: int, target: int) -> Pair:
+    """Return a pair of so many words."""
+    return " ".join(["a"] * source), " ".join(["b"] * target)
+
+
+def paper(**changes: object) -> PairFilter:
+    """Return the rules of §4.1 with changes."""
+    values = {"max_words": 175, "max_ratio": 1.5, "drop_empty": True, "repeated": None}
+    return PairFilter(**(values | changes))  # type: ignore[arg-type]
+
+
+def removed_by(rules: PairFilter, one: Pair) -> str | None:
+    """Return the rule that removes a pair."""
+    kept = list(rules.keep([one]))
+    names = [name for name, count in rules.removed.items() if count]
+    assert len(kept) + len(names) == 1
+    return names[0] if names else None
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "rule"),
+    [
+        (175, 175, None),
+        (176, 175, LONG),
+        (175, 176, LONG),
+        (3, 2, None),
+        (2, 3, None),
+        (31, 20, RATIO),
+        (20, 31, RATIO),
+        (0, 5, EMPTY),
+        (5, 0, EMPTY),
+        (0, 0, EMPTY),
+        (400, 10, LONG),  # also out of ratio: the first rule counts
+        (0, 400, EMPTY),
+    ],
+)
+def test_limits_are_inclusive_and_hold_in_either_direction(
+    source: int, target: int, rule: str | None
+) -> None:
+    """§4.1 drops sentences of more than 175 words and ratios above 1.5; both exactly are kept (T28)."""
+    assert removed_by(paper(), pair(source, target)) == rule
+
+
+@pytest.mark.parametrize(
+    ("changes", "source", "target", "rule"),
+    [
+        ({"max_words": None}, 500, 500, None),
+        ({"max_ratio": None}, 10, 100, None),
+        ({"drop_empty": False, "max_ratio": None}, 0, 3, None),
+        ({"drop_empty": False}, 0, 3, RATIO),  # nothing is infinitely shorter
+        ({"drop_empty": False}, 0, 0, None),
+        ({"max_ratio": 1.15}, 115, 100, None),  # 1.15 * 100 is 114.99999999999999
+        ({"max_ratio": 1.1}, 11, 10, None),  # 1.1 * 10 is 11.000000000000002
+        ({"max_ratio": 1.1}, 12, 10, RATIO),
+    ],
+)
+def test_each_limit_can_be_switched_and_set(
+    changes: dict[str, object], source: int, target: int, rule: str | None
+) -> None:
+    """Data sets differ in limits (T27); a limit off removes nothing."""
+    assert removed_by(paper(**changes), pair(source, target)) == rule
+
+
+def test_only_the_first_of_equal_pairs_stays() -> None:
+    """Equal means both sides: one source with two translations is no repeat."""
+    pairs = [("a", "b"), ("a", "c"), ("a", "b"), ("d", "e"), ("a", "b"), ("a b", "c"), ("a", "b c")]
+    rules = paper(max_ratio=None, repeated=repeats(pairs))
+    assert list(rules.keep(pairs)) == [("a", "b"), ("a", "c"), ("d", "e"), ("a b", "c"), ("a", "b c")]
+    assert rules.removed == {EMPTY: 0, LONG: 0, RATIO: 0, REPEAT: 2}
+
+
+def test_repeats_of_nothing_is_nothing() -> None:
+    """An empty file has no repeats; it must not fail here, where the message would be about arrays."""
+    assert repeats([]) == set()
+
+
+def test_hashes_are_the_same_on_every_machine() -> None:
+    """Python's own hash differs between runs; outputs must not. BLAKE2b of 'a TAB b', by b2sum -l 64."""
+    assert pair_hash(("a", "b")).to_bytes(8, "little").hex() == "21f240a02ae87773"
+
+
+def test_every_nth_kept_pair_is_validation(tmp_path: Path) -> None:
+    """T29: deterministic, counted over kept pairs; training has none of them."""
+    pairs = [(f"a{i}", f"b{i}") for i in range(1, 11)]
+    counts = write_splits(tmp_path, pairs, [("given", "given")], every=3)
+    assert [source for source, _ in read_folder(tmp_path / "valid")] == ["a3", "a6", "a9"]
+    assert [source for source, _ in read_folder(tmp_path / "train")] == [
+        f"a{i}" for i in (1, 2, 4, 5, 7, 8, 10)
+    ]
+    assert counts["train"] == {"pairs": 7, "source_words": 7, "target_words": 7}
+
+
+def test_a_given_validation_set_is_taken_whole(tmp_path: Path) -> None:
+    """Its pairs pass no rule: scores must stay comparable with others'."""
+    given = [("", "x y z"), ("a", "b")]
+    counts = write_splits(tmp_path, [("c", "d")], given, every=None)
+    assert list(read_folder(tmp_path / "valid")) == given
+    assert list(read_folder(tmp_path / "train")) == [("c", "d")]
+    assert counts["valid"] == {"pairs": 2, "source_words": 1, "target_words": 4}
+
+
+def test_tables_tell_what_was_removed() -> None:
+    """1 empty, 2 too long, 1 out of ratio, 4 kept, of 8: shares are of the pairs read."""
+    pairs = [pair(0, 1), pair(176, 176), pair(1, 200), pair(1, 3), *[pair(7, 6)] * 4]
+    rules = paper()
+    assert len(list(rules.keep(pairs))) == 4
+    table = rules.rules_table()
+    assert table.columns.tolist() == ["rule", "limit", "removed", "share"]
+    assert table["rule"].tolist() == [EMPTY, LONG, RATIO, REPEAT]
+    assert table["limit"].tolist() == ["on", "175 words", "1.5", "off"]
+    assert table["removed"].tolist() == [1, 2, 1, 0]
+    assert table["share"].tolist() == [0.125, 0.25, 0.125, 0.0]
+    assert rules.report() == {
+        "pairs_read": 8,
+        "pairs_kept": 4,
+        "removed": {"empty_side": 1, "too_long": 2, "ratio": 1, "repeat": 0},
+    }
+
+
+def test_lengths_are_counted_in_bins() -> None:
+    """Bins of five words: 4 falls in the first, 5 in the second, 1,000 in the last, which is open."""
+    rules = paper()
+    list(rules.keep([pair(4, 5), pair(1000, 200), pair(7, 9)]))
+    table = rules.lengths_table().set_index("words")
+    assert table.index.tolist() == list(range(0, 201, 5))
+    assert table.loc[[0, 5, 200], "source_read"].tolist() == [1, 1, 1]
+    assert table.loc[[0, 5, 200], "target_read"].tolist() == [0, 2, 1]
+    assert table.loc[[0, 5, 200], "source_kept"].tolist() == [1, 1, 0]
+    assert int(table["target_kept"].sum()) == 2
+
+
+def test_pairs_are_filtered_as_they_come() -> None:
+    """40 million pairs do not fit in memory: the first must come out before the second is read."""
+
+    def pairs() -> Iterator[Pair]:
+        yield "a", "b"
+        raise AssertionError("read ahead")
+
+    assert next(paper().keep(pairs())) == ("a", "b")
+
+
+def test_a_corpus_of_which_nothing_is_left_is_an_error() -> None:
+    """The message says how many pairs each rule took, so that the wrong limit can be seen."""
+    rules = paper()
+    assert not list(rules.keep([pair(0, 1), pair(1, 9), pair(1, 9)]))
+    wanted = (
+        r"corpus: none of 3 pairs is kept \(removed: empty side 1, too long 0, ratio 2, repeat 0\).*filter\."
+    )
+    with pytest.raises(ValueError, match=wanted):
+        rules.require_some(Path("corpus"))
+
+
+def test_no_validation_pairs_is_an_error(tmp_path: Path) -> None:
+    """Training needs a validation perplexity; the message names the parameter to change."""
+    counts = write_splits(tmp_path, [("a", "b")] * 4, [], every=5)
+    with pytest.raises(ValueError, match=r"filter\.valid_every is 5 but only 4 pairs are kept.*at most 4"):
+        require_validation(counts, tmp_path, every=5)
+    with pytest.raises(
+        ValueError, match=r"given has no pairs, and filter\.valid_every is null.*download\.valid"
+    ):
+        require_validation(counts, Path("given"), every=None)

@@ -1,0 +1,55 @@
+"""Folders of sentence pairs."""
+
+import errno
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from convs2s.text.corpus.pair_folder import PairWriter, read_folder, write_folder
+
+
+def test_pairs_come_back_as_written(tmp_path: Path) -> None:
+    """Line ends of Unicode are text here: only a line feed ends a sentence."""
+    pairs = [("a b", "ä"), ("", "x\u2028y\x0bz\x85"), ("🙂", "")]
+    write_folder(tmp_path / "pairs", iter(pairs))
+    assert list(read_folder(tmp_path / "pairs")) == pairs
+    assert (tmp_path / "pairs/source.txt").read_bytes() == "a b\n\n🙂\n".encode()
+
+
+def test_unequal_files_are_reported_with_their_counts(tmp_path: Path) -> None:
+    """A pair of a lost line's neighbors would be a wrong translation, and all after it."""
+    (tmp_path / "source.txt").write_text("a\nb\nc\n")
+    (tmp_path / "target.txt").write_text("a\nb\n")
+    with pytest.raises(
+        ValueError, match=r"source\.txt has 3 lines but .*target\.txt has 2\..*translate line i"
+    ):
+        list(read_folder(tmp_path))
+
+
+def test_a_full_disk_leaves_nothing_and_keeps_the_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a corpus at the final name would be taken for the whole by every later stage."""
+
+    def full(self: PairWriter, source: str, target: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    write_folder(tmp_path / "pairs", [("old", "alt")])
+    monkeypatch.setattr(PairWriter, "write", full)
+    with pytest.raises(OSError, match=r"No space left on device.*half-written.*pairs"):
+        write_folder(tmp_path / "pairs", [("new", "neu")])
+    assert list(read_folder(tmp_path / "pairs")) == [("old", "alt")]
+    assert [path.name for path in tmp_path.iterdir()] == ["pairs"]
+
+
+def test_an_error_while_reading_leaves_nothing(tmp_path: Path) -> None:
+    """The pairs are made while they are written, so what breaks them must leave no folder."""
+
+    def broken() -> Iterator[tuple[str, str]]:
+        yield "a", "b"
+        raise ValueError("line 2 is bad")
+
+    with pytest.raises(ValueError, match="line 2 is bad"):
+        write_folder(tmp_path / "pairs", broken())
+    assert list(tmp_path.iterdir()) == []

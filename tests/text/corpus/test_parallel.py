@@ -1,0 +1,105 @@
+"""Work in chunks on all cores."""
+
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pytest
+
+from convs2s.text.corpus.parallel import cores, map_chunks
+
+
+def add_process(numbers: list[int]) -> list[tuple[int, int]]:
+    return [(number, os.getpid()) for number in numbers]
+
+
+def make_adder() -> Callable[[list[int]], list[tuple[int, int]]]:
+    return add_process
+
+
+def fail_at(wanted: int, numbers: list[int]) -> int:
+    if wanted in numbers:
+        raise ValueError(f"number {wanted} is bad")
+    return sum(numbers)
+
+
+def make_failing(wanted: int) -> Callable[[list[int]], int]:
+    return partial(fail_at, wanted)
+
+
+def make_nothing() -> Callable[[list[int]], int]:
+    raise ValueError("cannot be made")
+
+
+def leave(numbers: list[int]) -> int:
+    os._exit(3)
+
+
+def make_leaving() -> Callable[[list[int]], int]:
+    return leave
+
+
+def test_results_are_in_order_and_complete() -> None:
+    """Files are written in the order of results, so it must be that of the items, with several processes."""
+    results = [pair for chunk in map_chunks(make_adder, range(1003), 10, "t", workers=2) for pair in chunk]
+    assert [number for number, _ in results] == list(range(1003))
+    assert os.getpid() not in {process for _, process in results}
+
+
+@pytest.mark.parametrize(("items", "workers"), [(20, 8), (1000, 1), (0, 8)])
+def test_little_work_or_one_core_starts_no_process(items: int, workers: int) -> None:
+    """Starting processes takes longer than two chunks, and helps nothing on one core."""
+    results = [pair for chunk in map_chunks(make_adder, range(items), 10, "t", workers) for pair in chunk]
+    assert results == [(number, os.getpid()) for number in range(items)]
+
+
+def test_items_are_read_only_as_needed() -> None:
+    """Memory stays bounded because at most two chunks a worker wait; so reading must not run ahead."""
+    read = 0
+
+    def items() -> Iterator[int]:
+        nonlocal read
+        for number in range(10_000):
+            read += 1
+            yield number
+
+    results = map_chunks(make_adder, items(), 10, "t", workers=2)
+    next(results)
+    assert read <= 2 * 2 * 10
+    results.close()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_comes_through_with_its_message(workers: int) -> None:
+    """The user must read what is wrong with the data, in whichever process it was seen."""
+    with pytest.raises(ValueError, match="number 57 is bad"):
+        list(map_chunks(partial(make_failing, 57), range(100), 10, "t", workers))
+
+
+def test_an_error_before_the_first_chunk_comes_through() -> None:
+    """A model that cannot be loaded is found in the worker; a pool's initializer would lose the message."""
+    with pytest.raises(ValueError, match="cannot be made"):
+        list(map_chunks(make_nothing, range(100), 10, "t", workers=2))
+
+
+def test_a_dead_process_is_reported() -> None:
+    """The system kills processes when memory is short; waiting for them for ever would be worse."""
+    with pytest.raises(RuntimeError, match=r"one of 2 worker processes died.*memory"):
+        list(map_chunks(make_leaving, range(100), 10, "t", workers=2))
+
+
+def test_cores_are_those_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container may be given 2 of 64 cores; without affinity, as on macOS, all count."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 5, 7}, raising=False)
+    assert cores() == 3
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    assert cores() == 64
+
+
+def test_progress_goes_to_stderr_only(capfd: pytest.CaptureFixture[str]) -> None:
+    """Output is the pipeline's; progress is for whoever watches."""
+    list(map_chunks(make_adder, range(30), 10, "counting", workers=1))
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "counting" in err

@@ -1,0 +1,196 @@
+"""Words <-> ids."""
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from convs2s.text.vocabulary import codec as codec_module
+from convs2s.text.vocabulary.codec import Codec, encode_pairs, write_codecs
+from convs2s.text.vocabulary.vocabulary import EOS, PAD, UNK
+
+ENGLISH = Counter({"low": 50, "lower": 20, "newest": 60, "widest": 30, "station": 9, "_": 1})
+GERMAN = Counter({"niedrig": 50, "Straßenbahn": 40, "neueste": 60, "weiteste": 30, "a\u00a0b\u3000": 2})
+
+
+@pytest.fixture(params=["joint", "separate"])
+def bpe_folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    write_codecs(tmp_path, (ENGLISH, GERMAN), "bpe", request.param == "joint", (45, 45))
+    return tmp_path
+
+
+@pytest.fixture
+def joint_folder(tmp_path: Path) -> Path:
+    write_codecs(tmp_path, (ENGLISH, GERMAN), "bpe", True, (60, 60))
+    return tmp_path
+
+
+@pytest.fixture
+def word_folder(tmp_path: Path) -> Path:
+    write_codecs(tmp_path, (ENGLISH, GERMAN), "word", False, (3, 4))
+    return tmp_path
+
+
+@pytest.mark.parametrize(("side", "counts"), [("source", ENGLISH), ("target", GERMAN)])
+def test_words_of_known_characters_come_back(bpe_folder: Path, side: str, counts: Counter[str]) -> None:
+    """A BPE vocabulary is open: any word of the side's characters is encoded without loss."""
+    codec, draw = Codec.load(bpe_folder, side), random.Random(1)
+    characters = sorted(set("".join(counts)))
+    for _ in range(500):
+        words = ["".join(draw.choices(characters, k=draw.randint(1, 9))) for _ in range(draw.randint(0, 6))]
+        ids = codec.encode(words)
+        assert UNK not in ids
+        assert ids[-1] == EOS
+        assert codec.decode(ids) == words
+
+
+def test_training_words_are_the_model_s_pieces(joint_folder: Path) -> None:
+    """The text that the vocabulary was made of needs no second cut: every piece is a type."""
+    codec = Codec.load(joint_folder, "source")
+    for word in ENGLISH:
+        assert codec.pieces([word]) == codec._bpe.pieces(word)  # type: ignore[union-attr]
+
+
+def test_sides_have_vocabularies_of_their_own(joint_folder: Path) -> None:
+    """T26: learned jointly, but each side's types occur in that side's text, most frequent first."""
+    source, target = (Codec.load(joint_folder, side).vocabulary.types for side in ("source", "target"))
+    assert "ß" not in "".join(source)
+    assert "ß" in "".join(target)
+    assert {"l", "o"} <= set(source)
+    assert "o" not in "".join(target)
+    lines = (joint_folder / "source.tsv").read_text(encoding="utf-8").split("\n")[:-1]
+    counts = [int(line.split("\t")[1]) for line in lines]
+    assert counts == sorted(counts, reverse=True)
+    assert sum(counts) >= sum(ENGLISH.values())
+
+
+def test_another_sides_pieces_are_cut_into_own_ones(joint_folder: Path) -> None:
+    """English text with a German word: its pieces are no English types, but most characters are."""
+    codec = Codec.load(joint_folder, "source")
+    pieces = codec.pieces(["neueste"])
+    assert "".join(pieces) == "neueste\u2581"
+    ids = codec.vocabulary.ids(pieces)
+    assert [piece for piece, id_ in zip(pieces, ids, strict=True) if id_ == UNK] == ["u"]
+    assert codec.decode(ids) == ["ne<unk>este"]
+
+
+@pytest.mark.parametrize(
+    ("words", "decoded"),
+    [
+        (["☃"], ["<unk>"]),
+        (["low☃", "low"], ["low<unk>", "low"]),
+        (["☃low"], ["<unk>low"]),
+        (["☃☃", "☃"], ["<unk><unk>", "<unk>"]),
+        (["\x00", "\u2585"], ["<unk>", "<unk>"]),
+        (["low\u2581low"], ["low_low"]),
+        ([], []),
+    ],
+)
+def test_unknown_characters_are_unknown_pieces(
+    joint_folder: Path, words: list[str], decoded: list[str]
+) -> None:
+    """Each character by itself, and the word's end stays: the number of words is that of the input."""
+    codec = Codec.load(joint_folder, "source")
+    assert codec.decode(codec.encode(words)) == decoded
+
+
+def test_decoding_drops_end_and_padding(joint_folder: Path) -> None:
+    """A model may stop within a word; what there is of it is shown."""
+    codec = Codec.load(joint_folder, "source")
+    low, n = codec.encode(["low"])[:-1], codec.vocabulary.ids(["n"])
+    assert codec.decode([*low, *n, EOS, PAD, PAD]) == ["low", "n"]
+
+
+def test_the_end_mark_alone_is_no_word(joint_folder: Path) -> None:
+    """A model may write two word ends in a row; there is no empty word."""
+    codec = Codec.load(joint_folder, "source")
+    end = codec.vocabulary.ids(["\u2581"])
+    assert end != [UNK]
+    assert codec.decode([*end, *end, *codec.encode(["low"])]) == ["low"]
+
+
+@pytest.mark.parametrize("words", [["newest", "low☃low", "qqq"], []])
+def test_each_piece_knows_its_word(joint_folder: Path, words: list[str]) -> None:
+    """Unknown-word replacement and heat maps go from pieces back to words."""
+    codec = Codec.load(joint_folder, "source")
+    pieces, of_word = codec.pieces(words), codec.word_of_piece(words)
+    assert len(pieces) == len(of_word) == len(codec.encode(words)) - 1
+    for i, word in enumerate(words):
+        assert "".join(p for p, j in zip(pieces, of_word, strict=True) if j == i) == word + "\u2581"
+
+
+def test_words_are_their_own_pieces(word_folder: Path) -> None:
+    """In a word vocabulary, all but the most frequent are unknown; U+2581 means nothing there."""
+    codec = Codec.load(word_folder, "source")
+    assert codec.vocabulary.types == ["newest", "low", "widest"]
+    assert codec.encode(["low", "lower", "\u2581"]) == [4, UNK, UNK, EOS]
+    assert codec.decode([4, UNK, 3, EOS]) == ["low", "<unk>", "newest"]
+    assert codec.pieces(["low", "☃"]) == ["low", "☃"]
+    assert codec.word_of_piece(["low", "☃"]) == [0, 1]
+    assert len(Codec.load(word_folder, "target").vocabulary) == 4 + 3
+
+
+def test_a_full_cache_changes_nothing(joint_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory is bounded by forgetting words; ids must be as before."""
+    words = [*ENGLISH, "☃", *ENGLISH]
+    expected = Codec.load(joint_folder, "source").encode(words)
+    monkeypatch.setattr(codec_module, "CACHED_WORDS", 2)
+    codec = Codec.load(joint_folder, "source")
+    assert codec.encode(words) == expected
+    assert len(codec._cache) <= 2
+
+
+def test_long_unknown_text_takes_no_square_time(joint_folder: Path) -> None:
+    """sentencepiece gives a run of unknown characters as one piece; a cut that tries every end would hang."""
+    codec = Codec.load(joint_folder, "source")
+    assert codec.encode(["☃" * 100_000]).count(UNK) == 100_000
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes", "message"),
+    [
+        ("word", (7, 5), r"vocabulary\.source_size is 7 but .* only 6 different words"),
+        ("word", (6, 6), r"vocabulary\.target_size is 6 but .* only 5 different words"),
+        ("bpe", (9_000, 40), r"vocabulary\.source_size is 9,000 but .* different pieces"),
+        ("bpe", (30, 9_000), r"vocabulary\.target_size is 9,000 but .* different pieces"),
+    ],
+)
+def test_too_large_a_vocabulary_names_its_parameter(
+    tmp_path: Path, kind: str, sizes: tuple[int, int], message: str
+) -> None:
+    """Of two sides, the one to change."""
+    with pytest.raises(ValueError, match=message):
+        write_codecs(tmp_path, (ENGLISH, GERMAN), kind, False, sizes)  # type: ignore[arg-type]
+
+
+def test_a_missing_model_is_named(joint_folder: Path) -> None:
+    """A folder that was copied in part."""
+    (joint_folder / "source.model").unlink()
+    with pytest.raises(FileNotFoundError, match=r"source\.model does not exist.*copy the whole folder"):
+        Codec.load(joint_folder, "source")
+
+
+def test_a_damaged_model_is_named(joint_folder: Path) -> None:
+    """sentencepiece's own message names no file."""
+    (joint_folder / "source.model").write_bytes(b"\xff\xfe nonsense")
+    with pytest.raises(ValueError, match=r"source\.model is no sentencepiece model.*dvc repro -f vocabulary"):
+        Codec.load(joint_folder, "source")
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "3", '{"kind": "bytes"}'])
+def test_a_damaged_segmentation_is_named(joint_folder: Path, text: str) -> None:
+    """Without it nothing tells pieces from words."""
+    (joint_folder / "segmentation.json").write_text(text)
+    with pytest.raises(ValueError, match=r"segmentation\.json: found no key `kind` that is bpe or word"):
+        Codec.load(joint_folder, "source")
+
+
+def test_pairs_are_encoded_side_by_side(joint_folder: Path) -> None:
+    """Each side by its own codec; lengths count the end mark."""
+    pairs = [("low newest", "Straßenbahn"), ("", "neueste niedrig")]
+    source, target = (Codec.load(joint_folder, side) for side in ("source", "target"))
+    ((first, second),) = encode_pairs(iter(pairs), joint_folder)
+    assert first.ids.tolist() == [*source.encode(["low", "newest"]), EOS]
+    assert first.lengths.tolist() == [len(first.ids) - 1, 1]
+    assert second.ids.tolist() == target.encode(["Straßenbahn"]) + target.encode(["neueste", "niedrig"])

@@ -1,0 +1,132 @@
+"""Segmentations of imported models: those of subword-nmt and sentencepiece themselves."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import sentencepiece
+
+from convs2s.text.vocabulary.codec import Codec
+from convs2s.text.vocabulary.imported_codec import CODES, MODEL, check_pieces_of_words, load_codec, read_codes
+from convs2s.text.vocabulary.vocabulary import EOS, UNK
+from tests.decode.parrot import write_word_vocabulary
+
+TEXT = ["low low low low low lower lower newest newest newest newest newest newest widest widest widest"] * 3
+
+
+def folder_of(folder: Path, kind: str, types: list[str], name: str, content: bytes) -> Path:
+    """Write what the codec of an imported model reads."""
+    for side in ("source", "target"):
+        rows = "".join(f"{type_}\t1\n" for type_ in types)
+        (folder / f"{side}.tsv").write_text(rows, encoding="utf-8", newline="\n")
+    (folder / "segmentation.json").write_text(json.dumps({"kind": kind}), encoding="utf-8")
+    (folder / name).write_bytes(content)
+    return folder
+
+
+def test_words_are_segmented_by_subword_nmt(tmp_path: Path) -> None:
+    """By hand: l o -> lo, lo w</w> -> low, e s -> es, es t</w> -> est; the rest stays characters."""
+    pytest.importorskip("subword_nmt", reason="needs the package subword-nmt")
+    codes = b"#version: 0.2\nl o\nlo w</w>\ne s\nes t</w>\n"
+    types = ["low", "lo@@", "w@@", "e@@", "n@@", "est", "r"]
+    codec = load_codec(folder_of(tmp_path, "subword-nmt", types, CODES, codes), "source")
+    assert codec.pieces(["low", "lower", "newest"]) == [
+        "low", "lo@@", "w@@", "e@@", "r", "n@@", "e@@", "w@@", "est",
+    ]  # fmt: skip
+    assert codec.word_of_piece(["low", "lower"]) == [0, 1, 1, 1, 1]
+    assert codec.encode(["low", "lower"]) == [3, 4, 5, 6, 9, EOS]
+    # A piece that the dictionary lacks is unknown as a whole, also where its characters are types.
+    assert codec.pieces(["wew"]) == ["w@@", "e@@", "w"]
+    assert codec.encode(["wew"]) == [5, 6, UNK, EOS]
+
+
+def test_segmentation_is_that_of_the_program_on_whole_lines(tmp_path: Path) -> None:
+    """Words one by one, kept for later ones, give what the program gives for a line."""
+    learn = pytest.importorskip("subword_nmt.learn_bpe", reason="needs the package subword-nmt")
+    codes = io.StringIO()
+    learn.learn_bpe(TEXT, codes, 12, min_frequency=2)
+    program = read_codes(folder_of(tmp_path, "subword-nmt", ["x"], CODES, codes.getvalue().encode()) / CODES)
+    codec = load_codec(tmp_path, "source")
+    for line in (*TEXT[:1], "lowest newer wide \u00e9t\u00e9 lowest"):
+        assert codec.pieces(line.split()) == program.process_line(line).split()
+
+
+def test_pieces_of_subword_nmt_are_joined_to_words(tmp_path: Path) -> None:
+    """As fairseq does: "@@ " goes; also at the end, where no piece follows, and beside an unknown one."""
+    pytest.importorskip("subword_nmt", reason="needs the package subword-nmt")
+    types = ["a@@", "b", "c", "@@"]
+    codec = load_codec(folder_of(tmp_path, "subword-nmt", types, CODES, b"a b</w>\n"), "target")
+    assert codec.decode([3, 4, 5, EOS]) == ["ab", "c"]
+    assert codec.decode([3, 3]) == ["aa"]
+    assert codec.decode([3, UNK, 5]) == ["a<unk>", "c"]
+    assert codec.decode([]) == []
+
+
+def sentencepiece_model() -> bytes:
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(TEXT), model_writer=model, vocab_size=20, hard_vocab_limit=False, minloglevel=2
+    )
+    return model.getvalue()
+
+
+def test_words_are_segmented_by_sentencepiece_as_whole_lines_are(tmp_path: Path) -> None:
+    """Its own default model marks the start of words; pieces are unknown as a whole."""
+    program = sentencepiece.SentencePieceProcessor(model_proto=sentencepiece_model())
+    types = [program.id_to_piece(i) for i in range(3, program.get_piece_size())][:-1]
+    last = program.id_to_piece(program.get_piece_size() - 1)
+    codec = load_codec(folder_of(tmp_path, "sentencepiece", types, MODEL, sentencepiece_model()), "source")
+    for line in (TEXT[0], "lowest newest wider slow"):
+        pieces = program.encode(line, out_type=str)
+        assert codec.pieces(line.split()) == pieces
+        assert codec.encode(line.split())[:-1] == codec.vocabulary.ids(pieces)
+        known = [piece for piece in pieces if piece in codec.vocabulary]
+        wanted = "".join(known).replace("\u2581", " ").split()
+        assert codec.decode(codec.vocabulary.ids(known)) == wanted
+    assert codec.vocabulary.ids([last]) == [UNK]
+
+
+def test_our_own_segmentations_are_read_as_before(tmp_path: Path) -> None:
+    """A folder of the pipeline says bpe or word; a broken one is told by the same message."""
+    codec = load_codec(write_word_vocabulary(tmp_path), "source")
+    assert type(codec) is Codec
+    (tmp_path / "segmentation.json").write_text("[]", encoding="utf-8")
+    with pytest.raises(ValueError, match="found no key `kind` that is bpe or word"):
+        load_codec(tmp_path, "source")
+    (tmp_path / "segmentation.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"segmentation.json does not exist"):
+        load_codec(tmp_path, "source")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("#version: 0.2\na b\na b c\n", "line 3: found 'a b c', wanted two symbols parted by one space"),
+        ("a b\n\nc d\n", "line 2: found '', wanted two symbols"),
+        ("the 1234\nof\n", "line 2: found 'of', wanted two symbols .* not a dictionary"),
+        ("#version: 0.2\n", "has no merges; wanted codes as subword-nmt learn-bpe writes them"),
+        ("", "has no merges"),
+    ],
+)
+def test_what_are_no_codes_is_named_by_line(tmp_path: Path, content: str, message: str) -> None:
+    """The package would end the whole program."""
+    (tmp_path / CODES).write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=f"bpe.codes,? {message}"):
+        read_codes(tmp_path / CODES)
+
+
+def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the command that installs it."""
+    monkeypatch.setitem(sys.modules, "subword_nmt.apply_bpe", None)
+    (tmp_path / CODES).write_text("a b\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"subword-nmt, which is not installed. Run: pip install 'convs2s\["):
+        read_codes(tmp_path / CODES)
+
+
+def test_pieces_over_several_words_are_refused(tmp_path: Path) -> None:
+    """Text is segmented a word at a time, and would never have them."""
+    check_pieces_of_words(["\u2581of", "the\u2581", "\u2581", "x"], tmp_path / "m.model")
+    with pytest.raises(ValueError, match=r"m.model has the type .*, of several words"):
+        check_pieces_of_words(["\u2581of\u2581the"], tmp_path / "m.model")

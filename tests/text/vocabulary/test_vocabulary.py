@@ -1,0 +1,86 @@
+"""Types and their ids."""
+
+from pathlib import Path
+
+import pytest
+
+from convs2s.text.vocabulary.vocabulary import (
+    CHUNK_PAIRS,
+    EOS,
+    PAD,
+    UNK,
+    Vocabulary,
+    count_words,
+    frequent_words,
+    read_vocabulary,
+    write_vocabulary,
+)
+
+
+def test_specials_come_first() -> None:
+    """T20: our own order, which checkpoints rely on."""
+    vocabulary = Vocabulary(["the", "a"])
+    assert (PAD, EOS, UNK) == (0, 1, 2)
+    assert [vocabulary.type(i) for i in range(len(vocabulary))] == ["<pad>", "</s>", "<unk>", "the", "a"]
+    assert vocabulary.ids(["a", "b", "the"]) == [4, UNK, 3]
+    assert vocabulary.types == ["the", "a"]
+
+
+def test_words_spelled_as_specials_are_words() -> None:
+    """Text may hold "</s>"; it must not end the sentence."""
+    assert Vocabulary(["x"]).ids(["</s>", "<pad>", "<unk>"]) == [UNK, UNK, UNK]
+    assert Vocabulary(["</s>"]).ids(["</s>"]) == [3]
+    assert "</s>" not in Vocabulary(["x"])
+
+
+def test_a_file_comes_back_as_written(tmp_path: Path) -> None:
+    """Types may hold any character but tab and line feed, those that end lines elsewhere included."""
+    path = tmp_path / "source.tsv"
+    write_vocabulary(path, [("ä\u2581", 5), ("x\x85y", 3), ("\u2028", 0)])
+    assert path.read_bytes() == "ä\u2581\t5\nx\x85y\t3\n\u2028\t0\n".encode()
+    assert read_vocabulary(path).types == ["ä\u2581", "x\x85y", "\u2028"]
+
+
+@pytest.mark.parametrize("line", ["word", "word\t", "\t3", "word\tx", "word\t1\t2", ""])
+def test_a_bad_line_is_named(tmp_path: Path, line: str) -> None:
+    """A type that is lost or split shifts all later ids, and the model speaks nonsense."""
+    path = tmp_path / "source.tsv"
+    path.write_text(f"a\t2\n{line}\nb\t1\n")
+    with pytest.raises(ValueError, match=r"source\.tsv, line 2: found .*wanted 'type TAB count'.*dvc repro"):
+        read_vocabulary(path)
+
+
+def test_a_type_that_occurs_twice_is_named(tmp_path: Path) -> None:
+    """Two ids for a type cannot both be meant."""
+    path = tmp_path / "source.tsv"
+    path.write_text("a\t2\nb\t1\na\t1\n")
+    with pytest.raises(ValueError, match=r"line 3: the type 'a' stands in line 1 already"):
+        read_vocabulary(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    """The stage that makes it did not run."""
+    with pytest.raises(FileNotFoundError, match=r"source\.tsv does not exist"):
+        read_vocabulary(tmp_path / "source.tsv")
+
+
+def test_the_most_frequent_words_are_taken() -> None:
+    """Ties go by characters, so that the order depends on the counts alone."""
+    counts = {"b": 2, "z": 5, "a": 2, "c": 1}
+    assert frequent_words(counts, 3, "n") == [("z", 5), ("a", 2), ("b", 2)]
+
+
+def test_more_words_than_there_are_is_an_error() -> None:
+    """A smaller vocabulary than asked for would change the model's size unnoticed."""
+    with pytest.raises(
+        ValueError, match=r"source_size is 2,000 but .* only 2 different words.*at most 2: lower"
+    ):
+        frequent_words({"a": 1, "b": 1}, 2000, "vocabulary.source_size")
+
+
+def test_words_are_counted_by_side_over_all_chunks() -> None:
+    """Chunks are counted apart, in other processes if there are cores; the sums are those of the text."""
+    n = 3 * CHUNK_PAIRS
+    source, target = count_words(("a b a", "x" if i % 2 else "y") for i in range(n))
+    assert source == {"a": 2 * n, "b": n}
+    assert target == {"x": n // 2, "y": n // 2}

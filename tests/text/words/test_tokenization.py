@@ -1,0 +1,217 @@
+"""Words as Moses has them, whatever the text."""
+
+import gzip
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from sacremoses import MosesPunctNormalizer, MosesTokenizer
+
+from convs2s.config.tokenize import TokenizeParams
+from convs2s.text.words.tokenization import PunctuationNormalizer, Tokenizer, needed, tokenize_pairs
+from convs2s.text.words.truecasing import Truecaser
+
+MULTI30K = Path(__file__).parents[3].parent / "shared/data/multi30k"
+
+# sacremoses takes seconds to compile its expressions for Chinese, Japanese and Korean.
+CHINESE = pytest.param("zh", marks=pytest.mark.slow)
+
+ODD_TEXTS = [
+    "",
+    " \t ",
+    "wort " * 2000,
+    "🙂👩‍👩‍👧 emoji!",
+    "nul\x00 bell\x07 esc\x1b del\x7f",
+    "line\u2028para\u2029next\x85vertical\x0bform\x0c.",
+    "a\rb\tc\u00a0d\u3000e\u200bf\ufefff",
+    "soft\u00adhyphen \ue000private \u202eright-to-left",
+    "„Ja“, sagte er … «oui» »nein« ‘so’ ‚da‘ it’s nº\u00a05 20\u00a0% 1\u00a0000",
+    "the dogs' 'quoted' rock'n'roll '90s l'eau d'or O'Neill's can't ''x'' ``y``",
+    'He said "no," and (then) left ( quickly ) . . . ... ..... end." 3,14 U.S. No. 5',
+    "a@-@b &amp; < > [x] | &quot; DOTMULTI #NUMERIC_ONLY# THISISPROTECTED000 _ELLIPSIS_",
+    "中文和日本語。한국어 עברית العربية हिन्दी",
+    "\u2581\u2585 \ufffd \U0001f1e9\U0001f1ea",
+    "." * 300 + '"',
+    "x" * 20_000,
+]
+
+
+def flags(**changes: object) -> TokenizeParams:
+    values = {
+        "tokenizer": "moses",
+        "corpus": "raw",
+        "normalize_punctuation": True,
+        "normalize_romanian": False,
+        "remove_diacritics": False,
+        "remove_nonprinting": True,
+        "aggressive_hyphens": False,
+        "escape": False,
+        "at_sign": "@",
+        "lowercase": False,
+        "truecase": False,
+    }
+    return TokenizeParams.model_validate(values | changes)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "words"),
+    [
+        ("en", "Don't stop, Mr. Smith!", "Don 't stop , Mr. Smith !"),
+        ("en", "It costs 1,000.50 dollars.", "It costs 1,000.50 dollars ."),
+        ("de", "„Straßenbahn“, z.B. in Köln.", '" Straßenbahn " , z.B. in Köln .'),
+        ("fr", "L'homme qu'elle a vu.", "L' homme qu' elle a vu ."),
+        ("en", "a well-known & [odd] man", "a well-known & [ odd ] man"),
+    ],
+)
+def test_words_are_those_of_moses(language: str, text: str, words: str) -> None:
+    """Moses' rules, by hand: prefixes keep their dot, numbers their comma, apostrophes go by language."""
+    assert " ".join(Tokenizer(language, flags()).tokenize(text)) == words
+
+
+def test_escape_and_aggressive_hyphens_do_as_moses_does() -> None:
+    """Both are flags of Moses' tokenizer, off here and on in others' data; detokenizing undoes them."""
+    tokenizer = Tokenizer("en", flags(escape=True, aggressive_hyphens=True))
+    words = tokenizer.tokenize('a well-known & [odd] man\'s "|"')
+    assert " ".join(words) == "a well @-@ known &amp; &#91; odd &#93; man &apos;s &quot; &#124; &quot;"
+    assert tokenizer.detokenize(words) == 'a well-known & [odd] man\'s "|"'
+
+
+def test_entities_of_the_text_stay_where_nothing_is_escaped() -> None:
+    """Without escaping, "&amp;" can only be the text's own, and must not turn into "&"."""
+    assert Tokenizer("en", flags()).detokenize(["AT", "&amp;", "T"]) == "AT &amp; T"
+
+
+def test_control_and_format_characters_become_spaces() -> None:
+    """As Moses' remove-non-printing-char does; an emoji is printed, an unassigned one may be some day."""
+    words = Tokenizer("en", flags()).tokenize("a\x07b\u200bc\ue000d 🙂 \u0378")
+    assert words == ["a", "b", "c", "d", "🙂", "\u0378"]
+
+
+def test_flags_switch_their_steps_off() -> None:
+    """Data sets differ in what was done before; a step that is off leaves its characters alone."""
+    tokenizer = Tokenizer("en", flags(normalize_punctuation=False, remove_nonprinting=False))
+    assert tokenizer.tokenize("“a\u200bb”") == ["“", "a", "\u200b", "b", "”"]
+
+
+def test_pretokenized_text_is_only_split() -> None:
+    """`none` is for text whose words are settled, as Stanford's WMT'14 data."""
+    tokenizer = Tokenizer("de", flags(tokenizer="none"))
+    assert tokenizer.tokenize(" a.b  ##AT##-##AT##\u2028\t„c“ ") == ["a.b", "##AT##-##AT##", "„c“"]
+    assert tokenizer.detokenize(["a.b", ",", "„c“"]) == "a.b , „c“"
+
+
+@pytest.mark.parametrize("tokenizer", ["moses", "none"])
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("language", ["en", "de", "fr", "cs", "fi", "ro", "xx", CHINESE])
+def test_any_text_gives_one_line(tokenizer: str, clean: bool, language: str) -> None:
+    """One line in, one line out: no word is empty or holds white space, and nothing raises."""
+    words_of = Tokenizer(
+        language, flags(tokenizer=tokenizer, remove_nonprinting=clean, normalize_punctuation=clean)
+    )
+    for text in ODD_TEXTS:
+        words = words_of.tokenize(text)
+        assert " ".join(words).split() == words
+        line = words_of.detokenize(words)
+        assert "\n" not in line
+        assert (line == "") == (not words)
+
+
+def test_czech_particle_is_detokenized() -> None:
+    """sacremoses raises TypeError for a word with an apostrophe before "- li"."""
+    assert Tokenizer("cs", flags()).detokenize(["a'", "-", "li"]) == "a' - li"
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr", "it", "cs", "es", "ro", "zh"])
+def test_normalization_equals_sacremoses(language: str) -> None:
+    """Rules are skipped only where they change nothing: pairs of the rules' characters show a wrong skip."""
+    ours, theirs = PunctuationNormalizer(language), MosesPunctNormalizer(language, perl_parity=True)
+    signs = list("`'\"()%:;.,?!„“”–—´‘’‚…«»\u00a0 \rºnc1a-[{")
+    texts = [*ODD_TEXTS, *(f"1{a}{b} a{b}{a}2 {a}" for a in signs for b in signs)]
+    texts += [f"{a}{b}{c}" for a, b in pairwise(signs) for c in signs]
+    assert [ours.normalize(text) for text in texts] == [theirs.normalize(text) for text in texts]
+
+
+@pytest.mark.parametrize("pattern", ["«|»", "«?", "a«*", "(«){0,2}", "[«»]", "\\d+"])
+def test_a_rule_without_a_sure_need_is_always_tried(pattern: str) -> None:
+    """Each of these patterns can match where there is no guillemet: sacremoses may come to have such."""
+    assert needed(pattern) == ""
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "it", "de"])
+def test_words_equal_sacremoses(language: str) -> None:
+    """The rules for apostrophes are left out only where there are none."""
+    ours = Tokenizer(language, flags(normalize_punctuation=False, remove_nonprinting=False))
+    theirs = MosesTokenizer(language)
+    for text in ODD_TEXTS:
+        assert ours.tokenize(text) == theirs.tokenize(text, escape=False)
+
+
+@pytest.mark.skipif(not MULTI30K.is_dir(), reason="the captions of ../shared/data/multi30k are not here")
+@pytest.mark.parametrize(("language", "suffix"), [("en", "en"), ("de", "de"), ("fr", "fr")])
+def test_real_text_is_tokenized_as_by_sacremoses(language: str, suffix: str) -> None:
+    """On real sentences, the short cuts of normalization and apostrophes give sacremoses' words."""
+    normalizer, splitter = MosesPunctNormalizer(language, perl_parity=True), MosesTokenizer(language)
+    ours = Tokenizer(language, flags(remove_nonprinting=False))
+    text = gzip.decompress((MULTI30K / f"val.{suffix}.gz").read_bytes()).decode()
+    for line in text.split("\n"):
+        assert ours.tokenize(line) == splitter.tokenize(normalizer.normalize(line), escape=False)
+
+
+def test_pairs_keep_their_order_and_sides() -> None:
+    """Each side has its own language's rules: "It's" splits otherwise in English than in German."""
+    pairs = [(f"It's {i}!", f"It's {i}!") for i in range(10)]
+    found = list(tokenize_pairs(pairs, ("en", "de"), flags(), Path("none")))
+    assert found == [(f"It 's {i} !", f"It ' s {i} !") for i in range(10)]
+
+
+STANFORD = flags(corpus="tokenized", aggressive_hyphens=True, escape=True, at_sign="##AT##")
+STANFORD_LINE = "The well ##AT##-##AT## known man &apos;s &quot; mail &quot; : a ##AT## b.c &amp; co . "
+
+
+def test_stanfords_lines_are_only_split() -> None:
+    """Their words are settled: tokenized again, "#" and "&" would fall apart (T30)."""
+    assert Tokenizer("en", STANFORD).words(STANFORD_LINE) == STANFORD_LINE.split()
+
+
+def test_raw_text_is_brought_to_stanfords_form_and_back() -> None:
+    """So that a model of their data translates users' text, and its translations read as text."""
+    tokenizer = Tokenizer("en", STANFORD)
+    raw = 'The well-known man\'s "mail": a @ b.c & co.'
+    assert tokenizer.tokenize(raw) == STANFORD_LINE.split()
+    assert tokenizer.detokenize(STANFORD_LINE.split()) == raw
+    assert tokenizer.reference(STANFORD_LINE) == raw
+
+
+def test_a_raw_corpus_is_tokenized_and_its_references_stay() -> None:
+    """Scores of detokenized text are against what the publisher gave, to the byte."""
+    tokenizer = Tokenizer("en", flags())
+    assert tokenizer.words("It's  “so”") == ["It", "'s", '"', "so", '"']
+    assert tokenizer.reference("It's  “so”") == "It's  “so”"
+
+
+def test_lowercased_words_are_compared_with_lowercased_references() -> None:
+    """As the IWSLT figures are; else each capital would count as an error."""
+    tokenizer = Tokenizer("de", flags(lowercase=True))
+    assert tokenizer.tokenize("Über ÄPFEL.") == ["über", "äpfel", "."]
+    assert tokenizer.reference("Über ÄPFEL.") == "über äpfel."
+
+
+def test_case_is_taken_from_words_and_given_back_to_translations() -> None:
+    """A tokenizer without truecaser, as for references, leaves words alone; translations get capitals."""
+    params = flags(truecase=True)
+    truecaser = Truecaser({"the": 2, "Paris": 1})
+    assert Tokenizer("en", params, truecaser).tokenize("The cat. Paris.") == ["the", "cat", ".", "Paris", "."]
+    assert Tokenizer("en", params).tokenize("The cat.") == ["The", "cat", "."]
+    assert Tokenizer("en", params).recased(["the", "cat", "."]) == ["The", "cat", "."]
+    assert Tokenizer("en", params).detokenize(["the", "cat", ".", "it", "!"]) == "The cat. It!"
+    assert Tokenizer("en", flags(), truecaser).tokenize("The cat.") == ["The", "cat", "."]
+    assert Tokenizer("en", flags()).recased(["the"]) == ["the"]
+
+
+def test_romanian_letters_are_normalized_in_romanian_alone() -> None:
+    """The other side may be Turkish, where the cedilla is right; without diacritics for a source (T32)."""
+    both = flags(normalize_romanian=True)
+    assert Tokenizer("ro", both).tokenize("Şi ţara") == ["Și", "țara"]
+    assert Tokenizer("en", both).tokenize("Şi ţara") == ["Şi", "ţara"]
+    assert Tokenizer("ro", flags()).tokenize("Şi ţara") == ["Şi", "ţara"]
+    assert Tokenizer("ro", flags(remove_diacritics=True)).tokenize("Şi ţara în") == ["Si", "tara", "in"]
