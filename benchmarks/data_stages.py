@@ -28,13 +28,17 @@ ROOT = Path(__file__).resolve().parent.parent
 VALID_PAIRS = 1000
 SAMPLE_SECONDS = 0.1
 
-# Module and arguments of each stage, as in dvc.yaml.
+# Each stage with its arguments, as in dvc.yaml.
 STAGES = {
-    "tokenize": ["data/truecasers", "data/raw/train", "data/tokenized/train"],
-    "filter": ["data/tokenized/train", "data/tokenized/valid", "data/filtered"],
-    "vocabulary": ["data/filtered/train", "data/vocabulary"],
-    "encode": ["data/vocabulary", "data/filtered/train", "data/encoded/train"],
-    "align": ["data/filtered/train", "data/alignment"],
+    "tokenize": {"truecasers": "data/truecasers", "raw": "data/raw/train", "out": "data/tokenized/train"},
+    "filter": {"train": "data/tokenized/train", "valid": "data/tokenized/valid", "out": "data/filtered"},
+    "vocabulary": {"train": "data/filtered/train", "out": "data/vocabulary"},
+    "encode": {"vocabulary": "data/vocabulary", "pairs": "data/filtered/train", "out": "data/encoded/train"},
+    "align": {
+        "source": "data/filtered/train/source.txt",
+        "target": "data/filtered/train/target.txt",
+        "out": "data/alignment",
+    },
 }
 
 
@@ -86,7 +90,8 @@ def measure_all(folder: Path, pairs: int, params: Path, last: str) -> Iterator[t
     write_corpus(folder / "data/raw/train", pairs, seed=1, noise=0.03, part="train")
     write_corpus(folder / "data/tokenized/valid", VALID_PAIRS, seed=1, noise=0.0, part="valid")
     for stage, paths in STAGES.items():
-        yield stage, measure([sys.executable, "-m", f"pipelines.stages.{stage}", *paths], folder)
+        options = [f"--{name}={path}" for name, path in paths.items()]
+        yield stage, measure([sys.executable, "-m", "pipelines.stages", stage, *options], folder)
         if stage == last:
             return
 

@@ -2,14 +2,12 @@
 
 import ast
 import functools
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
-
-from convs2s.config.params import Params
-from convs2s.config.train import TrainParams
 
 ROOT = Path(__file__).parent.parent
 # What each part may import of the others.
@@ -35,19 +33,6 @@ ALLOWED: dict[str, set[str]] = {
     "convs2s.cli": {"convs2s.commands"},
     "convs2s": {"convs2s.package"},
 }  # fmt: skip
-# Carries data about without a say in what they become: an edit there reruns nothing.
-PLUMBING = {
-    "convs2s/__init__.py",
-    "convs2s/text/alignment/compiled.py",
-    "convs2s/text/alignment/threads.py",
-    "convs2s/text/alignment/word_ids.py",
-    "convs2s/text/corpus/encoded.py",
-    "convs2s/text/corpus/files.py",
-    "convs2s/text/corpus/pair_folder.py",
-    "convs2s/text/corpus/parallel.py",
-    "convs2s/text/corpus/zstd.py",
-    "convs2s/package/folder.py",  # folders of models, which no stage but package writes
-}
 FOR_FLOWS = {
     "convs2s.config.load",
     "convs2s.config.model",
@@ -104,9 +89,9 @@ def test_imports_point_one_way(path: Path) -> None:
 def test_stages_import_only_the_library(path: Path) -> None:
     """A stage knows neither another stage nor who runs it."""
     for name in imports(path):
-        if path.stem == "results" and name.startswith("pipelines.results"):
-            continue
-        assert name.split(".")[0] not in {"dvc", "prefect", "pipelines"}, f"{dotted(path)} imports {name}"
+        root = name.split(".", maxsplit=1)[0]
+        runner = name == "pipelines.stages.values"
+        assert runner or root not in {"dvc", "prefect", "pipelines"}, f"{dotted(path)} imports {name}"
 
 
 @pytest.mark.parametrize("path", modules("pipelines/flows"), ids=dotted)
@@ -125,84 +110,28 @@ def test_empty_package_files_stay_empty() -> None:
             assert path.read_text(encoding="utf-8") == "", path
 
 
-def module_of(stage: dict[str, Any]) -> Path:
-    """Return the file of a stage's module, from its command."""
-    name = str(stage["cmd"]).split("-m ")[1].split()[0]
-    return ROOT / (name.replace(".", "/") + ".py")
-
-
 @pytest.mark.parametrize("name", stages())
-def test_a_stage_is_a_module_that_its_command_runs_and_dvc_watches(name: str) -> None:
-    """Stage = module; replace-ensemble shares its module with replace, and tune-ensemble with tune."""
-    stage = stages()[name]
-    module = module_of(stage)
-    assert module.stem == name.removesuffix("-ensemble")
-    assert str(module.relative_to(ROOT)) in stage["deps"]
+def test_a_stage_depends_on_the_digest_of_its_code_and_on_no_other_code(name: str) -> None:
+    """What it can execute follows from its imports; a list kept by hand would leave stale results."""
+    command, deps = str(stages()[name]["cmd"]), [str(dep) for dep in stages()[name].get("deps", [])]
+    module = re.match(r"python -m pipelines\.stages ([a-z]+) ", command)
+    assert module is not None, command
+    code = [dep for dep in deps if dep.startswith(("convs2s", "pipelines", "data/code"))]
+    wanted = ["convs2s", "pipelines/stages"] if name == "code" else [f"data/code/{module[1]}.txt"]
+    assert code == wanted
 
 
-def needed(path: Path) -> set[str]:
-    """Return the library's files that a module needs, through all imports at its top."""
-    found: set[str] = set()
-    waiting = [path]
-    while waiting:
-        for name in imports(waiting.pop()):
-            if name.startswith("convs2s."):
-                file = ROOT / (name.replace(".", "/") + ".py")
-                relative = str(file.relative_to(ROOT))
-                plumbing = relative in PLUMBING or relative.startswith("convs2s/config/")
-                if relative not in found and not plumbing and file.is_file():
-                    found.add(relative)
-                    waiting.append(file)
-    return found
-
-
-# What decoding takes of its models and tokenizers changes with their outputs, which are watched.
-WATCHED_BY_OUTPUT = {
-    "tune": {"convs2s/text", "convs2s/model", "convs2s/decode"},
-    "tune-ensemble": {"convs2s/text", "convs2s/model", "convs2s/decode"},
-    "translate": {"convs2s/text", "convs2s/model", "convs2s/decode"},
-    "ensemble": {"convs2s/text", "convs2s/model", "convs2s/decode"},
-    "replace": {"convs2s/text", "convs2s/decode"},
-    "replace-ensemble": {"convs2s/text", "convs2s/decode"},
-    "evaluate": {"convs2s/text", "convs2s/decode"},
-    "package": {"convs2s/text", "convs2s/decode"},
-    "encode": {"convs2s/text/vocabulary/bpe.py", "convs2s/text/vocabulary/vocabulary.py"},
-    "vocabulary": {"convs2s/text/vocabulary/codec.py"},
-    "train": {"convs2s/text/alignment/candidates.py", "convs2s/text/vocabulary/vocabulary.py"},
-}
-
-
-@pytest.mark.parametrize("name", stages())
-def test_dvc_watches_the_code_that_a_stage_needs(name: str) -> None:
-    """Else an edit of an algorithm would leave stale results."""
-    stage = stages()[name]
-    watched = [str(dep) for dep in stage["deps"]]
-    watched += sorted(WATCHED_BY_OUTPUT.get(name, set()))
-    for file in sorted(needed(module_of(stage))):
-        assert any(file == w or file.startswith(w + "/") for w in watched), f"{name} needs {file}, unwatched"
-
-
-def test_every_code_dependency_exists() -> None:
-    """A path that has moved would make DVC fail."""
-    for name, stage in stages().items():
-        for dep in stage["deps"]:
-            if str(dep).startswith(("convs2s", "pipelines")):
-                assert (ROOT / str(dep)).exists(), f"{name}: {dep}"
-
-
-def test_training_depends_on_every_value_that_can_change_its_outcome() -> None:
-    """All of `train` but the list of seeds and how often a checkpoint is saved."""
-    listed = {
-        str(p).removeprefix("train.") for p in stages()["train"]["params"] if str(p).startswith("train.")
-    }
-    assert listed == set(TrainParams.model_fields) - {"seeds", "checkpoint_updates"}
-    assert "model" in stages()["train"]["params"]
-
-
-def test_every_section_of_params_yaml_belongs_to_a_stage() -> None:
-    """No dead values: `model` is the section of train."""
-    listed = {str(p).split(".")[0] for stage in stages().values() for p in stage.get("params", [])}
-    assert listed == set(Params.model_fields)
+@pytest.mark.parametrize("path", [*modules("convs2s"), *modules("pipelines/stages")], ids=dotted)
+def test_imports_can_be_read_off_the_code(path: Path) -> None:
+    """Stage code follows `from ... import`; only the runner imports a module of ours by a computed name."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            ours = [a.name for a in node.names if a.name.split(".")[0] in {"convs2s", "pipelines"}]
+            assert not ours, f"{dotted(path)} imports {ours} without from"
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+            assert path.stem == "__main__" or "convs2s" not in ast.unparse(node)
+            assert path.stem in {"__main__", "imported_codec", "export"}, f"{dotted(path)}:{node.lineno}"
 
 
 def test_paths_of_artifacts_are_only_in_dvc_yaml() -> None:

@@ -15,7 +15,6 @@ from pipelines.stages import (
     candidates,
     download,
     encode,
-    ensemble,
     evaluate,
     filter,
     package,
@@ -88,12 +87,9 @@ def run_all(params: Params, data: Path) -> None:
     for member in (*map(str, seeds), "ensemble"):
         sets, out = (data / "filtered" / "valid", data / "tokenized" / "development"), data / "tuned" / member
         tune.run(params.tune, params.translate, seeds, member, data / "trained", *both, *sets, out)
-    for seed in seeds:
-        model = data / "trained" / str(seed) / "model"
-        tuned, out = data / "tuned" / str(seed) / "alpha.json", data / "translations" / str(seed)
-        translate.run(*rest, model, *both, truecasers, test, tuned, out)
-    tuned, out = data / "tuned" / "ensemble" / "alpha.json", data / "translations" / "ensemble"
-    ensemble.run(*rest, seeds, data / "trained", *both, truecasers, test, tuned, out)
+    for member in (*map(str, seeds), "ensemble"):
+        tuned, out = data / "tuned" / member / "alpha.json", data / "translations" / member
+        translate.run(*rest, seeds, member, data / "trained", *both, truecasers, test, tuned, out)
     for member in (*map(str, seeds), "ensemble"):
         folders = (data / "translations" / member, data / "alignment", data / "replaced" / member)
         replace.run(params.replace, params.tokenize, languages, *folders)

@@ -182,7 +182,7 @@ def test_mirrors_of_multi30k_are_the_same_files(target: str) -> None:
     """Of one repository and commit, each by name the file that the split reads."""
     download = load_params(PRESETS / f"multi30k-en-{target}.yaml").download
     for split in ("train", "valid", "test"):
-        (source,) = download.sources(split)
+        (source,) = getattr(download, split)
         assert isinstance(source, UrlSource)
         for file, name in zip(source.fetch, (source.source, source.target), strict=True):
             assert len(file.urls) == 2

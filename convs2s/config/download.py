@@ -1,9 +1,10 @@
 """Section download: where the corpus comes from."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from convs2s.config.kinds import checksum_key
 from convs2s.config.section import Count, Positive, Section, Share
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -64,11 +65,6 @@ class RemoteFile(Section):
     """Of the file as fetched, before it is unpacked; null where it is not known: any file is taken then, and
     its hash told."""
 
-    @property
-    def digest(self) -> str | None:
-        """What the file is checked by."""
-        return self.sha256
-
 
 class Md5RemoteFile(Section):
     """A file or archive to fetch of which only the MD5 is published, as of WMT's test sets."""
@@ -77,16 +73,6 @@ class Md5RemoteFile(Section):
     """Where it is, mirrors tried in turn."""
     md5: Md5
     """Of the file as fetched, before it is unpacked."""
-
-    @property
-    def digest(self) -> str:
-        """What the file is checked by."""
-        return self.md5
-
-
-def checksum_key(file: Any) -> str:
-    """Return the tag of a file's class, told by the key of its checksum."""
-    return "by_md5" if "md5" in (file if isinstance(file, dict) else dict(file)) else "by_sha256"
 
 
 AnyRemoteFile = Annotated[
@@ -145,12 +131,3 @@ class DownloadParams(Section):
     """Test pairs."""
     references: list[str]
     """Files in `folder` with further references of the test pairs, a line each, for ROUGE; mostly []."""
-
-    def sources(self, split: str) -> list[Source]:
-        """Return the sources of a split: train, valid, development or test."""
-        return {
-            "train": self.train,
-            "valid": self.valid,
-            "development": self.development,
-            "test": self.test,
-        }[split]

@@ -4,18 +4,9 @@ from typing import Annotated, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, PlainValidator, model_validator
 
+from convs2s.config.kinds import number_or_tuned
 from convs2s.config.section import Count, Positive, Section
 from convs2s.config.selection import SelectionParams
-
-
-def number_or_tuned(value: object) -> float | Literal["tuned"]:
-    """Check an alpha of params.yaml; the two kinds in one message, which a union would tell one by one."""
-    if value == "tuned":
-        return "tuned"
-    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
-        return float(value)
-    raise ValueError(f"found {value!r}, wanted a number of at least 0, or tuned")
-
 
 Alpha = Annotated[float, Field(ge=0)]
 AlphaOrTuned = Annotated[float | Literal["tuned"], PlainValidator(number_or_tuned)]
@@ -62,7 +53,3 @@ class TranslateParams(BeamSearchSection[Alpha]):
 
 class TranslateSection(BeamSearchSection[AlphaOrTuned]):
     """Beam search as params.yaml has it: alpha is a number, or `tuned`."""
-
-    def with_alpha(self, alpha: float) -> TranslateParams:
-        """Return the same search with this number."""
-        return TranslateParams.model_validate({**self.model_dump(), "alpha": alpha})

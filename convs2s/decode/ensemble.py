@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from jaxtyping import Float, Int
@@ -101,3 +102,16 @@ def source_size(model: Seq2Seq) -> int:
 def target_size(model: Seq2Seq) -> int:
     """Return the target types of a model, special ones included."""
     return model.output_layer.out_features
+
+
+def models_of(member: str, seeds: Sequence[int], trained: Path) -> list[Path]:
+    """Return the folders of the models that translate together: trained/SEED/model.
+
+    Models of other seeds in `trained` take no part: with seeds 1 to 10 trained, `train.seeds` of 1 to 8 and
+    then of all ten give both ensembles of Table 2 without further training (T24).
+
+    Args:
+        member: a seed, or `ensemble` for all of `seeds`, which needs two seeds at least: none with one.
+    """
+    members = [int(member)] if member != "ensemble" else seeds if len(seeds) > 1 else []
+    return [trained / str(seed) / "model" for seed in members]

@@ -41,6 +41,11 @@ def write_alpha(path: Path, facts: Mapping[str, float]) -> None:
     write_lines(path, [json.dumps(dict(facts), indent=2)])
 
 
+def with_alpha(params: TranslateSection, alpha: float) -> TranslateParams:
+    """Return the same search with this number for alpha."""
+    return TranslateParams.model_validate({**params.model_dump(), "alpha": alpha})
+
+
 def settle(params: TranslateSection, path: Path) -> TranslateParams:
     """Return the search with alpha as a number: that of params.yaml, or the one that `write_alpha` wrote.
 
@@ -49,10 +54,10 @@ def settle(params: TranslateSection, path: Path) -> TranslateParams:
         ValueError: if alpha is `tuned` and the file has none.
     """
     if params.alpha != "tuned":
-        return params.with_alpha(params.alpha)
+        return with_alpha(params, params.alpha)
     text = "\n".join(read_lines(path))
     try:
-        return params.with_alpha(json.loads(text)["alpha"])
+        return with_alpha(params, json.loads(text)["alpha"])
     except (ValueError, KeyError, TypeError):
         raise ValueError(
             f"translate.alpha is tuned, but {path} holds {text!r}; wanted the alpha that the stage tune has "

@@ -1,10 +1,8 @@
 """Stage align: the filtered training text -> a dictionary for unknown-word replacement."""
 
-import sys
 from pathlib import Path
 
 from convs2s.config.align import AlignParams
-from convs2s.config.load import load_params
 from convs2s.text.alignment.dictionary import build_dictionary, write_dictionary
 from convs2s.text.alignment.fast_align import align
 from convs2s.text.alignment.fast_align_programs import align_with_programs
@@ -21,8 +19,3 @@ def run(params: AlignParams, source: Path, target: Path, out: Path) -> None:
         return
     links = BACKENDS[params.backend](source, target, params.iterations, out.parent)
     write_dictionary(out / "dictionary.tsv", build_dictionary(read_pairs(source, target), links))
-
-
-if __name__ == "__main__":
-    train = Path(sys.argv[1])
-    run(load_params().align, train / "source.txt", train / "target.txt", Path(sys.argv[2]))

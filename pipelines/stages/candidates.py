@@ -1,11 +1,9 @@
 """Stage candidates: encoded pairs -> alignment candidates of source types, for vocabulary selection."""
 
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from convs2s.config.align import AlignParams
-from convs2s.config.load import load_params
 from convs2s.text.alignment.candidates import NO_CANDIDATES, build_candidates, write_candidates, write_ids
 from convs2s.text.alignment.fast_align import align
 from convs2s.text.alignment.fast_align_programs import align_with_programs
@@ -32,7 +30,3 @@ def run(params: AlignParams, encoded: Path, out: Path) -> None:
         links = BACKENDS[params.backend](texts[0], texts[1], params.iterations, Path(work))
         candidates = build_candidates(sides[0], sides[1], links, params.candidates)
     write_candidates(out / "candidates.npz", candidates)
-
-
-if __name__ == "__main__":
-    run(load_params().align, *map(Path, sys.argv[1:]))

@@ -1,23 +1,23 @@
 """Stage download: the sentence pairs of one split, from wherever params.yaml says."""
 
-import sys
 from pathlib import Path
 
 from convs2s.config.download import (
     DownloadParams,
     FilesSource,
     GeneratedSource,
+    Md5RemoteFile,
     MtdataSource,
     PairFiles,
+    RemoteFile,
     SacrebleuSource,
     Source,
     UrlSource,
 )
-from convs2s.config.load import load_params
 from convs2s.text.sources.generated_pairs import generated_part
 from convs2s.text.sources.mtdata_sets import mtdata_parts
 from convs2s.text.sources.pair_files import file_part
-from convs2s.text.sources.part import Part, Split, split_named
+from convs2s.text.sources.part import Part, Split
 from convs2s.text.sources.remote import Remote, remote_part
 from convs2s.text.sources.sacrebleu_sets import sacrebleu_part
 from convs2s.text.sources.split import write_split
@@ -30,7 +30,7 @@ def run(params: DownloadParams, split: Split, downloads: Path, out: Path) -> Non
     and for the test split target.2.txt and so on, further references. What comes from the network is kept in
     `downloads`, which is safe to delete.
     """
-    opened = [open_parts(source, params, split, downloads) for source in params.sources(split)]
+    opened = [open_parts(source, params, split, downloads) for source in getattr(params, split)]
     references = [Path(params.folder) / name for name in params.references] if split == "test" else []
     write_split([part for parts in opened for part in parts], out, references)
 
@@ -45,7 +45,7 @@ def open_parts(source: Source, params: DownloadParams, split: Split, downloads: 
         case FilesSource():
             return [file_part([local / name for name in names(source)], source.columns)]
         case UrlSource():
-            files = [Remote(file.urls, file.digest) for file in source.fetch]
+            files = [Remote(file.urls, digest(file)) for file in source.fetch]
             return [remote_part(files, names(source), source.columns, local, downloads)]
         case MtdataSource():
             return mtdata_parts(source.ids, source.sha256, languages, downloads / "mtdata")
@@ -53,10 +53,11 @@ def open_parts(source: Source, params: DownloadParams, split: Split, downloads: 
             return [sacrebleu_part(source.name, languages, downloads / "sacrebleu")]
 
 
+def digest(file: RemoteFile | Md5RemoteFile) -> str | None:
+    """Return what a file is checked by."""
+    return file.md5 if isinstance(file, Md5RemoteFile) else file.sha256
+
+
 def names(files: PairFiles) -> list[str]:
     """Return the names of the two files, or of the one TSV."""
     return [name for name in (files.source, files.target, files.tsv) if name is not None]
-
-
-if __name__ == "__main__":
-    run(load_params().download, split_named(sys.argv[1]), *map(Path, sys.argv[2:]))

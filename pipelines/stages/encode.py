@@ -1,6 +1,5 @@
 """Stage encode@SPLIT: filtered pairs -> memory-mapped ids."""
 
-import sys
 from pathlib import Path
 
 from convs2s.text.corpus.encoded import write_encoded
@@ -13,7 +12,3 @@ def run(vocabulary: Path, pairs: Path, out: Path) -> None:
     """Read the codecs of vocabulary/ and pairs/{source,target}.txt; write out/SIDE.{ids,offsets}.npy."""
     sizes = (len(read_vocabulary(vocabulary / "source.tsv")), len(read_vocabulary(vocabulary / "target.tsv")))
     write_encoded(out, encode_pairs(read_folder(pairs), vocabulary), sizes)
-
-
-if __name__ == "__main__":
-    run(*map(Path, sys.argv[1:]))

@@ -1,7 +1,6 @@
 """Stage evaluate: translations of the test set -> scores, tables and pictures."""
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import NamedTuple
 import pandas as pd
 
 from convs2s.config.evaluate import EvaluateParams
-from convs2s.config.load import load_params
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.decode.hypotheses import Attention, read_attention
 from convs2s.score.corpus_scores import score_system, signatures
@@ -29,6 +27,7 @@ from convs2s.score.tables import (
 from convs2s.text.corpus.files import atomic_path, read_lines, unequal_lines, write_lines
 from convs2s.text.corpus.pair_folder import further_references
 from convs2s.text.words.tokenization import Tokenizer
+from pipelines.stages.values import Languages, Replacement, Seeds
 
 
 class TestSet(NamedTuple):
@@ -56,9 +55,9 @@ class Translation(NamedTuple):
 def run(
     params: EvaluateParams,
     tokenize: TokenizeParams,
-    languages: tuple[str, str],
-    seeds: Sequence[int],
-    replacement: bool,
+    languages: Languages,
+    seeds: Seeds,
+    replacement: Replacement,
     replaced: Path,
     translations: Path,
     test: Path,
@@ -101,7 +100,7 @@ def run(
         draw_attentions(attention, params.heat_maps, folder)
 
 
-def read_test(test: Path, tokenize: TokenizeParams, languages: tuple[str, str]) -> TestSet:
+def read_test(test: Path, tokenize: TokenizeParams, languages: Languages) -> TestSet:
     """Read the test set and tokenize it as the training text was."""
     source, target = test / "source.txt", test / "target.txt"
     sources, references = list(read_lines(source)), list(read_lines(target))
@@ -188,15 +187,3 @@ def write_csv(table: pd.DataFrame, path: Path) -> None:
 def write_json(content: object, path: Path) -> None:
     """Write readable JSON, atomically."""
     write_lines(path, [json.dumps(content, indent=2, ensure_ascii=False)])
-
-
-if __name__ == "__main__":
-    everything = load_params()
-    run(
-        everything.evaluate,
-        everything.tokenize,
-        (everything.download.source_language, everything.download.target_language),
-        everything.train.seeds,
-        everything.replace.enabled,
-        *map(Path, sys.argv[1:]),
-    )

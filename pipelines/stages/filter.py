@@ -1,13 +1,11 @@
 """Stage filter: tokenized pairs -> the training pairs that are kept, and the validation pairs."""
 
 import json
-import sys
 from pathlib import Path
 
 from tqdm import tqdm
 
 from convs2s.config.filter import FilterParams
-from convs2s.config.load import load_params
 from convs2s.text.corpus.files import atomic_path
 from convs2s.text.corpus.filter import PairFilter, repeats, require_validation, write_splits
 from convs2s.text.corpus.pair_folder import read_folder
@@ -30,7 +28,3 @@ def run(params: FilterParams, train: Path, valid: Path, out: Path) -> None:
         (temporary / "report.json").write_text(report, encoding="utf-8", newline="\n")
         rules.rules_table().to_csv(temporary / "rules.csv", index=False, lineterminator="\n")
         rules.lengths_table().to_csv(temporary / "lengths.csv", index=False, lineterminator="\n")
-
-
-if __name__ == "__main__":
-    run(load_params().filter, *map(Path, sys.argv[1:]))

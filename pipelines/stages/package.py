@@ -1,10 +1,8 @@
 """Stage package@SEED: a trained model with all that translates text -> a folder for users."""
 
 import json
-import sys
 from pathlib import Path
 
-from convs2s.config.load import load_params
 from convs2s.config.package import PackageParams
 from convs2s.config.replace import ReplaceParams
 from convs2s.config.tokenize import TokenizeParams
@@ -14,6 +12,7 @@ from convs2s.package.folder import Settings, write_package
 from convs2s.package.model_card import Facts, model_card, read_sizes
 from convs2s.score.identity import TestSetIdentity
 from convs2s.text.vocabulary.codec import read_kind
+from pipelines.stages.values import Languages
 
 
 def run(
@@ -21,7 +20,7 @@ def run(
     tokenize: TokenizeParams,
     translate: TranslateSection,
     replace: ReplaceParams,
-    languages: tuple[str, str],
+    languages: Languages,
     model: Path,
     vocabulary: Path,
     truecasers: Path,
@@ -53,26 +52,3 @@ def run(
     dictionary, truecaser = alignment / "dictionary.tsv", truecasers / "source.tsv"
     table = candidates / "candidates.npz"
     write_package(out, model, vocabulary, dictionary, table, settings, model_card(facts), truecaser)
-
-
-if __name__ == "__main__":
-    everything = load_params()
-    download = everything.download
-    *paths, seed, out = sys.argv[1:]
-    model, vocabulary, truecasers, alignment, candidates, tuned, evaluation = map(Path, paths)
-    run(
-        everything.package,
-        everything.tokenize,
-        everything.translate,
-        everything.replace,
-        (download.source_language, download.target_language),
-        model,
-        vocabulary,
-        truecasers,
-        alignment,
-        candidates,
-        tuned,
-        evaluation,
-        int(seed),
-        Path(out),
-    )

@@ -1,9 +1,7 @@
 """Stage replace@MEMBER: hypotheses -> text, plain and with unknown words replaced."""
 
-import sys
 from pathlib import Path
 
-from convs2s.config.load import load_params
 from convs2s.config.replace import ReplaceParams
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.decode.hypotheses import read_hypotheses
@@ -12,12 +10,13 @@ from convs2s.decode.unknown_replacement import replace_unknowns, write_replaceme
 from convs2s.text.alignment.dictionary import read_dictionary
 from convs2s.text.corpus.files import atomic_path
 from convs2s.text.words.tokenization import Tokenizer
+from pipelines.stages.values import Languages
 
 
 def run(
     params: ReplaceParams,
     tokenize: TokenizeParams,
-    languages: tuple[str, str],
+    languages: Languages,
     translations: Path,
     alignment: Path,
     out: Path,
@@ -42,14 +41,3 @@ def run(
             ]
             write_text(temporary, "replaced", [words for words, _ in replaced], tokenizer)
             print(write_replacements(temporary / "replacements.tsv", [records for _, records in replaced]))
-
-
-if __name__ == "__main__":
-    everything = load_params()
-    download = everything.download
-    run(
-        everything.replace,
-        everything.tokenize,
-        (download.source_language, download.target_language),
-        *map(Path, sys.argv[1:]),
-    )

@@ -10,7 +10,6 @@ import torch
 from dvclive import Live
 from tqdm import tqdm
 
-from convs2s.config.load import load_params
 from convs2s.config.model import ModelParams
 from convs2s.config.train import TrainParams
 from convs2s.model.seq2seq import Seq2Seq
@@ -55,6 +54,8 @@ def run(
     Checkpoints live in `work`, which outlasts an interruption; `out` gets model/, metrics.json and curves/.
     Of a finished training `work` keeps costs/: hardware, time and speed, in a file named by the model's hash.
     """
+    if params.workers * params.nodes > 1 and "RANK" not in os.environ:
+        start_workers(params, seed)
     with join_workers(params.workers) as workers:
         keep_freed_memory()
         table = candidates / "candidates.npz"
@@ -308,40 +309,17 @@ def export(training: Training, work: Path, out: Path) -> None:
     remove_all_but(work / "costs")
 
 
-def start_workers(params: TrainParams, arguments: list[str]) -> None:
-    """Become torchrun, which starts the processes of this machine and runs this module in each."""
+def start_workers(params: TrainParams, seed: int) -> None:
+    """Become torchrun, which starts the processes of this machine and runs this command in each."""
     cores = len(os.sched_getaffinity(0))
     meeting = (
         ["--standalone"]
         if params.rendezvous is None
-        else [
-            "--rdzv-backend=c10d",
-            f"--rdzv-endpoint={params.rendezvous}",
-            f"--rdzv-id=train-{arguments[0]}",
-        ]
+        else ["--rdzv-backend=c10d", f"--rdzv-endpoint={params.rendezvous}", f"--rdzv-id=train-{seed}"]
     )
     command = [
         *(sys.executable, "-m", "torch.distributed.run", f"--nnodes={params.nodes}"),
-        *(f"--nproc-per-node={params.workers}", *meeting, "-m", "pipelines.stages.train", *arguments),
+        *(f"--nproc-per-node={params.workers}", *meeting, "-m", "pipelines.stages", *sys.argv[1:]),
     ]
     threads = str(max(1, cores // params.workers))
     os.execve(sys.executable, command, {"OMP_NUM_THREADS": threads, **os.environ})
-
-
-def main() -> None:
-    """Command line: SEED, then folders encoded, vocabulary, candidates, work, out."""
-    everything = load_params()
-    params = everything.train
-    if params.workers * params.nodes > 1 and "RANK" not in os.environ:
-        start_workers(params, sys.argv[1:])
-    run(everything.model, params, int(sys.argv[1]), *map(Path, sys.argv[2:]))
-    if "RANK" in os.environ:
-        # Threads of gloo outlive destroy_process_group, for DDP's reducer keeps the group; one that wants the
-        # interpreter's lock while Python shuts down aborts the process. All is written: leave without.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(0)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,23 +1,26 @@
-"""Stage translate@SEED: raw test sentences -> n-best hypotheses and attention of one model."""
+"""Stages translate@SEED and ensemble: raw test sentences -> n-best hypotheses and attention."""
 
 import sys
 from pathlib import Path
 
-from convs2s.config.load import load_params
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateSection
 from convs2s.decode.corpus import write_translations
+from convs2s.decode.ensemble import models_of
 from convs2s.decode.length_normalization import settle
 from convs2s.decode.word_translator import load_words
 from convs2s.text.corpus.files import read_lines
 from convs2s.text.words.tokenization import load_tokenizer
+from pipelines.stages.values import Languages, Seeds
 
 
 def run(
     params: TranslateSection,
     tokenize: TokenizeParams,
-    languages: tuple[str, str],
-    model: Path,
+    languages: Languages,
+    seeds: Seeds,
+    member: str,
+    trained: Path,
     vocabulary: Path,
     candidates: Path,
     truecasers: Path,
@@ -27,24 +30,19 @@ def run(
 ) -> None:
     """Translate test/source.txt; write out/hypotheses.jsonl, a line per sentence, and out/attention.npz.
 
-    `tuned` holds the alpha for `translate.alpha: tuned`. With vocabulary selection the mean number of target
-    types of a batch is told on stderr.
+    `member` is a seed, or `ensemble` for the models trained/SEED/model of all seeds together; with a single
+    seed the ensemble is that seed's model, whose translations exist already, and both files hold no sentence.
+    `tuned` holds the alpha for `translate.alpha: tuned`. With vocabulary selection, the mean number of target
+    words of a batch goes to stderr.
     """
+    models = models_of(member, seeds, trained)
+    if not models:
+        write_translations(None, [], out)
+        return
     tokenizer = load_tokenizer(languages[0], tokenize, truecasers / "source.tsv")
     sentences = [tokenizer.words(line) for line in read_lines(test / "source.txt")]
     table = candidates / "candidates.npz"
-    translator = load_words([model], vocabulary, table, settle(params, tuned))
+    translator = load_words(models, vocabulary, table, settle(params, tuned))
     write_translations(translator, sentences, out)
     if translator.selection is not None:
         print(translator.selection.report(), file=sys.stderr)
-
-
-if __name__ == "__main__":
-    everything = load_params()
-    download = everything.download
-    run(
-        everything.translate,
-        everything.tokenize,
-        (download.source_language, download.target_language),
-        *map(Path, sys.argv[1:]),
-    )

@@ -1,18 +1,17 @@
 """Stage truecase: raw training pairs -> the case that each word has in mid-sentence."""
 
-import sys
 from collections import Counter
 from pathlib import Path
 
-from convs2s.config.load import load_params
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.text.corpus.files import atomic_path
 from convs2s.text.corpus.pair_folder import SIDES, read_folder
 from convs2s.text.words.truecase_learning import count_cases
 from convs2s.text.words.truecasing import write_counts
+from pipelines.stages.values import Languages
 
 
-def run(params: TokenizeParams, languages: tuple[str, str], raw: Path, out: Path) -> None:
+def run(params: TokenizeParams, languages: Languages, raw: Path, out: Path) -> None:
     """Read raw/{source,target}.txt; write out/{source,target}.tsv, empty if `params.truecase` is off."""
     nothing = Counter[str](), Counter[str]()
     counts = count_cases(read_folder(raw), languages, params) if params.truecase else nothing
@@ -20,9 +19,3 @@ def run(params: TokenizeParams, languages: tuple[str, str], raw: Path, out: Path
         temporary.mkdir()
         for side, words in zip(SIDES, counts, strict=True):
             write_counts(temporary / f"{side}.tsv", words)
-
-
-if __name__ == "__main__":
-    everything = load_params()
-    download = everything.download
-    run(everything.tokenize, (download.source_language, download.target_language), *map(Path, sys.argv[1:]))

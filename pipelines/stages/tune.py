@@ -1,29 +1,27 @@
 """Stage tune@SEED, and tune-ensemble: the development set, searched once -> the best alpha (§4.3)."""
 
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from convs2s.config.load import load_params
 from convs2s.config.translate import TranslateSection
 from convs2s.config.tune import TuneParams
 from convs2s.decode.corpus import translate_corpus
-from convs2s.decode.length_normalization import NEUTRAL, best_alpha, best_hypothesis, write_alpha
+from convs2s.decode.ensemble import models_of
+from convs2s.decode.length_normalization import NEUTRAL, best_alpha, best_hypothesis, with_alpha, write_alpha
 from convs2s.decode.word_translator import load_words
 from convs2s.score.corpus_scores import length_ratio, tokenized_bleu
 from convs2s.text.corpus.files import atomic_path
 from convs2s.text.corpus.pair_folder import read_folder
+from pipelines.stages.values import Seeds
 
-ENSEMBLE = "ensemble"
 COLUMNS = ["alpha", "bleu", "length_ratio"]
 
 
 def run(
     params: TuneParams,
     translate: TranslateSection,
-    seeds: Sequence[int],
+    seeds: Seeds,
     member: str,
     trained: Path,
     vocabulary: Path,
@@ -39,15 +37,14 @@ def run(
     With a number for translate.alpha, or the ensemble of a single seed, nothing is searched, and the files
     hold no alpha.
     """
-    members = list(seeds) if member == ENSEMBLE else [int(member)]
-    if translate.alpha != "tuned" or (member == ENSEMBLE and len(members) == 1):
+    models = models_of(member, seeds, trained)
+    if translate.alpha != "tuned" or not models:
         write(pd.DataFrame(columns=COLUMNS), {}, out)
         return
     pairs = list(read_folder(development)) or list(read_folder(valid))
     references = [target for _, target in pairs]
     # The whole beam; the alpha of the search itself only orders it.
-    search = translate.with_alpha(NEUTRAL).model_copy(update={"n_best": translate.beam_size})
-    models = [trained / str(seed) / "model" for seed in members]
+    search = with_alpha(translate, NEUTRAL).model_copy(update={"n_best": translate.beam_size})
     translator = load_words(models, vocabulary, candidates / "candidates.npz", search)
     found = list(translate_corpus(translator, [source.split() for source, _ in pairs], keep_attention=False))
     rows = []
@@ -67,9 +64,3 @@ def write(table: pd.DataFrame, chosen: dict[str, float], out: Path) -> None:
         temporary.mkdir()
         table.to_csv(temporary / "alphas.csv", index=False, encoding="utf-8", lineterminator="\n")
         write_alpha(temporary / "alpha.json", chosen)
-
-
-if __name__ == "__main__":
-    everything = load_params()
-    member, *paths = sys.argv[1:]
-    run(everything.tune, everything.translate, everything.train.seeds, member, *map(Path, paths))

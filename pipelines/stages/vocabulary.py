@@ -1,9 +1,7 @@
 """Stage vocabulary: filtered training pairs -> segmentation and vocabulary of each side."""
 
-import sys
 from pathlib import Path
 
-from convs2s.config.load import load_params
 from convs2s.config.vocabulary import VocabularyParams
 from convs2s.text.corpus.files import atomic_path
 from convs2s.text.corpus.pair_folder import read_folder
@@ -18,7 +16,3 @@ def run(params: VocabularyParams, train: Path, out: Path) -> None:
         temporary.mkdir()
         sizes = (params.source_size, params.target_size)
         write_codecs(temporary, counts, params.kind, params.joint, sizes)
-
-
-if __name__ == "__main__":
-    run(load_params().vocabulary, *map(Path, sys.argv[1:]))

@@ -1,8 +1,5 @@
 """The stage align, with each backend."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +9,7 @@ from ruamel.yaml import YAML
 from convs2s.config.align import AlignParams
 from convs2s.text.alignment.dictionary import read_dictionary
 from pipelines.stages import align
+from pipelines.stages.__main__ import main
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = "the house\nthe book\na book\na house\nthe blue book\n"
@@ -78,15 +76,16 @@ def test_unequal_files_are_told(train: Path, tmp_path: Path) -> None:
         run(train, tmp_path / "alignment", "builtin")
 
 
-def test_the_command_line_takes_the_folder_of_the_corpus(train: Path, tmp_path: Path) -> None:
-    """As dvc.yaml calls it, with the values of params.yaml: python -m pipelines.stages.align TRAIN OUT."""
+def test_the_command_line_takes_values_of_params_yaml(
+    train: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As dvc.yaml calls it, with the values of params.yaml."""
     yaml = YAML()
     params = yaml.load(ROOT / "params.yaml")
     params["align"] = {"backend": "builtin", "iterations": 3, "candidates": None}
     yaml.dump(params, tmp_path / "params.yaml")
-    command = [sys.executable, "-m", "pipelines.stages.align", "data/filtered/train", "data/alignment"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "align: iteration 2 of 3: forward perplexity" in done.stderr
+    monkeypatch.chdir(tmp_path)
+    sides = [f"--{side}=data/filtered/train/{side}.txt" for side in ("source", "target")]
+    main(["align", *sides, "--out=data/alignment"])
+    assert "align: iteration 2 of 3: forward perplexity" in capsys.readouterr().err
     assert read_dictionary(tmp_path / "data/alignment/dictionary.tsv")["house"] == "Haus"

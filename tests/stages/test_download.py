@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from convs2s.english_german_grammar.corpus import generate
 from convs2s.text.corpus.files import read_lines, write_lines
 from convs2s.text.sources import pair_files
 from convs2s.text.sources.checksum import file_sha256
+from pipelines.stages.__main__ import main
 from pipelines.stages.download import run
 
 ROOT = Path(__file__).parents[2]
@@ -171,20 +171,9 @@ def test_full_disk_leaves_the_old_result(tmp_path: Path, monkeypatch: pytest.Mon
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.en", "train"]
 
 
-def test_command_of_the_stage(tmp_path: Path) -> None:
+def test_command_of_the_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As dvc.yaml runs it, with params.yaml of the working folder."""
     (tmp_path / "params.yaml").write_bytes((ROOT / "experiments" / "presets" / "generated.yaml").read_bytes())
-    command = [sys.executable, "-m", "pipelines.stages.download"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    arguments = ["valid", "data/downloads", "data/raw/valid"]
-    subprocess.run([*command, *arguments], cwd=tmp_path, env=environment, check=True)
-    assert (tmp_path / "data" / "raw" / "valid" / "source.txt").is_file()
-    wrong = subprocess.run(
-        [*command, "dev", "a", "b"],
-        cwd=tmp_path,
-        env=environment,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert "split: found 'dev', wanted one of train, valid, development, test" in wrong.stderr
+    monkeypatch.chdir(tmp_path)
+    main(["download", "--split=test", "--downloads=data/downloads", "--out=data/raw/test"])
+    assert len((tmp_path / "data/raw/test/source.txt").read_text(encoding="utf-8").split("\n")) == 1001

@@ -14,6 +14,7 @@ from convs2s.text.vocabulary.codec import Codec
 from pipelines.stages import encode, vocabulary
 
 ROOT = Path(__file__).parents[2]
+PATHS = {"vocabulary": "vocabulary", "pairs": "train", "out": "out"}
 PAIRS = [("low lower newest", "Bahn Straße"), ("", "Straße"), ("newest ☃", "")] * 20
 
 
@@ -46,8 +47,8 @@ def test_several_processes_write_the_same_bytes(folder: Path, monkeypatch: pytes
 
 def test_it_runs_as_a_command(folder: Path) -> None:
     """dvc.yaml runs the module with paths, from the repository root."""
-    command = [sys.executable, "-m", "pipelines.stages.encode"]
-    paths = [str(folder / name) for name in ("vocabulary", "train", "out")]
+    command = [sys.executable, "-m", "pipelines.stages", "encode"]
+    paths = [f"--{name}={folder / path}" for name, path in PATHS.items()]
     subprocess.run([*command, *paths], cwd=ROOT, check=True, capture_output=True)
     assert len(EncodedCorpus.open(folder / "out", "target")) == len(PAIRS)
 

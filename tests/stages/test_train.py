@@ -30,7 +30,8 @@ PATHS = ("encoded", "vocabulary", "candidates", "work", "out")
 def start(folder: Path) -> subprocess.Popen[str]:
     """Start the stage in a process of its own, in the folder with its params.yaml."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    command = [sys.executable, "-m", "pipelines.stages.train", "1", *PATHS]
+    paths = [f"--{name}={name}" for name in PATHS]
+    command = [sys.executable, "-m", "pipelines.stages", "train", "--seed=1", *paths]
     return subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
 
 

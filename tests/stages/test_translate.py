@@ -13,7 +13,7 @@ from convs2s.text.alignment.candidates import Candidates, write_candidates
 from convs2s.text.corpus.files import write_lines
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.vocabulary import EOS, UNK
-from pipelines.stages import ensemble, translate
+from pipelines.stages import translate
 from tests.decode.parrot import TOKENIZE, TRANSLATE
 from tests.package.small_package import write_model, write_parts
 
@@ -37,20 +37,19 @@ def section(**changes: object) -> TranslateSection:
     return TranslateSection.model_validate({**TRANSLATE.model_dump(), **changes})
 
 
-def run_translate(folders: Path, seed: int, out: str, **changes: object) -> Path:
-    model = folders / "trained" / str(seed) / "model"
-    inputs = (model, folders / "vocabulary", folders / "candidates", folders / "truecasers", folders / "test")
-    translate.run(section(**changes), TOKENIZE, LANGUAGES, *inputs, folders / "alpha.json", folders / out)
+def run_member(folders: Path, seeds: list[int], member: str, out: str, **changes: object) -> Path:
+    inputs = [folders / name for name in ("trained", "vocabulary", "candidates", "truecasers", "test")]
+    paths = (*inputs, folders / "alpha.json", folders / out)
+    translate.run(section(**changes), TOKENIZE, LANGUAGES, seeds, member, *paths)
     return folders / out
 
 
+def run_translate(folders: Path, seed: int, out: str, **changes: object) -> Path:
+    return run_member(folders, [seed], str(seed), out, **changes)
+
+
 def run_ensemble(folders: Path, seeds: list[int], **changes: object) -> Path:
-    trained, out = folders / "trained", folders / "ensemble"
-    inputs = (
-        trained, folders / "vocabulary", folders / "candidates", folders / "truecasers", folders / "test",
-    )  # fmt: skip
-    ensemble.run(section(**changes), TOKENIZE, LANGUAGES, seeds, *inputs, folders / "alpha.json", out)
-    return out
+    return run_member(folders, seeds, "ensemble", "ensemble", **changes)
 
 
 def test_there_is_a_sentence_for_each_line(folders: Path) -> None:

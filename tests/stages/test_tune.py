@@ -45,10 +45,10 @@ def section(alpha: object, **changes: object) -> TranslateSection:
 
 def searched(folder: Path, alpha: float, **changes: object) -> list[str]:
     """Translate with the stage translate, a search of its own; return the best hypotheses."""
-    model, truecasers = folder / "trained" / "1" / "model", folder / "truecasers"
-    inputs = (model, folder / "vocabulary", folder / "candidates", truecasers, folder / "test")
+    inputs = [folder / name for name in ("trained", "vocabulary", "candidates", "truecasers", "test")]
+    paths = (*inputs, folder / "no.json", folder / "out")
     none = TOKENIZE.model_copy(update={"tokenizer": "none", "normalize_punctuation": False})
-    translate.run(section(alpha, **changes), none, ("en", "de"), *inputs, folder / "no.json", folder / "out")
+    translate.run(section(alpha, **changes), none, ("en", "de"), [1], "1", *paths)
     sentences = read_hypotheses(folder / "out" / "hypotheses.jsonl")
     return [" ".join(sentence.hypotheses[0].words) for sentence in sentences]
 
@@ -60,7 +60,7 @@ def run(
     names = ("trained", "vocabulary", "candidates", "valid", "development")
     trained, vocabulary, candidates, valid, development = (folder / name for name in names)
     inputs = (trained, vocabulary, candidates, valid, development)
-    tune.run(TuneParams(alphas=ALPHAS), section(alpha, **changes), seeds, member, *inputs, out)
+    tune.run(TuneParams(alphas=ALPHAS), section(alpha, **changes), list(seeds), member, *inputs, out)
     return out
 
 

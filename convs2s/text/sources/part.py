@@ -31,15 +31,3 @@ class Part:
     """Whether the pairs carry their alignment."""
     wanted_sha256: str | None = None
     """What the pairs, as 'source TAB target LF' lines, must hash to; None: not known."""
-
-
-def split_named(name: str) -> Split:
-    """Return a split by its name.
-
-    Raises:
-        ValueError: if there is none of that name.
-    """
-    for split in SPLITS:
-        if name == split:
-            return split
-    raise ValueError(f"split: found {name!r}, wanted one of {', '.join(SPLITS)}, as dvc.yaml passes it")

@@ -1,0 +1,17 @@
+"""Values of params.yaml that may be of several kinds: which kind one is."""
+
+from typing import Any, Literal
+
+
+def checksum_key(file: Any) -> str:
+    """Return the tag of a file's class, selected by its checksum key."""
+    return "by_md5" if "md5" in (file if isinstance(file, dict) else dict(file)) else "by_sha256"
+
+
+def number_or_tuned(value: object) -> float | Literal["tuned"]:
+    """Check an alpha of params.yaml, with one message for both kinds where a union would give two."""
+    if value == "tuned":
+        return "tuned"
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+        return float(value)
+    raise ValueError(f"found {value!r}, wanted a number of at least 0, or tuned")

@@ -1,0 +1,87 @@
+"""Run one stage: `python -m pipelines.stages STAGE --PATH VALUE ...`, as dvc.yaml does.
+
+A stage is a module of this package with a function `run`. Its annotations say where each argument comes from:
+a section of params.yaml by its class, a single value by its alias in `values`, and everything else (paths, a
+seed, a split) from the command line, by name. So a path that dvc.yaml misnames or forgets is an error.
+"""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from convs2s.config.load import load_params
+from convs2s.config.params import Params
+
+SECTIONS = {field.annotation: name for name, field in Params.model_fields.items()}
+"""Name of each section of params.yaml, by its class."""
+
+
+def stages() -> dict[str, Path]:
+    """Return the modules of this package that are stages, by name."""
+    folder = Path(__file__).parent
+    return {path.stem: path for path in sorted(folder.glob("[!_]*.py")) if path.stem != "values"}
+
+
+def load(name: str) -> Callable[..., None]:
+    """Return the function `run` of a stage."""
+    run: Callable[..., None] = importlib.import_module(f"pipelines.stages.{name}").run
+    return run
+
+
+def keys(annotation: Any) -> tuple[str, ...]:
+    """Return the keys of params.yaml that an argument is filled from; none for one of the command line."""
+    if annotation in SECTIONS:
+        return (SECTIONS[annotation],)
+    return tuple(key for key in getattr(annotation, "__metadata__", ()) if isinstance(key, str))
+
+
+def annotations(run: Callable[..., None]) -> dict[str, Any]:
+    """Return the annotation of each argument of a stage's `run`."""
+    hints = get_type_hints(run, include_extras=True)
+    return {name: hint for name, hint in hints.items() if name != "return"}
+
+
+def look_up(params: Params, names: Sequence[str]) -> Any:
+    """Return the value of a dotted key of params.yaml, or a tuple of several."""
+    values = []
+    for name in names:
+        value: Any = params
+        for key in name.split("."):
+            value = getattr(value, key)
+        values.append(value)
+    return tuple(values) if len(values) > 1 else values[0]
+
+
+def command_line(name: str, wanted: Mapping[str, Any], arguments: Sequence[str]) -> dict[str, Any]:
+    """Parse `--NAME VALUE` for each argument that does not come from params.yaml; all are required."""
+    parser = argparse.ArgumentParser(prog=f"python -m pipelines.stages {name}", allow_abbrev=False)
+    for argument, annotation in wanted.items():
+        choices = get_args(annotation) if get_origin(annotation) is Literal else None
+        kind = str if choices else annotation
+        parser.add_argument(f"--{argument}", required=True, type=kind, choices=choices)
+    return vars(parser.parse_args(arguments))
+
+
+def start(name: str, arguments: Sequence[str]) -> None:
+    """Run a stage with these arguments, and sections of the params.yaml in the working directory."""
+    run = load(name)
+    wanted = annotations(run)
+    values = command_line(name, {a: hint for a, hint in wanted.items() if not keys(hint)}, arguments)
+    if len(values) < len(wanted):
+        params = load_params()
+        values |= {a: look_up(params, keys(hint)) for a, hint in wanted.items() if keys(hint)}
+    run(**values)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the stage that the first argument names."""
+    parser = argparse.ArgumentParser(prog="python -m pipelines.stages", description="Run one stage.")
+    parser.add_argument("stage", choices=stages())
+    start(parser.parse_args(arguments[:1]).stage, arguments[1:])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,229 @@
+"""Stage code: the project's own source -> for each stage a digest of all modules that it can execute.
+
+Every other stage depends on its digest, so an edit reruns the stages that can execute the edited code, and no
+other. What a stage can execute follows from its imports alone, so nobody keeps a list:
+
+- from the stage's module and the runner, through all imports, those inside functions included;
+- a package's `__init__` runs when one of its modules is imported: its top-level statements count, while its
+  functions count only for those who import the package by itself (`from convs2s import load`).
+
+Left out, for they cannot change an output: comments, docstrings, and modules that only declare the schema of
+params.yaml, whose values DVC tracks as params.
+"""
+
+import ast
+import hashlib
+import io
+import tokenize
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+
+from convs2s.text.corpus.files import atomic_path, write_lines
+
+RUNNER = "pipelines.stages.__main__"
+
+
+class Module:
+    """A Python file of the project.
+
+    Args:
+        path: of the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def source(self) -> str:
+        """The file's text."""
+        return self.path.read_text(encoding="utf-8")
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """The file's syntax tree."""
+        return ast.parse(self.source, str(self.path))
+
+    @cached_property
+    def imports(self) -> set[str]:
+        """Names that the module imports, inside functions too: modules, or attributes of modules."""
+        return imported(self.tree, functions=True)
+
+    @cached_property
+    def own_imports(self) -> set[str]:
+        """Names that the module imports while it is imported itself."""
+        return imported(self.tree, functions=False)
+
+    @cached_property
+    def is_schema(self) -> bool:
+        """Whether the module only declares the schema of params.yaml."""
+        return self.path.parent.name == "config" and declares_schema(self.tree)
+
+    @cached_property
+    def is_stage(self) -> bool:
+        """Whether the module has a function `run`."""
+        return any(isinstance(node, ast.FunctionDef) and node.name == "run" for node in self.tree.body)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the code without comments and docstrings."""
+        return hashlib.sha256(bare(self.source, self.tree).encode()).hexdigest()
+
+
+def imported(tree: ast.Module, functions: bool) -> set[str]:
+    """Return the names that code imports, with or without the imports inside functions."""
+    found: set[str] = set()
+    for node in walk(tree, functions):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return found
+
+
+def walk(tree: ast.AST, functions: bool) -> Iterator[ast.AST]:
+    """Yield the nodes of a syntax tree, with or without those inside functions."""
+    for node in ast.iter_child_nodes(tree):
+        if functions or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield node
+            yield from walk(node, functions)
+
+
+def bare(source: str, tree: ast.Module) -> str:
+    """Return Python code without comments, strings that are statements (docstrings), and empty lines.
+
+    The text itself is kept rather than the tree, since the tree of the same code differs between versions of
+    Python.
+    """
+    lines = source.split("\n")
+    cuts = [(*token.start, *token.end) for token in tokens(source) if token.type == tokenize.COMMENT]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and is_docstring(node):
+            assert node.end_lineno is not None and node.end_col_offset is not None
+            first = character(lines[node.lineno - 1], node.col_offset)
+            last = character(lines[node.end_lineno - 1], node.end_col_offset)
+            cuts.append((node.lineno, first, node.end_lineno, last))
+    for first_line, first, last_line, last in sorted(cuts, reverse=True):
+        kept = lines[first_line - 1][:first] + lines[last_line - 1][last:]
+        lines[first_line - 1 : last_line] = [kept]
+    return "\n".join(line.rstrip() for line in lines if line.strip())
+
+
+def tokens(source: str) -> Iterator[tokenize.TokenInfo]:
+    """Yield the tokens of Python code."""
+    return tokenize.generate_tokens(io.StringIO(source).readline)
+
+
+def character(line: str, offset: int) -> int:
+    """Return the index of the character at a byte offset, which is how syntax trees count."""
+    return len(line.encode()[:offset].decode())
+
+
+def declares_schema(tree: ast.Module) -> bool:
+    """Return whether code has nothing but imports, type aliases, and classes of fields and validators.
+
+    The validators either raise an error or return the section unchanged. Such code cannot change what a stage
+    computes: values come from params.yaml.
+    """
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    others = [node for node in tree.body if not isinstance(node, ast.ClassDef)]
+    return (
+        bool(classes)
+        and all(is_declaration(node) for node in others)
+        and all(is_field(node) or is_validator(node) for one in classes for node in one.body)
+    )
+
+
+def is_declaration(node: ast.stmt) -> bool:
+    """Return whether a statement is an import, a docstring, or a type alias."""
+    if isinstance(node, ast.Assign):
+        value = node.value
+        is_type_variable = isinstance(value, ast.Call) and ast.unparse(value.func) == "TypeVar"
+        return isinstance(value, ast.Subscript | ast.Name | ast.BinOp) or is_type_variable
+    return isinstance(node, ast.Import | ast.ImportFrom) or is_docstring(node)
+
+
+def is_docstring(node: ast.stmt) -> bool:
+    """Return whether a statement is a string, which has no effect."""
+    value = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
+
+
+def is_field(node: ast.stmt) -> bool:
+    """Return whether a statement of a class declares a field or configures the schema."""
+    if isinstance(node, ast.Assign):
+        return [ast.unparse(target) for target in node.targets] == ["model_config"]
+    return (isinstance(node, ast.AnnAssign) and node.value is None) or is_docstring(node)
+
+
+def is_validator(node: ast.stmt) -> bool:
+    """Return whether a statement of a class is a validator that changes nothing."""
+    if not isinstance(node, ast.FunctionDef):
+        return False
+    returned = [ast.unparse(one.value) for one in ast.walk(node) if isinstance(one, ast.Return) and one.value]
+    decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
+    return decorators == ["model_validator(mode='after')"] and set(returned) == {"self"}
+
+
+def read_project(packages: Iterable[Path]) -> dict[str, Module]:
+    """Return the modules of packages by dotted name; a package's own is that of its `__init__`.
+
+    Args:
+        packages: folders, relative to the folder that Python imports from.
+    """
+    found = {}
+    for package in packages:
+        for path in sorted(package.rglob("*.py")):
+            parts = path.with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = Module(path)
+    return found
+
+
+def reach(names: Iterable[str], project: Mapping[str, Module]) -> set[str]:
+    """Return all modules of the project that can be executed when these are, themselves included."""
+    waiting = [(name, True) for name in names]
+    seen: set[tuple[str, bool]] = set()
+    while waiting:
+        name, functions = waiting.pop()
+        if (name, functions) in seen:
+            continue
+        seen.add((name, functions))
+        parts = name.split(".")
+        packages = [".".join(parts[:end]) for end in range(1, len(parts))]
+        waiting += [(package, False) for package in packages if package in project]
+        module = project[name]
+        for target in module.imports if functions else module.own_imports:
+            owner = target if target in project else target.rpartition(".")[0]
+            if owner in project:
+                waiting.append((owner, True))
+    return {name for name, _ in seen}
+
+
+def digests(project: Mapping[str, Module]) -> dict[str, list[str]]:
+    """Return for each stage a line per module that it can execute: digest and name."""
+    package = RUNNER.rpartition(".")[0]
+    names = [name for name in project if name.startswith(f"{package}.") and name != RUNNER]
+    stages = [name for name in names if project[name].is_stage and name != __name__]
+    return {
+        stage.rpartition(".")[2]: [
+            f"{project[name].digest} {name}"
+            for name in sorted(reach([RUNNER, stage], project))
+            if not project[name].is_schema
+        ]
+        for stage in stages
+    }
+
+
+def run(library: Path, stages: Path, out: Path) -> None:
+    """Write out/STAGE.txt for each module of `stages`.
+
+    Args:
+        library: folder of the package `convs2s`.
+        stages: folder of the package `pipelines.stages`.
+        out: folder to write.
+    """
+    project = read_project([library, stages])
+    with atomic_path(out) as temporary:
+        temporary.mkdir()
+        for stage, lines in digests(project).items():
+            write_lines(temporary / f"{stage}.txt", lines)

@@ -1,0 +1,130 @@
+"""One way to start a stage: sections of params.yaml by class, everything else by name."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dvc.repo import Repo
+
+from convs2s.config.train import TrainParams
+from pipelines.stages import __main__ as runner
+from pipelines.stages import filter as filter_stage
+
+ROOT = Path(__file__).parents[2]
+STAGES = sorted(runner.stages())
+
+
+@pytest.fixture(scope="module")
+def pipeline() -> dict[str, list[Any]]:
+    """Stage items of dvc.yaml, as DVC resolves them, by the stage module that they run."""
+    found: dict[str, list[Any]] = {}
+    with Repo(str(ROOT)) as repo:
+        for stage in repo.index.stages:
+            found.setdefault(words(stage)[3], []).append(stage)
+    return found
+
+
+def words(stage: Any) -> list[str]:
+    return shlex.split(stage.cmd)
+
+
+@pytest.fixture
+def filtering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """The calls of a stage that only notes them, in a folder with the params.yaml of the repository."""
+    (tmp_path / "params.yaml").write_bytes((ROOT / "params.yaml").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    calls: list[tuple[Any, ...]] = []
+
+    def run(params: Any, train: Path, valid: Path, out: Path) -> None:
+        calls.append((params, train, valid, out))
+
+    run.__annotations__ = filter_stage.run.__annotations__
+    monkeypatch.setattr(filter_stage, "run", run)
+    return calls
+
+
+def test_a_stage_gets_its_section_by_class_and_its_paths_by_name(filtering: list[tuple[Any, ...]]) -> None:
+    """So the order on the command line does not matter."""
+    runner.main(["filter", "--out", "c", "--valid", "b", "--train", "a"])
+    ((params, *paths),) = filtering
+    assert params.max_words == 175
+    assert paths == [Path("a"), Path("b"), Path("c")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("filter --train a --out c", "the following arguments are required: --valid"),
+        ("filter --train a --valid b --out c --raw d", "unrecognized arguments: --raw d"),
+        ("filter --train a --val b --out c", "the following arguments are required: --valid"),
+        ("filtre", "invalid choice: 'filtre' (choose from"),
+        ("download --split dev --downloads a --out b", "argument --split: invalid choice: 'dev'"),
+        ("train --seed one", "argument --seed: invalid int value: 'one'"),
+    ],
+)
+def test_a_slip_in_a_command_is_an_error(
+    arguments: str, message: str, filtering: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The message names the argument; nothing runs."""
+    with pytest.raises(SystemExit) as ended:
+        runner.main(arguments.split())
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+    assert not filtering
+
+
+def test_dvc_runs_every_stage_by_the_runner_with_all_its_arguments(pipeline: dict[str, list[Any]]) -> None:
+    """A path that dvc.yaml swaps with another name, or forgets, would not parse."""
+    assert sorted(pipeline) == STAGES
+    for name, items in pipeline.items():
+        wanted = {a: h for a, h in runner.annotations(runner.load(name)).items() if not runner.keys(h)}
+        for item in items:
+            command = words(item)
+            assert command[:4] == ["python", "-m", "pipelines.stages", name]
+            values = runner.command_line(name, wanted, command[4:])
+            assert set(values) == set(wanted)
+
+
+def test_a_stage_takes_exactly_the_sections_that_dvc_tracks(pipeline: dict[str, list[Any]]) -> None:
+    """A section that `run` takes and DVC does not track would leave stale results, and the reverse reruns."""
+    for name, items in pipeline.items():
+        hints = runner.annotations(runner.load(name)).values()
+        taken = {key.split(".")[0] for hint in hints for key in runner.keys(hint)}
+        tracked = {key.split(".")[0] for item in items for key in params_of(item)}
+        assert tracked == taken, name
+
+
+def params_of(item: Any) -> list[str]:
+    return [key for dep in item.deps for key in getattr(dep, "params", [])]
+
+
+def test_of_a_section_dvc_tracks_every_key_but_those_without_effect(pipeline: dict[str, list[Any]]) -> None:
+    """How often a checkpoint is saved changes no result; a list of seeds is one stage item each."""
+    untracked = {
+        "train": {"train.seeds", "train.checkpoint_updates"},
+        "align": {"align.candidates"},  # of stage candidates alone
+    }
+    sections = runner.Params.model_fields
+    for name in ("train", "align"):
+        fields = {f"{name}.{key}" for key in sections[name].annotation.model_fields}  # type: ignore[union-attr]
+        tracked = {key for key in params_of(pipeline[name][0]) if key.startswith(f"{name}.")}
+        assert fields - tracked == untracked[name]
+    for split in ("train", "valid", "development", "test"):
+        (item,) = [one for one in pipeline["download"] if one.name == f"download@{split}"]
+        keys = {"source_language", "target_language", "folder", "references", split}
+        assert set(params_of(item)) == {f"download.{key}" for key in keys}
+
+
+def test_every_section_of_params_yaml_belongs_to_a_stage(pipeline: dict[str, list[Any]]) -> None:
+    """No dead values."""
+    tracked = {key.split(".")[0] for items in pipeline.values() for one in items for key in params_of(one)}
+    assert tracked == set(runner.Params.model_fields)
+
+
+def test_values_are_looked_up_by_dotted_keys() -> None:
+    """One key gives its value, several give a tuple."""
+    params = runner.load_params(ROOT / "params.yaml")
+    assert runner.look_up(params, ("train",)) is params.train
+    assert isinstance(runner.look_up(params, ("train",)), TrainParams)
+    assert runner.look_up(params, ("download.source_language", "train.seeds")) == ("en", [1])
