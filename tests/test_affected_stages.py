@@ -1,4 +1,4 @@
-"""An edit reruns what it affects and nothing else: the table of the README, held by DVC itself.
+"""An edit reruns what it affects and nothing else: the table of docs/parameters.md, held by DVC itself.
 
 The stages are played by a small program on PATH that writes outputs made of all that a stage has declared:
 its command, parameters and dependencies. So an output changes whenever one of these does, and what DVC then
@@ -182,10 +182,10 @@ def test_an_edit_runs_the_stages_that_it_affects_and_no_other(reproduced: Path, 
     assert reproduce() == []
 
 
-def test_the_readme_shows_this_table() -> None:
-    """Each edit stands in the README with the number of stages that it runs."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_documentation_shows_this_table() -> None:
+    """docs/parameters.md lists each edit with the number of stages that it runs."""
+    text = (ROOT / "docs" / "parameters.md").read_text(encoding="utf-8")
     for name, (_, wanted) in EDITS.items():
         row = re.search(rf"^\| `?{re.escape(name)}`? [^|]*\|[^|]*\| (\d+) \|$", text, re.MULTILINE)
-        assert row is not None, f"README.md has no row for {name}"
-        assert int(row[1]) == len(wanted), f"README.md says {row[1]} stages for {name}, but {len(wanted)} run"
+        assert row is not None, f"docs/parameters.md has no row for {name}"
+        assert int(row[1]) == len(wanted), f"{name}: the table says {row[1]} stages, but {len(wanted)} run"
