@@ -48,6 +48,13 @@ def test_every_command_would_work(page: str) -> None:
     assert faults(page) == []
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_code_in_the_text_stays_on_one_line(page: str) -> None:
+    """Code that goes over a line's end would escape the checks here."""
+    text = pages.FENCE.sub("", pages.read(page))
+    assert [line for line in text.splitlines() if line.count("`") % 2] == []
+
+
 @pytest.mark.parametrize(
     "line",
     [
