@@ -88,8 +88,8 @@ def test_only_literals_sums_and_products_have_a_value(text: str, value: object) 
             {"decoder_attention": "[True]"},
             r"decoder_attention is '\[True\]'; wanted True, or a list of 2 flags",
         ),
-        ({"decoder_attention": "False"}, "attention has no layer switched on"),
-        ({"encoder_layers": "[(32, 4)]"}, "encoder_kernels has the even width 4; wanted odd ones"),
+        ({"decoder_attention": "False"}, "attention is off in every layer"),
+        ({"encoder_layers": "[(32, 4)]"}, "encoder_kernels has the even width 4; wanted odd widths"),
         ({"encoder_layers": "[(0, 3)]"}, "encoder_widths.0: found 0, wanted greater than or equal to 1"),
     ],
 )
