@@ -11,6 +11,6 @@ def test_splits_are_known_by_name() -> None:
 
 
 def test_unknown_split_is_an_error() -> None:
-    """A slip in a command line should not end in a traceback of a dictionary."""
+    """A typo on the command line should not end in a KeyError."""
     with pytest.raises(ValueError, match="split: found 'dev', wanted one of train, valid, development, test"):
         split_named("dev")
