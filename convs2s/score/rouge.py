@@ -150,10 +150,10 @@ class Rouge:
 
     @cached_property
     def _scorer(self) -> RougeScorer:
-        return RougeScorer(NAMES, tokenizer=Spaces())
+        return RougeScorer(NAMES, tokenizer=SpaceTokenizer())
 
 
-class Spaces:
+class SpaceTokenizer:
     """A tokenizer for rouge-score, for words that are already split and stemmed."""
 
     def tokenize(self, text: str) -> list[str]:

@@ -18,7 +18,7 @@ from convs2s.text.words.truecasing import Truecaser, detruecase, read_truecaser
 CHUNK_PAIRS = 2000
 
 
-class Spaces(dict[int, str]):
+class SpaceForUnprintable(dict[int, str]):
     """For str.translate: control, format and private-use characters become spaces, others stay.
 
     Moses' remove-non-printing-char replaces every character of category C, including unassigned ones. We
@@ -76,7 +76,7 @@ class Tokenizer:
         self.language = language
         self.params = params
         self.truecaser = truecaser if params.truecase else None
-        self._spaces = Spaces()
+        self._spaces = SpaceForUnprintable()
         self._normalizer = PunctuationNormalizer(language)
         self._tokenizer = MosesTokenizer(language)
         self._without_apostrophes = copy.copy(self._tokenizer)  # same words, faster, for text without any
