@@ -53,7 +53,7 @@ def test_weight_norm_is_over_the_dimensions_that_g_lacks() -> None:
 def test_the_weight_norm_of_2017_gives_the_same_model(name: str) -> None:
     """The varied model has kernel widths 3, 5 and 1 in its decoder."""
     old = of_2017(name)
-    description = describe_model(old, TYPES)
+    description = describe_model(old, SIZES)
     assert description.old_norm
     check_outputs(build_model(old, description), name)
 
@@ -88,7 +88,7 @@ def test_a_tied_output_layer_is_the_target_embedding() -> None:
     }
     tensors["decoder.fc3.weight"] = tensors["decoder.embed_tokens.weight"]
     tied = dataclasses.replace(varied, tensors=tensors)
-    model = build_model(tied, describe_model(tied, TYPES))
+    model = build_model(tied, describe_model(tied, SIZES))
     assert_close(model.output_layer.weight, model.target_embedding.words.weight)
 
 
@@ -159,5 +159,5 @@ def test_a_longer_position_table_is_cut_with_a_warning() -> None:
     longer = {**plain.tensors, "encoder.embed_positions.weight": torch.cat([table, table[:5] + 1])}
     read = dataclasses.replace(plain, tensors=longer)
     with pytest.warns(UserWarning, match="have 69 source and 64 target rows; .* sentences up to 62 tokens"):
-        model = build_model(read, describe_model(read, TYPES))
+        model = build_model(read, describe_model(read, SIZES))
     check_outputs(model, "plain")
