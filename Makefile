@@ -1,4 +1,4 @@
-# From nothing to a BLEU score: `make repro`, or `make flow` with Prefect's pages to watch it. `make test`.
+# From nothing to a BLEU score: `make repro`, or `make flow` to watch it in Prefect's UI. Tests: `make test`.
 PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
@@ -17,12 +17,12 @@ repro: install
 	dvc repro
 	@python -m pipelines.results.report
 
-# The same stages under Prefect; values other than params.yaml's by: make flow SET="train.dropout=0.3"
+# The same stages under Prefect; override values of params.yaml with: make flow SET="train.dropout=0.3"
 flow: install
 	@python -m pipelines.flows.machine run $(SET)
 	$(if $(SET),,@python -m pipelines.results.report)
 
-# A table of the paper, its rows side by side: make sweep TABLE=table5 SET="train.seeds=[1,2,3]"
+# A table of the paper, its rows in parallel: make sweep TABLE=table5 SET="train.seeds=[1,2,3]"
 sweep: install
 	@python -m pipelines.flows.machine sweep $(TABLE) $(SET)
 

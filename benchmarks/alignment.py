@@ -2,10 +2,10 @@
 
     python -m benchmarks.alignment --source FILE --target FILE [--gold FILE] [--iterations 5]
 
-The files hold words parted by white space; line i of --gold holds the true links of line i, such as
-0-0 1-2. Each aligner runs in a process of its own: the built-in one, systran-align where it is
-installed, fast_align and atools where they are on PATH. The built-in one runs twice, since numba
-compiles it the first time.
+The files hold whitespace-separated words; line i of --gold holds the true links of line i, such as
+0-0 1-2. Each aligner runs in its own process: the built-in one, systran-align if it is installed,
+fast_align and atools if they are on PATH. The built-in one runs twice, since numba compiles it the
+first time.
 """
 
 import argparse
@@ -61,21 +61,21 @@ def available() -> list[str]:
 
 
 def run(name: str, arguments: argparse.Namespace, out: Path) -> None:
-    """Align by one aligner; write its links to `out`."""
+    """Align with one aligner; write its links to `out`."""
     with TemporaryDirectory(dir=out.parent) as folder:
         links = ALIGNERS[name](arguments.source, arguments.target, arguments.iterations, Path(folder))
         write_lines(out, (" ".join(f"{i}-{j}" for i, j in line) for line in links))
 
 
 def measure(name: str, arguments: argparse.Namespace, out: Path) -> dict[str, float]:
-    """Run one aligner in a process of its own; return its wall and CPU seconds and peak memory in MB."""
+    """Run one aligner in its own process; return its wall and CPU seconds and peak memory in MB."""
     command = [sys.executable, "-m", "benchmarks.alignment", *sys.argv[1:], "--only", name, "--out", str(out)]
     begin = time.perf_counter()
     process = subprocess.Popen(command)
-    _, status, usage = os.wait4(process.pid, 0)  # the usage of its children, too
+    _, status, usage = os.wait4(process.pid, 0)  # includes the usage of its children
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
-        raise RuntimeError(f"{name} ended with status {process.returncode}; its messages above tell why.")
+        raise RuntimeError(f"{name} ended with status {process.returncode}; see its messages above.")
     return {
         "seconds": time.perf_counter() - begin,
         "CPU seconds": usage.ru_utime + usage.ru_stime,

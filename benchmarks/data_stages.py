@@ -1,10 +1,10 @@
-"""Time and memory of the data stages on generated pairs, to see that time is linear and memory flat.
+"""Time and memory of the data stages on generated pairs, to check that time is linear and memory flat.
 
     python -m benchmarks.data_stages --pairs 100000 1000000
 
-Each stage runs as dvc.yaml runs it, with the parameters of params.yaml, in a folder of its own that is
-deleted at the end. Memory is what the stage's processes use together (PSS: shared pages count once),
-read ten times a second, so Linux only.
+Each stage runs as in dvc.yaml, with the parameters of params.yaml, in its own folder, which is deleted
+at the end. Memory is what all processes of the stage use together (PSS: shared pages count once),
+sampled ten times a second; Linux only.
 """
 
 import argparse
@@ -47,9 +47,9 @@ class Cost:
     """What a stage took.
 
     Attributes:
-        seconds: wall time, start of Python included.
-        work: seconds of all cores together; unlike wall time, hardly changed by other load.
-        together: peak memory of all its processes at one time, in MiB.
+        seconds: wall time, including the start of Python.
+        work: CPU seconds over all cores; unlike wall time, hardly affected by other load.
+        together: peak memory of all its processes together, in MiB.
         largest: peak memory of its largest process, in MiB.
     """
 
@@ -60,7 +60,7 @@ class Cost:
 
 
 def main() -> None:
-    """Print a row of the table for every stage and size of corpus."""
+    """Print a table row for every stage and corpus size."""
     arguments = parse()
     print("| stage | pairs | seconds | pairs/s | CPU seconds | peak MiB, all processes | largest process |")
     print("|---|---:|---:|---:|---:|---:|---:|")
@@ -85,7 +85,7 @@ def parse() -> argparse.Namespace:
 
 
 def measure_all(folder: Path, pairs: int, params: Path, last: str) -> Iterator[tuple[str, Cost]]:
-    """Yield each stage with its cost, run one after the other on a corpus of so many pairs."""
+    """Run the stages in order on a corpus of this many pairs; yield each with its cost."""
     shutil.copy(params, folder / "params.yaml")
     write_corpus(folder / "data/raw/train", pairs, seed=1, noise=0.03, part="train")
     write_corpus(folder / "data/tokenized/valid", VALID_PAIRS, seed=1, noise=0.0, part="valid")
@@ -100,18 +100,18 @@ def measure(command: list[str], folder: Path) -> Cost:
     """Run a command in a folder and return what it took.
 
     Raises:
-        subprocess.CalledProcessError: if it fails; its stderr has been shown by then.
+        subprocess.CalledProcessError: if it fails, after showing its stderr.
     """
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with tempfile.TemporaryFile() as errors:
-        # A session of its own tells the processes that belong to it.
+        # Its own session identifies the processes that belong to it.
         process = subprocess.Popen(
             command, cwd=folder, env=environment, stderr=errors, start_new_session=True
         )
         try:
             status, cost = watch(process.pid)
         except BaseException:
-            # Ctrl-C does not reach another session: its stage would go on in a folder that is deleted.
+            # Ctrl-C does not reach another session: the stage would go on in a deleted folder.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -125,7 +125,7 @@ def measure(command: list[str], folder: Path) -> Cost:
 
 
 def watch(leader: int) -> tuple[int, Cost]:
-    """Wait for the first process of a session, just started; return its wait status and what it took."""
+    """Wait for the first process of a new session; return its wait status and cost."""
     start, together = time.perf_counter(), 0.0
     while True:
         ended, status, usage = os.wait4(leader, os.WNOHANG)
@@ -140,7 +140,7 @@ def session_memory(session: int) -> float:
     """Return the memory in MiB that the processes of a session use together."""
     total = 0
     for process in Path("/proc").glob("[0-9]*"):
-        # A process may end between two reads, and others' are not ours to read.
+        # A process may end between two reads, and we may not read other users' processes.
         with contextlib.suppress(OSError):
             fields = (process / "stat").read_text().rpartition(")")[2].split()
             if int(fields[3]) == session:

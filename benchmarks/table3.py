@@ -1,4 +1,4 @@
-"""The speed of translation as Table 3 measures it (§5.3), beside the paper's figures.
+"""The speed of translation as Table 3 measures it (§5.3), next to the paper's figures.
 
     python -m benchmarks.table3 --model data/models/1 --source FILE ... --target FILE ...
 
@@ -13,12 +13,12 @@ workers. sacreBLEU, which is installed with convs2s, fetches them from statmt.or
     files="--source newstest2012.en newstest2013.en --target newstest2012.fr newstest2013.fr"
     python -m benchmarks.table3 --model data/models/1 $files
 
-Here model and files are any, the files of a side being joined in order; the settings are a GPU where there is
-one, one process that uses all cores, and a worker process of one thread for each core.
+Any model and files will do; the files of a side are concatenated. The settings are a GPU if there is one,
+one process that uses all cores, and one single-threaded worker process per core.
 
-Seconds are wall time from words to words: a model has been loaded and has translated a batch by then, and
-tokenization and BLEU are not counted. Tokens are those written, end marks among them. BLEU is that of
-tokenized text, mixed case; the last line names its test set, with lines and sha256 as stage evaluate does.
+Seconds are wall time from words to words: the model is already loaded and has translated one batch, and
+tokenization and BLEU do not count. Tokens are output tokens, EOS included. BLEU is of tokenized text, mixed
+case; the last line names its test set, with lines and sha256, as stage evaluate does.
 """
 
 import argparse
@@ -46,7 +46,7 @@ from convs2s.text.sources.pair_files import file_part
 from convs2s.text.sources.split import write_split
 
 SENTENCES = 6003
-# System, beam, BLEU, seconds; GNMT's are from Wu et al. (2016), and name no beam.
+# System, beam, BLEU, seconds; GNMT's are from Wu et al. (2016), who state no beam.
 PAPER: list[tuple[str, int | None, float, int]] = [
     ("GNMT, GPU (K80)", None, 31.20, 3028),
     ("GNMT, CPU, 88 cores", None, 31.20, 1322),
@@ -68,7 +68,7 @@ Batch = list[list[str]]
 
 @dataclass(frozen=True)
 class Job:
-    """What translates: a model folder, on a device, with a beam, in batches of so many sentences."""
+    """What translates: a model folder, on a device, with a beam and a batch size."""
 
     model: Path
     device: str
@@ -78,7 +78,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Setting:
-    """Where it runs: in this process with so many threads, or in worker processes of one thread each."""
+    """Where it runs: in this process with some threads, or in single-threaded worker processes."""
 
     name: str
     device: str
@@ -98,7 +98,7 @@ def translate(job: Job, batch: Batch) -> list[Sentence]:
 
 
 def timed(job: Job, setting: Setting, batches: Sequence[Batch]) -> tuple[float, list[list[Sentence]]]:
-    """Translate all batches; return the seconds that it took, and the translations of each."""
+    """Translate all batches; return the seconds it took, and the translations of each."""
     if setting.workers:
         return timed_in_workers(job, setting.workers, batches)
     torch.set_num_threads(setting.threads)
@@ -109,8 +109,8 @@ def timed(job: Job, setting: Setting, batches: Sequence[Batch]) -> tuple[float, 
 
 
 def timed_in_workers(job: Job, workers: int, batches: Sequence[Batch]) -> tuple[float, list[list[Sentence]]]:
-    """Do the same in worker processes, each of which takes a batch whenever it has none."""
-    # A forked process cannot use CUDA, nor safely the threads of its parent.
+    """Do the same in worker processes, each of which takes the next batch when it is idle."""
+    # A forked process cannot use CUDA, nor its parent's threads safely.
     context = multiprocessing.get_context("spawn")
     ready = context.Barrier(workers + 1)
     with context.Pool(workers, get_ready, (job, batches[-1], ready)) as pool:
@@ -119,7 +119,7 @@ def timed_in_workers(job: Job, workers: int, batches: Sequence[Batch]) -> tuple[
         except BrokenBarrierError:
             raise RuntimeError(
                 f"{workers} workers were not ready within {SECONDS_TO_LOAD} seconds; wanted each to load "
-                f"{job.model}. Is there memory for so many? Give fewer: --workers."
+                f"{job.model}. Is there enough memory for that many? Use fewer: --workers."
             ) from None
         begin = time.perf_counter()
         done = pool.map(partial(translate, job), batches, chunksize=1)
@@ -134,9 +134,9 @@ def get_ready(job: Job, batch: Batch, ready: Barrier) -> None:
 
 
 def equal_lengths(lengths: Iterable[int], size: int) -> list[list[int]]:
-    """Return indices of sentences in batches of one length each, at most `size`, the longest sentences first.
+    """Return sentence indices in batches of equal length, at most `size` each, longest sentences first.
 
-    Short ones come last, so that workers end at about the same time.
+    Short ones come last, so that workers finish at about the same time.
     """
     groups: dict[int, list[int]] = defaultdict(list)
     for index, length in enumerate(lengths):
@@ -148,7 +148,7 @@ def equal_lengths(lengths: Iterable[int], size: int) -> list[list[int]]:
 def quality(
     job: Job, batches: Sequence[list[int]], done: Sequence[list[Sentence]], references: Sequence[str]
 ) -> Score:
-    """Return the BLEU of the translations, unknown words replaced if the model folder says so."""
+    """Return the BLEU of the translations, with unknown words replaced if the model folder says so."""
     used = translator(job)
     hypotheses = [""] * len(references)
     for indices, sentences in zip(batches, done, strict=True):
@@ -162,7 +162,7 @@ def quality(
 
 
 def settings(wanted: Sequence[str], threads: int, workers: int) -> list[Setting]:
-    """Return the settings asked for that this machine has."""
+    """Return the requested settings that this machine supports."""
     found = []
     if "gpu" in wanted and torch.cuda.is_available():
         found.append(Setting(f"ours, GPU ({torch.cuda.get_device_name()})", "cuda", threads, 0))
@@ -174,7 +174,7 @@ def settings(wanted: Sequence[str], threads: int, workers: int) -> list[Setting]
 
 
 def row(name: str, beam: int | None, bleu: float, seconds: float, sentences: int, tokens: int | None) -> str:
-    """Return a line of the table; the paper's seconds are whole ones."""
+    """Return a line of the table; the paper gives whole seconds."""
     speed = "" if tokens is None else f"{tokens / seconds:,.0f}"
     shown = f"{seconds:,}" if isinstance(seconds, int) else f"{seconds:,.1f}"
     cells = [name, "" if beam is None else str(beam), f"{bleu:.2f}", shown]
@@ -182,17 +182,17 @@ def row(name: str, beam: int | None, bleu: float, seconds: float, sentences: int
 
 
 def read(sources: Sequence[Path], targets: Sequence[Path]) -> tuple[list[tuple[str, str]], TestSetIdentity]:
-    """Return the pairs of files, one pair of files after the other, and what they are known by.
+    """Return the sentence pairs of all files, in order, and the identity of the test set.
 
-    They are read as stage download reads them, so that the same test set has the same hash.
+    Files are read as in stage download, so that the same test set has the same hash.
 
     Raises:
         FileNotFoundError: if a file is missing.
-        ValueError: if files have no pairs, or do not pair.
+        ValueError: if files are empty, or do not match up.
     """
     if len(sources) != len(targets):
         raise ValueError(
-            f"there are {len(sources)} files of --source but {len(targets)} of --target; wanted one for one."
+            f"there are {len(sources)} files of --source but {len(targets)} of --target; wanted equally many."
         )
     with TemporaryDirectory() as folder:
         split = Path(folder, "test")
@@ -209,9 +209,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--source", type=Path, required=True, nargs="+", metavar="FILE", help="sentences to translate")
     add("--target", type=Path, required=True, nargs="+", metavar="FILE", help="their translations")
     add("--beams", type=int, nargs="+", default=[1, 5], metavar="B")
-    add("--batch-sentences", type=int, default=128, metavar="N", help="sentences in a batch, at most")
+    add("--batch-sentences", type=int, default=128, metavar="N", help="maximum sentences per batch")
     add("--settings", nargs="+", choices=SETTINGS, default=SETTINGS)
-    add("--threads", type=int, default=cores, metavar="N", help=f"of one process; default {cores}")
+    add("--threads", type=int, default=cores, metavar="N", help=f"per process; default {cores}")
     add(
         "--workers", type=int, default=cores, metavar="N", help=f"processes; default {cores}, the paper's: 40"
     )
@@ -234,7 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     Raises:
         FileNotFoundError: if a file is missing.
-        ValueError: if files do not pair, or only a GPU is wanted and there is none.
+        ValueError: if files do not match up, or only a GPU is requested and there is none.
     """
     options = parse(arguments)
     pairs, test_set = read(options.source, options.target)

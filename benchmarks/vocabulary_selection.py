@@ -1,10 +1,10 @@
-"""Words per second of translation and training with vocabulary selection and without (§5.4).
+"""Words per second of translation and training with and without vocabulary selection (§5.4).
 
     python -m benchmarks.vocabulary_selection [--types 160000] [--sentences 32] [--beam-sizes 1 5] [--runs 3]
 
 The model is that of the paper's ablations, 13 and 5 layers of 512, with random weights, so every hypothesis
-goes to its longest length: the source's. Source types are drawn by Zipf's law; each has 100 candidates drawn
-likewise. Both ways take turns; the table has medians over the runs, and the median of their ratios.
+reaches its maximum length, that of the source. Source words are drawn by Zipf's law; each has 100 candidates
+drawn the same way. The two variants take turns; the table has medians over the runs, and the median ratio.
 """
 
 import argparse
@@ -32,11 +32,11 @@ CHANNELS, ENCODER_LAYERS, DECODER_LAYERS = 512, 13, 5
 def parse() -> argparse.Namespace:
     """Return the command line's options."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--types", type=int, default=160_000, help="of the target, and of the source")
+    parser.add_argument("--types", type=int, default=160_000, help="vocabulary size of source and target")
     parser.add_argument("--sentences", type=int, default=32, help="of the batch")
     parser.add_argument("--words", type=int, default=25, help="of each sentence")
     parser.add_argument("--beam-sizes", type=int, nargs="+", default=[1, 5])
-    parser.add_argument("--runs", type=int, default=3, help="of each way, after one that is not counted")
+    parser.add_argument("--runs", type=int, default=3, help="of each variant, after one that does not count")
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     return parser.parse_args()
 
@@ -53,7 +53,7 @@ def architecture() -> ModelParams:
 
 
 def zipf(random: np.random.Generator, types: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
-    """Draw ids of words: the one of rank r in proportion to 1/r."""
+    """Draw word ids: rank r with a probability proportional to 1/r."""
     drawn = np.exp(random.random(shape) * np.log(types - 3)).astype(np.int64) - 1  # ranks from 0
     ids: NDArray[np.int64] = np.minimum(drawn, types - 4) + 3
     return ids
@@ -76,7 +76,7 @@ class Bench:
         self.model = Seq2Seq(architecture(), types, types, PAD, 0.1, plain_output=True).to(self.device)
 
     def translation(self, beam_size: int) -> tuple[Callable[[], int], Callable[[], int]]:
-        """Return what translates the batch and returns its words: without selection, with it."""
+        """Return functions that translate the batch and return its words: without selection, with it."""
         search = BeamSearch(beam_size, 1.0, self.words, 1, legacy_eos=False, keep_attention=False)
         source = torch.from_numpy(self.source).to(self.device)
         limits = [self.words] * len(source)
@@ -91,12 +91,12 @@ class Bench:
         return plain, selected
 
     def training(self) -> tuple[Callable[[], int], Callable[[], int]]:
-        """Return what computes loss and gradients of the batch: without selection, with it."""
+        """Return functions that compute loss and gradients of the batch: without selection, with it."""
         losses = SummedLoss(self.model, smoothing=0.0)
         source, target = (torch.from_numpy(side).to(self.device) for side in (self.source, self.target))
 
         def gradients(types: torch.Tensor | None) -> int:
-            """Compute loss and gradients over these target types; return the words of the batch."""
+            """Compute loss and gradients over these target entries; return the words of the batch."""
             self.model.zero_grad()
             losses(source, target, types)[0].backward()
             if self.device.type == "cuda":
@@ -110,7 +110,7 @@ class Bench:
 
 
 def speed(work: Callable[[], int]) -> float:
-    """Return the words per second of some work."""
+    """Return the words per second of a function that returns its words."""
     start = time.perf_counter()
     words = work()
     return words / (time.perf_counter() - start)
@@ -128,7 +128,7 @@ def main() -> None:
     """Print the table."""
     options = parse()
     bench = Bench(options)
-    print("| work | words/s, all types | words/s, selected | ratio |\n|---|---:|---:|---:|")
+    print("| work | words/s, whole vocabulary | words/s, selected | ratio |\n|---|---:|---:|---:|")
     bench.model.train()
     compare("loss and gradients", bench.training(), options.runs)
     print(bench.selection.report())

@@ -8,28 +8,28 @@ from collections.abc import Sequence
 
 from convs2s.commands import attention, export, import_fairseq, translate
 
-# Each has add(commands), which adds its parser, and run(options); what takes seconds to import waits for run.
+# Each has add(commands), which adds its parser, and run(options), which does the slow imports.
 COMMANDS = (translate, attention, import_fairseq, export)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit status: 0, 2 after an error, 130 interrupted, 141 on a broken pipe."""
+    """Run the command; return its exit status: 0, 2 on error, 130 if interrupted, 141 on a broken pipe."""
     options = parser().parse_args(arguments)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
             options.run(options)
     except BrokenPipeError:
-        # The reader has gone. Python would complain of its own flush at exit, too.
+        # The reader is gone; without this, Python's own flush at exit would complain, too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
         return 130
     except (OSError, ValueError, MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "out of memory" not in str(error):
-            raise  # ours to mend, so let it be seen
+            raise  # a bug of ours: show the traceback
         complain(f"error: {explained(error, options)}")
-        for note in getattr(error, "__notes__", ()):  # the rows of a report, say
+        for note in getattr(error, "__notes__", ()):  # such as the rows of a report
             print(note, file=sys.stderr)
         return 2
     return 0
@@ -52,7 +52,7 @@ def complain(message: str) -> None:
 
 
 def explained(error: Exception, options: argparse.Namespace) -> str:
-    """Return an error's message, and what to do after running out of memory."""
+    """Return an error's message, with advice if memory ran out."""
     if isinstance(error, OSError | ValueError):
         return str(error)
     message = str(error).rstrip(".") or "out of memory"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the container runs: a clone in /clone (or CLONE), then a worker of the given pool in it.
+# Entry point of the container: clone into /clone (or CLONE) if needed, then start a worker of the given pool there.
 set -eu
 clone=${CLONE:-/clone}
 if [ ! -d "$clone/.git" ]; then

@@ -1,4 +1,4 @@
-"""The command `convs2s` as a whole: its list of commands, and how errors are told."""
+"""The command `convs2s` as a whole: its list of commands, and how errors are reported."""
 
 import subprocess
 import sys
@@ -33,7 +33,7 @@ def test_a_wrong_command_shows_the_right_ones(
 
 
 def raising(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let `convs2s translate` fail."""
+    """Make `convs2s translate` fail."""
 
     def fail(*_: object) -> None:
         raise error
@@ -58,17 +58,17 @@ def raise_again(error: Exception) -> None:
     raise error
 
 
-def test_faults_of_ours_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are to be seen and mended."""
-    raising(RuntimeError("a fault of ours"), monkeypatch)
-    with pytest.raises(RuntimeError, match="a fault of ours"):
+def test_our_own_bugs_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They should be seen and fixed."""
+    raising(RuntimeError("a bug of ours"), monkeypatch)
+    with pytest.raises(RuntimeError, match="a bug of ours"):
         main(["translate", "--model", "x"])
 
 
 def test_notes_of_an_error_follow_on_lines_of_their_own(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A report of many rows would not be read on one line."""
+    """A report of many rows would be unreadable on one line."""
     error = ValueError("two things\nare wrong")
     error.add_note("  first")
     error.add_note("  second")
@@ -78,7 +78,7 @@ def test_notes_of_an_error_follow_on_lines_of_their_own(
 
 
 def test_an_interrupt_ends_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the status that shells give to it."""
+    """With the exit status that shells use for it."""
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt

@@ -65,7 +65,7 @@ def changed(folder: Path, name: str, value: Any) -> Path:
         ("translate.alpha", -0.1, r"translate\.alpha: found -0\.1, wanted a number of at least 0, or tuned"),
         ("translate.alpha", True, r"translate\.alpha: found True, wanted a number of at least 0, or tuned"),
         ("tune.alphas", [], r"tune\.alphas: found \[\]"),
-        ("tune.alphas", [1.0, 1], r"tune: alphas \[1\.0, 1\.0\] has a value twice; wanted different ones"),
+        ("tune.alphas", [1.0, 1], r"tune: alphas \[1\.0, 1\.0\] has a value twice; wanted distinct values"),
         ("translate.n_best", 9, r"translate: n_best 9 exceeds beam_size"),
         ("download.valid", [GENERATED], r"filter\.valid_every and download\.valid: exactly one"),
         (
@@ -85,14 +85,14 @@ def changed(folder: Path, name: str, value: Any) -> Path:
         ),
         ("align", {"backend": "none", "iterations": 5, "candidates": 9}, r"align: candidates need an align"),
         ("download.train", [], r"download\.train: found \[\]"),
-        ("download.references", ["ref1"], r"download\.references names 1 file\(s\), which ROUGE alone uses"),
+        ("download.references", ["ref1"], r"download\.references names 1 file\(s\), which only ROUGE uses"),
         ("evaluate.rouge", "duc", r"evaluate\.rouge: found 'duc', wanted 'gigaword' or 'duc2004'"),
     ],
 )
-def test_a_fault_is_told_by_dotted_name_what_was_found_and_what_was_wanted(
+def test_a_fault_names_the_key_what_was_found_and_what_was_wanted(
     tmp_path: Path, name: str, value: Any, message: str
 ) -> None:
-    """Before any stage works."""
+    """Before any stage starts."""
     with pytest.raises(ValueError, match=r"fault\(s\):\n  " + message):
         load_params(changed(tmp_path, name, value))
 
@@ -100,7 +100,7 @@ def test_a_fault_is_told_by_dotted_name_what_was_found_and_what_was_wanted(
 def test_all_attention_off_is_impossible(tmp_path: Path) -> None:
     """The decoder would not see the source."""
     layers = len(load_params(ROOT / "experiments" / "presets" / "generated.yaml").model.attention)
-    with pytest.raises(ValueError, match="no layer switched on"):
+    with pytest.raises(ValueError, match="attention is off in every layer"):
         load_params(changed(tmp_path, "model.attention", [False] * layers))
 
 
@@ -119,7 +119,7 @@ def test_a_source_is_two_files_or_one_tsv(tmp_path: Path, columns: list[int] | N
 
 
 def test_every_fault_is_listed_at_once(tmp_path: Path) -> None:
-    """A user mends a file once, not five times."""
+    """A user fixes a file once, not five times."""
     path = changed(tmp_path, "train.dropout", "much")
     path.write_text(path.read_text().replace("clip_norm", "clipnorm"))
     with pytest.raises(ValueError, match=r"3 fault\(s\)") as error:
@@ -135,8 +135,8 @@ def test_numbers_are_read_as_dvc_reads_them(tmp_path: Path) -> None:
     assert load_params(path).train.momentum == 1e-4
 
 
-def test_no_yaml_and_no_file_are_told(tmp_path: Path) -> None:
-    """With what to do."""
+def test_a_missing_file_and_invalid_yaml_are_errors(tmp_path: Path) -> None:
+    """The message says what to do."""
     with pytest.raises(FileNotFoundError, match=r"cp experiments/presets/generated\.yaml params\.yaml"):
         load_params(tmp_path / "params.yaml")
     (tmp_path / "params.yaml").write_text("a: [1, 2\nb: }")
@@ -151,8 +151,8 @@ def test_parameters_cannot_be_changed_after_reading() -> None:
         params.train.dropout = 0.5
 
 
-def test_every_value_has_a_meaning_in_the_schema() -> None:
-    """Each field is documented, for readers and for forms made of the schema."""
+def test_every_field_of_the_schema_is_documented() -> None:
+    """For readers, and for forms generated from the schema."""
     for section in type(
         load_params(ROOT / "experiments" / "presets" / "generated.yaml")
     ).model_fields.values():
@@ -161,14 +161,14 @@ def test_every_value_has_a_meaning_in_the_schema() -> None:
 
 
 def url_source(**checksum: Any) -> dict[str, Any]:
-    """Return a source of kind url with one file."""
+    """Return a source of kind `url` with one file."""
     fetch = [{"urls": ["https://host/a.tgz"], **checksum}]
     return {"kind": "url", "fetch": fetch, "source": "a", "target": "b", "tsv": None, "columns": None}
 
 
 @pytest.mark.parametrize("checksum", [{"sha256": "0" * 64}, {"md5": "0" * 32}, {"sha256": None}])
 def test_a_file_is_checked_by_what_its_publisher_gives(tmp_path: Path, checksum: dict[str, Any]) -> None:
-    """SHA-256, or MD5 for WMT's test sets, or nothing, which must be said."""
+    """SHA-256, or MD5 for WMT's test sets, or nothing, which must be explicit."""
     source = load_params(changed(tmp_path, "download.train", [url_source(**checksum)])).download.train[0]
     assert isinstance(source, UrlSource)
     assert digest(source.fetch[0]) == next(iter(checksum.values()))
@@ -184,8 +184,8 @@ def test_a_file_is_checked_by_what_its_publisher_gives(tmp_path: Path, checksum:
         ({"sha25": None}, r"fetch\.0\.sha25: unknown key, found None; did you mean sha256\?"),
     ],
 )
-def test_a_wrong_checksum_is_told_by_its_key(tmp_path: Path, checksum: dict[str, Any], message: str) -> None:
-    """Without the names of our classes."""
+def test_a_wrong_checksum_is_named_by_its_key(tmp_path: Path, checksum: dict[str, Any], message: str) -> None:
+    """The names of our classes are not shown."""
     with pytest.raises(ValueError, match=message):
         load_params(changed(tmp_path, "download.train", [url_source(**checksum)]))
 
@@ -200,8 +200,8 @@ def test_a_wrong_checksum_is_told_by_its_key(tmp_path: Path, checksum: dict[str,
         ("normalize_romanian", r"normalize_romanian is true, but neither .*'en'.* nor .*'de'.* is 'ro'"),
     ],
 )
-def test_rules_for_romanian_want_romanian(tmp_path: Path, name: str, message: str) -> None:
-    """A target without diacritics would be scored too high, by some ten BLEU (T32)."""
+def test_romanian_options_need_romanian(tmp_path: Path, name: str, message: str) -> None:
+    """A target without diacritics would score some ten BLEU too high (T32)."""
     with pytest.raises(ValueError, match=message):
         load_params(changed(tmp_path, f"tokenize.{name}", True))
 
@@ -214,7 +214,7 @@ def test_words_have_one_case(tmp_path: Path) -> None:
         load_params(path)
 
 
-def test_lower_case_has_no_place_for_capital_at_signs(tmp_path: Path) -> None:
+def test_lowercase_excludes_capital_at_signs(tmp_path: Path) -> None:
     """##AT## would become ##at##, which nothing undoes."""
     path = changed(tmp_path, "tokenize.lowercase", True)
     path.write_text(path.read_text().replace("at_sign: '@'", "at_sign: '##AT##'"))

@@ -11,13 +11,13 @@ SUFFIXES = (".png", ".npz")
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command's parser to those of the others."""
+    """Add the command's parser."""
     command = commands.add_parser(
         "attention",
         help="show what each decoder layer attends to",
-        description="Translate a text and show what each decoder layer attended to, and their average. A "
-        "name in .png gets heat maps; one in .npz gets the weights, as the arrays layers (layer, target, "
-        "source), numbers (of the layers), average (target, source), source and target (the tokens).",
+        description="Translate a text and show what each decoder layer attended to, and the average. A .png "
+        "file gets heat maps; a .npz file gets the weights, as the arrays layers (layer, target, source), "
+        "numbers (of the layers), average (target, source), source and target (the tokens).",
     )
     command.add_argument("text", help="a sentence")
     command.add_argument("--model", required=True, type=Path, metavar="DIR", help="model folder")
@@ -33,11 +33,11 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 
 def run(options: argparse.Namespace) -> None:
-    """Translate the text; write the files asked for.
+    """Translate the text; write the requested files.
 
     Raises:
         FileNotFoundError: if a file of the model folder is missing.
-        ValueError: if a file to write is neither PNG nor NPZ, the model is damaged or the text empty.
+        ValueError: if an output file is neither PNG nor NPZ, the model is damaged or the text is empty.
     """
     check_names(options.out)
     from convs2s.package.layer_attention import read_attention_of, write_layers  # noqa: PLC0415  # seconds
@@ -55,8 +55,8 @@ def check_names(paths: list[Path]) -> None:
     for path in paths:
         if path.suffix.lower() not in SUFFIXES:
             raise ValueError(
-                f"--out {path}: found the ending {path.suffix!r}, wanted .png for heat maps or .npz for the "
-                "weights. Name the file so."
+                f"--out {path}: found the suffix {path.suffix!r}, wanted .png for heat maps or .npz for the "
+                "weights. Rename the file."
             )
 
 

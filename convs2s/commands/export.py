@@ -25,7 +25,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Export a model and say how near the result is.
+    """Export a model and print how closely the result matches it.
 
     Raises:
         OSError, ValueError: as `export_model` of convs2s.exchange.

@@ -25,12 +25,12 @@ def add(commands: Any) -> None:
     """
     command = commands.add_parser(
         "import-fairseq",
-        help="make a model folder of a fairseq fconv checkpoint",
-        description="Make a model folder of a fairseq fconv checkpoint; nothing in it is executed.",
+        help="turn a fairseq fconv checkpoint into a model folder",
+        description="Turn a fairseq fconv checkpoint into a model folder; nothing in it is executed.",
     )
     command.set_defaults(run=run)
     add = command.add_argument
-    add("checkpoint", type=Path, metavar="CHECKPOINT", help="file that fairseq saved, of any version")
+    add("checkpoint", type=Path, metavar="CHECKPOINT", help="file that any version of fairseq saved")
     add("--source-dict", required=True, type=Path, metavar="FILE", help="fairseq's dictionary of the source")
     add("--target-dict", required=True, type=Path, metavar="FILE", help="fairseq's dictionary of the target")
     add("--out", required=True, type=Path, metavar="DIR", help="model folder to write; must not exist")
@@ -41,46 +41,48 @@ def add(commands: Any) -> None:
         "--bpe-codes",
         type=Path,
         metavar="FILE",
-        help="codes of subword-nmt; without, words are types, so text must be segmented already",
+        help="codes of subword-nmt; without them, words are looked up whole, so segment the text first",
     )
     pieces.add_argument("--sentencepiece-model", type=Path, metavar="FILE", help="instead of codes")
     add(
         "--tokenizer",
         choices=["moses", "none"],
         default="none",
-        help="none (the default) for text whose words are parted by spaces, and for sentencepiece",
+        help="none (the default) for whitespace-separated words, and for sentencepiece",
     )
     add("--lowercase", action="store_true", help="lower-case all words, after either tokenizer")
     add(
         "--max-length-ratio",
         type=float,
         metavar="X",
-        help="longest hypothesis: X * source tokens + N tokens, end marks not counted (default: 1.2); "
-        "fairseq's --max-len-a A --max-len-b B, which counts the source's end mark, is X = A and N = A + B",
+        help="longest hypothesis: X * source tokens + N tokens, not counting EOS (default: 1.2); fairseq's "
+        "--max-len-a A --max-len-b B, which counts the source's EOS, is X = A and N = A + B",
     )
     add("--max-length-extra", type=int, metavar="N", help="see --max-length-ratio (default: 11)")
     moses = command.add_argument_group("with --tokenizer moses")
     flag = moses.add_argument
-    flag("--normalize-punctuation", action="store_true", help="as Moses' script of this name")
-    flag("--remove-nonprinting", action="store_true", help="replace control characters by spaces")
+    flag("--normalize-punctuation", action="store_true", help="as Moses' script of that name")
+    flag("--remove-nonprinting", action="store_true", help="replace control characters with spaces")
     flag("--aggressive-hyphens", action="store_true", help="well-known -> well @-@ known")
-    flag("--no-escape", dest="escape", action="store_false", help="keep &, <, >, quotes and brackets")
+    flag(
+        "--no-escape", dest="escape", action="store_false", help="do not escape &, <, >, quotes and brackets"
+    )
     flag(
         "--at-sign",
         choices=["@", "##AT##"],
         default="@",
-        help="what stands for @, that of split hyphens too: ##AT## for models of Stanford's WMT'14 text, as "
-        "fairseq's English-German one; with --aggressive-hyphens well-known -> well ##AT##-##AT## known",
+        help="how @ is written, also in split hyphens: ##AT## for models of Stanford's WMT'14 text, such as "
+        "fairseq's English-German one; with --aggressive-hyphens, well-known -> well ##AT##-##AT## known",
     )
 
 
 def run(options: argparse.Namespace) -> None:
-    """Import a checkpoint and say what it is.
+    """Import a checkpoint and print a summary of it.
 
     Raises:
         OSError, ValueError: as `import_fairseq` of convs2s.exchange.
     """
-    # They take seconds; --help must not.
+    # These imports take seconds; --help must not.
     from convs2s.exchange.fairseq_import import Segmentation, import_fairseq, search  # noqa: PLC0415
 
     segmentation = Segmentation("word", None)
@@ -105,7 +107,7 @@ def tokenization(options: argparse.Namespace) -> "TokenizeParams":
     """Return how text becomes words.
 
     Raises:
-        ValueError: if an option could have no effect, or a wrong one.
+        ValueError: if an option would have no effect, or the wrong one.
     """
     from convs2s.config.tokenize import TokenizeParams  # noqa: PLC0415  # as above
 
@@ -113,14 +115,14 @@ def tokenization(options: argparse.Namespace) -> "TokenizeParams":
     if options.tokenizer == "none" and moses != MOSES:
         idle = [spelled(name, value) for name, value in moses.items() if value != MOSES[name]]
         raise ValueError(
-            f"{', '.join(idle)} without --tokenizer moses would do nothing, for words parted by spaces are "
-            "looked up as they stand. Wanted both or neither: add --tokenizer moses for raw text; leave it "
-            "all out for text that is tokenized like the training text."
+            f"{', '.join(idle)} without --tokenizer moses would do nothing: whitespace-separated words are "
+            "looked up unchanged. Wanted both or neither: add --tokenizer moses for raw text, or drop these "
+            "options for text that is tokenized like the training text."
         )
     if options.lowercase and options.at_sign != "@":
         raise ValueError(
-            f"--lowercase and --at-sign {options.at_sign} are both given; wanted at most one of them, for "
-            "lower-casing would make another word of what stands for @."
+            f"--lowercase and --at-sign {options.at_sign} are both given; wanted at most one of them, since "
+            f"lower-casing would turn {options.at_sign} into another word."
         )
     return TokenizeParams(
         tokenizer=options.tokenizer,
@@ -134,5 +136,5 @@ def tokenization(options: argparse.Namespace) -> "TokenizeParams":
 
 
 def spelled(name: str, value: object) -> str:
-    """Return an option of Moses as it is given."""
+    """Return a Moses option as a user types it."""
     return {"escape": "--no-escape", "at_sign": f"--at-sign {value}"}.get(name, "--" + name.replace("_", "-"))

@@ -13,7 +13,7 @@ from convs2s.text.corpus.files import atomic_path
 if TYPE_CHECKING:
     from convs2s.package.translator import Translation, Translator
 
-# Batches read ahead: enough that sentences of like length meet, few enough to hold in memory.
+# Batches read ahead: enough to group sentences of similar length, few enough to hold in memory.
 CHUNK_BATCHES = 32
 
 
@@ -26,7 +26,7 @@ def add(commands: Any) -> None:
     command = commands.add_parser(
         "translate",
         help="translate text, one line in, one line out",
-        description="Translate text, one line in, one line out. Values not given are the model folder's own.",
+        description="Translate text, one line in, one line out. Default values are the model folder's.",
     )
     command.set_defaults(run=run)
     add = command.add_argument
@@ -36,7 +36,7 @@ def add(commands: Any) -> None:
         nargs="+",
         type=Path,
         metavar="DIR",
-        help="model folder, or several together",
+        help="model folder, or several as an ensemble",
     )
     add("--input", type=Path, metavar="FILE", help="UTF-8 text; default: standard input")
     add("--output", type=Path, metavar="FILE", help="default: standard output")
@@ -45,13 +45,13 @@ def add(commands: Any) -> None:
     add(
         "--max-length-ratio", type=float, metavar="X", help="longest hypothesis: X * source tokens + N tokens"
     )
-    add("--max-length-extra", type=int, metavar="N", help="see --max-length-ratio; end marks do not count")
-    add("--n-best", type=int, metavar="N", help="lines a sentence at most, each after its number and TAB")
-    add("--scores", action="store_true", help="write score and TAB before the text")
+    add("--max-length-extra", type=int, metavar="N", help="see --max-length-ratio; EOS does not count")
+    add("--n-best", type=int, metavar="N", help="up to N lines per sentence, each after its number and TAB")
+    add("--scores", action="store_true", help="put the score and a TAB before the text")
     add("--replace", action=argparse.BooleanOptionalAction, help="replace unknown words by attention")
     add("--batch-sentences", type=int, metavar="N", help="sentences translated at once")
     add("--device", metavar="NAME", help="cpu, cuda, cuda:1, ...; default: a GPU if there is one")
-    add("--precision", choices=["float32", "bfloat16"], help="of products")
+    add("--precision", choices=["float32", "bfloat16"], help="of matrix products")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
     )  # fmt: skip
     changes = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if "beam_size" in changes and "n_best" not in changes:
-        changes["n_best"] = 1  # else a model packaged with more than that would refuse a small beam
+        changes["n_best"] = 1  # else a model packaged with a larger n_best would refuse a small beam
     translator = load(options.model, options.device, replace=options.replace, **changes)
     with opened_input(options.input) as source, opened_output(options.output) as out:
         lines = decoded(source, str(options.input or "standard input"))
@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> None:
 def formatted(
     translator: "Translator", texts: list[str], number: int, options: argparse.Namespace
 ) -> Iterator[str]:
-    """Yield the lines to write for some texts, the first of which has this number, from 0."""
+    """Yield the output lines for some texts; `number` is the index of the first, from 0."""
 
     def line(sentence: int, translation: "Translation") -> str:
         columns = [str(sentence)] if options.n_best else []
@@ -94,7 +94,7 @@ def formatted(
 
 
 def decoded(stream: IO[bytes], name: str) -> Iterator[str]:
-    r"""Yield lines, ended by \n or \r\n, without their end.
+    r"""Yield lines without their line end, \n or \r\n.
 
     Raises:
         ValueError: if a line is not UTF-8, with its number.
@@ -121,7 +121,7 @@ def opened_input(path: Path | None) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def opened_output(path: Path | None) -> Iterator[IO[bytes]]:
-    """Open a file that appears when it is whole, or take standard output."""
+    """Open a file that appears only once complete, or take standard output."""
     if path is None:
         yield sys.stdout.buffer
         return

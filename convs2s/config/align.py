@@ -15,8 +15,8 @@ class AlignParams(Section):
     iterations: Positive
     """EM iterations in each direction (5 in fast_align)."""
     candidates: Positive | None
-    """Target types kept for each source type, for vocabulary selection: the encoded text is aligned once
-    more, for these; null: it is not."""
+    """Target entries kept per source entry, for vocabulary selection: the encoded text is aligned once more
+    to find them; null: it is not."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -14,8 +14,8 @@ Md5 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 class PairFiles(Section):
     """Where the two sides are: two files, or two columns of one TSV (numbered from 0).
 
-    Files are text, a sentence a line; but .sgm and .xml are test sets in segments, as of WMT and IWSLT, and
-    train.tags.* the talks of WIT3.
+    Files are text, one sentence per line, except for the segmented test sets of WMT and IWSLT (.sgm, .xml)
+    and the tagged talks of WIT3 (train.tags.*).
     """
 
     source: str | None
@@ -45,13 +45,13 @@ class GeneratedSource(Section):
     pairs: Positive
     """Number of sentence pairs."""
     seed: Count
-    """Another seed, another corpus."""
+    """A different seed gives a different corpus."""
     noise: Share
-    """Share of pairs made bad on purpose (too long, ill-proportioned, empty); train only."""
+    """Share of pairs spoiled on purpose (too long, mismatched in length, empty); train only."""
 
 
 class FilesSource(PairFiles):
-    """Files of the user's own, looked up in `download.folder`; plain, .gz, .bz2, .xz or .zst."""
+    """Your own files, looked up in `download.folder`; plain, .gz, .bz2, .xz or .zst."""
 
     kind: Literal["files"]
 
@@ -60,19 +60,19 @@ class RemoteFile(Section):
     """A file or archive to fetch."""
 
     urls: Annotated[list[str], Field(min_length=1)]
-    """Where it is, mirrors tried in turn."""
+    """Where to fetch it; mirrors are tried in turn."""
     sha256: Sha256 | None
-    """Of the file as fetched, before it is unpacked; null where it is not known: any file is taken then, and
-    its hash told."""
+    """Of the file as fetched, before unpacking; null if unknown: any file is accepted then, and its hash is
+    logged."""
 
 
 class Md5RemoteFile(Section):
-    """A file or archive to fetch of which only the MD5 is published, as of WMT's test sets."""
+    """A file or archive to fetch for which only an MD5 is published, such as WMT's test sets."""
 
     urls: Annotated[list[str], Field(min_length=1)]
-    """Where it is, mirrors tried in turn."""
+    """Where to fetch it; mirrors are tried in turn."""
     md5: Md5
-    """Of the file as fetched, before it is unpacked."""
+    """Of the file as fetched, before unpacking."""
 
 
 AnyRemoteFile = Annotated[
@@ -82,11 +82,11 @@ AnyRemoteFile = Annotated[
 
 
 class UrlSource(PairFiles):
-    """Files from the network; names are file names, or paths inside the fetched archives."""
+    """Files from the network, given as file names or as paths inside the fetched archives."""
 
     kind: Literal["url"]
     fetch: Annotated[list[AnyRemoteFile], Field(min_length=1)]
-    """What is fetched; a file of that name and checksum in `download.folder` is taken instead."""
+    """What to fetch; a file of that name and checksum in `download.folder` is used instead."""
 
 
 class MtdataSource(Section):
@@ -96,7 +96,7 @@ class MtdataSource(Section):
     ids: Annotated[list[str], Field(min_length=1)]
     """For example StanfordNLP-wmt14_train-1-eng-deu."""
     sha256: dict[str, Sha256]
-    """Where known, id -> sha256 of the pairs as 'source TAB target LF' lines; may be empty."""
+    """id -> sha256 of the pairs as 'source TAB target LF' lines, where known; may be empty."""
 
 
 class SacrebleuSource(Section):
@@ -120,14 +120,14 @@ class DownloadParams(Section):
     target_language: Annotated[str, Field(pattern=r"^[a-z]{2,3}$")]
     """ISO 639 code."""
     folder: str
-    """Folder of local files, from the repository root; when a file in it changes, `dvc repro` notices."""
+    """Folder of local files, relative to the repository root; `dvc repro` notices changes in it."""
     train: Annotated[list[Source], Field(min_length=1)]
-    """Training pairs: these, one after the other."""
+    """Training pairs: all of these sources, in order."""
     valid: list[Source]
-    """Validation pairs; [] takes every N-th training pair instead (filter.valid_every)."""
+    """Validation pairs; [] uses every N-th training pair instead (filter.valid_every)."""
     development: list[Source]
-    """Pairs that translate.alpha is tuned on (§4.3); [] takes the validation pairs."""
+    """Pairs that translate.alpha is tuned on (§4.3); [] uses the validation pairs."""
     test: Annotated[list[Source], Field(min_length=1)]
     """Test pairs."""
     references: list[str]
-    """Files in `folder` with further references of the test pairs, a line each, for ROUGE; mostly []."""
+    """Files in `folder` with more references for the test pairs, one per line, for ROUGE; usually []."""

@@ -11,7 +11,7 @@ class EvaluateParams(Section):
     examples: Count
     """Sentences shown in the examples table."""
     heat_maps: Count
-    """Sentences whose attention is drawn."""
+    """Sentences whose attention is drawn as a heat map."""
     rouge: Literal["gigaword", "duc2004"] | None
-    """Also score ROUGE-1, 2 and L (§4.1): `gigaword` as F1 of whole texts, `duc2004` as recall of 75 bytes
-    with the jackknife over references; null: not."""
+    """Also score ROUGE-1, 2 and L (§4.1): `gigaword` as F1 of whole texts, `duc2004` as recall of the first
+    75 bytes with the jackknife over references; null: no ROUGE."""

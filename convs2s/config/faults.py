@@ -1,4 +1,4 @@
-"""What pydantic finds wrong, in one line a key: dotted name, what was found, what was wanted."""
+"""Pydantic's errors, one line per key: dotted name, what was found, what was wanted."""
 
 import difflib
 from typing import Any
@@ -20,7 +20,7 @@ from convs2s.config.selection import SelectionParams
 
 def describe(fault: Any) -> str:
     """Return one line for a pydantic error: dotted name, what was found, what was wanted."""
-    # A union's tag stands in the location behind the list index; it is no key of the file.
+    # In the location, a union's tag follows the list index; the tag is not a key of the file.
     kinds = {"generated", "files", "url", "mtdata", "sacrebleu", "by_sha256", "by_md5"}
     keys = [str(part) for part in fault["loc"]]
     name = (
@@ -49,7 +49,7 @@ def describe(fault: Any) -> str:
 
 
 def known_keys(location: list[str]) -> set[str]:
-    """Return the keys that the schema knows where the last key of `location` stands."""
+    """Return the keys that the schema allows at the level of the last key of `location`."""
     if len(location) <= 1:
         return set(Params.model_fields)
     section = Params.model_fields.get(location[0])

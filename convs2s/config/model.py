@@ -11,9 +11,9 @@ class ModelParams(Section):
     """The architecture (§3)."""
 
     embedding_size: Positive
-    """Word and position embeddings, also the width of attention, in channels."""
+    """Width of word and position embeddings and of the attention, in channels."""
     output_embedding_size: Positive
-    """Decoder output before the softmax layer, in channels."""
+    """Width of the decoder output before the softmax layer, in channels."""
     encoder_widths: Annotated[list[Positive], Field(min_length=1)]
     """Channels of each encoder block, bottom first."""
     encoder_kernels: Annotated[list[Positive], Field(min_length=1)]
@@ -30,11 +30,12 @@ class ModelParams(Section):
     """Position embeddings on the target side (Table 4)."""
     max_positions: Annotated[int, Field(ge=4)]
     """Rows of each position table, one of them for padding: the longest sentence has max_positions - 1
-    tokens, its end mark counted (T18)."""
+    tokens, EOS included (T18)."""
     encoder_grad_scale: Literal["paper", "fairseq"]
-    """Scale gradients of the encoder's weights by 1/(2A), sparing the embeddings (paper) or not (T6)."""
+    """Scale the encoder's gradients by 1/(2A): without its embeddings (paper) or with them (fairseq; T6)."""
     extra_scaling: bool
-    """sqrt(0.5) also on d, z + e and c + h, as both reference codes do; the text names none (T4)."""
+    """Also scale d, z + e and c + h by sqrt(0.5), as both reference implementations do; the paper's text does
+    not (T4)."""
 
     @model_validator(mode="after")
     def _layers_fit(self) -> Self:
@@ -54,10 +55,10 @@ class ModelParams(Section):
                 f"{len(self.decoder_widths)} layers; give one flag per layer"
             )
         if not any(self.attention):
-            raise ValueError("attention has no layer switched on; the decoder would not see the source")
+            raise ValueError("attention is off in every layer; the decoder would not see the source")
         even = [k for k in self.encoder_kernels if k % 2 == 0]
         if even:
             raise ValueError(
-                f"encoder_kernels has the even width {even[0]}; wanted odd ones, which keep length"
+                f"encoder_kernels has the even width {even[0]}; wanted odd widths, which keep the length"
             )
         return self

@@ -13,4 +13,4 @@ class PackageParams(Section):
     name: Annotated[str, Field(min_length=1)]
     """Title of the model card."""
     data_license: str
-    """Licence of the training data, for the model card."""
+    """License of the training data, for the model card."""

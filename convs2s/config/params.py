@@ -1,4 +1,4 @@
-"""All of params.yaml: its sections, and the rules that concern several."""
+"""All of params.yaml: its sections, and the rules that span several of them."""
 
 from typing import Self
 
@@ -36,7 +36,7 @@ class Params(Section):
     package: PackageParams
 
     @model_validator(mode="after")
-    def _romanian_is_there(self) -> Self:
+    def _romanian_fits(self) -> Self:
         source, target = self.download.source_language, self.download.target_language
         if self.tokenize.remove_diacritics and source != "ro":
             raise ValueError(
@@ -63,7 +63,7 @@ class Params(Section):
     def _references_are_used(self) -> Self:
         if self.download.references and self.evaluate.rouge is None:
             raise ValueError(
-                f"download.references names {len(self.download.references)} file(s), which ROUGE alone uses, "
+                f"download.references names {len(self.download.references)} file(s), which only ROUGE uses, "
                 "but evaluate.rouge is null; wanted duc2004 or gigaword there, or no references"
             )
         return self
@@ -72,13 +72,13 @@ class Params(Section):
     def _candidates_suffice(self) -> Self:
         if self.train.selection and not self.translate.selection:
             raise ValueError(
-                "train.selection is set but translate.selection is null: a softmax over all types would be "
-                "over types that training never set against each other; wanted a selection there, too"
+                "train.selection is set but translate.selection is null: a softmax over the whole vocabulary "
+                "would compare entries that training never compared; wanted a selection there, too"
             )
         for name, selection in (("train", self.train.selection), ("translate", self.translate.selection)):
             if selection is not None and selection.candidates > (self.align.candidates or 0):
                 raise ValueError(
-                    f"{name}.selection takes {selection.candidates} candidates of a source type but "
+                    f"{name}.selection takes {selection.candidates} candidates per source entry but "
                     f"align.candidates is {self.align.candidates}; wanted at least as many, 1000 for example"
                 )
         return self

@@ -7,4 +7,4 @@ class ReplaceParams(Section):
     """Unknown-word replacement by attention (§4.3)."""
 
     enabled: bool
-    """Whether translations come with replacement; word models: true, BPE: false (T35)."""
+    """Whether unknown words in translations are replaced: true for word models, false for BPE (T35)."""

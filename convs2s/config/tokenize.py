@@ -11,29 +11,29 @@ class TokenizeParams(Section):
     """Raw text -> words (sacremoses)."""
 
     tokenizer: Literal["moses", "none"]
-    """`none` for text that is tokenized already: words are split at white space, nothing is changed."""
+    """`none` for text that is already tokenized: it is split at whitespace and not changed otherwise."""
     corpus: Literal["raw", "tokenized"]
-    """`tokenized`: the corpus comes in words, by others, and its lines are only split; the keys here say how
-    raw text is brought to the same form, and translations to raw text."""
+    """`tokenized`: the corpus was tokenized by others, and its lines are only split; the keys here then say
+    how to tokenize raw text the same way, and how to turn translations back into raw text."""
     normalize_punctuation: bool
     """Moses' punctuation normalization, with perl_parity (T31)."""
     normalize_romanian: bool
-    """In Romanian, s and t with cedilla become those with comma below (T32)."""
+    """In Romanian text, replace s and t with cedilla with those with comma below (T32)."""
     remove_diacritics: bool
-    """Of a Romanian source (T32); never of a target, whose score that would inflate by some ten BLEU."""
+    """Of a Romanian source (T32); never of a target, which would inflate its score by some ten BLEU."""
     remove_nonprinting: bool
-    """Replace control and format characters by spaces."""
+    """Replace control and format characters with spaces."""
     aggressive_hyphens: bool
     """Split hyphens: well-known -> well @-@ known."""
     escape: bool
     """Escape &, <, >, quotes, brackets and bars as HTML entities, as Moses does."""
     at_sign: Literal["@", "##AT##"]
-    """What stands for @, that of split hyphens too: Stanford's WMT'14 text has ##AT##-##AT## (T30)."""
+    """How @ is written, also in split hyphens: Stanford's WMT'14 text has ##AT##-##AT## (T30)."""
     lowercase: bool
     """Lower-case all words, and the reference that translations are compared with."""
     truecase: bool
-    """Words in the case that they have in mid-sentence, learned from the training text; translations get
-    capitals at sentence starts again (T32)."""
+    """Give words the case they have in mid-sentence, learned from the training text; translations get their
+    capitals at sentence starts back (T32)."""
 
     @model_validator(mode="after")
     def _one_case(self) -> Self:

@@ -19,24 +19,24 @@ class BeamSearchSection(Section, Generic[AlphaT]):
     beam_size: Positive
     """Hypotheses kept per sentence; 1 is greedy search."""
     alpha: AlphaT
-    """Final scores are log-likelihood / |y|^alpha; 1 is the mean over tokens. In params.yaml also `tuned`:
+    """Final scores are log-likelihood / |y|^alpha; 1 gives the mean over tokens. In params.yaml also `tuned`:
     the best of tune.alphas on the development set, for each seed and for the ensemble."""
     min_length: Count
-    """Fewest tokens of a hypothesis, end mark not counted."""
+    """Shortest hypothesis, in tokens, not counting EOS."""
     max_length_ratio: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    """Longest hypothesis = ratio * source tokens + max_length_extra, end marks not counted."""
+    """Longest hypothesis = ratio * source tokens + max_length_extra, not counting EOS on either side."""
     max_length_extra: Positive
     """See max_length_ratio; in tokens."""
     n_best: Positive
     """Hypotheses written per sentence, at most beam_size."""
     legacy_eos: bool
-    """Accept an end mark anywhere among the 2 * beam_size candidates, as before 2017's end (T21)."""
+    """Accept EOS anywhere among the 2 * beam_size candidates, as fairseq did until late 2017 (T21)."""
     batch_sentences: Positive
     """Sentences translated at once."""
     precision: Literal["float32", "bfloat16"]
-    """Of products; softmax and scores are float32 in any case."""
+    """Of matrix products; softmax and scores are always float32."""
     selection: SelectionParams | None
-    """Target types of a batch; null: all."""
+    """Target entries of a batch; null: the whole vocabulary."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

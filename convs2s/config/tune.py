@@ -12,10 +12,10 @@ class TuneParams(Section):
     """Choice of translate.alpha on download.development (§4.3); only for `translate.alpha: tuned`."""
 
     alphas: Annotated[list[Alpha], Field(min_length=1)]
-    """Values to choose from; all are scored on one search."""
+    """Values to choose from; one search serves them all."""
 
     @model_validator(mode="after")
     def _differ(self) -> Self:
         if len(set(self.alphas)) != len(self.alphas):
-            raise ValueError(f"alphas {self.alphas} has a value twice; wanted different ones")
+            raise ValueError(f"alphas {self.alphas} has a value twice; wanted distinct values")
         return self

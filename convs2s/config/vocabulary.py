@@ -11,13 +11,13 @@ class VocabularyParams(Section):
     """Word pieces or words."""
 
     kind: Literal["bpe", "word"]
-    """Pieces of words, or whole words with replacement of unknown ones."""
+    """`bpe`: pieces of words; `word`: whole words, of which unknown ones are replaced."""
     joint: bool
     """bpe: learn one segmentation for both sides; the two vocabularies stay separate (T26)."""
     source_size: Positive
-    """Types: pieces of the BPE model (of the joint one, if joint), or most frequent words."""
+    """Pieces of the BPE model (of the joint one, if joint), or number of most frequent words."""
     target_size: Positive
-    """Types, likewise; equal to source_size if joint."""
+    """The same for the target; equal to source_size if joint."""
 
     @model_validator(mode="after")
     def _joint_fits(self) -> Self:

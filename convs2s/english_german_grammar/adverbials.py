@@ -19,7 +19,7 @@ MONTHS = tuple(
     )
 )
 SEASONS = (("spring", "Frühling"), ("summer", "Sommer"), ("fall", "Herbst"), ("winter", "Winter"))
-# English, German in the dative plural, as behind "vor".
+# English, German in the dative plural, as after "vor".
 UNITS = (
     ("days", "Tagen"), ("weeks", "Wochen"), ("years", "Jahren"), ("months", "Monaten"), ("hours", "Stunden"),
 )  # fmt: skip

@@ -176,7 +176,7 @@ class Clause:
     dative_last: bool = False
     """True if English says "explained the plan to the boss"."""
     complement: Phrase = NOTHING
-    """Object with a preposition, direction, or what "be" says of the subject."""
+    """Object with a preposition, direction, or what "be" says about the subject."""
     time: Phrase = NOTHING
     frequency: Phrase = NOTHING
     manner: Phrase = NOTHING

@@ -57,7 +57,7 @@ def draw_clause(bits: Bits, past: bool, depth: int = 0, *, asking: bool = False)
 
 
 def fill(bits: Bits, clause: Clause, relative: n.RelativeClause | None) -> None:
-    """Draw the objects that the verb asks for."""
+    """Draw the objects that the verb takes."""
     verb = clause.verb
     # "I saw me" wants a reflexive
     light = clause.subject.slot in {2, 5}

@@ -17,9 +17,9 @@ from convs2s.english_german_grammar.sentences import sentence
 
 Part = Literal["train", "valid", "test"]
 HELD_OUT = {0: "valid", 1: "test"}
-"""Of 50 buckets of sentences, those that are kept from training."""
+"""Of 50 buckets of sentences, those kept out of training."""
 BLOCK = 1024
-"""Pairs that share a generator; seeding one anew for each pair would cost a third of the time."""
+"""Pairs that share a generator; seeding one for each pair would take a third of the time."""
 LONG = 176
 """Words at which a sentence is over the paper's limit of 175 (§4.1.1)."""
 RATIO = 1.5
@@ -54,8 +54,8 @@ def generate(pairs: int, seed: int, noise: float, part: Part) -> Iterator[Genera
 
     Args:
         pairs: how many.
-        seed: another seed, another corpus; but parts never mix, even between seeds.
-        noise: share of pairs in `train` that are spoiled: too long, ill-proportioned or half empty.
+        seed: a different seed gives a different corpus; parts never mix, even between seeds.
+        noise: share of pairs in `train` that are spoiled: too long, mismatched in length or half empty.
         part: which sentences to draw from.
 
     Raises:
@@ -104,14 +104,14 @@ def draw_pair(bits: Bits, part: str) -> Drawn:
 
 
 def is_sound(drawn: Phrase) -> bool:
-    """Return False for a pair that the filter would drop, or whose tokens cannot be told."""
+    """Return False for a pair that the filter would drop, or whose tokens are ambiguous."""
     a, b = len(drawn.english), len(drawn.german)
     # A German number at the end would swallow the period: "9." reads as an ordinal.
     return a <= RATIO * b and b <= RATIO * a and not drawn.german[-2][-1].isdigit()
 
 
 def spoil(drawn: Drawn, bits: Bits, part: str) -> GeneratedPair:
-    """Return a bad pair: over 175 words, a ratio above 1.5, or an empty side; each as often."""
+    """Return a bad pair: over 175 words, a ratio above 1.5, or an empty side, with equal frequency."""
     kind, flipped = below(bits, 3), bits(1) == 0
     if kind == 0:
         pair = drawn.pair
@@ -122,7 +122,7 @@ def spoil(drawn: Drawn, bits: Bits, part: str) -> GeneratedPair:
 
 
 def lengthened(drawn: Drawn, bits: Bits, part: str) -> GeneratedPair:
-    """Return a pair of more than 175 words a side, of many sentences."""
+    """Return a pair of many sentences, with more than 175 words per side."""
     run = [drawn]
     while min(words(item.pair.source for item in run), words(item.pair.target for item in run)) < LONG:
         run.append(draw_pair(bits, part))
@@ -136,7 +136,7 @@ def lengthened(drawn: Drawn, bits: Bits, part: str) -> GeneratedPair:
 
 
 def misaligned(drawn: Drawn, bits: Bits, part: str, flipped: bool) -> GeneratedPair:
-    """Return a pair of which one side goes on with sentences that the other lacks."""
+    """Return a pair in which one side has further sentences that the other lacks."""
     sides: list[list[str]] = [[drawn.pair.source], [drawn.pair.target]]
     short, long = (0, 1) if flipped else (1, 0)
     tokens = list(drawn.tokens)

@@ -67,7 +67,7 @@ def predicate(bits: Bits, kind: str) -> Phrase:
 
 
 def adjective_phrase(adjective: Adjective) -> Phrase:
-    """Return an adjective without ending, as behind "is"."""
+    """Return an adjective without ending, as after "is"."""
     words = adjective.english
     return Phrase(words, (adjective.predicate,), tuple((i, 0) for i in range(len(words))))
 
@@ -94,7 +94,7 @@ def measured(bits: Bits, past: bool) -> Clause:
 
 
 def weather(bits: Bits, past: bool) -> Clause:
-    """Draw it rains and the like."""
+    """Draw "it rains" and the like."""
     tense = draw(bits, PLAIN_PAST if past else PLAIN_PRESENT)
     clause = Clause(draw(bits, WEATHER_TABLE), tense, IT)
     if chance(bits, 50):

@@ -1,4 +1,4 @@
-"""Drawing from weighted tables with random bits alone, the same on every machine and Python version."""
+"""Drawing from weighted tables with random bits only, the same on every machine and Python version."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
@@ -18,7 +18,7 @@ def listed(text: str) -> list[str]:
 
 
 def spread(weighted: Iterable[tuple[T, int]]) -> tuple[T, ...]:
-    """Return a table of `TABLE_SIZE` entries in which each item stands in proportion to its weight.
+    """Return a table of `TABLE_SIZE` entries in which each item occurs in proportion to its weight.
 
     Only integers take part, so no rounding differs between machines. An item whose weight is under
     about 1/`TABLE_SIZE` of the sum may be missing.

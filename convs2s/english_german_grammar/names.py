@@ -1,4 +1,4 @@
-"""Names of people and places: a known few, and an open class made from syllables that is copied as it is."""
+"""Names of people and places: a few known ones, and an open class made from syllables, copied unchanged."""
 
 from convs2s.english_german_grammar.drawing import Bits, below, chance, draw, listed, zipf
 from convs2s.english_german_grammar.phrases import Phrase

@@ -30,7 +30,7 @@ OBJECT_PRONOUNS = spread([
 OWNERS = zipf([d.MY, d.HIS, d.HER, d.OUR, d.THEIR, d.YOUR])
 POSSESSORS = zipf([d.possessor(name) for name in FIRST_NAMES])
 OWNED, POSSESSED, COUNTED, LARGE = range(4)
-"""Determiners that are drawn in their turn."""
+"""Determiners that are drawn separately."""
 SINGULAR: tuple[d.Determiner | int, ...] = spread(
     [(d.THE, 52), (d.A, 20), (OWNED, 14), (d.THIS, 6), (d.EVERY, 3), (POSSESSED, 5)]
 )
@@ -49,7 +49,7 @@ CASES_OF_PRONOUN = {ACCUSATIVE: 1, DATIVE: 2}
 ROLE_SET = frozenset((role,) for role in ROLES)
 COMPARING = frozenset({d.THE, d.A, d.THIS})
 SHADES = frozenset({"dark", "light"})
-"""Before another adjective they could be read as one with it: dark brown is dunkelbraun."""
+"""Before another adjective they could be read as a unit with it: dark brown is dunkelbraun."""
 OWNABLE = frozenset({"thing", "document", "building", "idea", "event", "openable", "clothing", "vehicle"})
 GENITIVE_KINDS = ("person", "building", "place")
 

@@ -219,7 +219,7 @@ SUBSETS = {
     "knife": "knife axe saw scissors",
     "fruit": "apple pear orange potato tomato cherry plum carrot onion peach",
 }  # fmt: skip
-"""Small classes for verbs that are choosy, by their English words."""
+"""Small classes for selective verbs, by their English words."""
 
 ALL_NOUNS = [noun for nouns in NOUNS.values() for noun in nouns]
 for kind, words in SUBSETS.items():

@@ -6,7 +6,7 @@ from typing import NamedTuple
 VOWELS = "aeiouyäöü"
 NOMINATIVE, ACCUSATIVE, DATIVE, GENITIVE = range(4)
 MASCULINE, FEMININE, NEUTER, PLURAL = range(4)
-"""PLURAL is the fourth column of the tables of endings, where German knows no gender."""
+"""PLURAL is the fourth column of the tables of endings, where German has no gender."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,7 +19,7 @@ class Noun:
     """Words by number and case."""
     gender: int
     kind: str
-    """The semantic class, which decides on fitting verbs and adjectives."""
+    """The semantic class, which decides which verbs and adjectives fit."""
     countable: bool
 
 
@@ -85,7 +85,7 @@ def singular_cases(word: str, gender: str, code: str) -> tuple[str, ...]:
 
 
 def genitive_ending(word: str, code: str) -> str:
-    """Return -es behind a sibilant or a single closed syllable, else -s; loan words (plural -s) take -s."""
+    """Return -es after a sibilant or a single closed syllable, else -s; loan words (plural -s) take -s."""
     if code == "se":
         return "ses"
     if word.endswith("us") and not word.endswith("aus"):

@@ -24,7 +24,7 @@ class Phrase(NamedTuple):
     slot: int = 2
     """Person and number for agreement: I, you, he, we, you all, they, and formal you (Sie), as 0 to 6."""
     pronoun: bool = False
-    """True if German places the phrase right behind the finite verb."""
+    """True if German places the phrase right after the finite verb."""
 
 
 def diagonal(count: int) -> tuple[Link, ...]:
@@ -63,9 +63,9 @@ def weave(
     german_order: Iterable[int],
     cross: Iterable[tuple[int, int, int, int]] = (),
 ) -> Phrase:
-    """Place parts in an order of each language's own.
+    """Place parts in each language's own order.
 
-    The comma that closes a German relative clause gives way to a mark that follows it.
+    The comma that closes a German relative clause gives way to a following punctuation mark.
 
     Args:
         parts: the constituents; one that is missing in an order must be empty in that language.
@@ -118,7 +118,7 @@ def chain(*parts: Phrase) -> Phrase:
 def text_of(tokens: Sequence[str]) -> str:
     """Return the raw text that the tokenizer splits into these tokens, its first letter capital."""
     text = " ".join(tokens).replace(" " + LEFT, "").replace(RIGHT + " ", "")
-    for i, letter in enumerate(text):  # the first letter may stand behind a quotation mark
+    for i, letter in enumerate(text):  # the first letter may follow a quotation mark
         if letter.isalnum():
             return text[:i] + letter.upper() + text[i + 1 :]
     return text

@@ -225,13 +225,13 @@ def existence(bits: Bits) -> Phrase:
 
 
 def quotation(bits: Bits) -> Phrase:
-    """Draw direct speech behind a colon, or before the speaker."""
+    """Draw direct speech after a colon, or before the speaker."""
     clause = Clause(draw(bits, SPEECH), c.PAST, n.subject(bits, ("person",), None))
     if chance(bits, 50):
         said = capital(statement(bits) if chance(bits, 60) else yes_no_question(bits))
         return chain(arrange(clause, c.SECOND), COLON, OPEN_QUOTE, said, CLOSE_QUOTE)
     said = capital(arrange(t.draw_clause(bits, is_past(bits), 1), c.SECOND))
-    # "...," he said / "...", sagte er: the comma stands on either side of the quotation mark.
+    # "...," he said / "...", sagte er: the comma goes inside in English, outside in German.
     inside, speaker = p.ONLY_COMMA, arrange(clause, c.FIRST)
     marks = Phrase((inside, p.LEFT + '"'), (p.LEFT + '"', inside), ((0, 1), (1, 0)))
     return chain(OPEN_QUOTE, said, marks, speaker, p.PERIOD)

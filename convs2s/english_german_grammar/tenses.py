@@ -14,7 +14,7 @@ PRESENT_TENSES = spread([
     (c.PRESENT, 42), (c.PROGRESSIVE, 10), (c.PERFECT, 15), (c.FUTURE, 11), (c.CAN, 6), (c.MUST, 6),
     (c.SHOULD, 3), (c.MAY, 2), (c.WANT, 4), (c.LIKE, 1),
 ])  # fmt: skip
-# For beginnings, ends, states: what happens by itself is not wanted or allowed.
+# For beginnings, ends, states: nobody wants or is allowed to do what happens by itself.
 PLAIN_PAST = spread([(c.PAST, 90), (c.PLUPERFECT, 10)])
 PLAIN_PRESENT = spread([(c.PRESENT, 64), (c.PERFECT, 14), (c.FUTURE, 22)])
 STATE_PRESENT = spread([(c.PRESENT, 84), (c.FUTURE, 10), (c.PERFECT, 6)])

@@ -99,7 +99,7 @@ def english_gerund(base: str) -> str:
     """Return the form in -ing."""
     if base.endswith("e") and not base.endswith("ee"):
         return base[:-1] + "ing"
-    # begin, forget and their like are stressed on the last syllable
+    # begin, forget and the like are stressed on the last syllable
     doubled = VOICED.fullmatch(base) or base in {"begin", "forget", "admit"}
     return base + (base[-1] if doubled else "") + "ing"
 

@@ -1,4 +1,4 @@
-"""A model folder -> its encoder and decoder step for torch.export and ONNX, checked equal to the model."""
+"""A model folder -> its encoder and decoder step for torch.export and ONNX, checked against the model."""
 
 import importlib
 import logging
@@ -22,21 +22,21 @@ from convs2s.text.vocabulary.vocabulary import EOS, PAD, UNK
 PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 ENCODER, STEP = "encoder", "decoder_step"
 ENCODER_NAMES = (["source"], ["keys", "values", "padding"])
-TOLERANCE = 1e-4  # absolute, and of a value
+TOLERANCE = 1e-4  # absolute and relative
 LARGE = 2**30  # bytes of weights; an ONNX file cannot hold 2 GiB, so they go beside it
 Run = Callable[..., Sequence[Tensor]]
 
 
 def export_model(folder: Path, out: Path) -> str:
-    """Write encoder and decoder step as .pt2 and .onnx, and export.json about them; return a line about it.
+    """Write encoder and decoder step as .pt2 and .onnx, described in export.json; return a one-line summary.
 
-    Sentences, hypotheses and source tokens may be any number; each part is run, as written, on several
-    sizes and compared with the model.
+    The parts take any number of sentences, hypotheses and source tokens; each is run as written, on several
+    sizes, and compared with the model.
 
     Raises:
         OSError: if a file is missing or `out` exists.
-        ValueError: if the model is damaged, a package is not installed, or an exported part gives other
-            values than the model.
+        ValueError: if the model is damaged, a package is not installed, or the values of an exported part
+            differ from the model's.
     """
     if out.exists():
         raise FileExistsError(f"{out} exists already; wanted a new folder. Delete it, or name another.")
@@ -75,7 +75,7 @@ def required_packages() -> list[Any]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep back what the exporters tell their own developers."""
+    """Suppress messages that the exporters write for their own developers."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -108,7 +108,7 @@ def export_step(model: Seq2Seq, encoder: EncoderPart, step: DecoderStepPart) -> 
 
 
 def example_source() -> Tensor:
-    """Return sentences to trace with: of several lengths, so that nothing is taken for a constant."""
+    """Return sentences to trace with: of several lengths, so that no size is taken for a constant."""
     return torch.tensor([[UNK, UNK, EOS], [UNK, EOS, PAD], [EOS, PAD, PAD]])
 
 
@@ -133,7 +133,7 @@ def step_names(step: DecoderStepPart) -> tuple[list[str], list[str]]:
 def write_onnx(
     program: ExportedProgram, path: Path, inputs: list[str], outputs: list[str], model: Seq2Seq
 ) -> None:
-    """Write a program as ONNX; the weights of a large one go to a file beside it."""
+    """Write a program as ONNX; the weights of a large one go into a file next to it."""
     size = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
     torch.onnx.export(
         program,
@@ -186,7 +186,7 @@ def onnx_runs(folder: Path, step: DecoderStepPart, runtime: Any) -> tuple[Run, R
     """Return functions that run the parts as ONNX, by onnxruntime on the CPU."""
 
     def runner(name: str, names: list[str]) -> Run:
-        """Return what runs a part: tensors in, tensors out, by the names that the file gives its inputs."""
+        """Return a function that runs a part, tensors in, tensors out; `names` are those of its inputs."""
         session = runtime.InferenceSession(folder / f"{name}.onnx", providers=["CPUExecutionProvider"])
         needed = {entry.name for entry in session.get_inputs()}
 
@@ -201,9 +201,9 @@ def onnx_runs(folder: Path, step: DecoderStepPart, runtime: Any) -> tuple[Run, R
 
 
 def largest_difference(model: Seq2Seq, step: DecoderStepPart, run_encoder: Run, run_step: Run) -> float:
-    """Translate a few steps with the parts and with the model; return the largest difference of a value.
+    """Translate a few steps with the parts and with the model; return the largest difference of any value.
 
-    The sizes are others than in tracing, ones among them; the steps are enough that every window is full.
+    The sizes differ from those traced and include 1; there are enough steps to fill every window.
 
     Raises:
         ValueError: if a difference exceeds the tolerance.
@@ -230,9 +230,9 @@ def largest_difference(model: Seq2Seq, step: DecoderStepPart, run_encoder: Run, 
     return largest
 
 
-def made_up(sentences: int, tokens: int, types: int) -> Tensor:
-    """Return source sentences by formula, each shorter than the one before, padded behind the end mark."""
-    ids = UNK + torch.arange(sentences * tokens).view(sentences, tokens) * 13 % (types - UNK)
+def made_up(sentences: int, tokens: int, vocabulary_size: int) -> Tensor:
+    """Return source sentences by formula, each shorter than the one before, padded after EOS."""
+    ids = UNK + torch.arange(sentences * tokens).view(sentences, tokens) * 13 % (vocabulary_size - UNK)
     for row, sentence in enumerate(ids):
         end = max(tokens - 1 - 2 * row, 0)
         sentence[end], sentence[end + 1 :] = EOS, PAD
@@ -240,7 +240,7 @@ def made_up(sentences: int, tokens: int, types: int) -> Tensor:
 
 
 def difference(name: str, found: Tensor, wanted: Tensor) -> float:
-    """Return the largest difference of two tensors.
+    """Return the largest difference between two tensors.
 
     Raises:
         ValueError: if shapes differ or a difference exceeds the tolerance.

@@ -1,4 +1,4 @@
-"""The two parts of a model that programs outside run: the encoder, and one step of the decoder (§5.3)."""
+"""The two parts of a model that other programs run: the encoder, and one step of the decoder (§5.3)."""
 
 import torch
 import torch.nn.functional as F
@@ -19,7 +19,7 @@ class EncoderPart(nn.Module):
     def forward(self, source: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return keys and values (B, S, E), and padding (B, S), of ids (B, S).
 
-        Unlike the model, which looks whether there is padding, this always masks: a graph has no branches.
+        Unlike the model, which checks for padding first, this always masks: a graph has no branches.
         """
         padding = source == self.padding_id
         keys, values = self.encoder(self.embedding(source, padding), padding)
@@ -57,9 +57,9 @@ class DecoderStepPart(nn.Module):
         """Advance H hypotheses of each of B sentences by one token.
 
         Args:
-            tokens: (B, H), the newest token of each hypothesis, the end mark at the first step.
+            tokens: (B, H), the newest token of each hypothesis, EOS at the first step.
             position: (1,), steps done so far.
-            keys: (B, S, E), of the encoder, as are values and padding.
+            keys: (B, S, E), from the encoder, as are values and padding.
             values: (B, S, E).
             padding: (B, S).
             windows: (B, H, K - 1, C) of each layer with K > 1; zeros at the first step.
@@ -78,7 +78,7 @@ class DecoderStepPart(nn.Module):
             if block.convolution.kernel_width > 1:
                 full = torch.cat([waiting.pop(0), full], dim=2)  # (B, H, K, C)
                 following.append(full[:, :, 1:])
-            # As GluConvolution.step, without merging B and H: an exported graph would then take H > 1 only.
+            # As GluConvolution.step, but B and H stay apart: merged, the exported graph would need H > 1.
             h = F.glu(block.convolution.window_map(full.flatten(2)), dim=-1)
             if block.attention is not None:
                 h, weights = block.attention(h, g, memory)

@@ -18,11 +18,11 @@ SIZES = ("encoder_embed_dim", "decoder_embed_dim", "decoder_out_embed_dim")
 def read_architecture(checkpoint: Checkpoint) -> ModelParams:
     """Return the architecture of an fconv model.
 
-    What fairseq does its own way is recorded: sqrt(0.5) also on d, z + e and c + h (T4), and an encoder
-    whose scaled gradient reaches the embeddings (T6).
+    Where fairseq departs from the paper, the architecture says so: sqrt(0.5) also on d, z + e and c + h (T4),
+    and an encoder whose scaled gradient reaches the embeddings (T6).
 
     Raises:
-        ValueError: if an argument is missing, or is one that our model has no part for.
+        ValueError: if an argument is missing, or asks for something that our model lacks.
     """
     arguments = checkpoint.arguments
     origin = f"{checkpoint.path}, arguments"
@@ -32,7 +32,7 @@ def read_architecture(checkpoint: Checkpoint) -> ModelParams:
     if source != target:
         raise ValueError(
             f"{origin}: encoder_embed_dim is {source} but decoder_embed_dim is {target}; wanted the same, "
-            "for the attention takes products of the two."
+            "since the attention takes dot products of the two."
         )
     architecture = {
         "embedding_size": target,
@@ -44,7 +44,7 @@ def read_architecture(checkpoint: Checkpoint) -> ModelParams:
         "attention": read_attention(arguments, len(decoder), origin),
         "source_positions": True,
         "target_positions": True,
-        "max_positions": min(position_rows(checkpoint)) - 1,  # T18: theirs begin at row 2, ours at row 1
+        "max_positions": min(position_rows(checkpoint)) - 1,  # T18: theirs start at row 2, ours at row 1
         "encoder_grad_scale": "fairseq",
         "extra_scaling": True,
     }
@@ -58,7 +58,7 @@ def read_layers(arguments: Mapping[str, Any], name: str, origin: str) -> list[tu
     """Return (channels, kernel width) of each layer, from text such as "[(512, 3)] * 4 + [(768, 3)]".
 
     Raises:
-        ValueError: if there are no layers, or one has a residual that is not from its own input (T2).
+        ValueError: if there are no layers, or the residual of one is not its own input (T2).
     """
     value = arguments.get(name)
     layers = literal(value) if isinstance(value, str) else value
@@ -71,13 +71,13 @@ def read_layers(arguments: Mapping[str, Any], name: str, origin: str) -> list[tu
         if len(layer) == 3 and layer[2] != 1:
             raise ValueError(
                 f"{origin}: {name} has the layer {layer}, whose residual comes from {layer[2]} layers below; "
-                "wanted 1, its own input: our model has no other (T2). Such a model cannot be imported."
+                "wanted 1, its own input, the only one our model has (T2). Such a model cannot be imported."
             )
     return [(layer[0], layer[1]) for layer in layers]
 
 
 def is_layer(layer: object) -> bool:
-    """Return whether this is (channels, kernel width), perhaps with a residual."""
+    """Return whether this is (channels, kernel width), with or without a residual."""
     numbers = isinstance(layer, tuple | list) and all(type(number) is int for number in layer)
     return numbers and len(layer) in (2, 3)  # type: ignore[arg-type]
 
@@ -104,9 +104,9 @@ def read_attention(arguments: Mapping[str, Any], layers: int, origin: str) -> li
 
 
 def position_rows(checkpoint: Checkpoint) -> tuple[int, int]:
-    """Return the rows of the source and the target position table; their number is nowhere else for sure.
+    """Return the rows of the source and the target position table; nothing else reliably gives them.
 
-    A table that is missing or no table, which the shape report tells, counts as of the usual length.
+    A table that is missing or malformed counts as one of the usual length; the shape report names it.
     """
     tables = [checkpoint.tensors.get(f"{half}.embed_positions.weight") for half in ("encoder", "decoder")]
     rows = [table.shape[0] if table is not None and table.ndim == 2 else USUAL_ROWS for table in tables]
@@ -116,7 +116,7 @@ def position_rows(checkpoint: Checkpoint) -> tuple[int, int]:
 def literal(text: str) -> Any:
     """Return the value of literals, their sums and their products with a number; None for anything else.
 
-    Such text stands in checkpoints, where fairseq evaluates it as Python; here nothing is executed.
+    Checkpoints contain such text, which fairseq evaluates as Python; here nothing is executed.
     """
     try:
         return value_of(ast.parse(text.strip(), mode="eval").body)
@@ -145,6 +145,6 @@ def value_of(node: ast.expr) -> Any:
                 first, second = second, first
             known = isinstance(first, list) and isinstance(second, int)
             if not known or len(first) * second > MOST_LAYERS:
-                raise ValueError("no list times a number")
+                raise ValueError("not a list times a number")
             return first * second
-    raise ValueError("no literal")
+    raise ValueError("not a literal")

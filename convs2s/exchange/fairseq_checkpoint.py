@@ -14,11 +14,11 @@ from convs2s.exchange.fairseq_faults import fault
 
 
 class Meter:
-    """Takes the place of fairseq's running averages of training, which some checkpoints hold; never used."""
+    """Stands in for fairseq's running averages of training, which some checkpoints hold; never used."""
 
 
-# What a checkpoint may hold beside tensors, numbers, text and containers of these. The loader makes such
-# objects and sets their attributes; it calls nothing of them.
+# What a checkpoint may hold besides tensors, numbers, text and containers of these. The loader creates such
+# objects and sets their attributes; it calls none of their methods.
 KNOWN: list[Any] = [
     argparse.Namespace,
     (Meter, "fairseq.meters.AverageMeter"),
@@ -29,7 +29,7 @@ KNOWN: list[Any] = [
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a checkpoint says of its model.
+    """What a checkpoint says about its model.
 
     Attributes:
         path: the file.
@@ -47,8 +47,8 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
     Raises:
         OSError: if the file cannot be read.
-        ValueError: if it is no checkpoint of fairseq, has a format that cannot be read safely, is damaged,
-            or holds an object of a class that is not known, which is named.
+        ValueError: if it is no fairseq checkpoint, has a format that cannot be read safely, is damaged, or
+            holds an object of an unknown class; the message names the class.
     """
     content = load(path)
     tensors = content.get("model") if isinstance(content, dict) else None
@@ -61,24 +61,24 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 
 def is_weight(entry: tuple[object, object]) -> bool:
-    """Return whether this is a name with an array of numbers in memory."""
+    """Return whether this is a name with a dense tensor."""
     name, tensor = entry
     return isinstance(name, str) and isinstance(tensor, Tensor) and tensor.layout == torch.strided
 
 
 def load(path: Path) -> Any:
-    """Read a file of PyTorch with nothing in it but tensors, plain values and the known classes."""
+    """Read a PyTorch file that holds nothing but tensors, plain values and the known classes."""
     with path.open("rb") as stream, torch.serialization.safe_globals(KNOWN), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of containers and protocols, of which the error tells
+        warnings.simplefilter("ignore")  # about containers and protocols; the error covers them
         try:
             return torch.load(stream, map_location="cpu", weights_only=True)
-        except Exception as error:  # over a damaged file PyTorch stumbles in any way
+        except Exception as error:  # on a damaged file, PyTorch raises errors of any kind
             names = [entry[1] if isinstance(entry, tuple) else "argparse.Namespace" for entry in KNOWN]
             raise fault(path, error, names) from None
 
 
 def read_arguments(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of model and task; the model's go before the task's.
+    """Return the arguments of model and task; the model's override the task's.
 
     Raises:
         ValueError: if there are none.
@@ -95,7 +95,7 @@ def read_arguments(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain(arguments: object) -> dict[str, Any]:
-    """Return arguments that are a namespace, a dict or missing as a dict."""
+    """Return arguments as a dict; they may be a namespace, a dict or missing."""
     if isinstance(arguments, argparse.Namespace):
         return dict(vars(arguments))
     return dict(arguments) if isinstance(arguments, dict) else {}

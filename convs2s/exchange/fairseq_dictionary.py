@@ -1,60 +1,57 @@
-"""A fairseq dictionary -> our vocabulary of the same types, in the order that the imported weights have."""
+"""A fairseq dictionary -> our vocabulary of the same entries, in the order of the imported weights."""
 
 from pathlib import Path
 
 from convs2s.text.corpus.files import read_lines
 
 START = "<s>"  # goes last, as in the weights
-OVERWRITE = " #fairseq:overwrite"  # marks a type that is spelled as an earlier one, or as a mark
+OVERWRITE = " #fairseq:overwrite"  # flags an entry spelled like an earlier one or a special symbol
 
 
-def read_dictionary_types(path: Path) -> list[tuple[str, int]]:
-    """Return types and counts of a dictionary, the start mark last; ours of padding, end and unknown not.
+def read_fairseq_dictionary(path: Path) -> list[tuple[str, int]]:
+    """Return the entries of a dictionary with their counts, "<s>" last; without our three special symbols.
 
-    Of types that are spelled alike, the text has the last, as in fairseq. The others keep their ids under a
-    name with spaces, which no word has; training never saw them, so they are not written either.
+    Of entries spelled alike, text is looked up as the last one, as in fairseq. The others keep their ids
+    under a name with spaces, which no word has; training never saw them, so they are never generated.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if a line is not 'type count', or a type stands twice, the later one without fairseq's
+        ValueError: if a line is not 'word count', or a word occurs twice, the second time without fairseq's
             flag.
     """
     lines: dict[str, int] = {}
-    types: list[tuple[str, int]] = []
+    entries: list[tuple[str, int]] = []
     start = START
     for number, line in enumerate(read_lines(path), start=1):
-        type_, count, overwrites = parsed(line, f"{path}, line {number}")
-        if (type_ in lines or type_ == START) and not overwrites:
-            raise repeated(path, number, type_, lines.get(type_))
+        word, count, overwrites = parsed(line, f"{path}, line {number}")
+        if (word in lines or word == START) and not overwrites:
+            raise repeated(path, number, word, lines.get(word))
         overwritten = f"<overwritten in line {number}>"
-        if type_ in lines:
-            types[lines[type_] - 1] = (overwritten, types[lines[type_] - 1][1])
-        elif type_ == START:
+        if word in lines:
+            entries[lines[word] - 1] = (overwritten, entries[lines[word] - 1][1])
+        elif word == START:
             start = overwritten
-        lines[type_] = number
-        types.append((type_, count))
-    return [*types, (start, 0)]
+        lines[word] = number
+        entries.append((word, count))
+    return [*entries, (start, 0)]
 
 
 def parsed(line: str, place: str) -> tuple[str, int, bool]:
-    """Return type, count, and whether fairseq's flag stands behind them."""
+    """Return word, count, and whether fairseq's flag follows them."""
     entry = line.rstrip()
-    type_, space, count = entry.removesuffix(OVERWRITE).rstrip().rpartition(" ")
-    if not (space and type_ and "\t" not in type_ and count.isascii() and count.isdigit()):
-        raise ValueError(
-            f"{place}: found {line!r}, wanted 'type count', parted by one space, as in the dict files of "
-            "fairseq."
-        )
-    return type_, int(count), entry.endswith(OVERWRITE)
+    word, space, count = entry.removesuffix(OVERWRITE).rstrip().rpartition(" ")
+    if not (space and word and "\t" not in word and count.isascii() and count.isdigit()):
+        raise ValueError(f"{place}: found {line!r}, wanted 'word count', as in fairseq's dict files.")
+    return word, int(count), entry.endswith(OVERWRITE)
 
 
-def repeated(path: Path, number: int, type_: str, earlier: int | None) -> ValueError:
-    """Return the error about a type that stands twice; `earlier` is None for the start mark."""
-    where = f"in line {earlier}" if earlier else "for fairseq's start mark"
-    rename = f", or rename line {earlier}'s, the earlier one, to a word that no text has" if earlier else ""
+def repeated(path: Path, number: int, word: str, earlier: int | None) -> ValueError:
+    """Return the error for a word that occurs twice; `earlier` is None for fairseq's start symbol."""
+    where = f"is already in line {earlier}" if earlier else "is already fairseq's start symbol"
+    rename = f", or rename the word in line {earlier} to one that no text contains" if earlier else ""
     return ValueError(
-        f"{path}, line {number}: the type {type_!r} stands {where} already, and{OVERWRITE} does not stand "
-        "behind this one; wanted each once, for a word has one id. This later line is the one that fairseq "
-        "refuses; its first versions did not, and gave the word the later line's id. For the same ids, append"
-        f"{OVERWRITE} to line {number}{rename}. The lines must stay as many."
+        f"{path}, line {number}: the word {word!r} {where}, and{OVERWRITE} does not follow it here; wanted "
+        "each word once, since it has one id. fairseq refuses this second line; its first versions did not, "
+        f"and gave the word this line's id. To keep the ids, append{OVERWRITE} to line {number}{rename}. Do "
+        "not add or remove lines."
     )

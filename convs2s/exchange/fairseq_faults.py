@@ -9,8 +9,8 @@ from pathlib import Path
 
 from convs2s.exchange.pickle_names import Survey, survey
 
-# Names that say nothing of a file but that it has tensors and containers of them. This decides which name a
-# message puts forward, not what is loaded: that is PyTorch's to decide, name by name.
+# Names that only say that a file has tensors and containers of them. This decides which name a message
+# shows, not what is loaded: PyTorch decides that, name by name.
 OF_TENSORS = re.compile(
     r"torch\.\w+Storage|torch\.storage\.\w+|torch\.(Size|Tensor|device|\w*int\d+|\w*float\d+|bool)"
     r"|torch\._utils\._rebuild_\w+|torch\._tensor\._rebuild_from_type_v2|torch\.nn\.parameter\.Parameter"
@@ -18,12 +18,12 @@ OF_TENSORS = re.compile(
 )
 # How protocols 0 and 1 write any object.
 OF_OBJECTS = {"copy_reg._reconstructor", "copyreg._reconstructor", "__builtin__.object", "builtins.object"}
-PROTOCOL = 2  # of torch.save, and of PyTorch's loader of plain values
-# Before the zip container of 2020: a magic number, a version, the system, the content, the storages' keys.
+PROTOCOL = 2  # of torch.save, and of PyTorch's weights-only loader
+# In a file from before the zip container of 2020: magic number, version, system, content, storage keys.
 PICKLES = 5
 FIRST_FORMAT = {"sys_info", "pickle", "tensors", "storages"}
 SAVE_ANEW = (
-    "If you trust the file, load it with the program that made it, and save there only what is needed: "
+    "If you trust the file, load it with the program that wrote it, and save only what is needed: "
     "torch.save({'args': argparse.Namespace(**arguments), 'model': state['model']}, 'clean.pt')."
 )
 
@@ -36,9 +36,9 @@ def fault(path: Path, error: Exception, known: Collection[str]) -> ValueError:
     Args:
         path: of the file.
         error: that PyTorch raised.
-        known: names of the classes that are taken.
+        known: names of the accepted classes.
     """
-    container = of_torchscript(path) or of_archive(path)
+    container = torchscript_fault(path) or tar_fault(path)
     if container:
         return ValueError(f"{path} {container}")
     if not isinstance(error, pickle.UnpicklingError):
@@ -52,44 +52,44 @@ def fault(path: Path, error: Exception, known: Collection[str]) -> ValueError:
     if found.protocol in range(pickle.HIGHEST_PROTOCOL + 1) and found.protocol != PROTOCOL:
         return ValueError(
             f"{path} is pickled with protocol {'0 or 1' if found.protocol == 1 else found.protocol}; wanted "
-            f"protocol {PROTOCOL}, which torch.save takes by itself. {SAVE_ANEW}"
+            f"protocol {PROTOCOL}, the default of torch.save. {SAVE_ANEW}"
         )
     return refusal(path, blamed[0], known) if blamed else damage(path, error)
 
 
 def refusal(path: Path, name: str, known: Collection[str]) -> ValueError:
-    """Return the error that says which class is foreign."""
+    """Return the error that names an unknown class."""
     return ValueError(
-        f"{path} holds an object of the class {name}, which is refused, for a pickle can run any code; "
-        f"nothing was executed. Wanted tensors, plain values, and of classes only {', '.join(known)}. "
+        f"{path} holds an object of the class {name}, which is refused, since a pickle can run any code; "
+        f"nothing was executed. Wanted only tensors, plain values and the classes {', '.join(known)}. "
         f"{SAVE_ANEW}"
     )
 
 
-def of_torchscript(path: Path) -> str | None:
-    """Return what to say of a TorchScript archive; None of any other file."""
+def torchscript_fault(path: Path) -> str | None:
+    """Return what is wrong with a TorchScript archive; None for any other file."""
     if not any(re.fullmatch(r"[^/]+/constants\.pkl", name) for name in zip_names(path)):
         return None
     return (
         "is a TorchScript archive, a program with its weights as torch.jit.save writes it; it was not "
         "executed. Wanted a checkpoint as fairseq saves it in training, such as checkpoint_best.pt: give the "
-        "one that the archive was made of."
+        "one that the archive was made from."
     )
 
 
-def of_archive(path: Path) -> str | None:
-    """Return what to say of a tar archive, compressed or not; None of any other file."""
+def tar_fault(path: Path) -> str | None:
+    """Return what is wrong with a tar archive, compressed or not; None for any other file."""
     try:
         with tarfile.open(path) as archive:
             first = archive.next()
-    except Exception:  # of damaged archives, the decompressors' own errors too
+    except Exception:  # damaged archives raise the decompressors' errors, too
         return None
     if first is None:
         return None
     if first.name in FIRST_FORMAT:
         return (
-            "has PyTorch's first format, a tar archive, which cannot be read without executing what is in "
-            f"it; nothing was executed. Wanted a file as torch.save writes it since 2017. {SAVE_ANEW}"
+            "has PyTorch's first format, a tar archive, which cannot be read without executing its content; "
+            f"nothing was executed. Wanted a file as torch.save has written it since 2017. {SAVE_ANEW}"
         )
     return (
         f"is a tar archive that begins with {first.name!r}; wanted a checkpoint as fairseq saves it. Unpack "
@@ -102,12 +102,12 @@ def zip_names(path: Path) -> list[str]:
     try:
         with zipfile.ZipFile(path) as archive:
             return archive.namelist()
-    except Exception:  # zipfile raises errors of many kinds over damaged files
+    except Exception:  # zipfile raises many kinds of errors on damaged files
         return []
 
 
 def survey_file(path: Path) -> Survey:
-    """Return what the pickles name in a file of either of PyTorch's containers, or in a plain pickle."""
+    """Return what the pickles of a file name, in either of PyTorch's containers or plain."""
     names = [name for name in zip_names(path) if re.fullmatch(r"[^/]+/data\.pkl", name)]
     if not names:
         with path.open("rb") as stream:
@@ -120,7 +120,7 @@ def survey_file(path: Path) -> Survey:
 
 
 def damage(path: Path, error: Exception) -> ValueError:
-    """Return the error that says that a file is none of PyTorch's, or is no longer one."""
+    """Return the error for a file that is not PyTorch's, or is damaged."""
     return ValueError(
         f"{path} cannot be read as a checkpoint: {reason(error)}. Wanted a whole file as torch.save writes "
         "it: is the download incomplete? Fetch it again."

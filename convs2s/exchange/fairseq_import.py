@@ -16,7 +16,7 @@ from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateParams
 from convs2s.exchange.fairseq_architecture import position_rows, read_architecture
 from convs2s.exchange.fairseq_checkpoint import Checkpoint, read_checkpoint
-from convs2s.exchange.fairseq_dictionary import read_dictionary_types
+from convs2s.exchange.fairseq_dictionary import read_fairseq_dictionary
 from convs2s.exchange.fairseq_weights import Fconv, has_old_norm, our_weights, shape_report
 from convs2s.exchange.import_card import import_card
 from convs2s.model.initialization import fold_weight_norm
@@ -30,8 +30,8 @@ from convs2s.text.vocabulary.vocabulary import PAD, SPECIALS, write_vocabulary
 
 SIDES = ("source", "target")
 UNDETERMINED = "und"  # ISO 639, for a language that nobody has named and nothing depends on
-# fairseq's search: end marks within the beam only (T21), at least one token. The limit, unless another is
-# given, is that of its golden outputs, 1.2 S + 10 tokens; S there counts the end mark, hence 11.
+# fairseq's search: EOS within the beam only (T21), at least one token. The default limit is that of its
+# golden outputs, 1.2 S + 10 tokens; S there counts EOS, hence 11.
 SEARCH = TranslateParams(
     beam_size=5,
     alpha=1.0,
@@ -48,10 +48,10 @@ SEARCH = TranslateParams(
 
 @dataclass(frozen=True)
 class Segmentation:
-    """How words become the types of the dictionaries.
+    """How words become the entries of the dictionaries.
 
     Attributes:
-        kind: `word` if they are types as they stand, perhaps since the text is segmented already.
+        kind: `word` if words are entries unchanged, for instance because the text is already segmented.
         path: codes of subword-nmt, or a sentencepiece model; None for `word`.
     """
 
@@ -63,7 +63,7 @@ def search(changes: Mapping[str, Any]) -> TranslateParams:
     """Return fairseq's search with some values replaced.
 
     Raises:
-        ValueError: naming each impossible value.
+        ValueError: if values are impossible; the message names each.
     """
     return read_section(TranslateParams, {**SEARCH.model_dump(), **changes}, "the search")
 
@@ -83,15 +83,15 @@ def import_fairseq(
         checkpoint: of fairseq, of any version.
         dictionaries: of source and target, in fairseq's format.
         out: a folder that does not exist.
-        languages: of source and target; None to take the checkpoint's, or that of a file `dict.LANGUAGE.txt`.
+        languages: of source and target; None for the checkpoint's, or that of a file `dict.LANGUAGE.txt`.
         tokenize: how text becomes words.
-        segmentation: how words become types.
-        translate: the search that the folder is given.
+        segmentation: how words become dictionary entries.
+        translate: the search settings of the model folder.
 
     Raises:
         OSError: if a file cannot be read, or `out` exists.
-        ValueError: if a file is not what it should be, or the parts do not fit each other; the differences
-            of shapes are notes of the error, one each.
+        ValueError: if a file is not what it should be, or the parts do not fit each other; each difference
+            of shape is a note of the error.
     """
     if out.exists():
         raise FileExistsError(f"{out} exists already; wanted a new folder. Delete it, or name another.")
@@ -100,14 +100,14 @@ def import_fairseq(
         find_language(read, "source", languages[0], dictionaries[0], tokenize),
         find_language(read, "target", languages[1], dictionaries[1], tokenize),
     )
-    types = (read_dictionary_types(dictionaries[0]), read_dictionary_types(dictionaries[1]))
-    description = describe_model(read, (len(types[0]) + len(SPECIALS), len(types[1]) + len(SPECIALS)))
+    entries = (read_fairseq_dictionary(dictionaries[0]), read_fairseq_dictionary(dictionaries[1]))
+    description = describe_model(read, (len(entries[0]) + len(SPECIALS), len(entries[1]) + len(SPECIALS)))
     model = build_model(read, description)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as temporary:
         parts = Path(temporary)
-        save_model(parts / "model", model, description.params, *description.types, PAD)
-        write_segmentation(parts / "vocabulary", types, segmentation)
+        save_model(parts / "model", model, description.params, *description.sizes, PAD)
+        write_segmentation(parts / "vocabulary", entries, segmentation)
         write_dictionary(parts / "dictionary.tsv", [])
         settings = Settings(codes, tokenize, translate, replace=False)
         card = import_card(read, description, settings, segmentation.kind)
@@ -116,11 +116,11 @@ def import_fairseq(
     return summary(description, model, segmentation.kind)
 
 
-def describe_model(checkpoint: Checkpoint, types: tuple[int, int]) -> Fconv:
-    """Return what decides the model's tensors.
+def describe_model(checkpoint: Checkpoint, sizes: tuple[int, int]) -> Fconv:
+    """Return what determines the model's tensors.
 
     Args:
-        types: in the source and the target dictionary, fairseq's four marks included.
+        sizes: of the source and the target dictionary, fairseq's four special symbols included.
 
     Raises:
         ValueError: as `read_architecture`.
@@ -128,7 +128,7 @@ def describe_model(checkpoint: Checkpoint, types: tuple[int, int]) -> Fconv:
     params = read_architecture(checkpoint)
     return Fconv(
         params,
-        types,
+        sizes,
         has_old_norm(checkpoint.tensors),
         bool(checkpoint.arguments.get("share_input_output_embed", False)),
         position_rows(checkpoint),
@@ -145,7 +145,7 @@ def build_model(checkpoint: Checkpoint, description: Fconv) -> Seq2Seq:
     if faults:
         error = ValueError(
             f"{checkpoint.path} does not fit its own arguments and the dictionaries, which have "
-            f"{description.types[0]:,} and {description.types[1]:,} types (4 marks included), in "
+            f"{description.sizes[0]:,} and {description.sizes[1]:,} entries (4 special ones included), in "
             f"{len(faults)} tensor(s), listed below. Wanted the dictionaries that it was trained "
             "with, source first, and an fconv model without parts of other architectures."
         )
@@ -155,43 +155,43 @@ def build_model(checkpoint: Checkpoint, description: Fconv) -> Seq2Seq:
     if description.positions[0] != description.positions[1]:
         warnings.warn(
             f"The position tables have {description.positions[0]} source and {description.positions[1]} "
-            "target rows; ours are of one length, so that sentences up to "
-            f"{description.params.max_positions - 1} tokens remain, their end mark counted.",
+            "target rows; ours have one length, which allows sentences up to "
+            f"{description.params.max_positions - 1} tokens, EOS included.",
             stacklevel=2,
         )
     with torch.device("meta"):
-        model = Seq2Seq(description.params, *description.types, padding_id=PAD, dropout=0.0)
+        model = Seq2Seq(description.params, *description.sizes, padding_id=PAD, dropout=0.0)
         fold_weight_norm(model)
     model.load_state_dict(our_weights(checkpoint.tensors, description), assign=True)
     return model.eval().requires_grad_(False)
 
 
 def write_segmentation(
-    folder: Path, types: tuple[list[tuple[str, int]], list[tuple[str, int]]], segmentation: Segmentation
+    folder: Path, entries: tuple[list[tuple[str, int]], list[tuple[str, int]]], segmentation: Segmentation
 ) -> None:
     """Write vocabularies, segmentation.json, and a copy of the codes or the model.
 
     Raises:
         OSError: if codes or model cannot be read.
-        ValueError: if they are no such codes or model.
+        ValueError: if they are not of that kind.
     """
     folder.mkdir()
-    for side, entries in zip(SIDES, types, strict=True):
-        write_vocabulary(folder / f"{side}.tsv", entries)
+    for side, counts in zip(SIDES, entries, strict=True):
+        write_vocabulary(folder / f"{side}.tsv", counts)
     record: dict[str, object] = {"kind": segmentation.kind, "origin": "fairseq"}
     if segmentation.path is not None:
-        check_segmentation(segmentation.path, segmentation.kind, types[0] + types[1])
+        check_segmentation(segmentation.path, segmentation.kind, entries[0] + entries[1])
         name = CODES if segmentation.kind == "subword-nmt" else MODEL
         shutil.copyfile(segmentation.path, folder / name)
-        # Members of an ensemble must have this file in common, which then holds for the codes, too.
+        # Members of an ensemble must share this file; with the hash in it, they share the codes, too.
         record["sha256"] = hashlib.sha256(segmentation.path.read_bytes()).hexdigest()
-    for side, entries in zip(SIDES, types, strict=True):
-        record[f"{side}_types"] = len(entries)
+    for side, counts in zip(SIDES, entries, strict=True):
+        record[f"{side}_types"] = len(counts)
     write_json(folder / "segmentation.json", record)
 
 
-def check_segmentation(path: Path, kind: str, types: list[tuple[str, int]]) -> None:
-    """Check that codes or a model can be applied, and that the dictionaries are of such pieces."""
+def check_segmentation(path: Path, kind: str, entries: list[tuple[str, int]]) -> None:
+    """Check that codes or a model can be applied, and that the dictionaries hold such pieces."""
     if kind == "subword-nmt":
         read_codes(path)
         return
@@ -201,7 +201,7 @@ def check_segmentation(path: Path, kind: str, types: list[tuple[str, int]]) -> N
         raise ValueError(
             f"{path} is no sentencepiece model ({error}). Wanted the file NAME.model that its training wrote."
         ) from error
-    check_pieces_of_words((type_ for type_, _ in types), path)
+    check_pieces_of_words((piece for piece, _ in entries), path)
 
 
 def find_language(
@@ -210,7 +210,7 @@ def find_language(
     """Return the language of a side.
 
     Raises:
-        ValueError: if it is needed and nowhere named.
+        ValueError: if it is needed and not named anywhere.
     """
     in_name = re.fullmatch(r"dict\.(\w+)\.txt", dictionary.name)
     found = given or checkpoint.arguments.get(f"{side}_lang") or (in_name[1] if in_name else None)
@@ -223,16 +223,16 @@ def find_language(
 
 
 def summary(description: Fconv, model: Seq2Seq, kind: str) -> str:
-    """Return a line about what was imported."""
+    """Return a one-line summary of the imported model."""
     params = description.params
     return (
         f"{len(params.encoder_widths)} + {len(params.decoder_widths)} blocks, "
         f"{sum(parameter.numel() for parameter in model.parameters()):,} parameters, "
-        f"{description.types[0]:,} source and {description.types[1]:,} target types, "
+        f"{description.sizes[0]:,} source and {description.sizes[1]:,} target entries, "
         f"{norm_name(description)}; text is segmented by: {kind}"
     )
 
 
 def norm_name(description: Fconv) -> str:
-    """Return which version of weight norm the checkpoint had."""
+    """Return the version of weight norm that the checkpoint had."""
     return "weight norm of 2017 (converted)" if description.old_norm else "weight norm per channel"

@@ -9,10 +9,10 @@ from torch import Tensor
 
 from convs2s.config.model import ModelParams
 
-# Their ids 0 to 3 are start, padding, end and unknown mark; ours are padding, end, unknown (T20). Their start
-# mark, which neither they nor we use, goes last: the softmax stays over the same types.
-MARKS = 4
-# A version below this, or none, is of 2017: decoder convolutions were normalized per kernel position.
+# Their ids 0 to 3 are start, padding, EOS and unknown; ours are padding, EOS, unknown (T20). Their start
+# symbol, which neither they nor we use, goes last: the softmax stays over the same entries.
+SPECIALS = 4
+# A version below this, or none, is from 2017: decoder convolutions were normalized per kernel position.
 PER_CHANNEL_VERSION = 2
 IGNORED = {"decoder.version", "encoder.version"}
 
@@ -21,7 +21,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Layer:
-    """A linear map or convolution in both namings.
+    """A linear map or convolution under both names.
 
     Attributes:
         theirs: prefix of fairseq's tensors.
@@ -43,18 +43,18 @@ class Layer:
 
 @dataclass(frozen=True)
 class Fconv:
-    """What decides the tensors that an fconv model has.
+    """What determines the tensors of an fconv model.
 
     Attributes:
         params: the architecture.
-        types: in the source and the target dictionary, the four marks included.
+        sizes: of the source and the target dictionary, the four special symbols included.
         old_norm: whether decoder convolutions are normalized per kernel position.
         tied_output: whether the output layer's weight is the target embedding, without weight norm.
         positions: rows of the source and the target position table.
     """
 
     params: ModelParams
-    types: tuple[int, int]
+    sizes: tuple[int, int]
     old_norm: bool
     tied_output: bool
     positions: tuple[int, int]
@@ -63,8 +63,8 @@ class Fconv:
 def has_old_norm(tensors: Mapping[str, Tensor]) -> bool:
     """Return whether decoder convolutions are normalized over the wrong dimension, as in 2017 (T17).
 
-    Such a checkpoint has no version or a low one, and a g per kernel position. If it has a g per channel
-    all the same, only the version got lost, for the shape cannot mean anything else.
+    Such a checkpoint has no version or a low one, and a g per kernel position. If it nevertheless has a g per
+    channel, only the version got lost, since the shape cannot mean anything else.
     """
     version = tensors.get("decoder.version")
     if version is not None and float(version.flatten()[0]) >= PER_CHANNEL_VERSION:
@@ -73,9 +73,9 @@ def has_old_norm(tensors: Mapping[str, Tensor]) -> bool:
     return any(tensors[name].shape[-1:] == (1,) for name in names)
 
 
-def our_id_order(types: int) -> Tensor:
-    """Return fairseq's ids in the order of ours."""
-    return torch.tensor([1, 2, 3, *range(MARKS, types), 0])
+def our_id_order(size: int) -> Tensor:
+    """Return fairseq's ids in our order, for a dictionary of this size."""
+    return torch.tensor([1, 2, 3, *range(SPECIALS, size), 0])
 
 
 def layers_of(model: Fconv) -> Iterator[Layer]:
@@ -98,7 +98,7 @@ def layers_of(model: Fconv) -> Iterator[Layer]:
                 name = f"{half}.attention.{i}"
                 yield linear(f"{name}.in_projection", f"{block}.attention.summary_map", d, size)
                 yield linear(f"{name}.out_projection", f"{block}.attention.context_map", size, d)
-    shape = (model.types[1], p.output_embedding_size)
+    shape = (model.sizes[1], p.output_embedding_size)
     yield Layer("decoder.fc3", "output_layer", shape, None if model.tied_output else (shape[0], 1))
 
 
@@ -111,8 +111,8 @@ def wanted_shapes(model: Fconv) -> dict[str, Shape]:
     """Return the shape of every tensor that fairseq saves for such a model."""
     size = model.params.embedding_size
     shapes: dict[str, Shape] = {}
-    for half, types, rows in zip(("encoder", "decoder"), model.types, model.positions, strict=True):
-        shapes[f"{half}.embed_tokens.weight"] = (types, size)
+    for half, entries, rows in zip(("encoder", "decoder"), model.sizes, model.positions, strict=True):
+        shapes[f"{half}.embed_tokens.weight"] = (entries, size)
         shapes[f"{half}.embed_positions.weight"] = (rows, size)
     for layer in layers_of(model):
         if layer.norm is None:
@@ -125,7 +125,7 @@ def wanted_shapes(model: Fconv) -> dict[str, Shape]:
 
 
 def shape_report(tensors: Mapping[str, Tensor], model: Fconv) -> list[str]:
-    """Return a line for every tensor that is missing, not known, or of another shape; empty if all fit."""
+    """Return a line for every tensor that is missing, unknown or of another shape; empty if all fit."""
     wanted = wanted_shapes(model)
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items() if name not in IGNORED}
     return [
@@ -138,10 +138,10 @@ def shape_report(tensors: Mapping[str, Tensor], model: Fconv) -> list[str]:
 def our_weights(tensors: Mapping[str, Tensor], model: Fconv) -> dict[str, Tensor]:
     """Return the weights of our model, weight norm folded in; all tensors must fit."""
     ours: dict[str, Tensor] = {}
-    for half, side, types in zip(("encoder", "decoder"), ("source", "target"), model.types, strict=True):
+    for half, side, size in zip(("encoder", "decoder"), ("source", "target"), model.sizes, strict=True):
         words = tensors[f"{half}.embed_tokens.weight"].float()
-        ours[f"{side}_embedding.words.weight"] = words[our_id_order(types)]
-        # Their first position is row 2, ours row 1 (T18); row 0 is that of padding.
+        ours[f"{side}_embedding.words.weight"] = words[our_id_order(size)]
+        # Their first position is row 2, ours row 1 (T18); row 0 is for padding.
         positions = tensors[f"{half}.embed_positions.weight"].float()
         rows = positions[2 : model.params.max_positions + 1]
         ours[f"{side}_embedding.positions.weight"] = torch.cat([torch.zeros_like(rows[:1]), rows])
@@ -149,14 +149,14 @@ def our_weights(tensors: Mapping[str, Tensor], model: Fconv) -> dict[str, Tensor
         ours[f"{layer.ours}.weight"] = folded(tensors, layer)
         ours[f"{layer.ours}.bias"] = tensors[f"{layer.theirs}.bias"].float()
     for name in ("output_layer.weight", "output_layer.bias"):
-        ours[name] = ours[name][our_id_order(model.types[1])]
+        ours[name] = ours[name][our_id_order(model.sizes[1])]
     return ours
 
 
 def folded(tensors: Mapping[str, Tensor], layer: Layer) -> Tensor:
     """Return a layer's weight g v / ||v|| as (outputs, inputs), or (outputs, K * inputs) of a convolution.
 
-    The norm is over the dimensions in which g has one entry: in both versions of weight norm.
+    In both versions of weight norm, the norm is over the dimensions in which g has size 1.
     """
     if layer.norm is None:
         return tensors[f"{layer.theirs}.weight"].float()

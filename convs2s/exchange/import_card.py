@@ -1,4 +1,4 @@
-"""The model card of an imported model: where it comes from, and which of fairseq's ways it keeps."""
+"""The model card of an imported model: where it comes from, and which fairseq behavior it keeps."""
 
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.exchange.fairseq_checkpoint import Checkpoint
@@ -23,18 +23,18 @@ def import_card(checkpoint: Checkpoint, model: Fconv, settings: Settings, segmen
         f"| fairseq's architecture | {arguments.get('arch')} |",
         f"| layers | {len(params.encoder_widths)} encoder, {layers} decoder |",
         f"| words | {words(settings.tokenize)} |",
-        f"| vocabulary | {segmentation}; {model.types[0]:,} source types, {model.types[1]:,} target types |",
+        f"| vocabulary | {segmentation}; {model.sizes[0]:,} source and {model.sizes[1]:,} target entries |",
         f"| dropout in training | {arguments.get('dropout')} |",
         f"| weight norm (T17) | {norm}; folded into the weights here |",
         "| sqrt(0.5) on d, z + e and c + h (T4) | `extra_scaling: true` in model.json |",
-        "| encoder's gradient times 1/(2A), its embeddings' too (T6) | `encoder_grad_scale: fairseq` |",
+        "| gradients of the encoder and its embeddings times 1/(2A) (T6) | `encoder_grad_scale: fairseq` |",
         f"| attention (T7) | mean of the {attending} attending layers; fairseq's mean is over all {layers}: "
         f"this times {attending}/{layers} |",
-        f"| positions (T18) | sentences up to {params.max_positions - 1} tokens, end mark counted |",
-        "| start mark (T20) | the last type of each vocabulary; never written |",
-        "| end marks (T21) | within the beam only: `legacy_eos: false` in translate.json |",
+        f"| positions (T18) | sentences up to {params.max_positions - 1} tokens, EOS included |",
+        "| start symbol (T20) | the last entry of each vocabulary; never generated |",
+        "| EOS (T21) | within the beam only: `legacy_eos: false` in translate.json |",
         f"| longest translation | {translate.max_length_ratio:g} S + {translate.max_length_extra} tokens for "
-        "S source tokens, end marks not counted |",
+        "S source tokens, not counting EOS |",
         "",
         "## Use",
         "",
@@ -47,7 +47,7 @@ def import_card(checkpoint: Checkpoint, model: Fconv, settings: Settings, segmen
 
 def words(tokenize: TokenizeParams) -> str:
     """Return how text becomes words."""
-    done = ["parted by spaces"]
+    done = ["whitespace-separated"]
     if tokenize.tokenizer == "moses":
         names = ("normalize_punctuation", "remove_nonprinting", "aggressive_hyphens", "escape")
         done = ["Moses", *(name.replace("_", " ") for name in names if getattr(tokenize, name))]

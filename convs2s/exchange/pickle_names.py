@@ -1,4 +1,4 @@
-"""The classes and functions that pickles name, read off their instructions; nothing is executed."""
+"""The classes and functions that pickles name, read from their instructions; nothing is executed."""
 
 import pickletools
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ class Survey:
     """What pickles name.
 
     Attributes:
-        names: module.name of classes and functions, in order, as often as they are named.
-        protocol: 1 also stands for 0, which differs in nothing that matters here; None if there is no pickle.
+        names: module.name of classes and functions, in order, repeated as in the pickles.
+        protocol: 1 also covers 0, which does not differ in any way that matters; None if there is no pickle.
     """
 
     names: list[str]
@@ -22,18 +22,18 @@ class Survey:
 
 
 def survey(stream: IO[bytes], pickles: int) -> Survey:
-    """Return what pickles name that stand one after the other, as far as they are undamaged.
+    """Return what consecutive pickles name, up to the first damage.
 
     Args:
-        stream: at the first of them.
-        pickles: how many there are at most.
+        stream: at the start of the first one.
+        pickles: how many to read at most.
     """
     names, protocols = list[str](), list[int]()
     for _ in range(pickles):
         walk = Walk()
         try:
             walk.follow(stream)
-        except Exception:  # what is no pickle can be wrong in any way
+        except Exception:  # a non-pickle can fail in any way
             break
         finally:
             names += walk.names
@@ -42,9 +42,9 @@ def survey(stream: IO[bytes], pickles: int) -> Survey:
 
 
 class Walk:
-    """Goes through a pickle with a stack and a memo that keep strings, of which names are made, only.
+    """Steps through a pickle with a stack and a memo that keep only strings, which names are made of.
 
-    From protocol 4 on, a name is two strings of the stack, which may come from the memo.
+    From protocol 4 on, a name is two strings on the stack, which may come from the memo.
     """
 
     def __init__(self) -> None:
@@ -54,10 +54,10 @@ class Walk:
         self.protocols: list[int] = []
 
     def follow(self, stream: IO[bytes]) -> None:
-        """Go to the pickle's end."""
+        """Walk to the end of the pickle."""
         for opcode, argument, _ in pickletools.genops(stream):
             self._step(opcode, argument)
-        self.protocols = self.protocols or [1]  # only these two do not tell their number
+        self.protocols = self.protocols or [1]  # only protocols 0 and 1 do not state their number
 
     def _step(self, opcode: pickletools.OpcodeInfo, argument: Any) -> None:
         match opcode.name:
@@ -79,7 +79,7 @@ class Walk:
                 self._other(opcode, argument)
 
     def _other(self, opcode: pickletools.OpcodeInfo, argument: Any) -> None:
-        """Take from the stack what the instruction takes, and put there as many values as it does."""
+        """Pop what the instruction pops, and push as many values as it pushes."""
         taken = len(opcode.stack_before)
         if pickletools.markobject in opcode.stack_before:
             while self.stack.pop() is not MARK:

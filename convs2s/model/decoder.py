@@ -25,12 +25,12 @@ class DecoderState:
     windows: tuple[Float[Tensor, "R _ _"], ...]
 
     def select(self, rows: Int[Tensor, "N"]) -> "DecoderState":
-        """Return the state of these rows, in this order; one may stand several times."""
+        """Return the state of these rows, in this order; rows may repeat."""
         return DecoderState(self.steps, tuple(window[rows] for window in self.windows))
 
 
 class DecoderBlock(nn.Module):
-    """A block that sees no future, with or without attention (§3.2, §3.3)."""
+    """A block that does not see the future, with or without attention (§3.2, §3.3)."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class DecoderBlock(nn.Module):
         self, x: Float[Tensor, "B T C"], g: Float[Tensor, "B T E"], memory: Memory
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T S"] | None]:
         """Transform all positions at once; return also the attention weights."""
-        # The paper pads k - 1 zeros on both sides and cuts the tail (T3): left padding alone is equal.
+        # The paper pads k - 1 zeros on both sides and cuts the tail (T3): left padding alone is equivalent.
         h = self.convolution(x, self.convolution.kernel_width - 1, 0)
         return self._finish(x, h, g, memory)
 

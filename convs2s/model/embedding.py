@@ -14,9 +14,9 @@ class Embedding(nn.Module):
     """Sum of a word's and its position's vector, with dropout (§3.1, §4.2).
 
     Args:
-        vocabulary_size: types, special ones included.
+        vocabulary_size: vocabulary entries, special symbols included.
         channels: f, the size of both kinds of vectors.
-        max_positions: rows of the position table, row 0 being that of padding; None for no positions.
+        max_positions: rows of the position table, row 0 being for padding; None for no positions.
         padding_id: the id whose vectors are zero.
         dropout: probability of dropping.
     """
@@ -31,7 +31,7 @@ class Embedding(nn.Module):
 
     @property
     def max_tokens(self) -> int | None:
-        """Longest sequence that the position table allows, its end mark counted; None for any."""
+        """Longest sequence that the position table allows, EOS included; None for any."""
         return self.positions.num_embeddings - 1 if self.positions else None
 
     def restricted(self, types: Int[Tensor, "N"]) -> "Embedding":
@@ -58,7 +58,7 @@ class Embedding(nn.Module):
             end = start + tokens.shape[1]
             if end > self.positions.num_embeddings - 1:
                 raise ValueError(
-                    f"A sequence has {end} tokens, its end mark counted, but the position table holds "
+                    f"A sequence has {end} tokens, EOS included, but the position table holds "
                     f"{self.positions.num_embeddings - 1}. Raise model.max_positions, or filter or split "
                     "longer sentences (filter.max_words)."
                 )

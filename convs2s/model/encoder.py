@@ -19,7 +19,7 @@ class Encoder(nn.Module):
         kernel_widths: in positions, odd.
         dropout: probability of dropping, on the input of every block (§4.2).
         gradient_scale: 1/(2A); A attentions each feed back twice, by dot product and weighted sum (T6).
-        spare_embeddings: keep that scale from the embeddings' gradient (§3.4), unlike PyTorch fairseq.
+        spare_embeddings: do not scale the embeddings' gradient (§3.4), unlike PyTorch fairseq.
         extra_scaling: sqrt(0.5) on z + e (T4).
     """
 

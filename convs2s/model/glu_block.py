@@ -16,7 +16,7 @@ SQRT_HALF = math.sqrt(0.5)
 class GluConvolution(nn.Module):
     """Dropout, convolution to twice the channels, gated linear unit (§3.2).
 
-    The kernel is kept as a linear map of a window: row = output channel, columns = the window's
+    The kernel is stored as a linear map of a window: row = output channel, columns = the window's
     positions from left to right, each with its input channels.
     """
 
@@ -27,7 +27,7 @@ class GluConvolution(nn.Module):
         self.window_map = linear(kernel_width * inputs, 2 * outputs, keep=1.0 - dropout, before_glu=True)
 
     def forward(self, x: Float[Tensor, "B N C"], left: int, right: int) -> Float[Tensor, "B N D"]:
-        """Apply to every position, with `left` and `right` zeros about the sequence."""
+        """Apply to every position of the sequence, zero-padded by `left` and `right` positions."""
         x = F.dropout(x, self.dropout, self.training)
         if self.kernel_width > 1:
             length = x.shape[1]
@@ -41,7 +41,7 @@ class GluConvolution(nn.Module):
 
 
 class Residual(nn.Module):
-    """Add the block's input to its output, scaled by sqrt(0.5) (§3.4); a linear map fits widths (T2)."""
+    """Add the block's input to its output, scaled by sqrt(0.5) (§3.4); a linear map adapts widths (T2)."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()

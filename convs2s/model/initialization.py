@@ -35,9 +35,9 @@ def linear(inputs: int, outputs: int, *, keep: float = 1.0, before_glu: bool = F
 
 
 def output_table(inputs: int, outputs: int) -> nn.Linear:
-    """Make an output layer for vocabulary selection: a lookup table, its bias a column of it (T16).
+    """Make an output layer for vocabulary selection: a lookup table with the bias as a column of it (T16).
 
-    Drawn from N(0, 0.1), without weight norm, so that picking rows costs no pass over all others.
+    Drawn from N(0, 0.1), without weight norm, so that picking rows does not touch the others.
     """
     layer = nn.Linear(inputs, outputs)
     nn.init.normal_(layer.weight, 0.0, EMBEDDING_STD)
@@ -46,7 +46,7 @@ def output_table(inputs: int, outputs: int) -> nn.Linear:
 
 
 def lookup_table(rows: int, channels: int, padding_row: int) -> nn.Embedding:
-    """Make a lookup table, drawn from N(0, 0.1); the padding row is zero and stays so (§3.5, T18)."""
+    """Make a lookup table, drawn from N(0, 0.1); the padding row is and stays zero (§3.5, T18)."""
     table = nn.Embedding(rows, channels, padding_idx=padding_row)
     nn.init.normal_(table.weight, 0.0, EMBEDDING_STD)
     with torch.no_grad():
@@ -55,14 +55,14 @@ def lookup_table(rows: int, channels: int, padding_row: int) -> nn.Embedding:
 
 
 def fold_weight_norm(model: nn.Module) -> None:
-    """Replace g and v by the weight they stand for, in place: the same function, quicker to apply."""
+    """Replace g and v with the weight they represent, in place: the same function, but faster."""
     for module in model.modules():
         if parametrize.is_parametrized(module, "weight"):
             parametrize.remove_parametrizations(module, "weight", leave_parametrized=True)
 
 
 def folded_weights(model: nn.Module) -> dict[str, Tensor]:
-    """Return the weights by name, g and v replaced by the weight they stand for."""
+    """Return the weights by name, with g and v replaced by the weight they represent."""
     weights = {}
     for name, module in model.named_modules():
         prefix = f"{name}." if name else ""

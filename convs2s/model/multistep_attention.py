@@ -17,9 +17,9 @@ class Memory:
 
     Attributes:
         keys: z, the encoder output.
-        values: z + e, scaled by sqrt(0.5) unless the text is followed to the letter (T4).
+        values: z + e, scaled by sqrt(0.5) unless the paper's text is taken literally (T4).
         padding: True at positions without a token; None if there are none.
-        lengths: tokens of each sentence, its end mark counted.
+        lengths: tokens of each sentence, EOS included.
     """
 
     keys: Float[Tensor, "B S E"]
@@ -28,7 +28,7 @@ class Memory:
     lengths: Int[Tensor, "B"]
 
     def select(self, sentences: Int[Tensor, "R"]) -> "Memory":
-        """Return the memory of these sentences, in this order; one may stand several times."""
+        """Return the memory of these sentences, in this order; sentences may repeat."""
         return Memory(
             self.keys[sentences],
             self.values[sentences],
@@ -49,8 +49,8 @@ def attend(
     if memory.padding is not None:
         scores = scores.masked_fill(memory.padding[:, None, :], -math.inf)
     weights = torch.softmax(scores, dim=-1, dtype=torch.float32)
-    # A mean of m vectors has 1/m of their variance; m * sqrt(1/m) restores it (§3.4). m counts real
-    # tokens only (T8), else c would depend on how the batch was padded.
+    # A mean of m vectors has 1/m of their variance; m * sqrt(1/m) restores it (§3.4). m counts only real
+    # tokens (T8); otherwise c would depend on the padding of the batch.
     scale = memory.lengths.sqrt()[:, None, None]
     values = memory.values
     return (weights.to(values.dtype) @ values) * scale.to(values.dtype), weights

@@ -26,9 +26,9 @@ class Seq2Seq(nn.Module):
 
     Args:
         params: the architecture.
-        source_size: source types, special ones included.
-        target_size: target types, likewise.
-        padding_id: the id that fills short sentences, after their tokens, on both sides.
+        source_size: source vocabulary entries, special symbols included.
+        target_size: the same for the target.
+        padding_id: the id that pads short sentences, after their tokens, on both sides.
         dropout: probability of dropping.
         plain_output: make the output layer a table without weight norm, for vocabulary selection (T16).
     """
@@ -78,16 +78,16 @@ class Seq2Seq(nn.Module):
 
     @property
     def max_source_tokens(self) -> int | None:
-        """Longest source sentence, its end mark counted; None for any."""
+        """Longest source sentence, EOS included; None for any."""
         return self.source_embedding.max_tokens
 
     @property
     def max_target_tokens(self) -> int | None:
-        """Longest target sentence, its end mark counted; None for any."""
+        """Longest target sentence, EOS included; None for any."""
         return self.target_embedding.max_tokens
 
     def encode(self, source: Int[Tensor, "B S"]) -> Memory:
-        """Encode source sentences, each ending with its end mark, padded behind it."""
+        """Encode source sentences, each ending in EOS, padded after it."""
         padded = source == self.padding_id
         lengths = (~padded).sum(dim=1)
         padding = padded if bool(padded.any()) else None
@@ -101,7 +101,7 @@ class Seq2Seq(nn.Module):
         """Return the softmax layer's input for every target position, and each layer's attention.
 
         Args:
-            target_input: the target shifted right: the end mark, then all tokens but the last (T19).
+            target_input: the target shifted right: EOS, then all tokens but the last (T19).
         """
         # Padding follows a target's end and the decoder is causal: no real position depends on it.
         g = self.target_embedding(target_input)
@@ -142,8 +142,8 @@ class Seq2Seq(nn.Module):
         """Advance every hypothesis by one token (§5.3: nothing is computed twice).
 
         Args:
-            tokens: the newest token of each hypothesis, the end mark before the first. R = B * H rows,
-                H per sentence of `memory` and grouped by sentence, so that the source is kept once.
+            tokens: the newest token of each hypothesis, EOS before the first. R = B * H rows, H per sentence
+                of `memory` and grouped by sentence, so that the source is stored once.
 
         Returns:
             Logits of the next token, attention averaged over layers, and the next state.

@@ -19,7 +19,7 @@ def write_tensors(
     """Write a safetensors file.
 
     Raises:
-        OSError: if it cannot be written, for a full disk, say.
+        OSError: if it cannot be written, for instance because the disk is full.
     """
     try:
         save_file(tensors, path, metadata)
@@ -32,7 +32,7 @@ def write_tensors(
 def save_model(
     folder: Path, model: nn.Module, params: ModelParams, source_size: int, target_size: int, padding_id: int
 ) -> None:
-    """Write the weights, weight norm folded in, and what is needed to build the model again."""
+    """Write the weights, weight norm folded in, and what is needed to rebuild the model."""
     folder.mkdir(parents=True, exist_ok=True)
     weights = {name: tensor.cpu().float() for name, tensor in folded_weights(model).items()}
     write_tensors(folder / "weights.safetensors", weights)
@@ -50,7 +50,7 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Seq2Seq:
 
     Raises:
         FileNotFoundError: if a file of the model is missing.
-        ValueError: if a file is damaged, or weights and model.json do not fit, with each difference.
+        ValueError: if a file is damaged, or weights and model.json do not match; the message lists how.
     """
     for name in ("model.json", "weights.safetensors"):
         if not (folder / name).is_file():

@@ -6,13 +6,13 @@ Links = Iterable[tuple[int, int]]
 
 
 def alignment_error_rate(hypotheses: Iterable[Links], references: Iterable[Links]) -> float:
-    """Return 1 - 2 |A and S| / (|A| + |S|) over all pairs: 0 if all links agree, 1 if none does.
+    """Return 1 - 2 |A and S| / (|A| + |S|) over all pairs: 0 if all links agree, 1 if none do.
 
-    With sure links only, this is 1 - F1 of the links; it is 0 where both have none.
+    With sure links only, this is 1 - F1 of the links; it is 0 if neither has any.
 
     Args:
-        hypotheses: for each pair the links A found, (source, target) positions.
-        references: for each pair the true links S.
+        hypotheses: for each pair, the links A that were found, as (source, target) positions.
+        references: for each pair, the true links S.
 
     Raises:
         ValueError: if the two differ in their number of pairs.

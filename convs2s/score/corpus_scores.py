@@ -1,7 +1,7 @@
 """BLEU and chrF by sacreBLEU, each with its signature, and the length ratio (§4.3).
 
-The paper scores with multi-bleu on tokenized text, En-Ro with mteval-v13a on detokenized text; both are
-here. A figure without its signature cannot be compared with another.
+The paper scores with multi-bleu on tokenized text, but En-Ro with mteval-v13a on detokenized text; both are
+here. A score without its signature cannot be compared with others.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,12 +11,12 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 UNKNOWN = "<unk>"
-"""What an unknown word is called in tokenized translations."""
+"""How unknown words appear in tokenized translations."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """A figure, 0 to 100, and the sacreBLEU signature that says how it came about."""
+    """A score, 0 to 100, and the sacreBLEU signature that says how it was computed."""
 
     value: float
     signature: str
@@ -35,7 +35,7 @@ class SystemScores:
     length_ratio: float
     """Words of the hypotheses / words of the references."""
     unknown_words: int
-    """How often the hypotheses say `<unk>`."""
+    """How often `<unk>` occurs in the hypotheses."""
 
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
@@ -51,15 +51,15 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
 
 
 def tokenized_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
-    """Return the BLEU of text tokenized already, words separated by a space, as multi-bleu.perl computes it.
+    """Return the BLEU of tokenized text, words separated by spaces, as multi-bleu.perl computes it.
 
-    The two differ only when no n-gram of some order matches at all: multi-bleu then says 0, we smooth.
+    The two differ only if no n-gram of some order matches at all: multi-bleu then gives 0, we smooth.
 
     Raises:
         ValueError: if there are no sentences, or not as many references as hypotheses.
     """
     check_parallel(hypotheses, references)
-    # force: that the text is tokenized is on purpose, no need to warn.
+    # force: the text is tokenized on purpose, so no warning.
     metric = BLEU(tokenize="none", force=True)
     value = metric.corpus_score(hypotheses, [references]).score
     return Score(value, str(metric.get_signature()))
@@ -78,7 +78,7 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
 
 
 def sentence_bleu(hypothesis: str, reference: str) -> float:
-    """Return the BLEU of one sentence; n-gram orders that it is too short for do not count."""
+    """Return the BLEU of one sentence; n-gram orders longer than the sentence do not count."""
     return float(BLEU(tokenize="13a", effective_order=True).sentence_score(hypothesis, [reference]).score)
 
 
@@ -148,7 +148,7 @@ def check_parallel(hypotheses: Sequence[str], references: Sequence[str]) -> None
     if len(hypotheses) != len(references):
         raise ValueError(
             f"there are {len(hypotheses):,} hypotheses but {len(references):,} references; wanted one "
-            "reference per hypothesis. Translate the test set that is scored: dvc repro"
+            "reference per hypothesis. Translate the test set that is being scored: dvc repro"
         )
     if not references:
         raise ValueError("there are no sentences to score; is the test set (download.test) empty?")

@@ -1,4 +1,4 @@
-"""The course of a training in one picture: loss, perplexity, learning rate and gradient norm over updates."""
+"""Training progress in one picture: loss, perplexity, learning rate and gradient norm over updates."""
 
 from pathlib import Path
 
@@ -20,8 +20,8 @@ def draw_curves(curves: Path, path: Path) -> None:
     """Write a PNG of a training's curves.
 
     Args:
-        curves: folder with train/ and valid/ of tab-separated tables: step and value.
-        path: file to write; a curve without points, of a training that has just begun, stays empty.
+        curves: folder whose train/ and valid/ hold tab-separated tables: step and value.
+        path: file to write; a curve without points, from a training that has just begun, stays empty.
     """
     with matplotlib.style.context("default"):
         figure = Figure(figsize=(9, 6), layout="constrained")

@@ -1,4 +1,4 @@
-"""Which test set a score is of: name, lines and hash, without which figures cannot be compared (T30)."""
+"""Which test set a score belongs to: name, lines and hash, without which scores cannot be compared (T30)."""
 
 import hashlib
 import json
@@ -13,12 +13,12 @@ from convs2s.text.corpus.pair_folder import further_references, read_folder
 
 @dataclass(frozen=True)
 class TestSetIdentity:
-    """What a test set is known by.
+    """What identifies a test set.
 
     Attributes:
-        name: what params.yaml calls it: files, a sacreBLEU name, an mtdata id.
-        lines: sentence pairs.
-        sha256: of all pairs as 'source TAB target LF' lines; with further references, these follow, tabbed.
+        name: as in params.yaml: files, a sacreBLEU name, an mtdata id.
+        lines: number of sentence pairs.
+        sha256: of all pairs as 'source TAB target LF' lines; further references follow, each after a tab.
     """
 
     name: str
@@ -27,11 +27,11 @@ class TestSetIdentity:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read test_set.json as the stage evaluate writes it."""
+        """Read a test_set.json from the stage evaluate."""
         return cls(**json.loads(path.read_text(encoding="utf-8")))
 
     def __str__(self) -> str:
-        """Return one line for people."""
+        """Return one human-readable line."""
         return f"{self.name}: {self.lines:,} lines, sha256 {self.sha256}"
 
 
@@ -61,7 +61,7 @@ def identify(folder: Path) -> TestSetIdentity:
 
 
 def set_name(sources: Sequence[Mapping[str, Any]]) -> str:
-    """Return the name of the sources of a split, of which provenance.json tells."""
+    """Return the name of a split, made up of its sources in provenance.json."""
     return ", ".join(source_name(source) for source in sources)
 
 

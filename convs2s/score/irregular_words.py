@@ -1,7 +1,7 @@
-"""Irregular forms of English words and their base, which no suffix rule finds.
+"""Irregular forms of English words with their base, which no suffix rule finds.
 
-ROUGE-1.5.5 looks a word up in WordNet's lists of exceptions before it stems it. Here stand the irregular
-verbs, plurals and comparisons of a school grammar instead: a base and its forms, then a semicolon.
+ROUGE-1.5.5 looks a word up in WordNet's exception lists before stemming it. This table has the irregular
+verbs, plurals and comparatives of a school grammar instead: a base and its forms, then a semicolon.
 """
 
 TABLE = """

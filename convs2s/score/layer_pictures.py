@@ -23,9 +23,9 @@ def draw_layers(
     target: Sequence[str],
     path: Path,
 ) -> None:
-    """Write a PNG with a heat map each, row by row, as Fig. 3: source on the y axis, target on the x axis.
+    """Write a PNG with a grid of heat maps as in Fig. 3: source on the y axis, target on the x axis.
 
-    Of sentences beyond 60 tokens, only the first 60 are drawn.
+    Of sentences longer than 60 tokens, only the first 60 tokens are drawn.
 
     Args:
         maps: title and weights (T, S) of each; row t is the distribution of target token t over the source.
@@ -37,7 +37,7 @@ def draw_layers(
     columns = math.ceil(math.sqrt(len(maps)))
     rows = math.ceil(len(maps) / columns)
     width, height = (INCHES_OF_LABELS + INCHES_PER_TOKEN * len(tokens) for tokens in (target, source))
-    with matplotlib.style.context("default"):  # not the settings of whoever runs it
+    with matplotlib.style.context("default"):  # ignore the user's own settings
         figure = Figure(figsize=(columns * width + 1, rows * height), layout="constrained")
         grid = figure.subplots(rows, columns, squeeze=False)
         for axes in grid.flat[len(maps) :]:

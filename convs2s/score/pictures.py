@@ -18,21 +18,21 @@ from numpy.typing import NDArray
 FONT = "DejaVu Sans"  # comes with matplotlib, so pictures are the same everywhere
 MISSING = "\N{WHITE SQUARE}"
 LONGEST_LABEL = 20  # characters
-LARGEST_MAP = 60  # tokens a side; a longer sentence gives a picture that nobody can read
+LARGEST_MAP = 60  # tokens per side; beyond that, a picture is unreadable
 
 
 def draw_attention(
     weights: NDArray[np.floating[Any]], source: Sequence[str], target: Sequence[str], title: str, path: Path
 ) -> None:
-    """Write a PNG of attention weights: source on the y axis, target on the x axis, as Fig. 3.
+    """Write a PNG of attention weights: source on the y axis, target on the x axis, as in Fig. 3.
 
-    Of sentences beyond 60 tokens, only the first 60 are drawn.
+    Of sentences longer than 60 tokens, only the first 60 tokens are drawn.
 
     Args:
         weights: (T, S), row t is the distribution of target token t over the source; 0 to 1.
         source: S tokens.
         target: T tokens.
-        title: what stands on top.
+        title: shown above the map.
         path: file to write.
 
     Raises:
@@ -44,7 +44,7 @@ def draw_attention(
             "a row per target token, a column per source token. Translate again: dvc repro --force translate"
         )
     weights, source, target = weights[:LARGEST_MAP, :LARGEST_MAP], source[:LARGEST_MAP], target[:LARGEST_MAP]
-    with matplotlib.style.context("default"):  # not the settings of whoever runs it
+    with matplotlib.style.context("default"):  # ignore the user's own settings
         figure = Figure(figsize=(2 + 0.28 * len(target), 2 + 0.28 * len(source)), layout="constrained")
         axes = figure.add_subplot()
         image = axes.imshow(weights.astype(np.float32).T, cmap="Greys", vmin=0, vmax=1, aspect="auto")
@@ -56,10 +56,10 @@ def draw_attention(
 
 
 def easy_to_read(shapes: Sequence[tuple[int, ...]], count: int) -> list[int]:
-    """Return the indices of attention maps worth drawing: 5 to 25 tokens a side, or any if these are too few.
+    """Return the indices of maps worth drawing: 5 to 25 tokens per side, or any if there are too few.
 
     Args:
-        shapes: (T, S) of each sentence's attention; (0, 0) for an empty one, which is never worth drawing.
+        shapes: (T, S) of each sentence's attention; (0, 0) for an empty one, which is never drawn.
         count: how many are wanted.
     """
     easy = [i for i, shape in enumerate(shapes) if all(5 <= tokens <= 25 for tokens in shape)]
@@ -67,8 +67,8 @@ def easy_to_read(shapes: Sequence[tuple[int, ...]], count: int) -> list[int]:
 
 
 def label_tokens(axes: Axes, source: Sequence[str], target: Sequence[str]) -> None:
-    """Name the rows of a heat map by source tokens and its columns by target tokens, as in Fig. 3."""
-    # Without parse_math=False a token like $x^$ would be read as a formula, and fail.
+    """Label the rows of a heat map with source tokens and the columns with target tokens, as in Fig. 3."""
+    # Without parse_math=False, a token like $x^$ would be parsed as a formula, and fail.
     axes.set_xticks(
         range(len(target)), [drawable(t) for t in target], rotation=90, family=FONT, parse_math=False
     )
@@ -83,7 +83,7 @@ def draw_scores(scores: pd.DataFrame, by_length: pd.DataFrame, path: Path) -> No
     """Write a PNG with the scores of every model, and chrF by source length.
 
     Args:
-        scores: as `tables.score_table` returns it; its row `mean` has the row `std` as error bar.
+        scores: as `tables.score_table` returns it; its row `std` gives the error bar of `mean`.
         by_length: as `tables.length_table` returns it.
         path: file to write.
     """
@@ -121,7 +121,7 @@ def draw_members(axes: Axes, scores: pd.DataFrame) -> None:
 
 
 def drawable(token: str) -> str:
-    """Return a token as a label: no control characters, no character that the font lacks, not too long."""
+    """Return a token as a label: not too long, and only characters that the font can show."""
     shown = "".join(character if has_glyph(character) else MISSING for character in token)
     return shown if len(shown) <= LONGEST_LABEL else shown[: LONGEST_LABEL - 1] + "…"
 
@@ -133,6 +133,6 @@ def has_glyph(character: str) -> bool:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG, without the program's version in it, which would change the file's hash."""
+    """Write a figure as PNG, without matplotlib's version in it, which would change the file's hash."""
     FigureCanvasAgg(figure)
     figure.savefig(path, format="png", dpi=100, metadata={"Software": None})

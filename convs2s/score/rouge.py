@@ -1,18 +1,18 @@
-"""ROUGE-1, ROUGE-2 and ROUGE-L as ROUGE-1.5.5 gives them (Lin, 2004; §4.1, Table 6).
+"""ROUGE-1, ROUGE-2 and ROUGE-L as in ROUGE-1.5.5 (Lin, 2004; §4.1, Table 6).
 
-The library rouge-score counts what matches. What it lacks is here: the limit in bytes, several references
-taken together, the jackknife, and the program's stemmer. As in the program
+The library rouge-score counts the matches. This module adds what it lacks: the limit in bytes, several
+references together, the jackknife, and the program's stemmer. As in the program
 
-- words are runs of ASCII letters and digits, so a hyphen parts words and any other script is no word;
-- a limit in bytes cuts summary and references alike, wherever it falls, within a word or a character;
-- the score of several references is that of all their n-grams together (-f A), or that of the reference with
-  the best recall (-f B);
-- a score is the mean over summaries; an empty one counts 0.
+- words are runs of ASCII letters and digits, so a hyphen separates words and other scripts have none;
+- a limit in bytes cuts summary and references alike, wherever it falls, even within a word or a character;
+- the score against several references is over all their n-grams together (-f A), or that of the reference
+  with the best recall (-f B);
+- a score is the mean over summaries; an empty summary scores 0.
 
 Differences: a summary is one sentence, so ROUGE-L needs no union of subsequences; the program prints the mean
-of 1,000 bootstrap samples, which is off the mean by a few hundredths of a point; and stemming lacks rare
-exceptions (`rouge_stemmer`). The jackknife, the mean over the sets of all references but one (Lin, 2004,
-section 2.1), was within the program until version 1.4; for 1.5.5 one lists these sets, which gives the same.
+of 1,000 bootstrap samples, which differs from the mean by a few hundredths of a point; and our stemmer lacks
+rare exceptions (`rouge_stemmer`). The jackknife, the mean over the sets of all references but one (Lin, 2004,
+section 2.1), was built into the program until version 1.4; for 1.5.5 one lists these sets, which is equal.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,9 +36,9 @@ class Matches:
     """What a summary has in common with references, in n-grams or words of the common subsequence.
 
     Attributes:
-        hits: that both have.
-        wanted: that the references have.
-        found: that the summary has, as often as there are references.
+        hits: in both.
+        wanted: in the references.
+        found: in the summary, counted once per reference.
     """
 
     hits: int
@@ -50,7 +50,7 @@ class Matches:
 
     @property
     def recall(self) -> float:
-        """Share of the references that the summary has; 0 if they are empty."""
+        """Share of the references that the summary covers; 0 if they are empty."""
         return self.hits / self.wanted if self.wanted else 0.0
 
     @property
@@ -65,7 +65,7 @@ class Rouge:
 
     Attributes:
         measure: recall, or F1.
-        max_bytes: of UTF-8 that count of a text, from its start; None for all.
+        max_bytes: leading UTF-8 bytes of a text that count; None for all.
         stem: whether words of more than three letters are stemmed (-m).
         best_reference: whether only the reference with the best recall counts (-f B), not all together.
         jackknife: whether the mean is taken over the sets of all references but one.
@@ -100,8 +100,8 @@ class Rouge:
         return {name: self._over_references([one[name] for one in compared]) for name in NAMES}
 
     def words(self, text: str) -> list[str]:
-        """Return the words of a text that count, stemmed if so wanted."""
-        # A byte beyond ASCII is no letter to the program, nor is half a character at the limit.
+        """Return the words of a text that count, stemmed if `stem`."""
+        # To the program, a byte beyond ASCII is no letter, nor is half a character at the limit.
         start = text.encode("utf-8", "replace")[: self.max_bytes].decode("ascii", "replace")
         words: list[str] = tokenize(start, self._stemmer)
         return words
@@ -116,7 +116,7 @@ class Rouge:
         return found
 
     def signature(self, references: Sequence[Sequence[str]]) -> str:
-        """Return what has to be said beside a score, in the manner of sacreBLEU."""
+        """Return the signature that belongs to a score, in the style of sacreBLEU's."""
         numbers = {len(texts) for texts in references}
         return "|".join([
             f"nrefs:{numbers.pop() if len(numbers) == 1 else 'var'}",
@@ -150,11 +150,11 @@ class Rouge:
 
     @cached_property
     def _scorer(self) -> RougeScorer:
-        return RougeScorer(NAMES, tokenizer=Spaces())
+        return RougeScorer(NAMES, tokenizer=SpaceTokenizer())
 
 
-class Spaces:
-    """A tokenizer for rouge-score, of words that have been found and stemmed already."""
+class SpaceTokenizer:
+    """A tokenizer for rouge-score, for words that are already split and stemmed."""
 
     def tokenize(self, text: str) -> list[str]:
         """Split at spaces."""
@@ -167,15 +167,15 @@ DUC_2004 = Rouge("recall", max_bytes=75, stem=True, best_reference=False, jackkn
 """Recall of the first 75 bytes against several references, as for DUC-2004 (§4.1, T37)."""
 
 SETTINGS = {"gigaword": GIGAWORD, "duc2004": DUC_2004}
-"""By the names in params.yaml (evaluate.rouge)."""
+"""By name in params.yaml (evaluate.rouge)."""
 
 
 def check_references(summaries: Sequence[str], references: Sequence[Sequence[str]]) -> None:
-    """Raise ValueError unless there is at least one summary, and a reference or more for each."""
+    """Raise ValueError unless there is at least one summary, and each has one or more references."""
     if len(summaries) != len(references):
         raise ValueError(
             f"there are {len(summaries):,} summaries but references for {len(references):,}; wanted one or "
-            "more references per summary. Summarize the test set that is scored: dvc repro"
+            "more references per summary. Summarize the test set that is being scored: dvc repro"
         )
     if not summaries:
         raise ValueError("there are no summaries to score; is the test set (download.test) empty?")

@@ -1,10 +1,10 @@
-"""The stemmer of ROUGE-1.5.5: Porter's, after a look at irregular words.
+"""The stemmer of ROUGE-1.5.5: Porter's, after a lookup of irregular words.
 
-Three things differ from what rouge-score would take, which is Porter's stemmer with extensions by NLTK: it is
-Porter's own, so says becomes sai, not say; in its step 4 one suffix may uncover another (continental,
-continent, contin); and irregular words are replaced by their base. For these ROUGE-1.5.5 has WordNet's
-lists; ours (`irregular_words`) leave out rare words, and the forms in -ied, -ier and -iest, of which it makes
-bases that no stem equals (carried: carry, but carry: carri).
+It differs in three ways from rouge-score's default, Porter's stemmer with NLTK's extensions: it is Porter's
+own, so "says" becomes "sai", not "say"; in its step 4, removing one suffix may expose another (continental,
+continent, contin); and irregular words are replaced with their base. For these ROUGE-1.5.5 has WordNet's
+lists; ours (`irregular_words`) leave out rare words and forms in -ied, -ier and -iest, whose bases in WordNet
+equal no stem (carried: carry, but carry: carri).
 """
 
 from nltk.stem.porter import PorterStemmer

@@ -13,7 +13,7 @@ DIGITS = {
 }  # fmt: skip
 """Decimals of each score in tables; 0.01 BLEU is far below the spread between seeds."""
 LONGEST = (5, 10, 15, 20, 30, 50)
-"""Longest source sentence of each length class, in words; one more class takes the rest."""
+"""Longest source sentence of each length class, in words; one more class holds the rest."""
 
 
 @dataclass(frozen=True)
@@ -23,17 +23,17 @@ class Result:
     member: str
     """A seed, or `ensemble`."""
     text: str
-    """`plain`, or `replaced`: with unknown words replaced."""
+    """`plain`, or `replaced` if unknown words were replaced."""
     scores: SystemScores
     rouge: Mapping[str, float] = field(default_factory=dict)
-    """rouge1, rouge2, rougeL, 0 to 100; or none of them."""
+    """rouge1, rouge2, rougeL, 0 to 100; or empty."""
 
 
 def score_table(results: Sequence[Result]) -> pd.DataFrame:
     """Return a row per result, and rows `mean` and `std` over the seeds of each text.
 
     The standard deviation is that of a sample, divided by n - 1; with one seed there is none.
-    The columns are text, member, then the scores that there are, rounded, in the order of DIGITS.
+    The columns are text, member, then the available scores, rounded, in the order of DIGITS.
     """
     table = pd.DataFrame(
         [{"text": r.text, "member": r.member} | asdict(r.scores) | dict(r.rouge) for r in results]
@@ -52,12 +52,12 @@ def score_table(results: Sequence[Result]) -> pd.DataFrame:
 
 
 def score_names(table: pd.DataFrame) -> list[str]:
-    """Return the columns of a table that are scores, in the order of tables."""
+    """Return the columns of a table that are scores, in the order of DIGITS."""
     return [name for name in DIGITS if name in table.columns]
 
 
 def nested_metrics(table: pd.DataFrame, text: str) -> dict[str, object]:
-    """Return the scores of one text as DVC shows metrics: seeds.1.bleu, mean.bleu, ensemble.bleu, ..."""
+    """Return the scores of one text, nested as DVC shows metrics: seeds.1.bleu, mean.bleu, ..."""
     rows, names = table[table["text"] == text], score_names(table)
     scores = {
         str(member): {name: float(value) for name, value in zip(names, values, strict=True)}
@@ -68,7 +68,7 @@ def nested_metrics(table: pd.DataFrame, text: str) -> dict[str, object]:
 
 
 def length_class(words: int) -> str:
-    """Return the name of the class that a source sentence of so many words is in; names sort by length."""
+    """Return the length class of a source sentence with this many words; names sort by length."""
     shortest = 0
     for longest in LONGEST:
         if words <= longest:
@@ -84,11 +84,11 @@ def length_table(
 
     Args:
         source_words: length of each source sentence, in words.
-        systems: the hypotheses of one or more systems, over whose scores the mean is taken.
+        systems: the hypotheses of one or more systems, whose scores are averaged.
         references: one per source sentence.
 
     Returns:
-        Columns source_words (the class), sentences, bleu, chrf; classes without a sentence are left out.
+        Columns source_words (the class), sentences, bleu, chrf; empty classes are left out.
     """
     members: dict[str, list[int]] = {}
     for index, words in enumerate(source_words):
@@ -107,7 +107,7 @@ def length_table(
 
 
 def spread(candidates: Sequence[int], count: int) -> list[int]:
-    """Return `count` of the candidates at even distances, or all if there are fewer."""
+    """Return `count` evenly spaced candidates, or all if there are fewer."""
     count = min(count, len(candidates))
     return [candidates[(2 * i + 1) * len(candidates) // (2 * count)] for i in range(count)]
 

@@ -72,11 +72,11 @@ def test_every_setting_gives_what_the_translator_gives(model: Path, setting: Set
 
 
 @pytest.mark.slow
-def test_workers_that_do_not_get_ready_are_named(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is killed for want of memory would else be waited for without end."""
+def test_workers_that_never_get_ready_are_an_error(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a worker killed for lack of memory would be waited for forever."""
     monkeypatch.setattr("benchmarks.table3.SECONDS_TO_LOAD", 0.01)
     job = Job(model, "cpu", beam_size=1, batch_sentences=4)
-    with pytest.raises(RuntimeError, match=r"1 workers were not ready within 0.01 seconds; .* Give fewer"):
+    with pytest.raises(RuntimeError, match=r"1 workers were not ready within 0.01 seconds; .* Use fewer"):
         timed(job, Setting("workers", "cpu", threads=1, workers=1), [[["Haus"]]])
 
 
@@ -95,7 +95,7 @@ def test_bleu_is_that_of_sentences_in_the_order_of_the_file(model: Path) -> None
 def test_the_table_has_the_paper_and_a_row_for_each_beam(
     tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Files of a side are joined; BLEU, seconds and both speeds agree with each other."""
+    """Files of a side are concatenated; BLEU, seconds and both speeds agree with each other."""
     sources = [written(tmp_path, "a.en", SOURCES[:2]), written(tmp_path, "b.en", SOURCES[2:])]
     targets = [written(tmp_path, "a.de", TARGETS[:2]), written(tmp_path, "b.de", TARGETS[2:])]
     sides = ["--source", *sources, "--target", *targets]
@@ -133,7 +133,7 @@ def test_the_last_line_is_what_a_record_is_made_of(
 def test_what_cannot_be_measured_is_named(
     tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before any time is spent."""
+    """Before any time is wasted."""
     empty, line = written(tmp_path, "empty", []), written(tmp_path, "line", ["Haus"])
     start = ["--model", str(model), "--settings", "gpu"]
     with pytest.raises(ValueError, match=r"there are 2 files of --source but 1 of --target; wanted one for"):

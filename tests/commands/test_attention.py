@@ -52,14 +52,14 @@ def test_each_layer_and_the_average_are_drawn(
     assert path == tmp_path / "plot.png"
 
 
-def test_a_file_of_another_kind_is_refused_at_once(tmp_path: Path) -> None:
+def test_an_unknown_file_type_is_refused_at_once(tmp_path: Path) -> None:
     """Before the model is loaded: there is none here."""
-    with pytest.raises(ValueError, match=r"plot.svg: found the ending '.svg', wanted .png for heat maps or"):
+    with pytest.raises(ValueError, match=r"plot.svg: found the suffix '.svg', wanted .png for heat maps or"):
         call("Haus", "--model", str(tmp_path / "none"), "--out", str(tmp_path / "plot.svg"))
 
 
 def test_a_missing_model_and_an_empty_text_are_named(tmp_path: Path, model: str) -> None:
-    """Both are what a user can mend; no file is left."""
+    """The user can fix both; no file is left behind."""
     out = str(tmp_path / "plot.png")
     with pytest.raises(FileNotFoundError, match="none is no folder"):
         call("Haus", "--model", str(tmp_path / "none"), "--out", out)

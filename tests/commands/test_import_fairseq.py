@@ -68,7 +68,7 @@ def test_every_format_gives_the_same_model(name: str, zipped: bool, config: bool
 
 
 def spelled(ids: list[int], letter: str) -> str:
-    """Return our ids in the made-up types: e4 for fairseq's id 4, which is our id 3."""
+    """Return our ids as made-up words: e4 for fairseq's id 4, which is our id 3."""
     return " ".join("<unk>" if id_ == 2 else f"{letter}{id_ + 1}" for id_ in ids if id_ != EOS)
 
 
@@ -76,7 +76,7 @@ def spelled(ids: list[int], letter: str) -> str:
 def test_translate_writes_every_hypothesis_and_score_of_fairseq(
     plain: Path, beam: int, tmp_path: Path
 ) -> None:
-    """The whole way: text, import, translate, text; unknown words in the source included."""
+    """End to end: text, import, translate, text; unknown words in the source included."""
     lines = [spelled(source.tolist(), "e") for source in sources("plain")]
     (tmp_path / "in.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     options = ["--beam-size", str(beam), "--n-best", str(beam), "--scores", "--device", "cpu"]
@@ -93,7 +93,7 @@ def test_translate_writes_every_hypothesis_and_score_of_fairseq(
 
 
 def test_files_of_fairseq_translate_as_fairseq_does(tmp_path: Path) -> None:
-    """With the real dictionaries: words that they lack are unknown, pieces stay as written."""
+    """With the real dictionaries: words not in them are unknown, pieces stay as written."""
     checkpoint, dictionaries = shared_files("varied.legacy.pt")
     assert import_command(checkpoint, dictionaries, tmp_path / "model") == 0
     translator = load(tmp_path / "model", "cpu", n_best=5)
@@ -105,15 +105,15 @@ def test_files_of_fairseq_translate_as_fairseq_does(tmp_path: Path) -> None:
             " ".join(map(target.vocabulary.type, tokens[:-1])) for tokens, _ in wanted
         ]
         assert [t.score for t in translations] == pytest.approx([score for _, score in wanted], abs=1e-5)
-    assert settings(tmp_path / "model")["source_language"] == "en"  # of the name dict.en.txt
+    assert settings(tmp_path / "model")["source_language"] == "en"  # from the name dict.en.txt
 
 
 def settings(folder: Path) -> dict[str, object]:
     return dict(json.loads((folder / "tokenizer.json").read_text(encoding="utf-8")))
 
 
-def test_a_folder_from_before_vocabulary_selection_translates_as_ever(plain: Path, tmp_path: Path) -> None:
-    """Its settings lack the key; all types are searched."""
+def test_a_folder_from_before_vocabulary_selection_translates_as_before(plain: Path, tmp_path: Path) -> None:
+    """Its settings lack the key; the whole vocabulary is searched."""
     old = shutil.copytree(plain, tmp_path / "old")
     content = json.loads((old / "translate.json").read_text(encoding="utf-8"))
     assert content["translate"].pop("selection", "none") is None
@@ -124,7 +124,7 @@ def test_a_folder_from_before_vocabulary_selection_translates_as_ever(plain: Pat
 
 
 def test_the_folder_says_what_was_imported(plain: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """fairseq's own ways are recorded: in model.json, in translate.json, and in words in the card."""
+    """fairseq's behavior is recorded: in model.json, in translate.json, and in words in the card."""
     model = json.loads((plain / "model.json").read_text(encoding="utf-8"))
     assert model["architecture"]["encoder_grad_scale"] == "fairseq"
     assert model["architecture"]["extra_scaling"] is True
@@ -135,17 +135,17 @@ def test_the_folder_says_what_was_imported(plain: Path, capsys: pytest.CaptureFi
     card = (plain / "README.md").read_text(encoding="utf-8")
     for trap in ("T4", "T6", "T7", "T17", "T18", "T20", "T21"):
         assert f"({trap})" in card
-    assert "| words | parted by spaces |" in card
-    assert "| vocabulary | word; 352 source types, 376 target types |" in card
+    assert "| words | whitespace-separated |" in card
+    assert "| vocabulary | word; 352 source and 376 target entries |" in card
     file = write_checkpoint(plain.parent / "again.pt", "plain")
     assert import_command(file, write_dictionaries(plain.parent), plain.parent / "again") == 0
     assert capsys.readouterr().out == (
-        f"{plain.parent / 'again'}: 3 + 2 blocks, 65,668 parameters, 352 source and 376 target types, weight "
-        "norm per channel; text is segmented by: word\n"
+        f"{plain.parent / 'again'}: 3 + 2 blocks, 65,668 parameters, 352 source and 376 target entries, "
+        "weight norm per channel; text is segmented by: word\n"
     )
 
 
-def test_bpe_codes_are_applied_and_taken_back(tmp_path: Path) -> None:
+def test_bpe_codes_are_applied_and_undone(tmp_path: Path) -> None:
     """Text goes in and comes out in words, though the model works in pieces."""
     pytest.importorskip("subword_nmt", reason="needs the package subword-nmt")
     source, target = write_dictionaries(tmp_path)
@@ -158,7 +158,7 @@ def test_bpe_codes_are_applied_and_taken_back(tmp_path: Path) -> None:
     options = ("--bpe-codes", str(tmp_path / "codes"), "--tokenizer", "moses", "--aggressive-hyphens")
     assert import_command(file, (source, target), tmp_path / "model", *options) == 0
     translator = load(tmp_path / "model", "cpu")
-    assert translator.words.source.encode(["the"]) == [3, 4, EOS]  # fairseq's first two types
+    assert translator.words.source.encode(["the"]) == [3, 4, EOS]  # fairseq's first two words
     [translation] = translator.translate(["the the-the"])
     [[best]] = translator.translate_n_best(["the the-the"])
     assert [token for token in best.tokens if token.endswith("@@")]
@@ -224,7 +224,7 @@ def test_lower_case_reaches_the_model(tmp_path: Path, tokenizer: str) -> None:
     assert reaching(tmp_path / "new", "The CAT") == [4, 5, END]
     assert reaching(tmp_path / "old", "The cat") == [UNKNOWN, 5, END]
     card = (tmp_path / "new" / "README.md").read_text(encoding="utf-8")
-    wanted = {"moses": "Moses, escape, lowercase", "none": "parted by spaces, lowercase"}
+    wanted = {"moses": "Moses, escape, lowercase", "none": "whitespace-separated, lowercase"}
     assert f"| words | {wanted[tokenizer]} |" in card
 
 
@@ -240,7 +240,7 @@ def test_lower_case_reaches_the_model(tmp_path: Path, tokenizer: str) -> None:
 def test_options_of_moses_need_moses(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], idle: str
 ) -> None:
-    """Else they would be taken and do nothing."""
+    """Otherwise they would be accepted and do nothing."""
     file = write_checkpoint(tmp_path / "model.pt", "plain")
     message = failed(capsys, file, tmp_path, *options)
     assert message.startswith(f"convs2s: error: {idle} without --tokenizer moses would do nothing")
@@ -250,7 +250,7 @@ def test_options_of_moses_need_moses(
 def test_lower_case_and_at_signs_exclude_each_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """##AT## would become ##at##, of which no at sign is made again."""
+    """##AT## would become ##at##, which is never turned back into an at sign."""
     file = write_checkpoint(tmp_path / "model.pt", "plain")
     options = ("--tokenizer", "moses", "--at-sign", "##AT##", "--lowercase")
     message = failed(capsys, file, tmp_path, *options)
@@ -267,7 +267,7 @@ def test_the_length_limit_is_recorded_and_kept(plain: Path, tmp_path: Path) -> N
         [[found]] = load(folder, "cpu", min_length=longest).translate_n_best([text])
         assert len(found.tokens) == longest + 1
     card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
-    assert "| longest translation | 0.5 S + 2 tokens for S source tokens, end marks not counted |" in card
+    assert "| longest translation | 0.5 S + 2 tokens for S source tokens, not counting EOS |" in card
     assert "| longest translation | 1.2 S + 11 tokens" in (plain / "README.md").read_text(encoding="utf-8")
 
 
@@ -308,7 +308,7 @@ def test_a_sentencepiece_model_is_applied(tmp_path: Path) -> None:
 
 
 def failed(capsys: pytest.CaptureFixture[str], file: Path, folder: Path, *options: str) -> str:
-    """Import in vain; return the message, having checked that nothing was left."""
+    """Check that the import fails and leaves nothing behind; return the message."""
     assert import_command(file, write_dictionaries(folder), folder / "out", *options) == 2
     assert not (folder / "out").exists()
     assert not [path for path in folder.iterdir() if path.name.startswith(".")]
@@ -333,8 +333,8 @@ def test_a_misfit_is_reported_in_rows(tmp_path: Path, capsys: pytest.CaptureFixt
     ]
 
 
-def test_a_foreign_class_is_refused_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """On one line, as every error."""
+def test_an_unknown_class_is_refused_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On one line, like every error."""
     file = write_checkpoint(tmp_path / "model.pt", "plain", seed=pytest.Item)
     error = failed(capsys, file, tmp_path)
     assert "holds an object of the class _pytest.nodes.Item, which is refused" in error
@@ -372,7 +372,7 @@ def test_what_is_no_segmentation_is_refused(
     file = write_checkpoint(tmp_path / "model.pt", "plain")
     (tmp_path / "wrong").write_text("word\n", encoding="utf-8")
     message = failed(capsys, file, tmp_path, "--bpe-codes", str(tmp_path / "wrong"))
-    assert "wanted two symbols parted" in message
+    assert "wanted two symbols separated" in message
     message = failed(capsys, file, tmp_path, "--sentencepiece-model", str(tmp_path / "wrong"))
     assert f"{tmp_path / 'wrong'} is no sentencepiece model" in message
     (tmp_path / "wrong").write_text("a b\n", encoding="utf-8")

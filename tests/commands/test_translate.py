@@ -27,7 +27,7 @@ def translate(package: Path, text: bytes, *options: str) -> subprocess.Completed
 
 
 def run(folder: Path, text: str, *options: str) -> list[str]:
-    """Translate by way of files in this process, which is quicker; return the lines written."""
+    """Translate between files in this process, which is quicker; return the lines written."""
     (folder / "in.txt").write_text(text, encoding="utf-8", newline="\n")
     files = ("--input", str(folder / "in.txt"), "--output", str(folder / "out.txt"))
     assert main(["translate", *options, "--device", "cpu", *files]) == 0
@@ -54,8 +54,10 @@ def test_no_input_gives_no_output(package: Path, tmp_path: Path) -> None:
     assert run(tmp_path, "", "--model", str(package)) == []
 
 
-def test_chunks_do_not_show(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A long file is read a few lines at a time; numbers go on over the chunks."""
+def test_chunking_does_not_change_the_output(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long file is read a few lines at a time; numbering continues across chunks."""
     text = "ein Haus.\nein Hund\n\nund\nnoch eins\n"
     options = ("--model", str(package), "--n-best", "2", "--scores")
     whole = run(tmp_path, text, *options)
@@ -80,8 +82,8 @@ def test_n_best_and_scores_are_columns(package: Path, tmp_path: Path) -> None:
     assert [score, text] == rows[0][1:]
 
 
-def test_a_model_packaged_for_more_still_gives_a_line_for_a_line(package: Path, tmp_path: Path) -> None:
-    """Several lines a sentence come only to those who ask for them."""
+def test_a_packaged_n_best_still_gives_one_line_per_sentence(package: Path, tmp_path: Path) -> None:
+    """Several lines per sentence are only for those who ask."""
     more = write_small_package(tmp_path)
     content = json.loads((more / "translate.json").read_text(encoding="utf-8"))
     content["translate"]["n_best"] = 2
@@ -99,7 +101,7 @@ def test_search_options_reach_the_search(package: Path, tmp_path: Path) -> None:
 
 
 def test_a_length_limit_reaches_the_search(tmp_path: Path) -> None:
-    """A model that would go on ends at the limit, whatever its folder says; each token lowers the score."""
+    """A model that would go on stops at the limit, whatever its folder says; each token lowers the score."""
     folder = write_small_package(tmp_path)
     content = json.loads((folder / "translate.json").read_text(encoding="utf-8"))
     content["translate"].update(min_length=20, max_length_ratio=0.0, max_length_extra=20)
@@ -153,7 +155,7 @@ def test_text_that_is_not_utf8_is_named_by_line(
 def test_errors_are_one_line(
     package: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
 ) -> None:
-    """With exit status 2, as for a wrong option; a later option goes before an earlier one."""
+    """With exit status 2, as for a wrong option; a later option overrides an earlier one."""
     assert main(["translate", "--model", str(package), "--device", "cpu", *options]) == 2
     error = capsys.readouterr().err
     assert message in error
@@ -161,7 +163,7 @@ def test_errors_are_one_line(
 
 
 def test_a_failure_leaves_the_old_output(package: Path, tmp_path: Path) -> None:
-    """The output appears when it is whole."""
+    """The output appears only once complete."""
     (tmp_path / "in.txt").write_bytes(b"ein Haus\n\xff\n")
     (tmp_path / "out.txt").write_bytes(b"old\n")
     files = ["--input", str(tmp_path / "in.txt"), "--output", str(tmp_path / "out.txt")]
@@ -170,7 +172,7 @@ def test_a_failure_leaves_the_old_output(package: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.txt"]
 
 
-def test_a_reader_that_leaves_is_no_error(package: Path) -> None:
+def test_a_closed_pipe_is_no_error(package: Path) -> None:
     """`convs2s translate | head -1` must end quietly."""
     command = [sys.executable, "-m", "convs2s.cli", "translate", "--model", str(package), "--device", "cpu"]
     with subprocess.Popen(
@@ -209,7 +211,7 @@ def test_lines_are_read_as_they_come() -> None:
 
 
 def test_a_model_of_another_shape_is_an_error(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The weights file names what does not fit, on one line."""
+    """The message names what does not fit, on one line."""
     broken = package.parent / "broken"
     write_small_package(broken)
     other = write_model(package.parent / "other", (9, 9))

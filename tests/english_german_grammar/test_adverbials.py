@@ -30,7 +30,7 @@ def test_duration_takes_the_accusative() -> None:
     }  # fmt: skip
 
 
-def test_date_turns_round() -> None:
+def test_day_and_month_swap() -> None:
     """on May 3 is am 3. Mai."""
     date = calendar(Random(3).getrandbits, DATE)
     assert date.german[1] == date.english[2] + "."
@@ -38,7 +38,7 @@ def test_date_turns_round() -> None:
 
 
 def test_time_fits_the_tense() -> None:
-    """Nothing that is over is said of the future."""
+    """Past times never go with the future."""
     bits = Random(4).getrandbits
     future = {" ".join(time(bits, "future").english) for _ in range(500)}
     past = {" ".join(time(bits, "past").english) for _ in range(500)}

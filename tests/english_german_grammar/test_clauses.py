@@ -16,8 +16,8 @@ def calling(tense: int) -> Clause:
     return Clause(verb("call", "T"), tense, TEACHER, accusative=NEIGHBOR)
 
 
-def test_fronted_adverbial_turns_german_round_and_splits_the_verb() -> None:
-    """Verb second: the subject goes behind the verb, the prefix to the end."""
+def test_fronted_adverbial_inverts_german_and_splits_the_verb() -> None:
+    """Verb second: the subject goes after the verb, the prefix to the end."""
     clause = calling(c.PAST)
     clause.front = YESTERDAY
     assert said(clause, c.SECOND) == (
@@ -55,7 +55,7 @@ def test_compound_tenses_frame_the_clause() -> None:
 
 
 def test_movement_takes_sein() -> None:
-    """gehen and its like form the perfect with sein."""
+    """gehen and the like form the perfect with sein."""
     clause = Clause(verb("go", "M"), c.PERFECT, SHE)
     clause.complement = d.prepositional("to", "zu", np("station", DATIVE))
     assert said(clause, c.SECOND) == ("She has gone to the station.", "Sie ist zum Bahnhof gegangen.")
@@ -75,7 +75,7 @@ def test_question_needs_do_in_english_only() -> None:
 
 
 def test_negation_follows_the_definite_object() -> None:
-    """nicht stands behind the object and before the prefix or a place."""
+    """nicht follows the object and precedes the prefix or a place."""
     clause = calling(c.PAST)
     clause.negated = True
     assert said(clause, c.SECOND) == (
@@ -97,7 +97,7 @@ def test_negated_article_is_kein() -> None:
 
 
 def test_dative_precedes_accusative_unless_that_is_a_pronoun() -> None:
-    """Nouns: dative first; pronouns come before nouns, right behind the verb."""
+    """Nouns: dative first; pronouns come before nouns, right after the verb."""
     clause = Clause(verb("give", "G"), c.PAST, TEACHER, dative=np("child", DATIVE), time=YESTERDAY)
     clause.accusative = np("book", ACCUSATIVE, first=d.A)
     assert said(clause, c.SECOND) == (
@@ -109,7 +109,7 @@ def test_dative_precedes_accusative_unless_that_is_a_pronoun() -> None:
 
 
 def test_english_to_changes_its_order_only() -> None:
-    """explain takes its receiver behind the object."""
+    """explain takes its recipient after the object."""
     clause = Clause(
         verb("explain", "E"), c.PAST, TEACHER, accusative=np("plan", ACCUSATIVE), dative_last=True
     )
@@ -121,7 +121,7 @@ def test_english_to_changes_its_order_only() -> None:
 
 
 def test_reflexive_pronoun_agrees_and_is_linked_to_the_verb() -> None:
-    """English says nothing; the pronoun stands right behind verb and subject."""
+    """English has none; the pronoun comes right after verb and subject."""
     clause = Clause(verb("hurry", "I"), c.PERFECT, phrase("we", "wir", slot=3))
     assert said(clause, c.SECOND) == ("We have hurried.", "Wir haben uns beeilt.")
     assert ("hurried", "uns") in linked(arrange(clause, c.SECOND))

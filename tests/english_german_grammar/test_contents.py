@@ -33,8 +33,8 @@ def test_time_fits_the_tense_of_the_clause() -> None:
         assert not any(word in when for word in FORBIDDEN.get(group, ()))
 
 
-def test_questions_are_neither_negated_for_want_of_an_auxiliary() -> None:
-    """*Wants she to sleep? Tenses without an English auxiliary are not asked in."""
+def test_tenses_without_an_auxiliary_form_no_questions() -> None:
+    """*Wants she to sleep? Tenses without an English auxiliary are not used in questions."""
     bits = Random(4).getrandbits
     drawn = [t.draw_clause(bits, past=bits(1) == 0, asking=True) for _ in range(800)]
     assert not {clause.tense for clause in drawn} & c.NO_SUPPORT

@@ -49,13 +49,13 @@ def test_noise_spoils_without_moving_the_others() -> None:
 
 
 def test_seeds_differ() -> None:
-    """Another seed is another corpus."""
+    """A different seed gives a different corpus."""
     first, second = ({pair.source for pair in generate(500, seed, 0.0, "train")} for seed in (1, 2))
     assert len(first & second) < 20
 
 
 def test_parts_share_no_sentence(clean: list[GeneratedPair]) -> None:
-    """A hash of the source decides on its part, whatever the seed."""
+    """A hash of the source decides its part, for any seed."""
     drawn: dict[Part, set[str]] = {"train": {pair.source for pair in clean}}
     held_out: tuple[Part, ...] = ("valid", "test")
     for part in held_out:
@@ -102,7 +102,7 @@ def test_every_english_token_is_linked(clean: list[GeneratedPair]) -> None:
 
 
 def test_clean_pairs_pass_the_filter(clean: list[GeneratedPair]) -> None:
-    """Else the filter's table would count good pairs as bad ones."""
+    """Otherwise the filter's table would count good pairs as bad."""
     for pair in clean:
         english, german = map(len, tokens(pair))
         assert 2 < english < 60
@@ -126,7 +126,7 @@ def test_sentences_vary_in_length(clean: list[GeneratedPair]) -> None:
 
 
 def test_vocabulary_is_open(clean: list[GeneratedPair]) -> None:
-    """A third of the types occur once, and a test set has words that training lacks."""
+    """A third of the words occur once, and a test set has words that training lacks."""
     sides = [Counter(word for pair in clean for word in tokens(pair)[side]) for side in (0, 1)]
     for counts in sides:
         assert sum(count == 1 for count in counts.values()) > 0.3 * len(counts)
@@ -206,7 +206,7 @@ def test_pairs_are_streamed() -> None:
     assert peak < 3_000_000
 
 
-def test_files_have_a_line_a_pair(tmp_path: Path) -> None:
+def test_files_have_one_line_per_pair(tmp_path: Path) -> None:
     """Three files side by side; an earlier corpus is replaced."""
     folder = tmp_path / "corpus"
     write_corpus(folder, 5, 2, 0.0, "train")
@@ -222,7 +222,7 @@ def test_files_have_a_line_a_pair(tmp_path: Path) -> None:
         assert alignment == " ".join(f"{a}-{b}" for a, b in pair.alignment)
 
 
-def test_nothing_is_left_of_a_corpus_that_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_corpus_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A half-written corpus must not look like a whole one."""
 
     def broken(*_: object) -> object:

@@ -41,5 +41,5 @@ def test_chance_has_its_percentage() -> None:
 
 
 def test_random_bits_are_pythons_documented_ones() -> None:
-    """The corpus rests on the Mersenne Twister of MT19937, whose values no Python version changes."""
+    """The corpus depends on the Mersenne Twister MT19937, whose values no Python version changes."""
     assert Random(1).getrandbits(32) == 577090037

@@ -4,7 +4,7 @@ from convs2s.english_german_grammar.names import SURNAME_ENDS, invented, person,
 
 
 def test_names_are_copied() -> None:
-    """Replacing an unknown word by its source word must be right for people."""
+    """Replacing an unknown word with its source word must be right for people."""
     bits = Random(1).getrandbits
     for _ in range(500):
         name = person(bits)

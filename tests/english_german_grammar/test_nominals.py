@@ -9,7 +9,7 @@ from tests.english_german_grammar.lookup import linked, noun
 
 
 def test_two_nouns_are_linked_with_the_genitive() -> None:
-    """of the says what des says."""
+    """ "of the" translates to "des"."""
     bits = Random(1).getrandbits
     owned = Phrase(["the", "roof"], ["das", "Dach"], [(0, 0), (1, 1)])
     for _ in range(50):

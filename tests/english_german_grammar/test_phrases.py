@@ -26,7 +26,7 @@ def test_weave_orders_each_language_by_itself() -> None:
 
 
 def test_closing_comma_gives_way_to_a_mark() -> None:
-    """German closes a relative clause by a comma, but never writes two marks in a row."""
+    """German closes a relative clause with a comma, but never writes two marks in a row."""
     clause = chain(
         phrase("the man", "der Mann"), GERMAN_COMMA, phrase("who slept", "der schlief"), GERMAN_COMMA
     )
@@ -38,6 +38,6 @@ def test_closing_comma_gives_way_to_a_mark() -> None:
 
 
 def test_text_is_glued_by_its_marks() -> None:
-    """No marks are left, and the first letter is capital even behind a quotation mark."""
+    """No marks are left, and the first letter is capital even after a quotation mark."""
     tokens = ['"' + RIGHT, "äpfel", LEFT + ",", "8", LEFT + ":" + RIGHT, "30", LEFT + '"']
     assert text_of(tokens) == '"Äpfel, 8:30"'

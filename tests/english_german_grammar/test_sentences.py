@@ -54,7 +54,7 @@ def test_dropped_that_keeps_dass() -> None:
 
 
 def test_existence_agrees_in_english_only() -> None:
-    """There is and there are: es gibt; a place in front turns German round."""
+    """There is and there are: es gibt; a place in front inverts the German."""
     verbs = {"is": "gibt", "are": "gibt", "was": "gab", "were": "gab"}
     for words in many(s.existence):
         english, german = list(words.english), list(words.german)
@@ -86,7 +86,7 @@ def test_request_is_formal() -> None:
 
 
 def test_purpose_is_um_zu() -> None:
-    """The infinitive stands at the end."""
+    """The infinitive comes last."""
     for words in many(s.purpose_clause, 100):
         assert "um" in words.german
         assert "zu" in words.german[-3] or "zu" in words.german[-2]

@@ -43,7 +43,7 @@ def test_german_preterite() -> None:
 
 
 def test_german_participles() -> None:
-    """ge- stands behind a separable prefix, and not at all after an inseparable one or in -ieren."""
+    """ge- follows a separable prefix, and is missing after an inseparable one or in -ieren verbs."""
     wanted = {
         ("call", "T"): "angerufen", ("turn", "T"): "eingeschaltet", ("visit", "T"): "besucht",
         ("repair", "T"): "repariert", ("prepare", "T"): "vorbereitet", ("work", "I"): "gearbeitet",

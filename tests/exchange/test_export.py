@@ -1,4 +1,4 @@
-"""Exported parts give what the model gives, for any number of sentences, hypotheses and tokens."""
+"""Exported parts agree with the model, for any number of sentences, hypotheses and tokens."""
 
 import json
 import math
@@ -52,7 +52,7 @@ def save(folder: Path, params: ModelParams = VARIED) -> Path:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_parts_together_are_the_model(name: str) -> None:
-    """Step by step, each hypothesis with its own tokens, over padded sentences."""
+    """Step by step, each hypothesis with its own tokens, on padded sentences."""
     model = golden_model(name)
     step = DecoderStepPart(model)
 
@@ -64,7 +64,7 @@ def test_the_parts_together_are_the_model(name: str) -> None:
 
 
 def test_an_exported_model_translates_elsewhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The files alone, run by onnxruntime and by PyTorch without our modules, in sizes not traced."""
+    """The files alone, run by onnxruntime and by PyTorch without our modules, at sizes not traced."""
     runtime = needs_onnx()
     folder, out = save(tmp_path / "model"), tmp_path / "out"
     assert main(["export", "--model", str(folder), "--out", str(out)]) == 0
@@ -114,14 +114,14 @@ def test_an_exported_model_translates_elsewhere(tmp_path: Path, capsys: pytest.C
     ],
 )
 def test_models_of_other_kinds_are_exported(changes: dict[str, Any], tmp_path: Path) -> None:
-    """Without positions, without any memory, with very few positions; the command compares by itself."""
+    """Without positions, without any memory, with very few positions; the command itself compares."""
     needs_onnx()
     folder = save(tmp_path / "model", VARIED.model_copy(update=changes))
     assert main(["export", "--model", str(folder), "--out", str(tmp_path / "out")]) == 0
 
 
 @pytest.mark.slow
-def test_weights_of_large_models_lie_beside_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_of_large_models_have_their_own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An ONNX file cannot hold 2 GiB; the folder, moved as a whole, still runs."""
     runtime = needs_onnx()
     monkeypatch.setattr(export, "LARGE", 0)
@@ -135,7 +135,7 @@ def test_weights_of_large_models_lie_beside_the_file(tmp_path: Path, monkeypatch
 
 
 def wrong(run: Callable[..., Sequence[Tensor]], place: int, change: Callable[[Tensor], Tensor]) -> Any:
-    """Return a part, one of whose outputs is wrong."""
+    """Return the part with one output changed."""
 
     def other(*inputs: Any) -> Sequence[Tensor]:
         outputs = list(run(*inputs))
@@ -146,7 +146,7 @@ def wrong(run: Callable[..., Sequence[Tensor]], place: int, change: Callable[[Te
 
 
 def test_a_part_that_differs_is_an_error() -> None:
-    """By values, in any output, or by shape; windows show in the logits of the next step."""
+    """In the values of any output, or in shape; a wrong window shows in the logits of the next step."""
     model = golden_model("plain")
     step = DecoderStepPart(model)
 
@@ -172,7 +172,7 @@ def test_a_part_that_differs_is_an_error() -> None:
 def test_a_missing_package_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before minutes of work are spent."""
+    """Before minutes of work are wasted."""
     monkeypatch.setitem(sys.modules, "onnx", None)
     folder = write_model(tmp_path / "model", (9, 9))
     assert main(["export", "--model", str(folder), "--out", str(tmp_path / "out")]) == 2
@@ -188,7 +188,7 @@ def test_a_folder_that_exists_is_left_alone(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_what_is_no_model_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """And nothing is left of the folder to write."""
+    """And the output folder does not exist afterwards."""
     needs_onnx()
     assert main(["export", "--model", str(tmp_path / "nowhere"), "--out", str(tmp_path / "out")]) == 2
     assert "model.json does not exist. Wanted a model folder" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from tests.golden import checkpoint
 
 
 def test_arguments_become_our_sizes_and_choices() -> None:
-    """What fairseq does its own way is among them: T4 as `extra_scaling`, T6 as `encoder_grad_scale`."""
+    """Including fairseq's departures from the paper: T4 as `extra_scaling`, T6 as `encoder_grad_scale`."""
     assert read_architecture(checkpoint("varied")).model_dump() == {
         "embedding_size": 24,
         "output_embedding_size": 24,
@@ -29,7 +29,7 @@ def test_arguments_become_our_sizes_and_choices() -> None:
     }
 
 
-def test_one_flag_or_none_is_for_all_layers() -> None:
+def test_one_flag_or_none_applies_to_all_layers() -> None:
     """The first releases had no such argument; all layers attended."""
     plain = checkpoint("plain")
     assert read_architecture(plain).attention == [True, True]
@@ -37,8 +37,8 @@ def test_one_flag_or_none_is_for_all_layers() -> None:
     assert read_architecture(dataclasses.replace(plain, arguments=old)).attention == [True, True]
 
 
-def test_tables_of_different_lengths_give_the_shorter() -> None:
-    """Ours are of one length; what the shorter one allows works on both sides."""
+def test_the_shorter_position_table_sets_the_length() -> None:
+    """Ours have one length; what the shorter one allows works on both sides."""
     plain = checkpoint("plain")
     tensors = {**plain.tensors, "decoder.embed_positions.weight": torch.zeros(50, 24)}
     assert read_architecture(dataclasses.replace(plain, tensors=tensors)).max_positions == 49
@@ -63,7 +63,7 @@ def test_tables_of_different_lengths_give_the_shorter() -> None:
     ],
 )
 def test_only_literals_sums_and_products_have_a_value(text: str, value: object) -> None:
-    """fairseq evaluates this text of the checkpoint as Python, so it could hold anything."""
+    """fairseq evaluates this text from the checkpoint as Python, so it could hold anything."""
     assert literal(text) == value
 
 
@@ -88,12 +88,12 @@ def test_only_literals_sums_and_products_have_a_value(text: str, value: object) 
             {"decoder_attention": "[True]"},
             r"decoder_attention is '\[True\]'; wanted True, or a list of 2 flags",
         ),
-        ({"decoder_attention": "False"}, "attention has no layer switched on"),
-        ({"encoder_layers": "[(32, 4)]"}, "encoder_kernels has the even width 4; wanted odd ones"),
+        ({"decoder_attention": "False"}, "attention is off in every layer"),
+        ({"encoder_layers": "[(32, 4)]"}, "encoder_kernels has the even width 4; wanted odd widths"),
         ({"encoder_layers": "[(0, 3)]"}, "encoder_widths.0: found 0, wanted greater than or equal to 1"),
     ],
 )
-def test_arguments_without_a_part_in_our_model_are_named(changes: dict[str, Any], message: str) -> None:
+def test_arguments_that_our_model_lacks_are_named(changes: dict[str, Any], message: str) -> None:
     """With what was found and what was wanted."""
     with pytest.raises(ValueError, match=f"plain.pt, arguments: .*{message}"):
         read_architecture(checkpoint("plain", **changes))

@@ -1,4 +1,4 @@
-"""Checkpoints are read without executing anything; what is foreign is refused by name."""
+"""Checkpoints are read without executing anything; unknown classes are refused by name."""
 
 import argparse
 import collections
@@ -25,7 +25,7 @@ WEIGHTS = collections.OrderedDict(a=torch.tensor([1.0, 2.0]))
 
 
 class Command:
-    """Runs a shell command when it is unpickled by someone careless."""
+    """Runs a shell command when someone careless unpickles it."""
 
     def __init__(self, command: str) -> None:
         self.command = command
@@ -40,7 +40,7 @@ def write(path: Path, content: object, *, zipped: bool = True, protocol: int = 2
 
 
 def rewrite(path: Path, change: Callable[[bytes], bytes]) -> Path:
-    """Change the pickle in a zipped file, whose checksums are right again then."""
+    """Change the pickle in a zipped file, keeping the checksums right."""
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     with zipfile.ZipFile(path, "w") as archive:
@@ -50,7 +50,7 @@ def rewrite(path: Path, change: Callable[[bytes], bytes]) -> Path:
 
 
 def refused(path: Path) -> str:
-    """Read a file in vain; return the message, which must not advise to do without protection."""
+    """Check that reading fails; return the message, which must not advise loading without protection."""
     with pytest.raises(ValueError) as raised:
         read_checkpoint(path)
     message = str(raised.value)
@@ -61,7 +61,7 @@ def refused(path: Path) -> str:
 
 @pytest.mark.parametrize("zipped", [True, False])
 def test_arguments_are_found_in_both_formats(tmp_path: Path, zipped: bool) -> None:
-    """A namespace under `args` until 2020; since then a config, the model's part of which is a namespace."""
+    """A namespace under `args` until 2020; since then a config whose `model` is a namespace."""
     old = {"args": argparse.Namespace(arch="fconv", source_lang="en"), "model": WEIGHTS}
     config = {"model": argparse.Namespace(arch="fconv"), "task": {"arch": "task", "source_lang": "en"}}
     new = {"args": None, "cfg": config, "model": WEIGHTS}
@@ -72,15 +72,15 @@ def test_arguments_are_found_in_both_formats(tmp_path: Path, zipped: bool) -> No
 
 
 @pytest.mark.parametrize("zipped", [True, False])
-def test_a_foreign_class_is_refused_by_its_name(tmp_path: Path, zipped: bool) -> None:
-    """Wherever in the file it stands, also where nobody would look."""
+def test_an_unknown_class_is_refused_by_name(tmp_path: Path, zipped: bool) -> None:
+    """Wherever it is in the file, even where nobody would look."""
     content = {"args": argparse.Namespace(), "model": WEIGHTS, "extra": [fractions.Fraction(1, 2)]}
     with pytest.raises(
         ValueError, match=r"x.pt holds an object of the class fractions.Fraction, which"
     ) as raised:
         read_checkpoint(write(tmp_path / "x.pt", content, zipped=zipped))
-    assert "of classes only argparse.Namespace, fairseq.meters.AverageMeter" in str(raised.value)
-    assert "save there only what is needed: torch.save(" in str(raised.value)
+    assert "the classes argparse.Namespace, fairseq.meters.AverageMeter" in str(raised.value)
+    assert "save only what is needed: torch.save(" in str(raised.value)
 
 
 @pytest.mark.parametrize("zipped", [True, False])
@@ -92,8 +92,8 @@ def test_nothing_is_executed(tmp_path: Path, zipped: bool) -> None:
     assert not (tmp_path / "executed").exists()
 
 
-def test_meters_of_old_trainings_are_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Checkpoints of 2018 and 2019 hold them; they are read as data of our own and not looked at."""
+def test_meters_of_old_trainings_are_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checkpoints of 2018 and 2019 hold them; they are read into a class of ours and never used."""
     kind = type("TimeMeter", (), {"__module__": "fairseq.meters"})
     meter = kind()
     meter.__dict__["n"] = 3
@@ -119,16 +119,16 @@ def test_meters_of_old_trainings_are_no_obstacle(tmp_path: Path, monkeypatch: py
         ({"model": WEIGHTS, "cfg": {"task": {}}}, "x.pt has neither arguments under `args` nor a config"),
     ],
 )
-def test_other_files_of_tensors_are_told_apart(tmp_path: Path, content: object, message: str) -> None:
-    """A file of weights alone does not say what model they belong to."""
+def test_other_files_of_tensors_are_refused(tmp_path: Path, content: object, message: str) -> None:
+    """A file of weights alone does not say which model they belong to."""
     with pytest.raises(ValueError, match=message):
         read_checkpoint(write(tmp_path / "x.pt", content))
 
 
 @pytest.mark.parametrize("zipped", [True, False])
 @pytest.mark.parametrize("protocol", [3, 4, 5])
-def test_a_foreign_class_is_named_in_every_protocol(tmp_path: Path, protocol: int, zipped: bool) -> None:
-    """PyTorch stumbles over the first instruction that it does not know, and does not get to the class."""
+def test_an_unknown_class_is_named_in_every_protocol(tmp_path: Path, protocol: int, zipped: bool) -> None:
+    """PyTorch stops at the first instruction that it does not know, before it gets to the class."""
     text = {"a": b"x", "b": fractions.Fraction.__module__, "c": fractions.Fraction.__qualname__}
     content = {**text, "args": argparse.Namespace(), "model": WEIGHTS, "extra": fractions.Fraction(1, 2)}
     message = refused(write(tmp_path / "x.pt", content, zipped=zipped, protocol=protocol))
@@ -136,26 +136,26 @@ def test_a_foreign_class_is_named_in_every_protocol(tmp_path: Path, protocol: in
 
 
 @pytest.mark.parametrize("zipped", [True, False])
-@pytest.mark.parametrize(("protocol", "told"), [(1, "0 or 1"), (3, "3"), (4, "4"), (5, "5")])
-def test_another_protocol_is_told(
-    tmp_path: Path, protocol: int, told: str, zipped: bool, recwarn: pytest.WarningsRecorder
+@pytest.mark.parametrize(("protocol", "named"), [(1, "0 or 1"), (3, "3"), (4, "4"), (5, "5")])
+def test_another_protocol_is_named(
+    tmp_path: Path, protocol: int, named: str, zipped: bool, recwarn: pytest.WarningsRecorder
 ) -> None:
-    """A whole file: fetching it again would not help, saving it anew does."""
+    """The file is intact: fetching it again would not help, saving it anew does."""
     content = {"bytes": b"x", "args": argparse.Namespace(n=1), "model": WEIGHTS}
     message = refused(write(tmp_path / "x.pt", content, zipped=zipped, protocol=protocol))
-    assert f"x.pt is pickled with protocol {told}; wanted protocol 2, which torch.save takes" in message
-    assert "save there only what is needed: torch.save(" in message
+    assert f"x.pt is pickled with protocol {named}; wanted protocol 2, the default of torch.save" in message
+    assert "save only what is needed: torch.save(" in message
     assert not list(recwarn)
 
 
-def test_a_torchscript_archive_is_told(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
-    """It is a zip file with a pickle as other files of PyTorch, but of a program."""
+def test_a_torchscript_archive_is_recognized(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    """It is a zip file with a pickle, like other PyTorch files, but holds a program."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch would rather have something else saved
         torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), tmp_path / "x.pt")
     message = refused(tmp_path / "x.pt")
     assert "x.pt is a TorchScript archive, a program with its weights" in message
-    assert "give the one that the archive was made of" in message
+    assert "give the one that the archive was made from" in message
     assert not list(recwarn)
 
 
@@ -166,19 +166,17 @@ def write_tar(path: Path, mode: Literal["w", "w:gz", "w:bz2"], names: Sequence[s
     return path
 
 
-def test_the_first_format_is_told(tmp_path: Path) -> None:
-    """PyTorch's of 2016: it says so itself, with the advice to read the file without protection."""
+def test_the_first_format_is_recognized(tmp_path: Path) -> None:
+    """PyTorch's format of 2016: PyTorch says so, but advises reading the file without protection."""
     path = write_tar(tmp_path / "x.pt", "w", ["sys_info", "pickle", "tensors", "storages"])
     message = refused(path)
     assert "x.pt has PyTorch's first format, a tar archive, which cannot be read without executing" in message
-    assert "load it with the program that made it" in message
+    assert "load it with the program that wrote it" in message
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2"])
-def test_an_archive_that_was_not_unpacked_is_told(
-    tmp_path: Path, mode: Literal["w", "w:gz", "w:bz2"]
-) -> None:
-    """As fairseq's models of 2017 are fetched: model.pt lies inside."""
+def test_a_packed_archive_is_recognized(tmp_path: Path, mode: Literal["w", "w:gz", "w:bz2"]) -> None:
+    """As fairseq's models of 2017 are downloaded: model.pt is inside."""
     path = write_tar(tmp_path / "wmt14.tar.bz2", mode, ["wmt14.en-de/model.pt", "wmt14.en-de/dict.en.txt"])
     message = refused(path)
     assert "wmt14.tar.bz2 is a tar archive that begins with 'wmt14.en-de/model.pt'; wanted" in message
@@ -186,7 +184,7 @@ def test_an_archive_that_was_not_unpacked_is_told(
 
 
 def test_a_missing_storage_is_damage(tmp_path: Path) -> None:
-    """PyTorch takes it for its own mistake: an AssertionError."""
+    """PyTorch takes it for its own bug: an AssertionError."""
     path = write(tmp_path / "x.pt", {"args": argparse.Namespace(), "model": WEIGHTS}, zipped=False)
     content = path.read_bytes()
     [_, key] = pickle_keys(content)
@@ -197,7 +195,7 @@ def test_a_missing_storage_is_damage(tmp_path: Path) -> None:
 
 
 def pickle_keys(content: bytes) -> list[bytes]:
-    """Return the one storage's key as it stands in a file of 2017: in the content, and in the last list."""
+    """Return both occurrences of the storage's key in a 2017 file: in the content, and in the last list."""
     found = re.findall(rb"X[\x01-\x20]\x00{3}(\d{6,})q", content)
     assert len(found) == 2
     assert len(set(found)) == 1
@@ -213,7 +211,7 @@ def pickle_keys(content: bytes) -> list[bytes]:
     ],
 )
 def test_a_pickle_that_is_wrong_inside_is_damage(tmp_path: Path, old: bytes, new: bytes, name: str) -> None:
-    """Its instructions can be followed, but not what they say to do."""
+    """Its instructions can be read but not carried out."""
     path = write(tmp_path / "x.pt", {"args": argparse.Namespace(), "model": WEIGHTS})
 
     def change(content: bytes) -> bytes:
@@ -226,8 +224,8 @@ def test_a_pickle_that_is_wrong_inside_is_damage(tmp_path: Path, old: bytes, new
 
 
 @pytest.mark.parametrize("kind", ["zip", "pickle in a zip", "2017"])
-def test_whatever_is_damaged_only_documented_errors_come_out(tmp_path: Path, kind: str) -> None:
-    """Bytes of a file are changed, left out and doubled; a change that does no harm may be read."""
+def test_any_damage_raises_only_documented_errors(tmp_path: Path, kind: str) -> None:
+    """Bytes of a file are changed, dropped and doubled; a harmless change may still be read."""
     random = Random(17)
     content = {"args": argparse.Namespace(arch="fconv", n=[1, 2.5]), "model": WEIGHTS, "best": None}
     path = write(tmp_path / "x.pt", content, zipped=kind != "2017")
@@ -255,7 +253,7 @@ def test_whatever_is_damaged_only_documented_errors_come_out(tmp_path: Path, kin
 @pytest.mark.parametrize("zipped", [True, False])
 @pytest.mark.parametrize("kept", [0, 1, 400, -30])
 def test_a_damaged_file_is_an_error_that_names_it(tmp_path: Path, kept: int, zipped: bool) -> None:
-    """PyTorch raises an error of another kind for each kind of damage."""
+    """PyTorch raises a different error for each kind of damage."""
     path = write(tmp_path / "x.pt", {"args": argparse.Namespace(), "model": WEIGHTS}, zipped=zipped)
     path.write_bytes(path.read_bytes()[:kept])
     with pytest.raises(ValueError, match=r"x.pt cannot be read as a checkpoint: .* download incomplete"):
@@ -263,13 +261,13 @@ def test_a_damaged_file_is_an_error_that_names_it(tmp_path: Path, kept: int, zip
 
 
 def test_text_is_no_checkpoint(tmp_path: Path) -> None:
-    """A page of a server that says "not found", say."""
+    """Such as a server's "not found" page."""
     (tmp_path / "x.pt").write_text("<html>not found</html>", encoding="utf-8")
     with pytest.raises(ValueError, match=r"x.pt cannot be read as a checkpoint"):
         read_checkpoint(tmp_path / "x.pt")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    """As Python names it."""
+    """By Python's own error."""
     with pytest.raises(FileNotFoundError, match=r"nowhere.pt"):
         read_checkpoint(tmp_path / "nowhere.pt")

@@ -10,17 +10,17 @@ from torch.testing import assert_close
 from convs2s.exchange.fairseq_checkpoint import Checkpoint
 from convs2s.exchange.fairseq_import import build_model, describe_model
 from convs2s.exchange.fairseq_weights import Layer, folded, has_old_norm, our_id_order
-from tests.golden import FAIRSEQ_TYPES, NAMES, checkpoint
+from tests.golden import FAIRSEQ_SIZES, NAMES, checkpoint
 from tests.golden.judge import check_outputs
 
-TYPES = (FAIRSEQ_TYPES["source"], FAIRSEQ_TYPES["target"])
+SIZES = (FAIRSEQ_SIZES["source"], FAIRSEQ_SIZES["target"])
 
 
 def of_2017(name: str) -> Checkpoint:
     """Return a golden model as fairseq of 2017 would have saved it, by formula.
 
-    Then w[k] = g[k] v[k] / ||v[k]||, the norm over all channels of kernel position k: so any multiple of w[k]
-    will do for v[k], with g[k] = ||w[k]||.
+    Then w[k] = g[k] v[k] / ||v[k]||, the norm over all channels of kernel position k, so v[k] can be any
+    multiple of w[k], with g[k] = ||w[k]||.
     """
     new = checkpoint(name)
     tensors = {key: tensor for key, tensor in new.tensors.items() if key != "decoder.version"}
@@ -53,13 +53,13 @@ def test_weight_norm_is_over_the_dimensions_that_g_lacks() -> None:
 def test_the_weight_norm_of_2017_gives_the_same_model(name: str) -> None:
     """The varied model has kernel widths 3, 5 and 1 in its decoder."""
     old = of_2017(name)
-    description = describe_model(old, TYPES)
+    description = describe_model(old, SIZES)
     assert description.old_norm
     check_outputs(build_model(old, description), name)
 
 
-def test_the_version_and_the_shape_of_g_tell_old_from_new() -> None:
-    """A version below 2 is old, as is none; a g per channel is new, whatever became of the version."""
+def test_the_version_and_the_shape_of_g_distinguish_old_from_new() -> None:
+    """A version below 2 is old, as is none; a g per channel is new, whatever the version."""
     old, new = dict(of_2017("plain").tensors), dict(checkpoint("plain").tensors)
     assert has_old_norm(old)
     assert has_old_norm({**old, "decoder.version": torch.tensor([1.0])})
@@ -69,40 +69,40 @@ def test_the_version_and_the_shape_of_g_tell_old_from_new() -> None:
 
 
 def test_half_precision_is_widened_first() -> None:
-    """Checkpoints of fp16 training; norms of half numbers would overflow."""
+    """For checkpoints of fp16 training: norms in half precision would overflow."""
     v = torch.full((1, 4), 300.0, dtype=torch.float16)
     weight = folded({"x.weight_v": v, "x.weight_g": torch.tensor([[2.0]])}, Layer("x", "y", (1, 4), (1, 1)))
     assert_close(weight, torch.ones(1, 4))
 
 
-def test_their_start_mark_goes_last() -> None:
-    """Our ids are padding, end, unknown; then the types in order (T20)."""
+def test_their_start_symbol_goes_last() -> None:
+    """Our ids are padding, EOS, unknown; then the entries in order (T20)."""
     assert our_id_order(6).tolist() == [1, 2, 3, 4, 5, 0]
 
 
 def test_a_tied_output_layer_is_the_target_embedding() -> None:
-    """fairseq then saves no weight norm for it; logits are those of the plain product."""
+    """fairseq then saves no weight norm for it; logits are the plain product."""
     varied = checkpoint("varied", share_input_output_embed=True)
     tensors = {
         key: tensor for key, tensor in varied.tensors.items() if not key.startswith("decoder.fc3.weight")
     }
     tensors["decoder.fc3.weight"] = tensors["decoder.embed_tokens.weight"]
     tied = dataclasses.replace(varied, tensors=tensors)
-    model = build_model(tied, describe_model(tied, TYPES))
+    model = build_model(tied, describe_model(tied, SIZES))
     assert_close(model.output_layer.weight, model.target_embedding.words.weight)
 
 
-def misfit(read: Checkpoint, types: tuple[int, int] = TYPES) -> list[str]:
+def misfit(read: Checkpoint, sizes: tuple[int, int] = SIZES) -> list[str]:
     """Return the rows of the report about what does not fit."""
     with pytest.raises(ValueError, match="does not fit its own arguments and the dictionaries") as raised:
-        build_model(read, describe_model(read, types))
+        build_model(read, describe_model(read, sizes))
     rows = list(raised.value.__notes__)
     assert f"in {len(rows)} tensor(s), listed below" in str(raised.value)
     return rows
 
 
 def test_every_difference_is_reported() -> None:
-    """Missing, unknown and of another shape; not the first few only."""
+    """Missing, unknown and of another shape; not only the first few."""
     read = checkpoint("plain", decoder_out_embed_dim=21)
     tensors: dict[str, Tensor] = dict(read.tensors)
     del tensors["encoder.fc2.bias"]
@@ -120,8 +120,8 @@ def test_every_difference_is_reported() -> None:
 
 
 def test_dictionaries_of_another_model_are_reported() -> None:
-    """Swapped ones, for instance: a row for each tensor that has a row per type."""
-    rows = misfit(checkpoint("plain"), (TYPES[1], TYPES[0]))
+    """Swapped ones, for instance: each tensor with a row per vocabulary entry is listed."""
+    rows = misfit(checkpoint("plain"), (SIZES[1], SIZES[0]))
     assert [row.split(":")[0].strip() for row in rows] == [
         "decoder.embed_tokens.weight",
         "decoder.fc3.bias",
@@ -133,7 +133,7 @@ def test_dictionaries_of_another_model_are_reported() -> None:
 
 
 def test_a_new_version_with_the_weight_norm_of_2017_does_not_fit() -> None:
-    """Nor does fairseq load such a file."""
+    """fairseq does not load such a file, either."""
     old = of_2017("plain")
     tensors = {**old.tensors, "decoder.version": torch.tensor([2.0])}
     assert misfit(dataclasses.replace(old, tensors=tensors)) == [
@@ -142,7 +142,7 @@ def test_a_new_version_with_the_weight_norm_of_2017_does_not_fit() -> None:
 
 
 def test_missing_position_tables_are_reported() -> None:
-    """Their rows say how long sentences may be, so nothing else can."""
+    """Only their rows say how long sentences may be."""
     plain = checkpoint("plain")
     tensors = {name: tensor for name, tensor in plain.tensors.items() if "positions" not in name}
     rows = misfit(dataclasses.replace(plain, tensors=tensors))
@@ -153,11 +153,11 @@ def test_missing_position_tables_are_reported() -> None:
 
 
 def test_a_longer_position_table_is_cut_with_a_warning() -> None:
-    """All that changes is how long a sentence may be."""
+    """The only change is how long a sentence may be."""
     plain = checkpoint("plain")
     table = plain.tensors["encoder.embed_positions.weight"]
     longer = {**plain.tensors, "encoder.embed_positions.weight": torch.cat([table, table[:5] + 1])}
     read = dataclasses.replace(plain, tensors=longer)
     with pytest.warns(UserWarning, match="have 69 source and 64 target rows; .* sentences up to 62 tokens"):
-        model = build_model(read, describe_model(read, TYPES))
+        model = build_model(read, describe_model(read, SIZES))
     check_outputs(model, "plain")

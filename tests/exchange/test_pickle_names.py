@@ -1,4 +1,4 @@
-"""Names are read off pickles of every protocol, and nothing is executed."""
+"""Names are read from pickles of every protocol, and nothing is executed."""
 
 import fractions
 import io
@@ -12,7 +12,7 @@ from convs2s.exchange.pickle_names import Survey, survey
 
 
 class Command:
-    """Runs a shell command when it is unpickled by someone careless."""
+    """Runs a shell command when someone careless unpickles it."""
 
     def __init__(self, command: str) -> None:
         self.command = command
@@ -27,7 +27,7 @@ def names(*pickles: bytes) -> list[str]:
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_a_name_is_found_in_every_protocol(protocol: int) -> None:
-    """From protocol 4 on a name is two strings of the stack; objects around it must not confuse that."""
+    """From protocol 4 on, a name is two strings on the stack; objects around it must not interfere."""
     content = {"a": [1, (2.5, "x"), {"b": None}], "c": fractions.Fraction(1, 2), "d": (b"e", -(10**30), True)}
     found = survey(io.BytesIO(pickle.dumps(content, protocol)), 1)
     assert "fractions.Fraction" in found.names
@@ -35,8 +35,8 @@ def test_a_name_is_found_in_every_protocol(protocol: int) -> None:
 
 
 @pytest.mark.parametrize("protocol", [4, 5])
-def test_a_name_is_found_whose_strings_come_from_the_memo(protocol: int) -> None:
-    """Python writes a string once and then refers to it; here both were written as text of the file."""
+def test_a_name_whose_strings_come_from_the_memo_is_found(protocol: int) -> None:
+    """Python writes a string once and then refers to it; here both were already written as text."""
     text = [fractions.Fraction.__module__, fractions.Fraction.__qualname__, "other"]
     content = pickle.dumps([*text, fractions.Fraction(1, 2)], protocol)
     assert content.count(b"fractions") == 1
@@ -59,12 +59,12 @@ def test_a_name_is_found_whose_strings_come_from_the_memo(protocol: int) -> None
     ],
 )
 def test_a_name_is_found_however_it_is_put_together(instructions: bytes, name: str) -> None:
-    """Whoever writes a pickle to do harm does not write it as Python does."""
+    """A malicious pickle need not look like one that Python wrote."""
     assert names(instructions) == [name]
 
 
-def test_a_name_that_is_no_text_is_none() -> None:
-    """There is nothing to tell of it; no loader could look it up."""
+def test_a_name_that_is_not_text_is_ignored() -> None:
+    """There is nothing to report; no loader could look it up."""
     assert names(b"\x80\x04K\x01K\x02\x93.") == []
 
 
@@ -75,8 +75,8 @@ def test_nothing_is_executed(tmp_path: Any) -> None:
     assert not (tmp_path / "executed").exists()
 
 
-def test_pickles_in_a_row_are_all_looked_at() -> None:
-    """PyTorch's files before 2020 have five; what stands behind those are numbers."""
+def test_consecutive_pickles_are_all_read() -> None:
+    """PyTorch's files before 2020 have five, followed by numbers."""
     rows = [pickle.dumps(1, 2), pickle.dumps(fractions.Fraction(1, 2), 2), b"numbers"]
     found = survey(io.BytesIO(b"".join(rows)), 2)
     assert "fractions.Fraction" in found.names
@@ -89,7 +89,7 @@ def test_what_is_no_pickle_names_nothing(content: bytes) -> None:
     assert survey(io.BytesIO(content), 5) == Survey([], None)
 
 
-def test_names_before_a_damage_are_found() -> None:
-    """That the end is missing does not make the beginning harmless."""
+def test_names_before_the_damage_are_found() -> None:
+    """A missing end does not make the beginning harmless."""
     content = pickle.dumps([fractions.Fraction(1, 2), "x" * 50], 4)
     assert survey(io.BytesIO(content[:-20]), 1) == Survey(["fractions.Fraction"], 4)

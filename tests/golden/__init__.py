@@ -1,4 +1,4 @@
-"""Golden outputs of real fairseq models, and those models as `convs2s import-fairseq` makes them ours."""
+"""Golden outputs of real fairseq models, and those models as imported by `convs2s import-fairseq`."""
 
 import argparse
 import tempfile
@@ -18,7 +18,7 @@ from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import load_model
 
 NAMES = ("plain", "varied")
-# As fairseq keeps them: layers and attention are text there.
+# As fairseq stores them: layers and attention are text.
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "plain": {
         "arch": "fconv",
@@ -43,11 +43,11 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
         "share_input_output_embed": False,
     },
 }
-FAIRSEQ_TYPES = {"source": 352, "target": 376}  # the four marks included
+FAIRSEQ_SIZES = {"source": 352, "target": 376}  # of the dictionaries, four special symbols included
 
 
 def our_ids(ids: np.ndarray) -> Tensor:
-    """Translate fairseq ids, none of them the start mark, to ours."""
+    """Translate fairseq ids, none of them the start symbol, to ours."""
     return torch.as_tensor(ids.astype(np.int64) - 1)
 
 
@@ -92,9 +92,9 @@ def write_checkpoint(
 
 
 def write_dictionaries(folder: Path) -> tuple[Path, Path]:
-    """Write dictionaries of made-up types, e4 for the source's id 4 and so on, as fairseq does."""
+    """Write dictionaries of made-up words, e4 for the source's id 4 and so on, as fairseq does."""
     paths = folder / "dict.en.txt", folder / "dict.de.txt"
-    for path, count in zip(paths, FAIRSEQ_TYPES.values(), strict=True):
+    for path, count in zip(paths, FAIRSEQ_SIZES.values(), strict=True):
         letter = path.name[5]
         lines = [f"{letter}{id_} {1000 - id_}\n" for id_ in range(4, count)]
         path.write_text("".join(lines), encoding="utf-8", newline="\n")
@@ -110,7 +110,7 @@ def import_command(file: Path, dictionaries: tuple[Path, Path], out: Path, *opti
 
 @cache
 def golden_model(name: str) -> Seq2Seq:
-    """Return a golden model after its way through the command and a model folder, in eval mode."""
+    """Return a golden model imported by the command and loaded from its model folder, in eval mode."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         file = write_checkpoint(folder / "model.pt", name)
@@ -120,4 +120,4 @@ def golden_model(name: str) -> Seq2Seq:
 
 def model_params(name: str) -> ModelParams:
     """Return the architecture of a golden model; its tables hold 62 positions, ours plus padding."""
-    return describe_model(checkpoint(name), (FAIRSEQ_TYPES["source"], FAIRSEQ_TYPES["target"])).params
+    return describe_model(checkpoint(name), (FAIRSEQ_SIZES["source"], FAIRSEQ_SIZES["target"])).params

@@ -11,20 +11,20 @@ from convs2s.decode.ensemble import Ensemble
 from convs2s.exchange.fairseq_weights import our_id_order
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
-from tests.golden import FAIRSEQ_TYPES, golden, our_ids
+from tests.golden import FAIRSEQ_SIZES, golden, our_ids
 
 SENTENCES = range(12)
 
 
 def shifted(target: torch.Tensor) -> torch.Tensor:
-    """Return the decoder input: the end mark, then all tokens but the last."""
+    """Return the decoder input: EOS, then all tokens but the last."""
     return torch.cat([torch.tensor([EOS]), target[:-1]])
 
 
 def wanted_logits(name: str, sentence: int) -> torch.Tensor:
-    """Return fairseq's logits (T, V), types in our order."""
+    """Return fairseq's logits (T, V), entries in our order."""
     logits = torch.as_tensor(golden(name)[f"logits_{sentence}"])
-    return logits[:, our_id_order(FAIRSEQ_TYPES["target"])]
+    return logits[:, our_id_order(FAIRSEQ_SIZES["target"])]
 
 
 def check_outputs(model: Seq2Seq, name: str) -> None:
@@ -62,7 +62,7 @@ def wanted_hypotheses(name: str, beam: int) -> list[list[tuple[list[int], float]
 
 
 def longest(sources: list[torch.Tensor]) -> list[int]:
-    """Return fairseq's limits, 1.2 S + 10, where S counts the end mark."""
+    """Return fairseq's limits, 1.2 S + 10, where S counts EOS."""
     return [int(1.2 * len(source) + 10) for source in sources]
 
 

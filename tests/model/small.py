@@ -31,10 +31,10 @@ def small_params(**changes: Any) -> ModelParams:
 
 
 def small_model(dropout: float = 0.0, **changes: Any) -> Seq2Seq:
-    """Build the small model for 40 source and 50 target types."""
+    """Build the small model with vocabularies of 40 source and 50 target entries."""
     return Seq2Seq(small_params(**changes), 40, 50, PAD, dropout)
 
 
 def sentence(length: int, types: int, start: int = 0) -> Tensor:
-    """Return ids by formula, the end mark last."""
+    """Return ids by formula, EOS last."""
     return torch.tensor([3 + (7 * i + start) % (types - 3) for i in range(length - 1)] + [EOS])

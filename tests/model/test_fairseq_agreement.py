@@ -1,4 +1,4 @@
-"""The judge of the model: real fairseq models give the same outputs here."""
+"""Reference for the model: real fairseq models give the same outputs here."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_a_batch_gives_what_single_sentences_give(name: str) -> None:
 
 
 def test_golden_losses_are_the_mean_of_their_logits() -> None:
-    """The files themselves are coherent, so the agreement above says something."""
+    """The files themselves are consistent, so the agreement above means something."""
     arrays = golden("plain")
     logits, target = arrays["logits_0"], arrays["target_0"]
     log_probabilities = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))

@@ -45,7 +45,7 @@ def test_the_future_has_no_gradient() -> None:
 
 
 def test_a_sentence_does_not_depend_on_its_batch() -> None:
-    """Masks and true lengths (T8): a short sentence beside a long one gives what it gives alone."""
+    """Masks and true lengths (T8): a short sentence next to a long one gives what it gives alone."""
     model = small_model().eval()
     long, short = sentence(20, 40), sentence(4, 40, start=3)
     source = torch.full((2, 20), PAD)
@@ -147,7 +147,7 @@ FRENCH = [512] * 5 + [768] * 4 + [1024] * 3 + [2048, 4096]
 def test_parameters_are_as_many_as_the_paper_s_shapes_have(
     widths: list[int], kernels: list[int], embedding: int, types: tuple[int, int], millions: int
 ) -> None:
-    """Counted from the sizes of §5.1 and §5.7, weight norm's g included; to 3 %, as types are rounded."""
+    """Counted from the sizes of §5.1 and §5.7, g included; to 3 %, since sizes are rounded."""
     sizes = SMALL | {
         "embedding_size": embedding,
         "output_embedding_size": embedding,

@@ -33,7 +33,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_weights_of_another_shape_are_refused_with_both_shapes(tmp_path: Path) -> None:
-    """A checkpoint of another model must not load in part."""
+    """A checkpoint of another model must not be loaded partially."""
     saved(tmp_path)
     description = json.loads((tmp_path / "model.json").read_text())
     description["architecture"]["decoder_widths"] = [16, 20, 32]

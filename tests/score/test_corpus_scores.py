@@ -45,7 +45,7 @@ def test_detokenized_bleu_splits_punctuation_and_tokenized_bleu_does_not() -> No
     assert tokenized_bleu(hypothesis, reference).value == pytest.approx(smoothed)
 
 
-def test_bleu_minds_case() -> None:
+def test_bleu_is_case_sensitive() -> None:
     """The paper's scores are case-sensitive."""
     assert bleu(["A B C D"], ["a b c d"]).value == pytest.approx(0.0)
 
@@ -59,7 +59,7 @@ def test_chrf_is_the_f2_score_of_character_n_grams() -> None:
     assert chrf(["ab"], ["abcd"]).value == pytest.approx(wanted)
 
 
-def test_signatures_tell_version_and_tokenization() -> None:
+def test_signatures_state_version_and_tokenization() -> None:
     """Without them a score cannot be compared; they say how each figure is made."""
     found = signatures()
     assert list(found) == ["bleu", "bleu_tokenized", "chrf"]
@@ -91,26 +91,26 @@ def test_a_system_is_scored_on_both_forms_of_its_text() -> None:
 
 
 def test_empty_hypotheses_score_zero() -> None:
-    """A model may say nothing; that is a bad translation, no failure."""
+    """A model may generate nothing; that is a bad translation, not an error."""
     scores = score_system(["", ""], ["", ""], ["a b", "c"], ["a b", "c"])
     assert (scores.bleu, scores.chrf, scores.length_ratio) == (0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("score", [bleu, tokenized_bleu, chrf, length_ratio])
 def test_unequal_numbers_of_lines_are_refused(score: Callable[[list[str], list[str]], object]) -> None:
-    """SacreBLEU would score the first lines only, which belong to each other no longer."""
+    """SacreBLEU would score only the first lines, which no longer correspond."""
     with pytest.raises(ValueError, match="there are 1 hypotheses but 2 references; wanted one reference per"):
         score(["a"], ["a", "b"])
 
 
 @pytest.mark.parametrize("score", [bleu, tokenized_bleu, chrf, length_ratio])
 def test_an_empty_test_set_is_refused(score: Callable[[list[str], list[str]], object]) -> None:
-    """There is no score of nothing."""
+    """There is nothing to score."""
     with pytest.raises(ValueError, match=r"no sentences to score; is the test set \(download.test\) empty"):
         score([], [])
 
 
 def test_empty_references_are_refused() -> None:
-    """A ratio to nothing has no value; the file is probably a wrong one."""
+    """A ratio to zero has no value; it is probably the wrong file."""
     with pytest.raises(ValueError, match="all 2 references are empty; wanted translations to compare with"):
         length_ratio(["a", "b"], ["", ""])

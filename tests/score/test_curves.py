@@ -1,4 +1,4 @@
-"""The picture of a training's course."""
+"""The picture of training progress."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which test set a score is of."""
+"""Which test set a score belongs to."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ def test_name_lines_and_hash_are_those_of_the_download(tmp_path: Path) -> None:
 
 
 def test_further_references_are_of_the_test_set(tmp_path: Path) -> None:
-    """ROUGE depends on them, so other ones are another test set."""
+    """ROUGE depends on them, so different ones make a different test set."""
     pairs, found = [generated_part(1, 1, 0.0, "test") for _ in range(3)], []
     write_split([pairs[0]], tmp_path / "alone")
     for name, text in (("ref1", "one"), ("ref2", "two")):
@@ -41,7 +41,7 @@ def test_further_references_are_of_the_test_set(tmp_path: Path) -> None:
 
 
 def test_every_kind_of_source_has_a_name() -> None:
-    """As params.yaml calls it; several follow each other."""
+    """As in params.yaml; several are joined in order."""
     files = [{"name": "test/a-src.en.sgm", "sha256": ""}, {"name": "test/a-ref.ro.sgm", "sha256": ""}]
     sources: list[dict[str, object]] = [
         {"kind": "url", "files": files, "fetched": []},
@@ -55,7 +55,7 @@ def test_every_kind_of_source_has_a_name() -> None:
 
 
 def test_a_folder_of_unknown_origin_is_refused(tmp_path: Path) -> None:
-    """A score of nobody knows what is none."""
+    """A score is meaningless without its test set."""
     write_folder(tmp_path / "test", [("a", "b")])
     with pytest.raises(FileNotFoundError, match=r"provenance\.json does not exist.*dvc repro download@test"):
         identify(tmp_path / "test")

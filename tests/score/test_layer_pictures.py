@@ -23,7 +23,7 @@ def changed(maps: list[NDArray[np.float64]], path: Path) -> tuple[int, int, int,
     return columns.min(), rows.min(), columns.max(), rows.max()
 
 
-def test_maps_stand_row_by_row_and_are_dark_where_attention_is(tmp_path: Path) -> None:
+def test_maps_are_laid_out_by_row_and_dark_where_attention_is(tmp_path: Path) -> None:
     """Of five maps in three columns, the second of the second row attends from target 2 to source 1."""
     path = tmp_path / "layers.png"
     none, all_, one = np.zeros((2, 3)), np.ones((2, 3)), np.array([[0.0, 0, 0], [1, 0, 0]])

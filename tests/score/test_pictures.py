@@ -75,7 +75,7 @@ def test_labels_keep_what_the_font_has() -> None:
 
 
 def test_a_very_long_sentence_gives_a_picture_of_its_beginning(tmp_path: Path) -> None:
-    """2,000 tokens at 28 pixels a token would need gigabytes, and nobody could read them."""
+    """2,000 tokens at 28 pixels each would need gigabytes, and be unreadable."""
     for length in (60, 100):
         weights = np.zeros((length, length), dtype=np.float16)
         draw_attention(weights, ["s"] * length, ["t"] * length, "title", tmp_path / f"{length}.png")

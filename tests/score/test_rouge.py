@@ -116,8 +116,8 @@ def test_words_of_more_than_three_letters_are_stemmed() -> None:
     assert F1.words("Gas prices said rising") == ["gas", "prices", "said", "rising"]
 
 
-def test_scores_carry_what_must_be_said_beside_them() -> None:
-    """Without stemming, limit and references the figure means nothing."""
+def test_scores_carry_their_signature() -> None:
+    """Without stemming, limit and references, a score is meaningless."""
     signature = DUC_2004.scores(["a"], [["a", "b"]])["rouge2"].signature
     wanted = "nrefs:2|measure:recall|bytes:75|stem:yes|refs:together|jackknife:yes|rouge-score:"
     assert signature.startswith(wanted)
@@ -126,8 +126,8 @@ def test_scores_carry_what_must_be_said_beside_them() -> None:
     )
 
 
-def test_texts_that_do_not_pair_are_refused() -> None:
-    """A shifted line would score nearly 0 without anybody knowing why."""
+def test_texts_that_do_not_match_up_are_refused() -> None:
+    """A shifted line would score nearly 0, and nobody would know why."""
     with pytest.raises(ValueError, match=r"there are 2 summaries but references for 1; wanted one or more"):
         F1.scores(["a", "b"], [["a"]])
     with pytest.raises(ValueError, match=r"there are no summaries to score; is the test set"):

@@ -22,12 +22,12 @@ STEMS = {
 
 @pytest.mark.parametrize("word", STEMS)
 def test_a_word_has_the_stem_that_the_program_gives_it(word: str) -> None:
-    """Each printed by the stemmer of ROUGE-1.5.5 itself; women stands in no list of exceptions, and stays."""
+    """Each printed by the stemmer of ROUGE-1.5.5 itself; women is in no exception list, and stays."""
     assert RougeStemmer().stem(word) == STEMS[word]
 
 
 def test_every_irregular_form_has_one_base() -> None:
-    """A form that stood twice would silently get the later base; one of three letters is never looked up."""
+    """A form listed twice would silently get the later base; three-letter words are never looked up."""
     forms = [form for _, *forms in ENTRIES for form in forms]
     assert len(forms) == len(set(forms)) > 300
     assert min(map(len, forms)) == 4

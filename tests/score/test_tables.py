@@ -31,13 +31,13 @@ def test_mean_and_deviation_are_over_the_seeds_alone() -> None:
 
 
 def test_one_seed_has_no_deviation() -> None:
-    """A sample of one says nothing about the spread; JSON has no NaN either."""
+    """A sample of one says nothing about the spread, and JSON has no NaN."""
     table = score_table([result("7", "plain", 20.0)])
     assert table["member"].tolist() == ["7", "mean"]
     assert not table.isna().to_numpy().any()
 
 
-def test_texts_are_summarized_apart() -> None:
+def test_texts_are_summarized_separately() -> None:
     """With and without replacement are two experiments."""
     results = [result(m, t, b) for t, b in (("plain", 20.0), ("replaced", 30.0)) for m in ("1", "2")]
     table = score_table(results)
@@ -85,7 +85,7 @@ def test_scores_by_length_are_means_over_systems() -> None:
 
 
 def test_examples_are_spread_over_the_whole_test_set() -> None:
-    """Sentences next to each other are often of one text; each third gives its middle."""
+    """Neighboring sentences often come from the same text; each third contributes its middle."""
     assert spread(range(9), 3) == [1, 4, 7]
     assert spread([5, 6], 5) == [5, 6]
     assert spread([], 5) == []

@@ -9,7 +9,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(function: Function) -> Function:
-    """Compile a function at its first call, to run beside other threads.
+    """Compile a function at its first call, to run in parallel with other threads.
 
     It may use compiled functions and constants of its own module only: numba compiles anew when that
     file has changed, but does not notice changes elsewhere. The compiled code is kept beside the module

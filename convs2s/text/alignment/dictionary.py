@@ -34,7 +34,7 @@ def build_dictionary(
     Of target words that are linked equally often, the first in code point order is taken.
 
     Args:
-        pairs: sentence pairs, words parted by white space.
+        pairs: sentence pairs, whitespace-separated words.
         links: for each pair its (source, target) positions from 0.
     """
     source_numbers, target_numbers = numbering(), numbering()
@@ -97,7 +97,7 @@ def parse(line: str, place: str) -> Entry:
     columns = line.split("\t")
     if len(columns) != 4 or not all(columns):
         raise ValueError(
-            f"{place}: found {line!r}, wanted four columns parted by tabs: {HEADER.replace(chr(9), ', ')}. "
+            f"{place}: found {line!r}, wanted four tab-separated columns: {HEADER.replace(chr(9), ', ')}. "
             "Correct the line or delete it."
         )
     source, target, *numbers = columns

@@ -43,7 +43,7 @@ def align(
     source: Path, target: Path, iterations: int, folder: Path, *,
     chunk_cells: int = CHUNK_CELLS, threads: int | None = None,
 ) -> Iterator[Links]:  # fmt: skip
-    """Yield the links of each sentence pair of two files of words parted by white space.
+    """Yield the links of each sentence pair of two files of whitespace-separated words.
 
     A pair with an empty side has no links. Each iteration is reported by a line on stderr.
 
@@ -79,7 +79,7 @@ class Aligner:
         self.backward = Direction(table, corpus.target, corpus.source, given_source=False)
 
     def iterate(self, chunk_cells: int, fit_tension: bool) -> str:
-        """Do one iteration of expectation maximization; return a report of one line."""
+        """Run one iteration of expectation maximization; return a one-line report."""
         directions = self.forward, self.backward
         for chunk in self.corpus.chunks(chunk_cells):
             slots, *both = self.expect(chunk, chunk.cells())
@@ -138,7 +138,7 @@ class Direction:
         accumulate(slots, generated, posteriors, self.counts, self.null_counts, self.sums)
 
     def update(self, lengths: Offsets, fit_tension: bool) -> str:
-        """Make probabilities of the counts, which return to 0; return a report of one line.
+        """Turn the counts, which return to 0, into probabilities; return a one-line report.
 
         Args:
             lengths: rows of given length, generated length, number of pairs.

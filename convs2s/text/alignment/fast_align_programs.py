@@ -9,9 +9,9 @@ from tempfile import TemporaryDirectory
 from convs2s.text.corpus.files import read_lines, read_pairs, write_lines
 
 SEPARATOR = "|||"
-"""Parts the two sides in fast_align's input, so that no word may be written so."""
+"""Separates the two sides in fast_align's input, so that no word may be spelled like it."""
 STAND_IN = "¦¦¦"
-"""Is written in its place; only positions come back."""
+"""Replaces such a word; only positions come back."""
 
 
 def align_with_programs(
@@ -20,7 +20,7 @@ def align_with_programs(
     """Yield the links of each sentence pair, as `fast_align.align` does, but computed by the programs.
 
     Args:
-        source: words parted by white space; line i translates line i of `target`.
+        source: whitespace-separated words; line i translates line i of `target`.
         target: see source.
         iterations: given to fast_align.
         folder: where a temporary folder is made, for a copy of both files and both alignments.

@@ -82,8 +82,8 @@ def expect(
     scores = np.empty(n)
     log_likelihood, distance = 0.0, 0.0
     for j in range(m):
-        # fast_align's posterior distance, unlike its prior, counts j from 0; so fitted, its tensions are
-        # about 7 where 12 would be exact. The dictionary is to be fast_align's (T33), so ours does too.
+        # fast_align's posterior distance, unlike its prior, counts j from 0; so its fitted tensions are
+        # about 7 where 12 would be exact. The dictionary must match fast_align's (T33), so ours do the same.
         here, behind = (j + 1) / m, j / m
         up, down = math.exp(model.tension * here), math.exp(-model.tension * here)
         z = 0.0

@@ -13,7 +13,7 @@ Offsets = NDArray[np.int64]
 
 @compiled
 def symmetrize(forward: Positions, backward: Positions) -> Positions:
-    """Return the links that grow-diag-final-and makes of both directions, equal to those of `atools`.
+    """Return the links that grow-diag-final-and makes from both directions, equal to those of `atools`.
 
     Begin with the links that both directions have. Grow: add a link of either direction that touches
     an accepted one, diagonally too, and that gives a word its first link, until none is left. Final:

@@ -147,7 +147,7 @@ def normalize(
     counts: NDArray[np.float64],
     probabilities: NDArray[np.float32],
 ) -> None:
-    """Make probabilities of expected counts, which are set to 0, by mean-field variational Bayes.
+    """Turn expected counts, which are set to 0, into probabilities by mean-field variational Bayes.
 
     p(f|e) = exp(digamma(count(e, f) + ALPHA) - digamma(total of these over f)). It does not sum to 1.
 

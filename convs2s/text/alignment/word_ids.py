@@ -143,7 +143,7 @@ class Writer:
             self.flush()
 
     def flush(self) -> None:
-        """Write what has gathered."""
+        """Write the buffered words."""
         for new, stream in zip((self.new_ids, self.new_offsets), self.streams, strict=True):
             new.tofile(stream)
             del new[:]

@@ -1,4 +1,4 @@
-"""Batches of sentences of similar length (T14, T15): which sentences an update is over, in what order."""
+"""Batches of sentences of similar length (T14, T15): which sentences each update takes, in which order."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Batch:
-    """What one update is over.
+    """The sentences of one update.
 
     Attributes:
-        whole: sentence numbers of the batch, over all workers.
-        parts: of these, in parts that this worker processes one after the other (T14).
+        whole: sentence indices of the batch, over all workers.
+        parts: this worker's share, in parts that are processed one after the other (T14).
         target_tokens: non-padding target tokens of the batch, over all workers (T13).
-        sentences: sentences of the batch, over all workers.
-        counted: False if the parts are another worker's, for the batch has fewer sentences than there are
-            workers; they are processed to keep step, and do not count.
+        sentences: number of sentences in the batch, over all workers.
+        counted: False if the parts belong to another worker, because the batch has fewer sentences than
+            there are workers; they are processed to stay in step, and do not count.
     """
 
     whole: Indices
@@ -31,12 +31,12 @@ class Batch:
 
 @dataclass(frozen=True)
 class Batching:
-    """How sentences are put together; sizes count one worker's share.
+    """How sentences are batched; sizes are per worker.
 
     Attributes:
-        by_sentences: an update is over `sentences`, split at `max_tokens`; else over one part each.
+        by_sentences: whether an update takes `sentences`, split at `max_tokens`; else one part per worker.
         sentences: per update and worker.
-        max_tokens: padded tokens, of whichever side has more, processed at once by a worker.
+        max_tokens: padded tokens, on the side that has more, that a worker processes at once.
         workers: processes that share every batch.
     """
 
@@ -55,8 +55,8 @@ class Batching:
     ) -> list[Batch]:
         """Return this worker's batches of an epoch, in order; the same for the same seed and epoch.
 
-        Sentences are sorted by source length, then target length, then at random, cut into batches, and
-        the batches shuffled. Two workers of half the batch size see the very batches of one.
+        Sentences are sorted by source length, then target length, then randomly, and cut into batches, which
+        are shuffled. Two workers with half the batch size see exactly the batches of one.
         """
         lengths = np.stack([np.asarray(source_lengths), np.asarray(target_lengths)], axis=1)
         random = np.random.default_rng([seed, epoch])
@@ -73,7 +73,7 @@ class Batching:
             yield from fit(order, lengths, self.max_tokens * self.workers, sentences)
 
     def _share(self, batch: Indices, lengths: NDArray[np.int64], rank: int) -> Batch:
-        # Every W-th sentence: lengths, and so work, are spread evenly over the workers.
+        # Every W-th sentence: this spreads lengths, and so work, evenly over the workers.
         share = batch[rank :: self.workers]
         counted = len(share) > 0
         parts = list(fit(share if counted else batch[:1], lengths, self.max_tokens, len(batch)))
@@ -83,7 +83,7 @@ class Batching:
 def fit(order: Indices, lengths: NDArray[np.int64], max_tokens: int, max_sentences: int) -> Iterator[Indices]:
     """Cut sentences, in order, into runs of at most `max_tokens` padded tokens on either side.
 
-    A sentence that is longer by itself makes a run of its own.
+    A sentence that alone exceeds the limit is a run of its own.
     """
     longest = (
         lengths[order].max(axis=1).tolist()
@@ -99,7 +99,7 @@ def fit(order: Indices, lengths: NDArray[np.int64], max_tokens: int, max_sentenc
 
 
 def pad(sentences: Sequence[NDArray[np.integer]], padding_id: int) -> NDArray[np.int64]:
-    """Return sentences as rows of one array, padded behind their ends."""
+    """Return sentences as rows of one array, padded at their ends."""
     width = max(len(sentence) for sentence in sentences)
     rows = np.full((len(sentences), width), padding_id, dtype=np.int64)
     for row, sentence in zip(rows, sentences, strict=True):

@@ -1,4 +1,4 @@
-"""Encoded sentences on disk: one flat array of ids a side, and where each sentence starts in it."""
+"""Encoded sentences on disk: one flat array of ids per side, and where each sentence starts in it."""
 
 import contextlib
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ class EncodedSentences(NamedTuple):
 
 
 def id_type(vocabulary_size: int) -> np.dtype[Any]:
-    """Return the smallest type we use for ids below `vocabulary_size`."""
+    """Return the smallest dtype that we use for ids below `vocabulary_size`."""
     return np.dtype(np.uint16 if vocabulary_size < 2**16 else np.int32)
 
 
@@ -57,7 +57,7 @@ class EncodedCorpus:
             found = f"from {offsets[0]:,} to {offsets[-1]:,}" if len(offsets) else "over nothing"
             raise ValueError(
                 f"{folder}: {side}.ids.npy has {len(ids):,} ids but {side}.offsets.npy goes {found}. Wanted "
-                "offsets that rise from 0 to the number of ids: was a file cut or exchanged? Make both "
+                "offsets that rise from 0 to the number of ids: was a file truncated or swapped? Make both "
                 "again: dvc repro -f encode."
             )
         check_sides(folder)
@@ -88,7 +88,7 @@ def open_array(path: Path) -> NDArray[Any]:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if it is not one, or is cut short.
+        ValueError: if it is not one, or is truncated.
     """
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist. Wanted an encoded corpus: run dvc repro encode.")
@@ -96,19 +96,19 @@ def open_array(path: Path) -> NDArray[Any]:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
         raise ValueError(
-            f"{path} is cut short or no .npy file ({error}). Wanted all that the stage encode wrote: make it "
-            "again with dvc repro -f encode."
+            f"{path} is truncated or no .npy file ({error}). Wanted the whole file that the stage encode "
+            "wrote: make it again with dvc repro -f encode."
         ) from error
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ValueError(
-            f"{path} holds {array.dtype} of shape {array.shape}, wanted a list of integers. Is it a file of "
-            "another program? Make it again: dvc repro -f encode."
+            f"{path} holds {array.dtype} of shape {array.shape}, wanted a list of integers. Did another "
+            "program write it? Make it again: dvc repro -f encode."
         )
     return array
 
 
 class ArrayWriter:
-    """Writes a one-dimensional .npy file piece by piece; a context manager, which ends the file."""
+    """Writes a one-dimensional .npy file piece by piece; a context manager, which completes the file."""
 
     def __init__(self, path: Path, dtype: DTypeLike) -> None:
         self._stream: IO[bytes] = path.open("wb")
@@ -121,7 +121,7 @@ class ArrayWriter:
         self._length += len(values)
 
     def _header(self) -> None:
-        # numpy leaves room in the header for a longer first axis, so it can be written again in place.
+        # numpy leaves room in the header for a longer first axis, so it can be rewritten in place.
         descr = np.lib.format.dtype_to_descr(self._dtype)
         header = {"shape": (self._length,), "fortran_order": False, "descr": descr}
         np.lib.format.write_array_header_1_0(self._stream, header)
@@ -154,10 +154,10 @@ class SideWriter:
 def write_encoded(
     folder: Path, chunks: Iterable[list[EncodedSentences]], vocabulary_sizes: tuple[int, int]
 ) -> None:
-    """Write chunks of source and target sentences to a folder, which appears when it is whole.
+    """Write chunks of source and target sentences to a folder, which appears only once complete.
 
     Args:
-        vocabulary_sizes: number of ids of each side, which settles the type of its array.
+        vocabulary_sizes: number of ids of each side, which decides the dtype of its array.
     """
     with atomic_path(folder) as temporary, contextlib.ExitStack() as stack:
         temporary.mkdir()

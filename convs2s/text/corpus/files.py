@@ -1,4 +1,4 @@
-"""Text files: one sentence a line, UTF-8, plain or compressed; results appear whole or not at all."""
+"""Text files: one sentence per line, UTF-8, plain or compressed; output appears complete or not at all."""
 
 import bz2
 import contextlib
@@ -20,7 +20,7 @@ BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """Open a file for reading, decompressed when its name ends in .gz, .bz2, .xz or .zst.
+    """Open a file for reading, decompressed if its name ends in .gz, .bz2, .xz or .zst.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -35,11 +35,12 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    r"""Yield the lines of a text file without their end; only \n and \r\n end a line.
+    r"""Yield the lines of a text file without line ends; only \n and \r\n end a line.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if the file is not UTF-8 or its compressed data are damaged, with the line's number.
+        ValueError: if the file is not UTF-8 or its compressed data are damaged; the message has the line
+            number.
     """
     number = 0
     with open_bytes(path) as stream:
@@ -84,7 +85,7 @@ def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
 
 
 def unequal_lines(source: Path, source_lines: int, target: Path, target_lines: int) -> ValueError:
-    """Return the error that says how the two sides of a corpus differ in length."""
+    """Return the error for two sides of a corpus that differ in length."""
     return ValueError(
         f"{source} has {source_lines:,} lines but {target} has {target_lines:,}. Line i of one must "
         "translate line i of the other: is a download incomplete, or does one file end early?"
@@ -93,9 +94,9 @@ def unequal_lines(source: Path, source_lines: int, target: Path, target_lines: i
 
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Give a temporary sibling to write a file or folder to; put it in place only if all went well.
+    """Yield a temporary sibling to write a file or folder to; move it into place if all went well.
 
-    What stood at `path` stays until the new one is whole, so a crash or a full disk leaves the old
+    Whatever is at `path` stays until the new version is complete, so a crash or a full disk leaves the old
     state. A folder replaces the old folder.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -128,7 +129,7 @@ def remove(path: Path) -> None:
 
 
 def write_lines(path: Path, lines: Iterator[str] | list[str]) -> int:
-    r"""Write lines, each ended by \n, atomically; return how many."""
+    r"""Write lines, each ending in \n, atomically; return how many."""
     count = 0
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
         for line in lines:

@@ -26,7 +26,7 @@ def words(line: str) -> int:
 
 
 class Lengths:
-    """How many sentences have how many words: in bins of BIN_WORDS, the last of which is open."""
+    """A histogram of sentence lengths in words, in bins of BIN_WORDS, the last of which is open."""
 
     def __init__(self) -> None:
         self.bins = [0] * (LAST_BIN // BIN_WORDS + 1)
@@ -37,13 +37,13 @@ class Lengths:
 
 @dataclass
 class PairFilter:
-    """Keeps the pairs that no rule removes; the first rule that applies is the one that counts.
+    """Keeps the pairs that no rule removes; a removed pair counts for the first rule that applies.
 
     Attributes:
         max_words: longest side, in words; None for any.
         max_ratio: longer side / shorter side, in words, in either direction (T28); None for any.
-        drop_empty: whether pairs with an empty side go.
-        repeated: hashes of the pairs that occur more than once, of which the first stays, by `repeats`;
+        drop_empty: whether to remove pairs with an empty side.
+        repeated: hashes from `repeats` of the pairs that occur more than once, of which the first is kept;
             None keeps them all, as the paper does (T29).
     """
 
@@ -62,7 +62,7 @@ class PairFilter:
     _seen: set[int] = field(default_factory=set)
 
     def keep(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """Yield the pairs that are kept, and count."""
+        """Yield the pairs that are kept, and count all."""
         for pair in pairs:
             source, target = words(pair[0]), words(pair[1])
             self.read += 1
@@ -78,13 +78,13 @@ class PairFilter:
             yield pair
 
     def _rule(self, source: int, target: int, pair: Pair) -> str | None:
-        """Return the first rule that removes a pair of so many words, if any."""
+        """Return the first rule that removes a pair with these numbers of words, if any."""
         shorter, longer = min(source, target), max(source, target)
         if self.drop_empty and shorter == 0:
             return EMPTY
         if self.max_words is not None and longer > self.max_words:
             return LONG
-        # Division, not multiplication: 115 / 100 is the very number that "1.15" is read as.
+        # Division, not multiplication: 115 / 100 is exactly the number that "1.15" is read as.
         if self.max_ratio is not None and longer and (shorter == 0 or longer / shorter > self.max_ratio):
             return RATIO
         return REPEAT if self.repeated is not None and self._is_repeat(pair) else None
@@ -100,16 +100,16 @@ class PairFilter:
         return False
 
     def require_some(self, where: Path) -> None:
-        """Raise ValueError if no pair was kept of those from `where`."""
+        """Raise ValueError if no pair from `where` was kept."""
         if self.kept == 0:
             rules = ", ".join(f"{rule} {count:,}" for rule, count in self.removed.items())
             raise ValueError(
-                f"{where}: none of {self.read:,} pairs is kept (removed: {rules}). Wanted at least one: look "
-                "at the pairs, and loosen filter.* in params.yaml."
+                f"{where}: none of {self.read:,} pairs is kept (removed: {rules}). Wanted at least one: "
+                "check the pairs, or loosen filter.* in params.yaml."
             )
 
     def rules_table(self) -> pd.DataFrame:
-        """Return a row for each rule, in the order they are tried: rule, limit, removed pairs, share."""
+        """Return a row for each rule, in the order they are applied: rule, limit, removed pairs, share."""
         limits = {
             EMPTY: "on" if self.drop_empty else "off",
             LONG: "off" if self.max_words is None else f"{self.max_words} words",
@@ -122,7 +122,7 @@ class PairFilter:
         return table
 
     def lengths_table(self) -> pd.DataFrame:
-        """Return a row for each bin: its fewest words, then sentences of each side, read and kept."""
+        """Return a row for each bin: its lower bound in words, then sentences of each side, read and kept."""
         starts = range(0, LAST_BIN + 1, BIN_WORDS)
         return pd.DataFrame({"words": starts} | {name: one.bins for name, one in self.lengths.items()})
 
@@ -153,14 +153,14 @@ class SplitWriter(PairWriter):
 def write_splits(
     folder: Path, kept: Iterable[Pair], given_valid: Iterable[Pair], every: int | None
 ) -> dict[str, dict[str, int]]:
-    """Write training pairs to folder/train and validation pairs to folder/valid, as they come.
+    """Write training pairs to folder/train and validation pairs to folder/valid, as a stream.
 
     Args:
-        every: the pairs N, 2N, 3N ... of those kept go to validation (T29); with None, all of
-            `given_valid` do.
+        every: the pairs N, 2N, 3N ... of those kept go to validation (T29); if None, all of `given_valid`
+            do.
 
     Returns:
-        For each split, the numbers of its pairs and of the words of each side.
+        For each split, the number of pairs and the number of words on each side.
     """
     with SplitWriter(folder / "train") as train, SplitWriter(folder / "valid") as valid:
         for number, pair in enumerate(kept, start=1):
@@ -195,7 +195,7 @@ def require_validation(counts: dict[str, dict[str, int]], given: Path, every: in
 def pair_hash(pair: Pair) -> int:
     """Return 64 bits of a pair, the same on every machine.
 
-    Two different pairs of 40 million have the same hash with a probability of 4 in 100,000.
+    Among 40 million pairs, two different ones have the same hash with a probability of 4 in 100,000.
     """
     text = f"{pair[0]}\t{pair[1]}".encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
@@ -204,7 +204,7 @@ def pair_hash(pair: Pair) -> int:
 def repeats(pairs: Iterable[Pair]) -> set[int]:
     """Return the hashes of the pairs that occur more than once.
 
-    Memory: 8 bytes a pair, and about 100 for each pair that is repeated.
+    Memory: 8 bytes per pair, and about 100 more for each repeated pair.
     """
     hashes = array("Q", map(pair_hash, pairs))
     ordered: NDArray[np.uint64] = (

@@ -20,7 +20,7 @@ def read_folder(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def further_references(folder: Path) -> list[Path]:
-    """Return the files of references beside target.txt, in their order: target.2.txt, target.3.txt, ..."""
+    """Return the reference files besides target.txt, in order: target.2.txt, target.3.txt, ..."""
     return sorted(folder.glob("target.*.txt"), key=lambda path: int(path.name.split(".")[1]))
 
 
@@ -33,7 +33,7 @@ class PairWriter:
         self._target = (folder / "target.txt").open("w", encoding="utf-8", newline="\n")
 
     def write(self, source: str, target: str) -> None:
-        """Append a pair; neither sentence may hold a line end."""
+        """Append a pair; neither sentence may contain a line end."""
         self._source.write(source + "\n")
         self._target.write(target + "\n")
 
@@ -48,7 +48,7 @@ class PairWriter:
 
 
 def write_folder(folder: Path, pairs: Iterable[tuple[str, str]]) -> None:
-    """Write pairs to a folder, which appears when it is whole."""
+    """Write pairs to a folder, which appears only once complete."""
     with atomic_path(folder) as temporary, PairWriter(temporary) as writer:
         for source, target in pairs:
             writer.write(source, target)

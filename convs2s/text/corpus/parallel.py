@@ -1,4 +1,4 @@
-"""Work on a stream in chunks, on all cores, with results in order and few chunks in memory."""
+"""Process a stream in chunks, on all cores, with results in order and few chunks in memory."""
 
 import itertools
 import multiprocessing
@@ -14,7 +14,7 @@ from tqdm import tqdm
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# What a worker process works with: how to make its function, then the function once it is needed.
+# In a worker process: the factory of its function, then the function once it is needed.
 make_work: Callable[[], Callable[[Any], Any]] | None = None
 work: Callable[[Any], Any] | None = None
 
@@ -34,17 +34,17 @@ def map_chunks(
 ) -> Iterator[Result]:
     """Yield what a function returns for each chunk of items, in order, with a progress bar on stderr.
 
-    A stream of at most two chunks is worked on in this process, for starting others would take longer.
+    A stream of at most two chunks is processed here, since starting other processes would take longer.
 
     Args:
-        make: returns the function; called once in each process. It is sent to the processes by pickle,
-            what it returns is not, so the function may hold models, regular expressions and caches.
-        items: read as needed: at most two chunks a worker are in memory.
-        workers: processes; None takes one per core.
+        make: returns the function; called once in each process. It is pickled for the processes, but its
+            result is not, so the function may hold models, regular expressions and caches.
+        items: read as needed: at most two chunks per worker are in memory.
+        workers: processes; None for one per core.
 
     Raises:
-        RuntimeError: if a process dies, as when memory runs out.
-        Exception: what `make` or the function raise, with their message.
+        RuntimeError: if a process dies, for instance because memory runs out.
+        Exception: whatever `make` or the function raises, with its message.
     """
     workers = cores() if workers is None else workers
     stream = iter(items)
@@ -62,7 +62,7 @@ def map_chunks(
 def serial(
     make: Callable[[], Callable[[list[Item]], Result]], chunks: Iterable[list[Item]]
 ) -> Iterator[tuple[int, Result]]:
-    """Yield each chunk's size and result, worked on in this process."""
+    """Yield each chunk's size and result, computed in this process."""
     function = make()
     for chunk in chunks:
         yield len(chunk), function(chunk)
@@ -71,12 +71,12 @@ def serial(
 def pooled(
     make: Callable[[], Callable[[list[Item]], Result]], chunks: Iterable[list[Item]], workers: int
 ) -> Iterator[tuple[int, Result]]:
-    """Yield each chunk's size and result in order, worked on in other processes.
+    """Yield each chunk's size and result in order, computed in other processes.
 
     Raises:
         RuntimeError: if a process dies.
     """
-    # Not fork: it copies locks that a thread of this process may hold just then.
+    # Not fork: it copies locks that a thread of this process may be holding.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=prepare, initargs=(make,))
     waiting: deque[tuple[int, Future[Result]]] = deque()
@@ -91,8 +91,8 @@ def pooled(
             yield size, future.result()
     except BrokenProcessPool as error:
         raise RuntimeError(
-            f"one of {workers} worker processes died before its chunk was done. Wanted them to live: was "
-            "memory exhausted? Free some, or allow fewer cores (taskset --cpu-list 0 COMMAND)."
+            f"one of {workers} worker processes died before its chunk was done; wanted all to finish. Did "
+            "memory run out? Free some, or allow fewer cores (taskset --cpu-list 0 COMMAND)."
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)

@@ -1,4 +1,4 @@
-"""Zstandard files as streams that notice a missing end, where zstandard's own reader sees a shorter file."""
+"""Zstandard files as streams that detect truncation, which zstandard's own reader takes for the end."""
 
 import io
 from pathlib import Path
@@ -24,7 +24,7 @@ class ZstdStream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
-        """Fill the buffer as far as one chunk allows; return the number of bytes, 0 at the end.
+        """Fill the buffer from at most one chunk; return the number of bytes, 0 at the end.
 
         Raises:
             EOFError: if the file ends within a frame.
@@ -59,6 +59,6 @@ class ZstdStream(io.RawIOBase):
 
 
 def open_zstd(path: Path, mode: str = "rb") -> IO[bytes]:
-    """Open a .zst file for reading, as `gzip.open` does a .gz file."""
-    assert mode == "rb", "there is nothing that writes .zst files"
+    """Open a .zst file for reading, like `gzip.open` for a .gz file."""
+    assert mode == "rb", "nothing writes .zst files"
     return io.BufferedReader(ZstdStream(path), buffer_size=1 << 17)

@@ -1,4 +1,4 @@
-"""Digests of files, by which the same data are known again: SHA-256, or MD5 where only that is known."""
+"""Digests that identify files: SHA-256, or MD5 where only that is known."""
 
 import hashlib
 from collections.abc import Sequence
@@ -8,12 +8,12 @@ MD5_LENGTH = 32  # hexadecimal digits; SHA-256 has 64
 
 
 def algorithm(digest: str) -> str:
-    """Return what a digest in hexadecimal was made by: md5 or sha256, told by its length."""
+    """Return the algorithm of a hexadecimal digest, md5 or sha256, from its length."""
     return "md5" if len(digest) == MD5_LENGTH else "sha256"
 
 
 def file_digest(path: Path, name: str) -> str:
-    """Return the digest of a file's bytes by an algorithm, in lower-case hexadecimal."""
+    """Return the digest of a file's bytes by the named algorithm, in lower-case hexadecimal."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, name).hexdigest()
 
@@ -24,5 +24,5 @@ def file_sha256(path: Path) -> str:
 
 
 def used_files(paths: Sequence[Path]) -> list[dict[str, str]]:
-    """Return name and hash of each file, for the provenance; names only, since folders differ by machine."""
+    """Return name and hash of each file, for the provenance; without folders, which differ by machine."""
     return [{"name": path.name, "sha256": file_sha256(path)} for path in paths]

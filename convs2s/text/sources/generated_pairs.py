@@ -1,4 +1,4 @@
-"""Pairs of the embedded grammar as a source of data, with their true alignment."""
+"""Pairs from the embedded grammar as a data source, with their true alignment."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,23 +14,23 @@ def generated_part(pairs: int, seed: int, noise: float, split: Split) -> Part:
 
     Args:
         pairs: how many.
-        seed: another one gives another corpus.
-        noise: share of pairs made bad on purpose.
-        split: which part of the grammar's sentences: none in training is in another split, whatever the seed.
-            Development pairs are of the same part as validation pairs.
+        seed: a different one gives a different corpus.
+        noise: share of pairs spoiled on purpose.
+        split: which part of the grammar's sentences: no training sentence is in another split, for any seed.
+            Development pairs come from the same part as validation pairs.
     """
     asked = {"kind": "generated", "pairs": pairs, "seed": seed, "noise": noise, "part": split}
     return Part(f"generated {split}", aligned_pairs(pairs, seed, noise, split), asked, aligned=True)
 
 
 def aligned_pairs(pairs: int, seed: int, noise: float, split: Split) -> Iterator[RawPair]:
-    """Yield the generator's pairs with their links written as fast_align does: `0-0 1-2`."""
+    """Yield the generator's pairs with their links in fast_align's format: `0-0 1-2`."""
     for pair in generate(pairs, seed, noise, "valid" if split == "development" else split):
         yield RawPair(pair.source, pair.target, " ".join(f"{i}-{j}" for i, j in pair.alignment))
 
 
 def write_corpus(folder: Path, pairs: int, seed: int, noise: float, part: CorpusPart) -> None:
-    """Write source.txt, target.txt and alignment.txt ("0-0 1-2 ..."), one line a pair; all or nothing.
+    """Write source.txt, target.txt and alignment.txt ("0-0 1-2 ..."), one line per pair; all or nothing.
 
     Raises:
         ValueError: as `generate`.

@@ -1,7 +1,7 @@
-"""Data sets of mtdata, by id: whatever it can fetch, with the checksum that it does not verify itself.
+"""Data sets of mtdata, by id: whatever it can fetch, with a checksum, which it does not verify itself.
 
 mtdata is an optional extra; https://github.com/thammegowda/mtdata. Its first call builds an index of all data
-sets, which takes a minute and lies in ~/.mtdata, or where the variable MTDATA says.
+sets, which takes a minute and is kept in ~/.mtdata, or where the variable MTDATA points.
 """
 
 import re
@@ -21,7 +21,7 @@ def mtdata_parts(
 
     Args:
         ids: such as StanfordNLP-wmt14_train-1-eng-deu.
-        sha256: of the pairs as 'source TAB target LF' lines, for the ids of which it is known.
+        sha256: of the pairs as 'source TAB target LF' lines, for the ids where it is known.
         languages: of source and target; an id may name them in either order.
         downloads: mtdata's cache of files.
 
@@ -42,7 +42,7 @@ def mtdata_parts(
 
 
 def find_entry(name: str, languages: tuple[str, str]) -> tuple[Any, bool]:
-    """Return mtdata's entry for an id, and whether its languages stand in the other order.
+    """Return mtdata's entry for an id, and whether its languages are in reverse order.
 
     Raises:
         ModuleNotFoundError, ValueError: as `mtdata_parts`.
@@ -59,7 +59,7 @@ def find_entry(name: str, languages: tuple[str, str]) -> tuple[Any, bool]:
     hint = f"Search with: mtdata list -l {'-'.join(languages)}"
     try:
         key = DatasetId.parse(name)
-    except Exception as error:  # mtdata raises bare ones, and AssertionError
+    except Exception as error:  # mtdata raises bare exceptions, and AssertionError
         raise ValueError(
             f"{name!r} is no mtdata id: {error}. Wanted group-name-version-language-language. {hint}"
         ) from error
@@ -69,12 +69,12 @@ def find_entry(name: str, languages: tuple[str, str]) -> tuple[Any, bool]:
         raise ValueError(f"mtdata's {name!r} is not parallel text: wanted two languages at its end. {hint}")
     fits, swapped = BCP47Tag.check_compat_swap(tuple(map(bcp47, languages)), key.langs)
     if not fits:
-        raise ValueError(f"mtdata's {name!r} is not of the languages {' and '.join(languages)}. {hint}")
+        raise ValueError(f"mtdata's {name!r} is not in the languages {' and '.join(languages)}. {hint}")
     return INDEX[key], swapped
 
 
 def fetch_entry(entry: Any, downloads: Path) -> Any:
-    """Fetch the files of a data set that are not there yet; return their paths for mtdata's parser.
+    """Fetch the missing files of a data set; return the paths of all for mtdata's parser.
 
     Raises:
         ConnectionError: if that fails.
@@ -83,10 +83,10 @@ def fetch_entry(entry: Any, downloads: Path) -> Any:
 
     try:
         return Cache(downloads).get_entry(entry)
-    except Exception as error:  # mtdata's are bare: AssertionError for an HTTP status, and so on
+    except Exception as error:  # mtdata raises bare exceptions: AssertionError for an HTTP status, and so on
         raise ConnectionError(
-            f"mtdata could not fetch {entry.did}: {error!r}. Run this again; if it stays so, fetch the files "
-            "with `kind: url`, which resumes and tries mirrors."
+            f"mtdata could not fetch {entry.did}: {error!r}. Run this again; if it still fails, fetch the "
+            "files with `kind: url`, which resumes and tries mirrors."
         ) from error
 
 
@@ -104,6 +104,6 @@ def read_entry(entry: Any, swapped: bool, paths: Any) -> Iterator[RawPair]:
             yield RawPair(second, first) if swapped else RawPair(first, second)
     except Exception as error:
         raise ValueError(
-            f"mtdata could not read {entry.did}: {error!r}. Delete the downloads of mtdata and run this "
-            "again; if it stays so, fetch the files with `kind: url`."
+            f"mtdata could not read {entry.did}: {error!r}. Delete mtdata's downloads and run this again; if "
+            "it still fails, fetch the files with `kind: url`."
         ) from error

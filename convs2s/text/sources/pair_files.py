@@ -1,7 +1,7 @@
-"""Sentence pairs from files: one file a language, or two columns of one TSV; plain or compressed.
+"""Sentence pairs from files: one file per language, or two columns of one TSV; plain or compressed.
 
-A file's name says if it is more than lines of text: .sgm and .xml hold the segments of a test set,
-train.tags.* talks with tags, as WIT3 has them.
+The file name decides the format: .sgm and .xml hold the segments of a test set, train.tags.* the tagged talks
+of WIT3; anything else is lines of text.
 """
 
 from collections.abc import Callable, Iterator
@@ -42,15 +42,15 @@ def read_two_files(source: Path, target: Path) -> Iterator[RawPair]:
     """Yield line i of the source with line i of the target, or segment i, or line i without tags.
 
     Raises:
-        ValueError: if a file is not UTF-8 or damaged, or they differ in their number of lines, in their
-            segments or tags; or only one of them has segments or tags, by its name.
+        ValueError: if a file is not UTF-8 or damaged, if the files differ in number of lines, segments or
+            tags, or if the name of only one says that it has segments or tags.
     """
     for source_line, target_line in reader(source, target)(source, target):
         yield RawPair(clean(source_line), clean(target_line))
 
 
 def reader(source: Path, target: Path) -> Callable[[Path, Path], Iterator[tuple[str, str]]]:
-    """Return what reads two files of such names.
+    """Return the function that reads two files with such names.
 
     Raises:
         ValueError: if they are of different kinds.
@@ -62,14 +62,14 @@ def reader(source: Path, target: Path) -> Callable[[Path, Path], Iterator[tuple[
         if is_such(source) or is_such(target):
             one, other = (source, target) if is_such(source) else (target, source)
             raise ValueError(
-                f"{one.name} has segments or tags, by its name, but {other.name} has not. Wanted two files "
-                "of one kind: .sgm or .xml, train.tags.*, or plain text."
+                f"{one.name} has segments or tags, by its name, but {other.name} does not. Wanted two files "
+                "of the same kind: .sgm or .xml, train.tags.*, or plain text."
             )
     return read_pairs
 
 
 def read_tsv(path: Path, columns: tuple[int, int]) -> Iterator[RawPair]:
-    """Yield two columns of a file of tab-separated ones; quotes mean nothing special.
+    """Yield two columns of a tab-separated file; quotes have no special meaning.
 
     Raises:
         ValueError: if the file is not UTF-8 or damaged, or a line has too few columns.
@@ -87,5 +87,5 @@ def read_tsv(path: Path, columns: tuple[int, int]) -> Iterator[RawPair]:
 
 
 def clean(line: str) -> str:
-    """Return a line without byte order marks before it; concatenated files have them in their middle too."""
+    """Return a line without leading byte order marks; concatenated files have them in the middle, too."""
     return line.lstrip(BYTE_ORDER_MARK)

@@ -1,4 +1,4 @@
-"""A part of a corpus: the pairs of one source, and what is known of where they come from."""
+"""A part of a corpus: the pairs of one source, and what is known about their origin."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ SPLITS: tuple[Split, ...] = ("train", "valid", "development", "test")
 
 
 class RawPair(NamedTuple):
-    """A sentence pair as it was found: no end of line in it, otherwise untouched."""
+    """A sentence pair as it was found: without line ends, otherwise untouched."""
 
     source: str
     target: str
@@ -25,9 +25,9 @@ class Part:
     """For messages and the progress bar."""
     pairs: Iterator[RawPair]
     provenance: dict[str, Any]
-    """What was asked for and found, ready for JSON: neither times nor absolute paths, which would make
-    the same data look new on another day or machine."""
+    """What was asked for and found, ready for JSON; no times or absolute paths, which would make the same
+    data look new on another day or machine."""
     aligned: bool = False
     """Whether the pairs carry their alignment."""
     wanted_sha256: str | None = None
-    """What the pairs, as 'source TAB target LF' lines, must hash to; None: not known."""
+    """What the pairs, as 'source TAB target LF' lines, must hash to; None if unknown."""

@@ -1,4 +1,4 @@
-"""A corpus on the network: fetched files and archives, among which the two sides are found by name."""
+"""A corpus on the network: fetched files and archives, in which the two sides are found by name."""
 
 import difflib
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class Remote:
 
     @property
     def provenance(self) -> dict[str, str]:
-        """Name and digest; what was unpacked from an unverified archive is known by its own hash alone."""
+        """Name and digest; the content of an unverified archive is identified by its own hash only."""
         known = {} if self.digest is None else {algorithm(self.digest): self.digest}
         return {"name": file_name(self.urls[0])} | known
 
@@ -39,11 +39,11 @@ def remote_part(
     """Fetch, unpack and open a corpus.
 
     Args:
-        files: what is fetched.
+        files: what to fetch.
         names: of the source file and the target file, or of one TSV: names of fetched files, or paths inside
             fetched archives.
         columns: as in `file_part`.
-        local: folder whose files are taken instead of the network's if name and hash fit.
+        local: folder whose files are used instead of the network's if name and hash match.
         downloads: where fetched and unpacked files are kept.
 
     Raises:
@@ -53,13 +53,13 @@ def remote_part(
     places = [place for file in files for place in found_in(file, local, downloads).items()]
     part = file_part([locate(name, places) for name in names], columns)
     fetched = [file.provenance for file in files]
-    # By the names that were asked for: a fetched file's own has its hash in it, that of one in `local` not.
+    # By the requested names: a fetched file's name contains its hash, that of a file in `local` does not.
     used = [{**file, "name": name} for file, name in zip(part.provenance["files"], names, strict=True)]
     return Part(" and ".join(names), part.pairs, {"kind": "url", "files": used, "fetched": fetched})
 
 
 def found_in(file: Remote, local: Path, downloads: Path) -> dict[str, Path]:
-    """Fetch a file if need be; return what it offers: itself, or the files unpacked from it, by name."""
+    """Fetch a file if necessary; return by name what it provides: itself, or the files unpacked from it."""
     name, key = file_name(file.urls[0]), download_key(file.urls, file.digest)
     folder = downloads / key
     if not is_archive(name):
@@ -74,17 +74,17 @@ def found_in(file: Remote, local: Path, downloads: Path) -> dict[str, Path]:
 
 
 def locate(name: str, places: Sequence[tuple[str, Path]]) -> Path:
-    """Return the file of a name.
+    """Return the file with this name.
 
     Raises:
-        FileNotFoundError: if there is none, with the names that there are.
+        FileNotFoundError: if there is none; the message lists names that exist.
         ValueError: if there are several.
     """
     found = [path for place, path in places if place == name]
     if len(found) > 1:
         raise ValueError(
-            f"{name!r} is in {len(found)} of the fetched files. Wanted exactly one: give each archive a "
-            "source entry of its own in params.yaml."
+            f"{name!r} is in {len(found)} of the fetched files. Wanted exactly one: give each archive its "
+            "own source entry in params.yaml."
         )
     if not found:
         names = [place for place, _ in places]

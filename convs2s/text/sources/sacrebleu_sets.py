@@ -1,4 +1,4 @@
-"""Test sets by their sacreBLEU names, such as wmt14/full; the first reference where there are several."""
+"""Test sets by their sacreBLEU names, such as wmt14/full; of several references, the first."""
 
 import copy
 import difflib
@@ -40,15 +40,15 @@ def find(name: str, pair: str) -> Dataset:
         raise ValueError(f"sacreBLEU knows no test set {name!r}. {hint}")
     if pair not in DATASETS[name].langpairs:
         known = ", ".join(sorted(DATASETS[name].langpairs))
-        raise ValueError(f"sacreBLEU's {name} is not there for {pair}. Wanted one of its pairs: {known}")
+        raise ValueError(f"sacreBLEU's {name} does not exist for {pair}. Wanted one of its pairs: {known}")
     return DATASETS[name]
 
 
 def fetch_set(dataset: Dataset, pair: str, folder: Path) -> None:
-    """Fetch a set into a folder with source.txt and reference.txt, which appears when it is whole.
+    """Fetch a set into a folder with source.txt and reference.txt, which appears only once complete.
 
-    sacreBLEU takes a file for complete as soon as it exists, so after a broken transfer it would go on with
-    half of one. It therefore works in a folder that is thrown away when anything fails.
+    sacreBLEU takes a file to be complete as soon as it exists, so after a broken transfer it would go on with
+    a partial file. It therefore works in a folder that is thrown away when anything fails.
 
     Raises:
         ConnectionError: if it cannot be fetched or read.
@@ -62,7 +62,7 @@ def fetch_set(dataset: Dataset, pair: str, folder: Path) -> None:
             reference = dataset.get_reference_files(pair)[0]  # type: ignore[no-untyped-call]
             Path(source).replace(temporary / "source.txt")
             Path(reference).replace(temporary / "reference.txt")
-    except (Exception, SystemExit) as error:  # it leaves by sys.exit when the MD5 is wrong
+    except (Exception, SystemExit) as error:  # sacreBLEU calls sys.exit when the MD5 is wrong
         raise ConnectionError(
             f"sacreBLEU could not fetch {dataset.name} {pair}: {error!r}. See above for its own message, and "
             "run this again; or fetch the files with `kind: url`."

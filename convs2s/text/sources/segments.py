@@ -9,17 +9,17 @@ from typing import NamedTuple
 from convs2s.text.corpus.files import read_lines
 
 SUFFIXES = (".sgm", ".sgml", ".xml")
-# A document begins, or a segment: up to its end if that comes before anything else begins.
+# The start of a document, or a segment: up to its end tag, if that comes before anything else starts.
 MARK = re.compile(
     r"<doc\b(?P<document>[^>]*)>|<seg\b(?P<segment>[^>]*)>(?:(?P<text>(?:(?!<seg\b|<doc\b|</doc\b).)*?)</seg\s*>)?",
     re.IGNORECASE | re.DOTALL,
 )
-# The five of XML, and numbers. HTML knows thousands, many of them without semicolon: "AT&T" is no reference.
+# XML's five entities, and numbers. HTML has thousands, many without a semicolon: "AT&T" is no reference.
 REFERENCE = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});")
 
 
 class Segment(NamedTuple):
-    """A segment: one sentence as a rule."""
+    """A segment: usually one sentence."""
 
     document: str
     number: str
@@ -27,7 +27,7 @@ class Segment(NamedTuple):
 
 
 def is_segmented(path: Path) -> bool:
-    """Return whether a file of this name holds segments; it may be compressed besides."""
+    """Return whether a file of this name holds segments; it may also be compressed."""
     name = path.name.lower()
     return name.endswith(tuple(end + packed for end in SUFFIXES for packed in ("", ".gz", ".bz2", ".xz")))
 
@@ -36,8 +36,8 @@ def read_segment_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
     """Yield the texts of segments that have the same document and number, in the files' order.
 
     Raises:
-        ValueError: if a file is no such SGML, its segments are not in ascending order, or the other file has
-            others.
+        ValueError: if a file is no such SGML, its segments are not in ascending order, or the files differ in
+            their segments.
     """
     sources, targets = read_segments(source), read_segments(target)
     for ours, theirs in zip(sources, targets, strict=False):
@@ -45,18 +45,18 @@ def read_segment_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
             raise ValueError(
                 f"{source} has segment {ours.number} of document {ours.document!r} where {target} has segment"
                 f" {theirs.number} of document {theirs.document!r}. Wanted the same segments in the same "
-                "order: are they files of one test set?"
+                "order: do the files belong to the same test set?"
             )
         yield ours.text, theirs.text
     if len(sources) != len(targets):
         raise ValueError(
             f"{source} has {len(sources):,} segments but {target} has {len(targets):,}. Wanted the same "
-            "segments: is a download incomplete, or is one of another test set?"
+            "segments: is a download incomplete, or does one belong to another test set?"
         )
 
 
 def read_segments(path: Path) -> list[Segment]:
-    """Read the segments of a file; each becomes one line, its references to characters resolved.
+    """Read the segments of a file; each becomes one line, with character references resolved.
 
     Raises:
         ValueError: if there are none, one has no end or no number, or they are not in ascending order.
@@ -76,7 +76,7 @@ def read_segments(path: Path) -> list[Segment]:
         if int(number) <= last:
             raise ValueError(
                 f"{where} of document {document!r} follows segment {last}. Wanted ascending numbers within "
-                "a document: was the file put together or sorted?"
+                "a document: was the file concatenated or sorted?"
             )
         last = int(number)
         found.append(Segment(document, number, one_line(mark["text"])))
@@ -86,18 +86,18 @@ def read_segments(path: Path) -> list[Segment]:
 
 
 def attribute(tag: str, name: str) -> str | None:
-    """Return an attribute's value from a tag's inside, quoted or not; None if it is not there."""
+    """Return an attribute's value, quoted or not, from the inside of a tag; None if it is missing."""
     match = re.search(rf"""\b{name}\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", tag, re.IGNORECASE)
     return next((value for value in match.groups() if value is not None), None) if match else None
 
 
 def one_line(text: str) -> str:
-    """Return a segment's text on one line; other white space than line ends stays within it."""
+    """Return a segment's text on one line; whitespace other than line ends is kept."""
     joined = " ".join(line.strip(" \t\r") for line in text.split("\n"))
     return REFERENCE.sub(lambda match: resolved(match[0]), joined).strip(" \t")
 
 
 def resolved(reference: str) -> str:
-    """Return the character that a reference means; a line end, which would make two lines, a space."""
+    """Return the character that a reference stands for; a space for a line end."""
     character = html.unescape(reference)
     return " " if character in "\r\n" else character

@@ -1,4 +1,4 @@
-"""The parts of a split, one after the other, as two text files line by line."""
+"""The parts of a split, concatenated into two line-by-line text files."""
 
 import contextlib
 import hashlib
@@ -18,13 +18,13 @@ from convs2s.text.sources.part import Part
 def write_split(parts: Sequence[Part], folder: Path, references: Sequence[Path] = ()) -> None:
     """Write source.txt, target.txt and provenance.json, and alignment.txt if every part is aligned.
 
-    Further references become target.2.txt and so on. The folder appears when it is whole. No parts give
+    Further references become target.2.txt and so on. The folder appears only once complete. No parts give
     empty files.
 
     Raises:
         FileNotFoundError: if a file of references is missing.
-        ValueError: if a part has no pairs or not the wanted hash, or a file of references not as many lines
-            as there are pairs; or as the pairs raise.
+        ValueError: if a part has no pairs or the wrong hash, or a file of references does not have one line
+            per pair; and whatever reading the pairs raises.
     """
     with atomic_path(folder) as temporary:
         temporary.mkdir()
@@ -50,7 +50,7 @@ def write_references(path: Path, pairs: int, out: Path) -> None:
 
     Raises:
         FileNotFoundError: if the file is missing.
-        ValueError: if it has not as many lines as there are pairs.
+        ValueError: if it does not have one line per pair.
     """
     if not path.is_file():
         raise FileNotFoundError(
@@ -60,8 +60,8 @@ def write_references(path: Path, pairs: int, out: Path) -> None:
     lines = [clean(line) for line in read_lines(path)]
     if len(lines) != pairs:
         raise ValueError(
-            f"{path} has {len(lines):,} lines, but there are {pairs:,} test pairs; wanted a reference a "
-            "pair. Is it the right file for download.references?"
+            f"{path} has {len(lines):,} lines, but there are {pairs:,} test pairs; wanted one "
+            "reference per pair. Is it the right file for download.references?"
         )
     write_lines(out, lines)
 
@@ -75,7 +75,7 @@ def write_part(part: Part, streams: Sequence[IO[str]]) -> dict[str, Any]:
     lines, digest = 0, hashlib.sha256()
     for pair in tqdm(part.pairs, desc=part.name, unit=" pairs", unit_scale=True):
         digest.update(f"{pair.source}\t{pair.target}\n".encode())
-        for stream, field in zip(streams, pair, strict=False):  # without alignment, its field is left over
+        for stream, field in zip(streams, pair, strict=False):  # without alignment, its field is unused
             stream.write(field + "\n")
         lines += 1
     if lines == 0:
@@ -84,7 +84,7 @@ def write_part(part: Part, streams: Sequence[IO[str]]) -> dict[str, Any]:
     if part.wanted_sha256 not in (None, found):
         raise ValueError(
             f"{part.name}: sha256 of its {lines:,} pairs is {found}, wanted {part.wanted_sha256}. The data "
-            "have changed, or were damaged on the way: delete them from the downloads and fetch them again, "
+            "have changed, or were damaged in transfer: delete them from the downloads and fetch them again, "
             "or correct sha256 in params.yaml."
         )
     return {**part.provenance, "lines": lines, "pairs_sha256": found}

@@ -1,4 +1,4 @@
-"""Training text of WIT3 (IWSLT), whose talks are headed by tags: `train.tags.de-en.de` and its like."""
+"""Training text of WIT3 (IWSLT), whose talks start with tags: `train.tags.de-en.de` and the like."""
 
 import re
 from collections.abc import Iterator
@@ -7,23 +7,23 @@ from pathlib import Path
 from convs2s.text.corpus.files import read_pairs
 
 KEPT = ("title", "description")
-"""What stands in these is text with its translation."""
+"""Tags whose content is translated text."""
 DROPPED = ("url", "talkid", "keywords", "speaker", "reviewer", "translator", "doc")
-"""What stands in these tells about the talk."""
+"""Tags whose content describes the talk."""
 NAMES = "|".join((*KEPT, *DROPPED))
 TAGGED = re.compile(rf"^\s*</?(?P<tag>{NAMES})\b[^>]*>(?P<text>.*?)(?:</(?P=tag)\s*>)?\s*$", re.IGNORECASE)
 
 
 def is_tagged(path: Path) -> bool:
-    """Return whether a file of this name has such tags, as WIT3 says itself in the name."""
+    """Return whether a file has such tags, which WIT3 states in its name."""
     return path.name.startswith("train.tags.")
 
 
 def read_tagged_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    """Yield the sentence pairs, titles and descriptions of talks; other tags than theirs are text.
+    """Yield the sentence pairs, titles and descriptions of talks; tags not listed here are text.
 
     Raises:
-        ValueError: if line i of one file has another tag than line i of the other, or as `read_pairs`.
+        ValueError: if line i of one file has a different tag from line i of the other, or as `read_pairs`.
     """
     for number, (ours, theirs) in enumerate(read_pairs(source, target), start=1):
         (our_tag, our_text), (their_tag, their_text) = untag(ours), untag(theirs)
@@ -37,6 +37,6 @@ def read_tagged_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
 
 
 def untag(line: str) -> tuple[str, str]:
-    """Return the tag that a line stands in, or "no tag", and its text."""
+    """Return the tag around a line, or "no tag", and its text."""
     match = TAGGED.match(line)
     return (match["tag"].lower(), match["text"].strip()) if match else ("no tag", line)

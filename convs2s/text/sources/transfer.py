@@ -1,4 +1,4 @@
-"""One file from one server: repeated attempts, each beginning where the last one broke off."""
+"""One file from one server: repeated attempts, each resuming where the last one broke off."""
 
 import http.client
 import logging
@@ -19,23 +19,23 @@ TIMEOUT = 60.0  # seconds without a byte
 ATTEMPTS = 5  # without progress
 PAUSE = 1.0  # seconds after the first failure, doubled after each further one
 CHUNK = 1 << 18  # bytes
-# What a server may answer now and not in a minute: time-out, too many requests, and its own faults.
+# Statuses that may pass within a minute: timeout, too many requests, and the server's own errors.
 TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
 
 
 class BrokenOff(Exception):
-    """A transfer ended early or did not begin; another attempt may succeed."""
+    """A transfer ended early or did not start; another attempt may succeed."""
 
 
 class Refused(Exception):
-    """This mirror does not have the file as wanted; another one may."""
+    """This mirror does not have the wanted file; another one may."""
 
 
 def persist(url: str, part: Path) -> None:
-    """Transfer the rest of a file, however often that breaks off as long as it grows.
+    """Transfer the rest of a file, retrying as long as it keeps growing.
 
     Raises:
-        Refused: if the server does not have the file, or nothing has arrived for several attempts.
+        Refused: if the server does not have the file, or nothing arrived in several attempts.
     """
     failures, most = 0, size(part)
     while True:
@@ -43,7 +43,7 @@ def persist(url: str, part: Path) -> None:
             transfer(url, part)
             return
         except BrokenOff as reason:
-            # A server without ranges starts over each time: only bytes never seen before are progress.
+            # A server without ranges starts over each time: only bytes beyond the old end are progress.
             failures = 0 if size(part) > most else failures + 1
             most = max(most, size(part))
             if failures >= ATTEMPTS:
@@ -53,7 +53,7 @@ def persist(url: str, part: Path) -> None:
 
 
 def transfer(url: str, part: Path) -> None:
-    """Append to `part` what it lacks; from a server without ranges, start over.
+    """Append the missing bytes to `part`; start over if the server does not support ranges.
 
     Raises:
         BrokenOff: if the transfer ended early or the server is busy.
@@ -65,7 +65,7 @@ def transfer(url: str, part: Path) -> None:
         length = response.headers.get("Content-Length")
         end = begin + int(length) if length is not None else None
         with (
-            # Without a buffer, since closing one would try again to write what a full disk refused.
+            # Unbuffered, since closing a buffer would again try to write what a full disk refused.
             part.open("ab" if begin else "wb", buffering=0) as stream,
             tqdm(desc=file_name(url), initial=begin, total=end, unit="B", unit_scale=True) as bar,
         ):
@@ -77,7 +77,7 @@ def transfer(url: str, part: Path) -> None:
 
 
 def answer(url: str, begin: int, part: Path) -> Any:
-    """Ask for a file from byte `begin` on; return the open response.
+    """Request a file from byte `begin` on; return the open response.
 
     Raises:
         BrokenOff, Refused: as `transfer`.
@@ -101,10 +101,10 @@ def answer(url: str, begin: int, part: Path) -> Any:
 
 
 def chunks(response: Any) -> Iterator[bytes]:
-    """Yield what arrives.
+    """Yield the bytes that arrive.
 
     Raises:
-        BrokenOff: if the connection breaks or falls silent.
+        BrokenOff: if the connection breaks or times out.
     """
     while True:
         try:
@@ -120,7 +120,7 @@ def write(stream: Any, chunk: bytes, part: Path) -> None:
     """Write a chunk.
 
     Raises:
-        OSError: with the file's name, if the disk is full or fails; no other mirror would help.
+        OSError: with the file's name, if the disk is full or fails; another mirror would not help.
     """
     try:
         rest = memoryview(chunk)
@@ -147,7 +147,7 @@ def file_name(url: str) -> str:
     """
     parts = urlsplit(url)
     if parts.scheme not in SCHEMES:
-        raise ValueError(f"URL {url!r}: wanted one that begins with http://, https:// or file://")
+        raise ValueError(f"URL {url!r}: wanted one that starts with http://, https:// or file://")
     name = PurePosixPath(unquote(parts.path)).name
     if name in ("", ".", ".."):
         raise ValueError(

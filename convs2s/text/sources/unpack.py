@@ -1,7 +1,7 @@
-"""Archives unpacked without trust: nothing lands outside the folder, and only plain files do at all.
+"""Untrusted archives, unpacked safely: only plain files, and none outside the folder.
 
-Members are copied as streams of bytes. `tarfile`'s own extraction would also set owners, modes and links,
-and its filter against evil members is missing from early Python 3.11.
+Members are copied as byte streams. `tarfile`'s own extraction would also set owners, modes and links, and its
+filter against malicious members is missing from early Python 3.11.
 """
 
 import lzma
@@ -18,23 +18,23 @@ from convs2s.text.corpus.files import atomic_path
 
 ZIP_ENCRYPTED = 0x1  # bit of a member's flags
 TAR_SUFFIXES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
-# gzip and bz2 raise an OSError without number; zipfile knows not every method of compression.
+# gzip and bz2 raise an OSError without errno; zipfile does not support every compression method.
 DAMAGED = (
     tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, NotImplementedError, OSError
 )  # fmt: skip
 
 
 def is_archive(name: str) -> bool:
-    """Return whether a file of this name is unpacked; text that is only compressed is not."""
+    """Return whether a file of this name is an archive; merely compressed text is not."""
     return name.endswith((*TAR_SUFFIXES, ".zip"))
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Unpack a .tar (also .gz, .bz2, .xz) or .zip archive into a folder, which appears when it is whole.
+    """Unpack a .tar (also .gz, .bz2, .xz) or .zip archive into a folder, which appears only once complete.
 
     Raises:
         ValueError: if a member's name points outside the folder, a member is a link, a device or encrypted,
-            or the archive is damaged. Nothing is left behind then.
+            or the archive is damaged. Nothing is left behind.
     """
     with atomic_path(folder) as temporary:
         temporary.mkdir()
@@ -52,16 +52,16 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def copy(content: IO[bytes], path: Path, archive: Path) -> None:
-    """Write a member to a file; a later member of that name wins, as with tar.
+    """Write a member to a file; a later member of the same name wins, as with tar.
 
     Raises:
-        ValueError: if one member is a file where another one needs a folder.
+        ValueError: if one member is a file where another needs a folder.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         stream = path.open("wb")
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-        raise evil(archive, path.name, "is both a file and a folder") from error
+        raise unsafe_member(archive, path.name, "is both a file and a folder") from error
     with content, stream:
         shutil.copyfileobj(content, stream, 1 << 20)
 
@@ -84,11 +84,11 @@ def tar_members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
                 continue
             if not member.isreg():
                 what = "a link" if member.issym() or member.islnk() else "a device or other special file"
-                raise evil(archive, member.name, f"is {what}")
+                raise unsafe_member(archive, member.name, f"is {what}")
             content = tar.extractfile(member)
             assert content is not None, "a regular member has content"
             yield name, content
-        # gzip's check sum stands behind the last block, where tar has no reason to look.
+        # gzip's checksum follows the last block, where tar has no reason to look.
         assert tar.fileobj is not None, "an open archive has a file"
         while tar.fileobj.read(1 << 20):
             pass
@@ -104,9 +104,9 @@ def zip_members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
             kind = stat.S_IFMT(member.external_attr >> 16)  # 0 when made on a system without Unix modes
             if kind not in (0, stat.S_IFREG):
                 what = "a link" if stat.S_ISLNK(kind) else "a device or other special file"
-                raise evil(archive, member.filename, f"is {what}")
+                raise unsafe_member(archive, member.filename, f"is {what}")
             if member.flag_bits & ZIP_ENCRYPTED:
-                raise evil(archive, member.filename, "is encrypted")
+                raise unsafe_member(archive, member.filename, "is encrypted")
             yield name, file.open(member)
 
 
@@ -119,13 +119,13 @@ def safe_name(archive: Path, name: str) -> str:
     """
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or any(sign in name for sign in "\\:\0") or not name:
-        raise evil(archive, name, "has a name that points outside the folder or could")
+        raise unsafe_member(archive, name, "has a name that points, or could point, outside the folder")
     return str(path)
 
 
-def evil(archive: Path, name: str, why: str) -> ValueError:
+def unsafe_member(archive: Path, name: str, why: str) -> ValueError:
     """Return the error for a member that is not unpacked."""
     return ValueError(
-        f"{archive}, member {name!r}: {why}. Wanted plain files with relative names, and nothing was "
-        "unpacked. If you trust the archive, unpack it by hand and read the files with `kind: files`."
+        f"{archive}, member {name!r}: {why}. Wanted plain files with relative names; nothing was unpacked. "
+        "If you trust the archive, unpack it by hand and read the files with `kind: files`."
     )

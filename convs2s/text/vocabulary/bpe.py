@@ -1,7 +1,7 @@
 """Byte pair encoding (Sennrich et al., 2016) by sentencepiece, learned from word counts (T26).
 
-A piece that ends a word ends in U+2581. A U+2581 within a word would be taken for such an end, so it is
-replaced by an underscore, which it resembles; this is the only character that does not come back.
+A piece that ends a word ends in U+2581. A U+2581 within a word would look like a word end, so it is replaced
+with an underscore, which it resembles; it is the only character that is not restored.
 """
 
 import io
@@ -14,21 +14,21 @@ from convs2s.text.vocabulary.vocabulary import most_frequent, too_large
 
 WORD_END = "\u2581"
 LONGEST_PIECE = 512  # characters; the most that sentencepiece allows
-LONGEST_WORD = 2**20  # bytes; longer ones teach nothing
+LONGEST_WORD = 2**20  # bytes; longer ones are useless for learning
 CHUNK_WORDS = 10_000
 
 
 def learn_bpe(counts: Mapping[str, int], size: int, name: str) -> bytes:
-    """Learn a sentencepiece model of `size` pieces, the unknown one not counted.
+    """Learn a sentencepiece model of `size` pieces, not counting the unknown one.
 
-    Its bytes depend on the counts and the size only: neither on the number of cores nor on a path.
+    Its bytes depend only on the counts and the size, not on the number of cores or on a path.
 
     Args:
-        counts: of each word; all are used, none is sampled.
+        counts: of each word; all are used, without sampling.
         name: of the parameter that holds `size`, for messages.
 
     Raises:
-        ValueError: if fewer pieces can be made of these words, or more are needed for their characters.
+        ValueError: if these words give fewer pieces, or their characters need more.
     """
     words = learnable(counts)
     characters = set().union(WORD_END, *words)
@@ -46,7 +46,7 @@ def learn_bpe(counts: Mapping[str, int], size: int, name: str) -> bytes:
         model_type="bpe",
         vocab_size=size + 1,  # the unknown piece counts there
         hard_vocab_limit=False,  # reports what it found instead of failing, so that we can name it
-        # T26: words as they are, every character kept, merges limited by words alone, marks at word ends.
+        # T26: words unchanged, every character kept, merges limited only by words, word ends marked.
         normalization_rule_name="identity",
         remove_extra_whitespaces=False,
         character_coverage=1.0,
@@ -61,7 +61,7 @@ def learn_bpe(counts: Mapping[str, int], size: int, name: str) -> bytes:
         eos_id=-1,
         pad_id=-1,
         unk_id=0,
-        # A word end at the start can be no piece of the text; "<unk>" can.
+        # No piece of the text starts with a word end; "<unk>" itself could occur.
         unk_piece=WORD_END + "<unk>",
         num_threads=1,  # is written to the model
         minloglevel=2,
@@ -73,7 +73,7 @@ def learn_bpe(counts: Mapping[str, int], size: int, name: str) -> bytes:
 
 
 def learnable(counts: Mapping[str, int]) -> Counter[str]:
-    """Return the counts of words as they are segmented; two that differ in U+2581 only become one."""
+    """Return the counts of words as they are segmented; words that differ only in U+2581 become one."""
     words: Counter[str] = Counter()
     for word, count in counts.items():
         words[unmarked(word)] += count
@@ -81,7 +81,7 @@ def learnable(counts: Mapping[str, int]) -> Counter[str]:
 
 
 def unmarked(word: str) -> str:
-    """Return the word with every U+2581 replaced by an underscore."""
+    """Return the word with every U+2581 replaced with an underscore."""
     return word.replace(WORD_END, "_")
 
 
@@ -92,7 +92,7 @@ class Bpe:
         self._model = sentencepiece.SentencePieceProcessor(model_proto=model)
 
     def size(self) -> int:
-        """Return the number of pieces, the unknown one not counted."""
+        """Return the number of pieces, not counting the unknown one."""
         return int(self._model.get_piece_size()) - 1
 
     def pieces(self, word: str) -> list[str]:
@@ -107,10 +107,10 @@ class Bpe:
         return bool(self._model.piece_to_id(piece) != self._model.unk_id())
 
     def piece_counts(self, counts: Mapping[str, int]) -> Counter[str]:
-        """Return how often each piece occurs in text of these word counts; each word is segmented once.
+        """Return how often each piece occurs in text with these word counts; each word is segmented once.
 
-        Every character of the text is a piece too, if with count 0, as is the word end alone: so any
-        word of these characters can be written in these pieces.
+        Every character of the text is also a piece, if only with count 0, and so is the bare word end: any
+        word made of these characters can be written in these pieces.
         """
         found: Counter[str] = Counter({WORD_END: 0})
         for word, pieces in self._segmented(counts):

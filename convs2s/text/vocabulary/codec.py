@@ -1,4 +1,4 @@
-"""Words <-> ids of one side: segmentation and vocabulary together, in a folder of their own."""
+"""Words <-> ids of one side: segmentation and vocabulary together, stored in one folder."""
 
 import json
 from collections import Counter
@@ -36,11 +36,11 @@ def write_codecs(
 ) -> None:
     """Learn segmentation and vocabularies from the word counts of both sides; write them to the folder.
 
-    Also with a joint segmentation, a side's vocabulary has the pieces of that side's text only (T26).
+    Even with a joint segmentation, a side's vocabulary has only the pieces of that side's text (T26).
 
     Args:
-        folder: exists.
-        sizes: types of each side; equal if joint.
+        folder: must exist.
+        sizes: pieces or words of each side; equal if joint.
 
     Raises:
         ValueError: if the text does not allow vocabularies of these sizes.
@@ -50,13 +50,13 @@ def write_codecs(
     for side, words, size in zip(SIDES, counts, sizes, strict=True):
         name = f"vocabulary.{side}_size"
         if kind == "word":
-            types = frequent_words(words, size, name)
+            entries = frequent_words(words, size, name)
         else:
             model = both or learn_bpe(words, size, name)
             (folder / f"{side}.model").write_bytes(model)
-            types = most_frequent(Bpe(model).piece_counts(words))
-        write_vocabulary(folder / f"{side}.tsv", types)
-        record[f"{side}_types"] = len(types)
+            entries = most_frequent(Bpe(model).piece_counts(words))
+        write_vocabulary(folder / f"{side}.tsv", entries)
+        record[f"{side}_types"] = len(entries)
     text = json.dumps(record, indent=2) + "\n"
     (folder / "segmentation.json").write_text(text, encoding="utf-8", newline="\n")
 
@@ -65,7 +65,7 @@ class Codec:
     """Writes words as pieces and ids, and reads ids as words."""
 
     def __init__(self, vocabulary: Vocabulary, bpe: Bpe | None) -> None:
-        """Args: bpe: None if words are the types."""
+        """Args: bpe: None if the vocabulary consists of words."""
         self.vocabulary = vocabulary
         self._bpe = bpe
         self._longest = max(map(len, vocabulary.types), default=1)
@@ -89,7 +89,7 @@ class Codec:
         return [piece for word in words for piece in self._word(word)[0]]
 
     def word_of_piece(self, words: list[str]) -> list[int]:
-        """Return for each piece the index of the word that it belongs to."""
+        """Return, for each piece, the index of the word that it belongs to."""
         return [i for i, word in enumerate(words) for _ in self._word(word)[0]]
 
     def encode(self, words: list[str]) -> list[int]:
@@ -102,14 +102,14 @@ class Codec:
 
     def decode(self, ids: Iterable[int]) -> list[str]:
         """Return the words; EOS and PAD are dropped, UNK is "<unk>", alone or within a word of pieces."""
-        types = [self.vocabulary.type(int(id_)) for id_ in ids if id_ not in (EOS, PAD)]
+        pieces = [self.vocabulary.type(int(id_)) for id_ in ids if id_ not in (EOS, PAD)]
         if self._bpe is None:
-            return types
-        # The mark ends a word wherever it stands: no type has it elsewhere.
-        return [word for word in "".join(types).split(WORD_END) if word]
+            return pieces
+        # Every WORD_END ends a word: no piece has it anywhere else.
+        return [word for word in "".join(pieces).split(WORD_END) if word]
 
     def _word(self, word: str) -> tuple[list[str], list[int]]:
-        """Return a word's pieces and ids; segmentation sees one word at a time, so both can be kept."""
+        """Return a word's pieces and ids; segmentation sees one word at a time, so both can be cached."""
         known = self._cache.get(word)
         if known is None:
             if len(self._cache) >= CACHED_WORDS:
@@ -124,7 +124,7 @@ class Codec:
         return [part for piece in self._bpe.pieces(word) for part in self._cut(piece)]
 
     def _cut(self, piece: str) -> Iterator[str]:
-        """Yield the piece, or if this side's text never had it, the longest types that it is made of."""
+        """Yield the piece or, if it is not in this side's vocabulary, the longest entries that make it up."""
         start = 0
         while start < len(piece):
             end = min(len(piece), start + self._longest)
@@ -149,8 +149,8 @@ def read_kind(path: Path) -> str:
         kind = None
     if kind not in ("bpe", "word"):
         raise ValueError(
-            f"{path}: found no key `kind` that is bpe or word, wanted one. Was the file edited? Make it "
-            "again: dvc repro -f vocabulary."
+            f"{path}: found no key `kind` with the value bpe or word, wanted one. Was the file edited? Make "
+            "it again: dvc repro -f vocabulary."
         )
     return str(kind)
 
@@ -160,7 +160,7 @@ def read_model(path: Path) -> Bpe:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if it is no sentencepiece model.
+        ValueError: if it is not a sentencepiece model.
     """
     if not path.is_file():
         raise missing(path)
@@ -174,7 +174,7 @@ def read_model(path: Path) -> Bpe:
 
 
 def missing(path: Path) -> FileNotFoundError:
-    """Return the error that says that a file of the folder is missing."""
+    """Return the error for a missing file of the folder."""
     return FileNotFoundError(
         f"{path} does not exist. Wanted the folder that the stage vocabulary writes: run dvc repro "
         "vocabulary, or copy the whole folder."
@@ -182,7 +182,7 @@ def missing(path: Path) -> FileNotFoundError:
 
 
 class PairEncoder:
-    """Encodes chunks of pairs, a side at a time."""
+    """Encodes chunks of pairs, one side at a time."""
 
     def __init__(self, folder: Path) -> None:
         self._codecs = [Codec.load(folder, side) for side in SIDES]
@@ -200,7 +200,7 @@ def encode_pairs(pairs: Iterable[tuple[str, str]], folder: Path) -> Iterator[lis
     """Yield chunks of encoded source and target sentences; on all cores, in order, a few at a time.
 
     Args:
-        pairs: words separated by spaces.
-        folder: of the codecs of both sides.
+        pairs: whitespace-separated words.
+        folder: with the codecs of both sides.
     """
     return map_chunks(partial(PairEncoder, folder), pairs, CHUNK_PAIRS, "encode")

@@ -1,7 +1,7 @@
 """Segmentations that imported models need: subword-nmt codes and sentencepiece models (T26).
 
-Unlike our own word pieces, a piece that the vocabulary lacks is unknown as a whole: that is how these models
-were trained.
+Unlike with our own word pieces, a piece that the vocabulary lacks is unknown as a whole: these models were
+trained that way.
 """
 
 import importlib
@@ -17,12 +17,12 @@ from convs2s.text.vocabulary.codec import Codec, read_model
 from convs2s.text.vocabulary.vocabulary import EOS, PAD, Vocabulary, read_vocabulary
 
 SUBWORD_NMT, SENTENCEPIECE = "subword-nmt", "sentencepiece"
-CONTINUED = "@@"  # ends a piece after which its word goes on
+CONTINUED = "@@"  # ends a piece whose word continues
 CODES, MODEL = "bpe.codes", "pieces.model"
 
 
 class SubwordNmtCodec(Codec):
-    """Pieces of subword-nmt: all of a word's but the last end in "@@"."""
+    """Pieces of subword-nmt: all but the last piece of a word end in "@@"."""
 
     def __init__(self, vocabulary: Vocabulary, bpe: Any) -> None:
         """Args: bpe: as `read_codes` returns."""
@@ -31,13 +31,13 @@ class SubwordNmtCodec(Codec):
 
     def decode(self, ids: Iterable[int]) -> list[str]:
         """Return the words; EOS and PAD are dropped, UNK is "<unk>", alone or within a word of pieces."""
-        types = [self.vocabulary.type(int(id_)) for id_ in ids if id_ not in (EOS, PAD)]
-        text = (" ".join(types) + " ").replace(CONTINUED + " ", "")
+        pieces = [self.vocabulary.type(int(id_)) for id_ in ids if id_ not in (EOS, PAD)]
+        text = (" ".join(pieces) + " ").replace(CONTINUED + " ", "")
         return [word for word in text.split(" ") if word]
 
     def _segment(self, word: str) -> list[str]:
         pieces: list[str] = self._codes.segment_tokens([word])
-        self._codes.cache.clear()  # words are kept here already, and not without bound
+        self._codes.cache.clear()  # this codec caches words itself, and within a bound
         return pieces
 
 
@@ -53,7 +53,7 @@ def load_codec(folder: Path, side: str) -> Codec:
 
     Raises:
         FileNotFoundError: if a file is missing.
-        ValueError: if a file is damaged, or subword-nmt is needed and not installed.
+        ValueError: if a file is damaged, or subword-nmt is needed but not installed.
     """
     match imported_kind(folder / "segmentation.json"):
         case "subword-nmt":
@@ -64,7 +64,7 @@ def load_codec(folder: Path, side: str) -> Codec:
 
 
 def imported_kind(path: Path) -> str | None:
-    """Return which imported segmentation a folder has; None for one of our own, or none at all."""
+    """Return which imported segmentation a folder has; None for our own, or none at all."""
     try:
         kind = json.loads(path.read_text(encoding="utf-8"))["kind"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -73,7 +73,7 @@ def imported_kind(path: Path) -> str | None:
 
 
 def read_codes(path: Path) -> Any:
-    """Read codes of subword-nmt: a version line if any, then two symbols a line, parted by one space.
+    """Read codes of subword-nmt: an optional version line, then two symbols per line, separated by a space.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -87,7 +87,7 @@ def read_codes(path: Path) -> Any:
         # subword-nmt itself would end the program here.
         if len(line.strip(" ").split(" ")) != 2:
             raise ValueError(
-                f"{path}, line {number}: found {line!r}, wanted two symbols parted by one space, as "
+                f"{path}, line {number}: found {line!r}, wanted two symbols separated by one space, as "
                 "subword-nmt learn-bpe writes them. Is this the file of codes, not a dictionary?"
             )
     if not lines[first:]:
@@ -96,21 +96,21 @@ def read_codes(path: Path) -> Any:
         apply_bpe = importlib.import_module("subword_nmt.apply_bpe")
     except ModuleNotFoundError as error:
         raise ValueError(
-            "BPE codes are applied by the package subword-nmt, which is not installed. Run: "
+            "BPE codes need the package subword-nmt, which is not installed. Run: "
             "pip install 'convs2s[subword-nmt]'"
         ) from error
     return apply_bpe.BPE(io.StringIO("\n".join(lines) + "\n"), separator=CONTINUED)
 
 
-def check_pieces_of_words(types: Iterable[str], path: Path) -> None:
-    """Check that no type of a sentencepiece vocabulary goes over the end of a word.
+def check_pieces_of_words(pieces: Iterable[str], path: Path) -> None:
+    """Check that no piece of a sentencepiece vocabulary spans several words.
 
     Raises:
         ValueError: naming the first that does.
     """
-    for type_ in types:
-        if WORD_END in type_[1:-1]:
+    for piece in pieces:
+        if WORD_END in piece[1:-1]:
             raise ValueError(
-                f"{path} has the type {type_!r}, of several words; wanted pieces of single words, since text "
-                "is segmented a word at a time. Such a model cannot be imported."
+                f"{path} has the piece {piece!r}, which spans several words; wanted pieces of single words, "
+                "since text is segmented word by word. Such a model cannot be imported."
             )

@@ -1,4 +1,4 @@
-"""Raw text -> words and back, as Moses does it (sacremoses); any text gives one line."""
+"""Raw text -> words and back, as in Moses (sacremoses); any text gives one line."""
 
 import copy
 import re
@@ -18,11 +18,11 @@ from convs2s.text.words.truecasing import Truecaser, detruecase, read_truecaser
 CHUNK_PAIRS = 2000
 
 
-class Spaces(dict[int, str]):
+class SpaceForUnprintable(dict[int, str]):
     """For str.translate: control, format and private-use characters become spaces, others stay.
 
-    Moses' remove-non-printing-char replaces every character of category C, so unassigned ones too.
-    We leave those: which they are depends on Python's version, and words would depend on it with them.
+    Moses' remove-non-printing-char replaces every character of category C, including unassigned ones. We
+    keep those: which characters are unassigned depends on Python's version, and words must not.
     """
 
     def __missing__(self, code: int) -> str:
@@ -31,16 +31,16 @@ class Spaces(dict[int, str]):
 
 
 class PunctuationNormalizer:
-    """Moses' normalize-punctuation with perl_parity (T31): sacremoses' rules, same result, sooner.
+    """Moses' normalize-punctuation with perl_parity (T31): sacremoses' rules, same result, faster.
 
-    A rule is skipped when the text lacks what the rule needs; most rules need a character that is rare,
-    such as a guillemet, and most sentences have none of them.
+    A rule is skipped if the text lacks a character that it needs; most rules need a rare one, such as a
+    guillemet, and most sentences have none of those.
     """
 
     def __init__(self, language: str) -> None:
         rules = MosesPunctNormalizer(language, perl_parity=True).substitutions
         self._rules = [(needed(pattern), re.compile(pattern).sub, result) for pattern, result in rules]
-        # No rule makes other characters of ASCII ones, so these are the rules for text of ASCII alone.
+        # No rule turns ASCII characters into others, so these rules suffice for pure ASCII text.
         self._ascii_rules = [rule for rule in self._rules if rule[0].isascii()]
 
     def normalize(self, text: str) -> str:
@@ -51,9 +51,9 @@ class PunctuationNormalizer:
 
 
 def needed(pattern: str) -> str:
-    """Return a string without which the pattern changes no text; "" where that takes more than a look."""
+    """Return a string that text must contain for the pattern to change it; "" if that is not obvious."""
     if pattern == " +":
-        return "  "  # one space would be replaced by one
+        return "  "  # a single space would be replaced by itself
     plain = re.sub(r"\[[^]]*\]|\\s\*|\\\?", "", pattern)  # without classes, optional spaces and "?"
     if any(sign in plain for sign in "|?*{"):
         return ""
@@ -69,27 +69,27 @@ class Tokenizer:
         """Return a tokenizer.
 
         Args:
-            language: ISO 639 code; Moses' English rules serve languages for which it has none.
+            language: ISO 639 code; languages that Moses does not know get its English rules.
             params: what is done to words.
-            truecaser: gives words their case, if `params.truecase`; None leaves them as they are.
+            truecaser: gives words their case, if `params.truecase`; None leaves them unchanged.
         """
         self.language = language
         self.params = params
         self.truecaser = truecaser if params.truecase else None
-        self._spaces = Spaces()
+        self._spaces = SpaceForUnprintable()
         self._normalizer = PunctuationNormalizer(language)
         self._tokenizer = MosesTokenizer(language)
-        self._without_apostrophes = copy.copy(self._tokenizer)  # same words, sooner, where there are none
+        self._without_apostrophes = copy.copy(self._tokenizer)  # same words, faster, for text without any
         self._without_apostrophes.ENGLISH_SPECIFIC_APOSTROPHE = []
         self._without_apostrophes.FR_IT_SPECIFIC_APOSTROPHE = []
         self._detokenizer = MosesDetokenizer(language)
 
     def words(self, line: str) -> list[str]:
-        """Return the words of a line of the corpus, which may have been tokenized by others."""
+        """Return the words of a corpus line, which may already be tokenized."""
         return self._cased(line.split()) if self.params.corpus == "tokenized" else self.tokenize(line)
 
     def tokenize(self, text: str) -> list[str]:
-        """Return the words of raw text, none of which is empty or holds white space, line ends included."""
+        """Return the words of raw text; none is empty or contains whitespace, line ends included."""
         if self.params.tokenizer == "none":
             return self._cased(text.split())
         text = self._normalized(text)
@@ -102,15 +102,15 @@ class Tokenizer:
         return self._cased(words)
 
     def detokenize(self, words: list[str]) -> str:
-        """Return the words as a sentence of one line; case, escapes and at signs are as before."""
+        """Return the words as a sentence on one line, with case, escapes and at signs restored."""
         return self._joined(self.recased(words))
 
     def recased(self, words: list[str]) -> list[str]:
-        """Return a translation's words with capitals where sentences begin, if `truecase` took them away."""
+        """Return a translation's words with capitals at sentence starts, if `truecase` removed them."""
         return detruecase(words) if self.params.truecase else words
 
     def reference(self, line: str) -> str:
-        """Return a line of the corpus as a detokenized translation should be: raw; lower-case if that is."""
+        """Return a corpus line as a detokenized translation should look: raw, in lower case if that is."""
         text = self._joined(line.split()) if self.params.corpus == "tokenized" else line
         return text.lower() if self.params.lowercase else text
 
@@ -136,13 +136,13 @@ class Tokenizer:
         try:
             text: str = self._detokenizer.detokenize(words, unescape=self.params.escape)
         except TypeError:
-            # sacremoses 0.2 stumbles over Czech "-li"; the rules of no special language are next best.
+            # sacremoses 0.2 fails on Czech "-li"; its language-independent rules are next best.
             text = MosesDetokenizer("none").detokenize(words, unescape=self.params.escape)
         return text
 
 
 class PairTokenizer:
-    """Tokenizes chunks of pairs: words come back separated by single spaces."""
+    """Tokenizes chunks of pairs into words separated by single spaces."""
 
     def __init__(self, languages: tuple[str, str], params: TokenizeParams, truecasers: Path) -> None:
         self._source, self._target = (
@@ -166,7 +166,7 @@ def tokenize_pairs(
         pairs: lines of the corpus.
         languages: of source and target.
         params: what is done to words.
-        truecasers: folder of the stage truecase, read if `params.truecase`.
+        truecasers: output folder of the stage truecase, read if `params.truecase`.
     """
     make = partial(PairTokenizer, languages, params, truecasers)
     for chunk in map_chunks(make, pairs, CHUNK_PAIRS, "tokenize"):
@@ -179,7 +179,7 @@ def load_tokenizer(language: str, params: TokenizeParams, truecaser: Path) -> To
     Args:
         language: ISO 639 code.
         params: what is done to words.
-        truecaser: file of the stage truecase for this side, read if `params.truecase`.
+        truecaser: the stage truecase's file for this side, read if `params.truecase`.
 
     Raises:
         FileNotFoundError, ValueError: as `read_truecaser`.

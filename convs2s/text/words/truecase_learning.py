@@ -1,4 +1,4 @@
-"""The case of words, learned from raw training pairs: counts of each side, on all cores."""
+"""The case of words, learned from raw training pairs: counts per side, on all cores."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from convs2s.text.words.truecasing import words_inside
 
 
 class PairCounter:
-    """Counts the words inside the sentences of chunks of pairs, a side at a time."""
+    """Counts the sentence-internal words of chunks of pairs, one side at a time."""
 
     def __init__(self, languages: tuple[str, str], params: TokenizeParams) -> None:
         self._tokenizers = [Tokenizer(language, params) for language in languages]
@@ -27,10 +27,10 @@ class PairCounter:
 def count_cases(
     pairs: Iterable[tuple[str, str]], languages: tuple[str, str], params: TokenizeParams
 ) -> tuple[Counter[str], Counter[str]]:
-    """Return how often each word stands inside a sentence, of the source and of the target sides.
+    """Return how often each word occurs inside a sentence, for source and target.
 
     Args:
-        pairs: raw, as the corpus has them.
+        pairs: raw, as in the corpus.
         languages: of source and target.
         params: how they are tokenized.
     """

@@ -1,8 +1,8 @@
-"""Truecasing as Moses does it: words in the case they have in mid-sentence, and the way back.
+"""Truecasing as in Moses: words in the case they have in mid-sentence, and back.
 
-At a sentence's start "The" becomes "the", while "Paris" stays, and a model needs one word instead of two. The
-rules are those of Moses' train-truecaser, truecase and detruecase; but of equally frequent cases of a word
-the first by spelling is taken, not any.
+At the start of a sentence, "The" becomes "the" while "Paris" stays, so a model needs one word instead of two.
+The rules are those of Moses' train-truecaser, truecase and detruecase, except that ties between equally
+frequent cases of a word go to the first by spelling, not to any.
 """
 
 from collections import Counter
@@ -14,11 +14,11 @@ from convs2s.text.corpus.files import read_lines, write_lines
 SENTENCE_ENDS = frozenset({".", ":", "?", "!"})
 """Words after which a sentence begins."""
 PASSED_OVER = frozenset({"(", "[", '"', "'", "&apos;", "&quot;", "&#91;", "&#93;"})
-"""Words that may stand before a sentence's first one."""
+"""Words that may precede the first word of a sentence."""
 
 
 def words_inside(words: Iterable[str]) -> Iterator[str]:
-    """Yield the words that have a case and do not begin a sentence, so that their case is their own."""
+    """Yield the words that have a case and do not start a sentence, so that the case is their own."""
     first = True
     for word in words:
         if word in PASSED_OVER:
@@ -35,7 +35,7 @@ class Truecaser:
     """Gives words the case that they have most often.
 
     Args:
-        counts: how often each word was met inside a sentence, as `words_inside` yields them.
+        counts: how often each word occurs inside a sentence, as `words_inside` yields them.
     """
 
     def __init__(self, counts: Mapping[str, int]) -> None:
@@ -45,7 +45,7 @@ class Truecaser:
             self._best.setdefault(word.lower(), word)
 
     def truecase(self, words: Iterable[str]) -> list[str]:
-        """Return the words in their most frequent case: any at a sentence's start, elsewhere unknown ones."""
+        """Return words in their most frequent case: all at sentence starts, only unknown ones elsewhere."""
         cased, first = list[str](), True
         for word in words:
             if first or word not in self._known:
@@ -59,7 +59,7 @@ class Truecaser:
 
 
 def detruecase(words: Iterable[str]) -> list[str]:
-    """Return the words with a capital at each sentence's start."""
+    """Return the words with a capital at the start of each sentence."""
     cased, first = list[str](), True
     for word in words:
         cased.append(word[:1].upper() + word[1:] if first else word)
@@ -71,7 +71,7 @@ def detruecase(words: Iterable[str]) -> list[str]:
 
 
 def write_counts(path: Path, counts: Counter[str]) -> None:
-    """Write a line per word, its count behind a tab; the more frequent first, then by spelling."""
+    """Write a line 'word TAB count' per word, most frequent first, then by spelling."""
     ordered = sorted(counts, key=lambda word: (-counts[word], word))
     write_lines(path, (f"{word}\t{counts[word]}" for word in ordered))
 
@@ -81,7 +81,7 @@ def read_truecaser(path: Path) -> Truecaser:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if a line is no word with its count, with the line's number.
+        ValueError: if a line is not a word with its count; the message has the line's number.
     """
     counts = dict[str, int]()
     for number, line in enumerate(read_lines(path), start=1):

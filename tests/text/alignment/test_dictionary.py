@@ -62,7 +62,7 @@ def test_an_empty_dictionary_is_its_header(tmp_path: Path) -> None:
     [
         ("", r"dictionary\.tsv, line 1: found '', wanted the header"),
         ("a\tb\t1\t1\n", r"line 1: found 'a\\tb\\t1\\t1', wanted the header .* dvc repro align"),
-        (HEADER + "a\tb\t1\t1\nc d\n", r"line 3: found 'c d', wanted four columns parted by tabs: source, "),
+        (HEADER + "a\tb\t1\t1\nc d\n", r"line 3: found 'c d', wanted four tab-separated columns: source, "),
         (HEADER + "a\tb\t1\t1\t1\n", r"line 2: .* wanted four columns"),
         (HEADER + "a\t\t1\t1\n", r"line 2: .* wanted four columns"),
         (HEADER + "\n", r"line 2: found '', wanted four columns"),

@@ -62,7 +62,7 @@ def test_pairs_with_an_empty_side_are_not_given_and_have_no_links(tmp_path: Path
     assert (programs / "input").read_text() == "a ||| x\nc ||| z\n"
 
 
-def test_words_are_parted_by_one_space_and_the_separator_is_written_otherwise(
+def test_words_are_separated_by_one_space_and_the_separator_is_replaced(
     tmp_path: Path, programs: Path
 ) -> None:
     """A word ||| would end the source side; a no-break space parts words for us, but not for fast_align."""

@@ -13,7 +13,7 @@ def sentences(batching: Batching, rank: int = 0, seed: int = 1, epoch: int = 0) 
 
 
 @pytest.mark.parametrize("by_sentences", [True, False])
-def test_every_sentence_comes_once_an_epoch(by_sentences: bool) -> None:
+def test_every_sentence_occurs_once_per_epoch(by_sentences: bool) -> None:
     """However batches are cut and shuffled."""
     batches = sentences(Batching(by_sentences, 4, 20))
     assert sorted(i for batch in batches for i in batch) == list(range(11))
@@ -45,7 +45,7 @@ def test_an_update_by_tokens_is_one_part_within_the_limit() -> None:
 
 
 def test_order_depends_on_seed_and_epoch_only() -> None:
-    """Deterministic, yet another order each epoch and for each seed."""
+    """Deterministic, but different for each epoch and seed."""
     batching = Batching(True, 2, 1000)
     assert sentences(batching) == sentences(batching)
     assert sentences(batching) != sentences(batching, epoch=1)
@@ -60,7 +60,7 @@ def test_two_workers_of_half_the_batch_share_the_batches_of_one(by_sentences: bo
     assert [sorted(a + b) for a, b in zip(*shares, strict=True)] == one
 
 
-def test_a_worker_without_sentences_keeps_step_uncounted() -> None:
+def test_a_worker_without_sentences_stays_in_step_uncounted() -> None:
     """A last batch of one sentence among two workers: the second processes it without counting it."""
     batches = [Batching(True, 1, 100, workers=2).epoch([3, 4, 5], [3, 4, 5], 1, 0, rank) for rank in (0, 1)]
     counted = [[batch.counted for batch in worker] for worker in batches]
@@ -68,7 +68,7 @@ def test_a_worker_without_sentences_keeps_step_uncounted() -> None:
     assert all(batch.parts and len(batch.parts[0]) for worker in batches for batch in worker)
 
 
-def test_a_sentence_beyond_the_limit_stands_alone() -> None:
+def test_a_sentence_beyond_the_limit_is_a_part_of_its_own() -> None:
     """It is processed, not dropped."""
     order, lengths = np.arange(3), np.array([[2, 2], [50, 3], [2, 2]])
     assert [list(run) for run in fit(order, lengths, 10, 100)] == [[0], [1], [2]]

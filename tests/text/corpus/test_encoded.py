@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(("side", "rows"), [("source", SOURCE), ("target", TARGET)])
 def test_sentences_come_back_as_written(folder: Path, side: str, rows: list[list[int]]) -> None:
-    """Over the borders of chunks, too."""
+    """Across chunk boundaries, too."""
     corpus = EncodedCorpus.open(folder, side)
     assert len(corpus) == 3
     assert [corpus[i].tolist() for i in range(3)] == rows
@@ -37,7 +37,7 @@ def test_sentences_come_back_as_written(folder: Path, side: str, rows: list[list
 
 
 def test_files_are_what_numpy_reads(folder: Path) -> None:
-    """Flat ids and offsets, as other tools can read them: length is filled in after all was written."""
+    """Flat ids and offsets that other tools can read: the length is filled in at the end."""
     assert sorted(path.name for path in folder.iterdir()) == [
         "source.ids.npy", "source.offsets.npy", "target.ids.npy", "target.offsets.npy",
     ]  # fmt: skip
@@ -54,7 +54,7 @@ def test_ids_are_memory_mapped(folder: Path) -> None:
 
 @pytest.mark.parametrize(("size", "wanted"), [(65_535, np.uint16), (65_536, np.int32), (200_000, np.int32)])
 def test_large_vocabularies_take_larger_ids(tmp_path: Path, size: int, wanted: type) -> None:
-    """The largest id must fit; a wrapped one would be another word."""
+    """The largest id must fit; an overflow would be another word."""
     write_encoded(tmp_path / "x", [[sentences([[size - 1, EOS]], size)] * 2], (size, size))
     corpus = EncodedCorpus.open(tmp_path / "x", "source")
     assert corpus.ids.dtype == wanted
@@ -62,7 +62,7 @@ def test_large_vocabularies_take_larger_ids(tmp_path: Path, size: int, wanted: t
 
 
 def test_a_corpus_of_no_sentences_can_be_read(tmp_path: Path) -> None:
-    """numpy cannot map an empty array from the end of a file; no sentences are no damage."""
+    """numpy cannot map an empty array; having no sentences is not damage."""
     write_encoded(tmp_path / "x", [], (10, 10))
     assert len(EncodedCorpus.open(tmp_path / "x", "source")) == 0
 
@@ -77,10 +77,10 @@ def test_a_sentence_that_is_not_there_is_an_error(folder: Path, i: int) -> None:
 @pytest.mark.parametrize("name", ["source.ids.npy", "source.offsets.npy"])
 @pytest.mark.parametrize("keep", [0, 7, 100, -1])
 def test_a_truncated_file_is_named(folder: Path, name: str, keep: int) -> None:
-    """A copy that ended early must not train on what is left."""
+    """A training must not use what is left of a truncated copy."""
     content = (folder / name).read_bytes()
     (folder / name).write_bytes(content[:keep])
-    with pytest.raises(ValueError, match=rf"{name} is cut short or no \.npy file.*dvc repro -f encode"):
+    with pytest.raises(ValueError, match=rf"{name} is truncated or no \.npy file.*dvc repro -f encode"):
         EncodedCorpus.open(folder, "source")
 
 
@@ -95,7 +95,7 @@ def test_a_truncated_file_is_named(folder: Path, name: str, keep: int) -> None:
     ],
 )
 def test_offsets_that_do_not_fit_the_ids_are_an_error(folder: Path, offsets: list[int], found: str) -> None:
-    """Files of two runs mixed up: sentences would begin anywhere. Each has an end mark at least."""
+    """With files of two runs mixed up, sentences would start anywhere. Each has at least EOS."""
     np.save(folder / "source.offsets.npy", np.array(offsets, dtype=np.int64))
     with pytest.raises(ValueError, match=rf"source\.ids\.npy has 6 ids but .* goes {found}\..*rise from 0"):
         EncodedCorpus.open(folder, "source")
@@ -110,7 +110,7 @@ def test_unequal_sides_are_an_error(folder: Path) -> None:
 
 
 def test_an_array_of_something_else_is_an_error(folder: Path) -> None:
-    """Floats or tables are another program's."""
+    """Floats or tables come from another program."""
     np.save(folder / "source.ids.npy", np.zeros((2, 3)))
     with pytest.raises(
         ValueError, match=r"source\.ids\.npy holds float64 of shape \(2, 3\), wanted a list of int"
@@ -125,7 +125,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_leaves_nothing_and_keeps_the_old(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What cannot be written whole must not replace what was."""
+    """What cannot be written completely must not replace the old version."""
 
     def full(self: ArrayWriter, values: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -21,7 +21,7 @@ from convs2s.text.corpus.pair_folder import read_folder
 
 
 def pair(source: int, target: int) -> Pair:
-    """Return a pair of so many words."""
+    """Return a pair with these numbers of words."""
     return " ".join(["a"] * source), " ".join(["b"] * target)
 
 
@@ -112,8 +112,8 @@ def test_every_nth_kept_pair_is_validation(tmp_path: Path) -> None:
     assert counts["train"] == {"pairs": 7, "source_words": 7, "target_words": 7}
 
 
-def test_a_given_validation_set_is_taken_whole(tmp_path: Path) -> None:
-    """Its pairs pass no rule: scores must stay comparable with others'."""
+def test_a_given_validation_set_is_not_filtered(tmp_path: Path) -> None:
+    """No rule applies to its pairs: scores must stay comparable with others'."""
     given = [("", "x y z"), ("a", "b")]
     counts = write_splits(tmp_path, [("c", "d")], given, every=None)
     assert list(read_folder(tmp_path / "valid")) == given
@@ -121,7 +121,7 @@ def test_a_given_validation_set_is_taken_whole(tmp_path: Path) -> None:
     assert counts["valid"] == {"pairs": 2, "source_words": 1, "target_words": 4}
 
 
-def test_tables_tell_what_was_removed() -> None:
+def test_tables_show_what_was_removed() -> None:
     """1 empty, 2 too long, 1 out of ratio, 4 kept, of 8: shares are of the pairs read."""
     pairs = [pair(0, 1), pair(176, 176), pair(1, 200), pair(1, 3), *[pair(7, 6)] * 4]
     rules = paper()
@@ -152,7 +152,7 @@ def test_lengths_are_counted_in_bins() -> None:
 
 
 def test_pairs_are_filtered_as_they_come() -> None:
-    """40 million pairs do not fit in memory: the first must come out before the second is read."""
+    """40 million pairs do not fit in memory: the first is yielded before the second is read."""
 
     def pairs() -> Iterator[Pair]:
         yield "a", "b"
@@ -161,8 +161,8 @@ def test_pairs_are_filtered_as_they_come() -> None:
     assert next(paper().keep(pairs())) == ("a", "b")
 
 
-def test_a_corpus_of_which_nothing_is_left_is_an_error() -> None:
-    """The message says how many pairs each rule took, so that the wrong limit can be seen."""
+def test_filtering_out_everything_is_an_error() -> None:
+    """The message says how many pairs each rule removed, which shows the wrong limit."""
     rules = paper()
     assert not list(rules.keep([pair(0, 1), pair(1, 9), pair(1, 9)]))
     wanted = (

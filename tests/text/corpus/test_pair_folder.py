@@ -18,7 +18,7 @@ def test_pairs_come_back_as_written(tmp_path: Path) -> None:
 
 
 def test_unequal_files_are_reported_with_their_counts(tmp_path: Path) -> None:
-    """A pair of a lost line's neighbors would be a wrong translation, and all after it."""
+    """After a lost line, every pair would be a wrong translation."""
     (tmp_path / "source.txt").write_text("a\nb\nc\n")
     (tmp_path / "target.txt").write_text("a\nb\n")
     with pytest.raises(
@@ -30,7 +30,7 @@ def test_unequal_files_are_reported_with_their_counts(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_nothing_and_keeps_the_old(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half a corpus at the final name would be taken for the whole by every later stage."""
+    """Every later stage would take half a corpus under the final name for the whole."""
 
     def full(self: PairWriter, source: str, target: str) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -40,7 +40,7 @@ def make_leaving() -> Callable[[list[int]], int]:
 
 
 def test_results_are_in_order_and_complete() -> None:
-    """Files are written in the order of results, so it must be that of the items, with several processes."""
+    """Files are written in the order of results, which must be that of the items, with several processes."""
     results = [pair for chunk in map_chunks(make_adder, range(1003), 10, "t", workers=2) for pair in chunk]
     assert [number for number, _ in results] == list(range(1003))
     assert os.getpid() not in {process for _, process in results}
@@ -48,13 +48,13 @@ def test_results_are_in_order_and_complete() -> None:
 
 @pytest.mark.parametrize(("items", "workers"), [(20, 8), (1000, 1), (0, 8)])
 def test_little_work_or_one_core_starts_no_process(items: int, workers: int) -> None:
-    """Starting processes takes longer than two chunks, and helps nothing on one core."""
+    """Starting processes takes longer than two chunks, and does not help on one core."""
     results = [pair for chunk in map_chunks(make_adder, range(items), 10, "t", workers) for pair in chunk]
     assert results == [(number, os.getpid()) for number in range(items)]
 
 
 def test_items_are_read_only_as_needed() -> None:
-    """Memory stays bounded because at most two chunks a worker wait; so reading must not run ahead."""
+    """Memory stays bounded because at most two chunks per worker wait; reading must not run ahead."""
     read = 0
 
     def items() -> Iterator[int]:
@@ -71,7 +71,7 @@ def test_items_are_read_only_as_needed() -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_error_comes_through_with_its_message(workers: int) -> None:
-    """The user must read what is wrong with the data, in whichever process it was seen."""
+    """The user must learn what is wrong with the data, whichever process found it."""
     with pytest.raises(ValueError, match="number 57 is bad"):
         list(map_chunks(partial(make_failing, 57), range(100), 10, "t", workers))
 
@@ -83,7 +83,7 @@ def test_an_error_before_the_first_chunk_comes_through() -> None:
 
 
 def test_a_dead_process_is_reported() -> None:
-    """The system kills processes when memory is short; waiting for them for ever would be worse."""
+    """The system kills processes when memory is short; waiting for them forever would be worse."""
     with pytest.raises(RuntimeError, match=r"one of 2 worker processes died.*memory"):
         list(map_chunks(make_leaving, range(100), 10, "t", workers=2))
 
@@ -98,7 +98,7 @@ def test_cores_are_those_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_progress_goes_to_stderr_only(capfd: pytest.CaptureFixture[str]) -> None:
-    """Output is the pipeline's; progress is for whoever watches."""
+    """stdout belongs to the pipeline; progress is for whoever watches."""
     list(map_chunks(make_adder, range(30), 10, "counting", workers=1))
     out, err = capfd.readouterr()
     assert out == ""

@@ -1,4 +1,4 @@
-"""Whole, divided and broken .zst files."""
+"""Complete, multi-frame and broken .zst files."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def test_frames_are_read_one_after_the_other(tmp_path: Path) -> None:
 
 
 def test_lines_are_those_of_the_text(tmp_path: Path) -> None:
-    """Reading by lines crosses the borders of what is decompressed at once."""
+    """Reading by lines crosses the boundaries of decompressed chunks."""
     (tmp_path / "a.zst").write_bytes(zstandard.compress(TEXT))
     with open_zstd(tmp_path / "a.zst") as stream:
         assert list(stream) == TEXT.splitlines(keepends=True)

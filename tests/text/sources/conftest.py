@@ -1,4 +1,4 @@
-"""A web server on loopback that breaks off, refuses and counts as a test tells it to."""
+"""A web server on loopback that breaks off, refuses and counts requests, as each test sets it up."""
 
 import threading
 from collections.abc import Iterator
@@ -13,15 +13,15 @@ from convs2s.text.sources import transfer
 
 @dataclass
 class Site:
-    """What the server has, and what has been asked of it."""
+    """The files that the server has, and the requests it received."""
 
     address: str
     files: dict[str, bytes] = field(default_factory=dict)
     ranges: bool = True
     breaks: list[int] = field(default_factory=list)
-    """Bytes after which the next answers end early, one number an answer."""
+    """Bytes after which the next responses end early, one number per response."""
     statuses: list[int] = field(default_factory=list)
-    """Errors that the next answers are, one an answer."""
+    """Errors that the next responses are, one per response."""
     asked: list[tuple[str, str | None]] = field(default_factory=list)
     """Path and Range header of each request."""
 

@@ -23,8 +23,8 @@ def test_second_mirror_is_asked_when_the_first_lacks_the_file(site: Site, tmp_pa
     assert [name for name, _ in site.asked] == ["/gone/a.txt", "/there/a.txt"]
 
 
-def test_mirror_with_another_file_is_passed_over(site: Site, tmp_path: Path) -> None:
-    """A wrong hash speaks against that mirror only; the next one starts from nothing."""
+def test_mirror_with_another_file_is_skipped(site: Site, tmp_path: Path) -> None:
+    """A wrong hash rules out only that mirror; the next one starts from scratch."""
     site.files |= {"bad/a.txt": b"9" * 40, "good/a.txt": CONTENT}
     path = fetch([site.url("bad/a.txt"), site.url("good/a.txt")], SHA256, tmp_path / "own", tmp_path)
     assert path.read_bytes() == CONTENT
@@ -32,7 +32,7 @@ def test_mirror_with_another_file_is_passed_over(site: Site, tmp_path: Path) -> 
 
 
 def test_wrong_sha256_names_both_hashes_and_deletes_the_file(site: Site, tmp_path: Path) -> None:
-    """What is not the wanted file must not be taken for it in a later run either."""
+    """The wrong file must not be mistaken for the right one in a later run, either."""
     site.files["a.txt"] = b"something else"
     found = hashlib.sha256(b"something else").hexdigest()
     with pytest.raises(ValueError, match=f"{found}, wanted {SHA256}") as caught:
@@ -42,14 +42,14 @@ def test_wrong_sha256_names_both_hashes_and_deletes_the_file(site: Site, tmp_pat
 
 
 def test_no_mirror_gives_each_reason(site: Site, tmp_path: Path) -> None:
-    """The user must see of every mirror why it failed."""
+    """The user must see why each mirror failed."""
     site.statuses = [404, 403]
     with pytest.raises(ConnectionError) as caught:
         fetch([site.url("one/a.txt"), site.url("two/a.txt")], SHA256, tmp_path / "own", tmp_path)
     message = str(caught.value)
     assert message.startswith("a.txt could not be fetched:")
     assert re.search(r"one/a\.txt: HTTP 404.*\n.*two/a\.txt: HTTP 403", message)
-    assert "what has arrived is kept and resumed" in message
+    assert "partial downloads are kept and resumed" in message
 
 
 def test_fetched_file_is_not_fetched_again(site: Site, tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_damaged_download_is_fetched_again(site: Site, tmp_path: Path) -> None:
     assert len(site.asked) == 2
 
 
-def test_own_file_is_taken_instead_of_the_network(site: Site, tmp_path: Path) -> None:
+def test_own_file_is_used_instead_of_the_network(site: Site, tmp_path: Path) -> None:
     """A machine without network works from a folder with the same files."""
     own = tmp_path / "own"
     own.mkdir()
@@ -80,17 +80,17 @@ def test_own_file_is_taken_instead_of_the_network(site: Site, tmp_path: Path) ->
     assert not (tmp_path / "downloads").exists()
 
 
-def test_own_file_with_another_hash_is_not_taken(
+def test_own_file_with_another_hash_is_not_used(
     site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Only the hash makes it the same file, and the user is told why it was not used."""
+    """Only the hash makes it the same file; a warning says why it was not used."""
     own = tmp_path / "own"
     own.mkdir()
     (own / "a.txt").write_bytes(b"an older version")
     site.files["a.txt"] = CONTENT
     assert fetch([site.url("a.txt")], SHA256, own, tmp_path / "downloads").read_bytes() == CONTENT
     assert (
-        f"own/a.txt is not taken: its sha256 is {hashlib.sha256(b'an older version').hexdigest()}"
+        f"own/a.txt is not used: its sha256 is {hashlib.sha256(b'an older version').hexdigest()}"
         in caplog.text
     )
 
@@ -104,7 +104,7 @@ def test_part_from_a_killed_run_is_resumed(site: Site, tmp_path: Path) -> None:
 
 
 def test_whole_part_from_a_killed_run_needs_no_network(site: Site, tmp_path: Path) -> None:
-    """Killed between the last byte and the renaming: nothing is left to ask for."""
+    """Killed between the last byte and the rename: nothing is left to fetch."""
     (tmp_path / f"{SHA256}.part").write_bytes(CONTENT)
     assert fetch([site.url("a.txt")], SHA256, tmp_path / "own", tmp_path).read_bytes() == CONTENT
     assert site.asked == []
@@ -112,7 +112,7 @@ def test_whole_part_from_a_killed_run_needs_no_network(site: Site, tmp_path: Pat
 
 @pytest.mark.parametrize("rubbish", [b"x" * 1234, b"x" * 6000])
 def test_rubbish_in_a_part_is_replaced(site: Site, tmp_path: Path, rubbish: bytes) -> None:
-    """The same mirror gets a second chance from zero when what was resumed turns out wrong or too long."""
+    """The same mirror gets a second chance from zero if the resumed part turns out wrong or too long."""
     site.files["a.txt"] = CONTENT
     (tmp_path / f"{SHA256}.part").write_bytes(rubbish)
     assert fetch([site.url("a.txt")], SHA256, tmp_path / "own", tmp_path).read_bytes() == CONTENT
@@ -120,10 +120,10 @@ def test_rubbish_in_a_part_is_replaced(site: Site, tmp_path: Path, rubbish: byte
 
 
 def test_two_stages_fetch_a_file_once(site: Site, tmp_path: Path) -> None:
-    """The stages of two splits may want one archive at once; the second one waits and then finds it."""
+    """The stages of two splits may need the same archive at once; the second waits and then finds it."""
     site.files["a.txt"] = CONTENT
     with ThreadPoolExecutor(2) as pool:
-        with fetch_module.locked(tmp_path / f"{SHA256}.lock"):  # both come to a closed door
+        with fetch_module.locked(tmp_path / f"{SHA256}.lock"):  # both find it locked
             both = [
                 pool.submit(fetch, [site.url("a.txt")], SHA256, tmp_path / "own", tmp_path) for _ in range(2)
             ]
@@ -134,7 +134,7 @@ def test_two_stages_fetch_a_file_once(site: Site, tmp_path: Path) -> None:
 
 
 def test_md5_is_checked_where_only_that_is_known(site: Site, tmp_path: Path) -> None:
-    """WMT's test sets come with no other; a digest's length tells which one it is."""
+    """WMT's test sets come with nothing else; the length of a digest says which kind it is."""
     site.files["a.txt"] = CONTENT
     md5 = hashlib.md5(CONTENT).hexdigest()
     assert fetch([site.url("a.txt")], md5, tmp_path / "own", tmp_path).name == f"{md5}.a.txt"
@@ -143,21 +143,21 @@ def test_md5_is_checked_where_only_that_is_known(site: Site, tmp_path: Path) -> 
         fetch([site.url("a.txt")], md5[::-1], tmp_path / "own", tmp_path)
 
 
-def test_unknown_digest_takes_the_file_and_tells_its_hash(
+def test_without_a_digest_any_file_is_accepted_and_its_hash_logged(
     site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """So that the user can have it checked from then on; what was fetched is not fetched again."""
+    """So that the user can have it checked from then on; the file is not fetched again."""
     site.files["a.txt"] = CONTENT
     paths = [fetch([site.url("a.txt")], None, tmp_path / "own", tmp_path / "downloads") for _ in range(2)]
     assert paths[0] == paths[1]
     assert paths[0].read_bytes() == CONTENT
     assert len(site.asked) == 1
     (record,) = caplog.records
-    assert f"a.txt is not verified, for no checksum of it is known; its sha256 is {SHA256}" in record.message
-    assert "write that into params.yaml in place of null" in record.message
+    assert f"a.txt is not verified, since its checksum is unknown; its sha256 is {SHA256}" in record.message
+    assert "put that into params.yaml instead of null" in record.message
 
 
-def test_unknown_digest_resumes_and_never_mixes_mirrors(
+def test_without_a_digest_parts_of_mirrors_are_never_mixed(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half of one mirror's file and half of another's would go unnoticed."""
@@ -173,8 +173,8 @@ def test_unknown_digest_resumes_and_never_mixes_mirrors(
     assert site.asked[-1] == ("/one/a.txt", "bytes=1000-")
 
 
-def test_unverified_own_file_is_taken(site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """By its name alone, which is told."""
+def test_unverified_own_file_is_used(site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """By its name alone, with a warning."""
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "a.txt").write_bytes(CONTENT)
     assert fetch([site.url("a.txt")], None, tmp_path / "own", tmp_path) == tmp_path / "own" / "a.txt"

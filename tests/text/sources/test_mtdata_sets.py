@@ -1,4 +1,4 @@
-"""mtdata, played by a module of the same interface (that of mtdata 0.4.3 to 0.5.1)."""
+"""mtdata, played by a module with the same interface (that of mtdata 0.4.3 to 0.5.1)."""
 
 import sys
 from collections.abc import Iterator
@@ -96,14 +96,14 @@ def test_pairs_are_read_without_filtering(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("fake_mtdata")
 def test_languages_in_the_other_order_are_swapped(tmp_path: Path) -> None:
-    """An id has its languages in an order of its own."""
+    """An id has its own order of languages."""
     parts = mtdata_parts(["Test-news-1-eng-deu", "Test-news-1-deu-eng"], {}, ("en", "de"), tmp_path)
     assert [next(part.pairs)[:2] for part in parts] == [("Hello", "Hallo"), ("Hello", "Hallo")]
 
 
 @pytest.mark.usefixtures("fake_mtdata")
 def test_known_sha256_is_checked(tmp_path: Path) -> None:
-    """mtdata takes whatever the server sends."""
+    """mtdata accepts whatever the server sends."""
     name = "Test-news-1-deu-eng"
     with pytest.raises(ValueError, match=f"{name}: sha256 of its 1 pairs is .*, wanted {'0' * 64}"):
         write_split(mtdata_parts([name], {name: "0" * 64}, ("en", "de"), tmp_path), tmp_path / "o")
@@ -120,7 +120,7 @@ def test_known_sha256_is_checked(tmp_path: Path) -> None:
             r"mtdata knows no data set 'Test-none-1-eng-deu'.*list -l en-de",
         ),
         ("Test-mono-1-eng", ("en", "de"), r"'Test-mono-1-eng' is not parallel text"),
-        ("Test-news-1-eng-deu", ("en", "fr"), r"is not of the languages en and fr"),
+        ("Test-news-1-eng-deu", ("en", "fr"), r"is not in the languages en and fr"),
     ],
 )
 def test_unfit_ids_are_errors(tmp_path: Path, name: str, languages: tuple[str, str], message: str) -> None:
@@ -129,8 +129,8 @@ def test_unfit_ids_are_errors(tmp_path: Path, name: str, languages: tuple[str, s
         mtdata_parts([name], {}, languages, tmp_path)
 
 
-def test_sha256_of_an_id_that_is_not_asked_for_is_an_error(tmp_path: Path) -> None:
-    """It is a misspelled id, whose check would silently not happen."""
+def test_sha256_of_an_unlisted_id_is_an_error(tmp_path: Path) -> None:
+    """It is probably misspelled, and its check would silently not happen."""
     with pytest.raises(
         ValueError, match="sha256 names Test-b-1-eng-deu, which is not among ids: Test-a-1-eng-deu"
     ):
@@ -138,21 +138,21 @@ def test_sha256_of_an_id_that_is_not_asked_for_is_an_error(tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("fake_mtdata")
-def test_failed_transfer_is_told(tmp_path: Path) -> None:
-    """mtdata fails by an AssertionError that holds the HTTP status."""
+def test_failed_transfer_is_an_error(tmp_path: Path) -> None:
+    """mtdata raises an AssertionError with the HTTP status."""
     with pytest.raises(ConnectionError, match=r"could not fetch Test-gone-1-eng-deu: AssertionError\(404\)"):
         mtdata_parts(["Test-gone-1-eng-deu"], {}, ("en", "de"), tmp_path)
 
 
 @pytest.mark.usefixtures("fake_mtdata")
-def test_unreadable_files_are_told(tmp_path: Path) -> None:
-    """Where mtdata's index does not fit the file any more."""
+def test_unreadable_files_are_an_error(tmp_path: Path) -> None:
+    """For instance when mtdata's index no longer fits the file."""
     (part,) = mtdata_parts(["Test-broken-1-eng-deu"], {}, ("en", "de"), tmp_path)
     with pytest.raises(ValueError, match="mtdata could not read Test-broken-1-eng-deu"):
         list(part.pairs)
 
 
-def test_missing_mtdata_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_mtdata_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is an extra; the message has the command that installs it."""
     monkeypatch.setitem(sys.modules, "mtdata", None)
     monkeypatch.setitem(sys.modules, "mtdata.entry", None)

@@ -53,7 +53,7 @@ def test_only_line_feeds_end_a_line(tmp_path: Path) -> None:
 
 
 def test_windows_line_ends_and_byte_order_marks_are_removed(tmp_path: Path) -> None:
-    """Marks stand where files were put together too; within a line, U+FEFF is a character."""
+    """They also occur where files were concatenated; within a line, U+FEFF is a character."""
     part = two_files(tmp_path, b"\xef\xbb\xbfone\r\n\xef\xbb\xbftwo\r\n", "ei\ufeffns\nzwei\n".encode())
     assert texts(part) == [("one", "ei\ufeffns"), ("two", "zwei")]
 
@@ -71,7 +71,7 @@ def test_quotes_in_a_tsv_are_characters(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("source", "target"), [(b"a\nb\nc\n", b"x\n"), (b"a\n", b"x\ny\nz\n")])
 def test_unequal_lines_name_both_files_and_counts(tmp_path: Path, source: bytes, target: bytes) -> None:
-    """All pairs after the missing line would be wrong ones."""
+    """All pairs after the missing line would be wrong."""
     lines = {"a.en": source.count(b"\n"), "a.de": target.count(b"\n")}
     with pytest.raises(
         ValueError, match=rf"a\.en has {lines['a.en']} lines but .*a\.de has {lines['a.de']}\."
@@ -99,7 +99,7 @@ def test_truncated_file_is_an_error(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("suffix", [suffix for suffix in PACK if suffix])
 def test_damaged_file_is_an_error(tmp_path: Path, suffix: str) -> None:
-    """Each kind of compression fails in a way of its own; the user sees one message."""
+    """Each kind of compression fails in its own way; the user sees one message."""
     damaged = bytearray(PACK[suffix]("".join(f"sentence {i * i * 7919}\n" for i in range(5000)).encode()))
     damaged[len(damaged) // 2 : len(damaged) // 2 + 20] = b"\xff" * 20
     (tmp_path / f"a.tsv{suffix}").write_bytes(damaged)
@@ -108,7 +108,7 @@ def test_damaged_file_is_an_error(tmp_path: Path, suffix: str) -> None:
 
 
 def test_other_encodings_are_an_error(tmp_path: Path) -> None:
-    """Latin-1 is told by the line where UTF-8 is impossible, with the remedy."""
+    """Latin-1 is reported at the line that is not valid UTF-8, with the remedy."""
     with pytest.raises(ValueError, match=r"a\.de, line 2: byte 2 is 0xdf, which is not UTF-8.*iconv"):
         texts(
             two_files(tmp_path, b"one\ntwo\n", "eins\nweiß\n".encode("latin-1").replace(b"ei\xdf", b"e\xdf"))
@@ -116,14 +116,14 @@ def test_other_encodings_are_an_error(tmp_path: Path) -> None:
 
 
 def test_short_line_of_a_tsv_is_an_error(tmp_path: Path) -> None:
-    """With the line's number and what it has."""
+    """With the line's number and content."""
     (tmp_path / "a.tsv").write_bytes(b"one\teins\ntwo\n")
     with pytest.raises(ValueError, match=r"a\.tsv, line 2: 1 tab-separated column\(s\), wanted at least 2"):
         texts(file_part([tmp_path / "a.tsv"], (0, 1)))
 
 
 def test_provenance_has_names_and_hashes_only(tmp_path: Path) -> None:
-    """Folders differ between machines, and DVC would take the same data for others."""
+    """Folders differ between machines, and DVC would take the same data for new data."""
     part = two_files(tmp_path, b"abc", b"abc")
     sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # FIPS 180-2, appendix B.1
     assert part.provenance == {

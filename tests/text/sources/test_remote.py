@@ -37,7 +37,7 @@ def test_compressed_files_are_used_as_fetched(site: Site, tmp_path: Path) -> Non
 
 
 def test_provenance_is_the_same_from_network_and_folder(site: Site, tmp_path: Path) -> None:
-    """Else DVC would take the same data for others, and everything after would run again."""
+    """Otherwise DVC would take the same data for new data, and rerun everything after it."""
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "a.tsv").write_bytes(b"one\teins\n")
     files = [offer(site, "a.tsv", b"one\teins\n")]
@@ -48,7 +48,7 @@ def test_provenance_is_the_same_from_network_and_folder(site: Site, tmp_path: Pa
 
 
 def test_members_of_archives_are_found_by_their_paths(site: Site, tmp_path: Path) -> None:
-    """The sides may lie in two archives; a member may be compressed itself."""
+    """The sides may be in two archives; a member may itself be compressed."""
     tar = make_tar(tmp_path / "a.tgz", {"corpus/a.en": b"one\n"}).read_bytes()
     zipped = make_zip(tmp_path / "b.zip", {"a.de.gz": gzip.compress(b"eins\n")}).read_bytes()
     files = [offer(site, "a.tgz", tar), offer(site, "b.zip", zipped)]
@@ -67,7 +67,7 @@ def test_tsv_in_an_archive(site: Site, tmp_path: Path) -> None:
 
 
 def test_unpacked_archive_is_not_fetched_again(site: Site, tmp_path: Path) -> None:
-    """The folder is there only when it is whole, so the archive itself may be deleted to save space."""
+    """The folder exists only once complete, so the archive itself may be deleted to save space."""
     archive = make_tar(tmp_path / "a.tar", {"a.tsv": b"one\teins\n"}).read_bytes()
     files = [offer(site, "a.tar", archive)]
     for _ in range(2):
@@ -78,7 +78,7 @@ def test_unpacked_archive_is_not_fetched_again(site: Site, tmp_path: Path) -> No
 
 
 def test_own_archive_is_unpacked_without_network(site: Site, tmp_path: Path) -> None:
-    """As a plain file of the same hash would be taken."""
+    """Just as a plain file with the same hash would be used."""
     own = tmp_path / "own"
     own.mkdir()
     content = make_zip(own / "b.zip", {"a.tsv": b"one\teins\n"}).read_bytes()
@@ -87,10 +87,10 @@ def test_own_archive_is_unpacked_without_network(site: Site, tmp_path: Path) -> 
     assert site.asked == []
 
 
-def test_interrupted_unpacking_starts_anew(
+def test_interrupted_unpacking_starts_over(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A break in the middle leaves no folder that could pass for a whole one."""
+    """An interruption leaves no folder that could pass for a complete one."""
     files = [offer(site, "a.tar", make_tar(tmp_path / "a.tar", {"a.tsv": b"one\teins\n"}).read_bytes())]
 
     def interrupt(*_: object) -> None:
@@ -104,7 +104,7 @@ def test_interrupted_unpacking_starts_anew(
     assert texts(part) == [("one", "eins")]
 
 
-def test_unknown_name_shows_those_that_are_there(site: Site, tmp_path: Path) -> None:
+def test_unknown_name_shows_existing_ones(site: Site, tmp_path: Path) -> None:
     """The likeliest first, since archives have long paths that are hard to guess."""
     archive = make_tar(tmp_path / "a.tar", {"corpus/train.en": b"", "README": b""}).read_bytes()
     with pytest.raises(FileNotFoundError, match=r"'train\.en' is not among the 2 .*: corpus/train\.en"):

@@ -1,4 +1,4 @@
-"""Test sets by name; the real machinery of sacreBLEU with a set of our own on loopback."""
+"""Test sets by name: sacreBLEU's real code, with a set of our own served on loopback."""
 
 import hashlib
 from pathlib import Path
@@ -37,8 +37,8 @@ def test_set_is_fetched_once(site: Site, tmp_path: Path) -> None:
     assert (part.provenance["kind"], part.provenance["name"]) == ("sacrebleu", "own/dev")
 
 
-def test_transfer_that_failed_leaves_nothing(own_set: PlainTextDataset, site: Site, tmp_path: Path) -> None:
-    """sacreBLEU would take the file that did not pass its MD5 for whole the next time."""
+def test_failed_transfer_leaves_nothing(own_set: PlainTextDataset, site: Site, tmp_path: Path) -> None:
+    """Next time, sacreBLEU would take the file that failed its MD5 to be complete."""
     right, site.files["dev.tar.gz"] = site.files["dev.tar.gz"], b"<html>Not Found</html>"
     with pytest.raises(ConnectionError, match="sacreBLEU could not fetch own/dev en-de: SystemExit"):
         sacrebleu_part("own/dev", ("en", "de"), tmp_path / "downloads")
@@ -50,15 +50,15 @@ def test_transfer_that_failed_leaves_nothing(own_set: PlainTextDataset, site: Si
 
 
 @pytest.mark.usefixtures("own_set")
-def test_unreachable_server_is_told(site: Site, tmp_path: Path) -> None:
+def test_unreachable_server_is_an_error(site: Site, tmp_path: Path) -> None:
     """With sacreBLEU's reason."""
     site.files.clear()
     with pytest.raises(ConnectionError, match=r"could not fetch own/dev en-de: .*404"):
         sacrebleu_part("own/dev", ("en", "de"), tmp_path)
 
 
-def test_unknown_set_shows_near_names(tmp_path: Path) -> None:
-    """Names have parts that are easily forgotten."""
+def test_unknown_set_suggests_similar_names(tmp_path: Path) -> None:
+    """Parts of the names are easily forgotten."""
     with pytest.raises(ValueError, match=r"no test set 'wmt14/ful'\. Did you mean .*wmt14/full"):
         sacrebleu_part("wmt14/ful", ("en", "de"), tmp_path)
     with pytest.raises(ValueError, match=r"no test set '§'\. List them with: sacrebleu --list"):
@@ -66,7 +66,9 @@ def test_unknown_set_shows_near_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("own_set")
-def test_unknown_pair_shows_those_there_are(tmp_path: Path) -> None:
-    """Many sets are one way only."""
-    with pytest.raises(ValueError, match=r"own/dev is not there for de-en\. Wanted one of its pairs: en-de"):
+def test_unknown_language_pair_shows_existing_ones(tmp_path: Path) -> None:
+    """Many sets exist in one direction only."""
+    with pytest.raises(
+        ValueError, match=r"own/dev does not exist for de-en\. Wanted one of its pairs: en-de"
+    ):
         sacrebleu_part("own/dev", ("de", "en"), tmp_path)

@@ -41,13 +41,13 @@ def test_each_segment_is_a_line_with_its_characters(tmp_path: Path) -> None:
     ]
 
 
-def test_other_white_space_stays(tmp_path: Path) -> None:
+def test_other_whitespace_is_kept(tmp_path: Path) -> None:
     """A no-break space or U+2028 is part of the sentence, which stays one line; a coded line end is not."""
     text = '<doc docid="d"><seg id="1">a\u00a0b\u2028c&#10;d&#13;e</seg></doc>'
     assert read_segments(write(tmp_path / "a.sgm", text))[0].text == "a\u00a0b\u2028c d e"
 
 
-def test_pairs_are_of_equal_document_and_number(tmp_path: Path) -> None:
+def test_pairs_have_the_same_document_and_number(tmp_path: Path) -> None:
     """By the name of the files, whatever their compression; names and hashes go to the provenance."""
     write(tmp_path / "src.en.sgm", '<doc docid="x"><seg id="1">one</seg><seg id="2">two</seg></doc>')
     reference = '<DOC docid="x" sysid="ref"><seg id="1">un</seg>\n<seg id="2"> doi </seg></DOC>'
@@ -78,7 +78,7 @@ def test_pairs_are_of_equal_document_and_number(tmp_path: Path) -> None:
     ],
 )
 def test_broken_segments_are_an_error_with_their_line(tmp_path: Path, text: str, message: str) -> None:
-    """Half a test set, or one in another order, would give a figure that means nothing."""
+    """Half a test set, or one in another order, would give a meaningless score."""
     with pytest.raises(ValueError, match=message):
         read_segments(write(tmp_path / "a.sgm", text))
 
@@ -98,7 +98,7 @@ def test_broken_segments_are_an_error_with_their_line(tmp_path: Path, text: str,
     ],
 )
 def test_files_of_different_segments_are_an_error(tmp_path: Path, target: str, message: str) -> None:
-    """Pairing them by line would score each sentence against another one's reference."""
+    """Pairing them by line would score sentences against the wrong references."""
     source = '<doc docid="d"><seg id="1">a</seg><seg id="2">b</seg></doc>'
     paths = write(tmp_path / "a.sgm", source), write(tmp_path / "b.sgm", target)
     with pytest.raises(ValueError, match=message):
@@ -108,11 +108,11 @@ def test_files_of_different_segments_are_an_error(tmp_path: Path, target: str, m
 def test_segments_against_plain_text_are_an_error(tmp_path: Path) -> None:
     """Tags would be taken for sentences."""
     paths = [write(tmp_path / "a.sgm", WMT), write(tmp_path / "b.txt", "x\n")]
-    with pytest.raises(ValueError, match=r"a\.sgm has segments or tags, by its name, but b\.txt has not"):
+    with pytest.raises(ValueError, match=r"a\.sgm has segments or tags, by its name, but b\.txt does not"):
         list(file_part(paths[::-1], None).pairs)
 
 
-def test_names_tell_the_kind() -> None:
+def test_names_decide_the_format() -> None:
     """WMT's and IWSLT's."""
     assert is_segmented(Path("newstest2014-deen-src.en.sgm"))
     assert is_segmented(Path("IWSLT14.TED.tst2010.de-en.de.xml"))

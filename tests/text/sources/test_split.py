@@ -1,4 +1,4 @@
-"""Parts put together."""
+"""Parts concatenated into a split."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ def test_parts_follow_each_other(tmp_path: Path) -> None:
 
 
 def test_no_parts_give_empty_files(tmp_path: Path) -> None:
-    """`valid: []` means that the filter takes every N-th training pair; its inputs must exist yet."""
+    """`valid: []` means that the filter takes every N-th training pair; its inputs must still exist."""
     write_split([], tmp_path / "o")
     assert sorted(path.name for path in (tmp_path / "o").iterdir()) == [
         "provenance.json", "source.txt", "target.txt"
@@ -47,8 +47,8 @@ def test_alignment_is_written_only_if_every_part_has_one(tmp_path: Path) -> None
     assert not (tmp_path / "some" / "alignment.txt").exists()
 
 
-def test_result_replaces_the_old_one_only_when_whole(tmp_path: Path) -> None:
-    """A failure in the middle leaves what was there, and nothing beside it."""
+def test_result_replaces_the_old_one_only_once_complete(tmp_path: Path) -> None:
+    """A failure in the middle leaves what was there, and nothing else."""
 
     def broken() -> Iterator[RawPair]:
         yield RawPair("new", "neu")
@@ -64,7 +64,7 @@ def test_result_replaces_the_old_one_only_when_whole(tmp_path: Path) -> None:
 
 
 def test_part_without_pairs_is_an_error(tmp_path: Path) -> None:
-    """An empty file is more likely a mistake than a wish."""
+    """An empty file is more likely a mistake than intended."""
     with pytest.raises(ValueError, match=r"a\.en and a\.de has no sentence pairs.*is it the right file"):
         write_split([part("a.en and a.de")], tmp_path / "o")
 

@@ -1,4 +1,4 @@
-"""Training text of WIT3, whose talks are headed by tags."""
+"""Training text of WIT3, whose talks start with tags."""
 
 from pathlib import Path
 
@@ -23,8 +23,8 @@ def write(folder: Path, source: str, target: str) -> list[Path]:
     return paths
 
 
-def test_titles_and_descriptions_are_text_and_the_rest_of_the_head_goes(tmp_path: Path) -> None:
-    """As the authors' script does it; other tags belong to the sentence."""
+def test_titles_and_descriptions_are_text_and_other_tags_are_dropped(tmp_path: Path) -> None:
+    """As in the authors' script; unlisted tags belong to the sentence."""
     english = GERMAN.replace("Der Spur folgen", "Following it").replace("kompliziert", "complicated")
     part = file_part(write(tmp_path, GERMAN, english), None)
     assert [pair.source for pair in part.pairs] == [
@@ -36,17 +36,17 @@ def test_titles_and_descriptions_are_text_and_the_rest_of_the_head_goes(tmp_path
 
 
 def test_different_tags_are_an_error(tmp_path: Path) -> None:
-    """From there on all lines would be paired wrongly."""
+    """All lines from there on would be paired wrongly."""
     english = GERMAN.replace("<talkid>535</talkid>\n", "")
     part = file_part(write(tmp_path, GERMAN, english), None)
     with pytest.raises(ValueError, match=r"line 3: .*\.de has talkid but .*\.en has title\. Line i"):
         list(part.pairs)
 
 
-def test_only_tagged_files_are_read_so(tmp_path: Path) -> None:
-    """Plain text with tags is left alone; tags on one side only cannot be."""
+def test_only_files_named_as_tagged_are_untagged(tmp_path: Path) -> None:
+    """Plain text with tags is left alone; tags on only one side are an error."""
     paths = write(tmp_path, GERMAN, GERMAN)
     plain = paths[1].rename(tmp_path / "train.en")
-    with pytest.raises(ValueError, match=r"train\.tags\.de-en\.de has segments or tags.*train\.en has not"):
+    with pytest.raises(ValueError, match=r"train\.tags\.de-en\.de has segments or tags.*train\.en does not"):
         list(file_part([paths[0], plain], None).pairs)
     assert len(list(file_part([plain, plain], None).pairs)) == 7

@@ -1,4 +1,4 @@
-"""One file from one server: breaks, ranges and the errors of the day."""
+"""One file from one server: broken connections, ranges and transient errors."""
 
 import errno
 import os
@@ -17,7 +17,7 @@ CONTENT = b"0123456789" * 500
 
 
 def test_break_in_the_middle_is_resumed(site: Site, tmp_path: Path) -> None:
-    """After a break only the bytes that are missing are asked for."""
+    """After a break, only the missing bytes are requested."""
     site.files["a.txt"], site.breaks = CONTENT, [2000, 1000]
     persist(site.url("a.txt"), tmp_path / "part")
     assert (tmp_path / "part").read_bytes() == CONTENT
@@ -25,22 +25,22 @@ def test_break_in_the_middle_is_resumed(site: Site, tmp_path: Path) -> None:
 
 
 def test_server_without_ranges_starts_over(site: Site, tmp_path: Path) -> None:
-    """Its answer to a range is the whole file, which must not be appended to the half of it."""
+    """It answers a range request with the whole file, which must not be appended to the first half."""
     site.files["a.txt"], site.breaks, site.ranges = CONTENT, [2000], False
     persist(site.url("a.txt"), tmp_path / "part")
     assert (tmp_path / "part").read_bytes() == CONTENT
 
 
-def test_progress_renews_patience(site: Site, tmp_path: Path) -> None:
-    """A bad line that gives a little each time gets through, after many more breaks than ATTEMPTS."""
+def test_progress_resets_the_attempts(site: Site, tmp_path: Path) -> None:
+    """A connection that delivers a little each time gets through, after many more breaks than ATTEMPTS."""
     site.files["a.txt"], site.breaks = CONTENT, [400] * 12
     persist(site.url("a.txt"), tmp_path / "part")
     assert (tmp_path / "part").read_bytes() == CONTENT
     assert len(site.asked) == 13
 
 
-def test_same_break_again_and_again_ends(site: Site, tmp_path: Path) -> None:
-    """Without ranges the same bytes come each time, which is no progress: one attempt, then ATTEMPTS more."""
+def test_repeated_breaks_at_the_same_byte_end(site: Site, tmp_path: Path) -> None:
+    """Without ranges the same bytes come each time, which is no progress: 1 attempt, then ATTEMPTS more."""
     site.files["a.txt"], site.breaks, site.ranges = CONTENT, [400] * 100, False
     with pytest.raises(Refused, match="connection ended after 400 of 5,000 bytes, 5 times in a row"):
         persist(site.url("a.txt"), tmp_path / "part")
@@ -73,7 +73,7 @@ def test_pauses_double(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_dead_server_is_refused(tmp_path: Path) -> None:
-    """A server that is down may be restarted, so it is given some attempts, and then told of."""
+    """A server that is down may be restarted, so it gets some attempts before the error."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -82,7 +82,7 @@ def test_dead_server_is_refused(tmp_path: Path) -> None:
 
 
 def test_file_url_is_copied(tmp_path: Path) -> None:
-    """A mounted folder can be a mirror; it knows no ranges, so what was there is replaced."""
+    """A mounted folder can be a mirror; it has no ranges, so an old part is replaced."""
     (tmp_path / "a.txt").write_bytes(CONTENT)
     (tmp_path / "part").write_bytes(b"xx")
     persist((tmp_path / "a.txt").as_uri(), tmp_path / "part")
@@ -90,7 +90,7 @@ def test_file_url_is_copied(tmp_path: Path) -> None:
 
 
 def test_missing_file_url_is_refused(tmp_path: Path) -> None:
-    """It will not come to be by asking again."""
+    """Asking again will not create it."""
     with pytest.raises(Refused, match=r"no such file: .*gone\.txt"):
         persist((tmp_path / "gone.txt").as_uri(), tmp_path / "part")
 
@@ -109,7 +109,7 @@ class FullDisk:
 def test_full_disk_stops_at_once_and_is_resumed_later(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No mirror helps against a full disk; once there is room, only the rest is fetched."""
+    """No mirror helps if the disk is full; once there is room, only the rest is fetched."""
     site.files["a.txt"], part = CONTENT, tmp_path / "part"
     write = transfer.write
 
@@ -140,8 +140,8 @@ def test_chunk_is_written_to_its_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_really_full_disk_is_told(site: Site, tmp_path: Path) -> None:
-    """Closing the file must not fail once more, with a message that says less."""
+def test_full_disk_is_reported_by_name(site: Site, tmp_path: Path) -> None:
+    """Closing the file must not fail again with a less helpful message."""
     site.files["a.txt"], part = b"less than a buffer", tmp_path / "part"
     part.symlink_to("/dev/full")
     with pytest.raises(OSError, match=r"No space left on device\. What has arrived is kept") as caught:
@@ -165,6 +165,6 @@ def test_url_without_file_name_is_an_error(url: str) -> None:
 
 @pytest.mark.parametrize("url", ["ftp://host/a.txt", "data:,hello", "train.en.gz"])
 def test_other_schemes_are_an_error(url: str) -> None:
-    """A path in place of a URL is a likely slip, told as such."""
-    with pytest.raises(ValueError, match="wanted one that begins with http://"):
+    """A path instead of a URL is a likely mistake."""
+    with pytest.raises(ValueError, match="wanted one that starts with http://"):
         file_name(url)

@@ -47,14 +47,14 @@ def special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
 
 
 def content_of(folder: Path) -> dict[str, bytes]:
-    """Return what lies in a folder."""
+    """Return the content of a folder."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
 @pytest.mark.parametrize("suffix", TAR_MODES)
 def test_tar_is_unpacked(tmp_path: Path, suffix: str) -> None:
-    """Every compression that tar knows; a folder has a member of its own or not."""
+    """Every compression that tar knows; folders may or may not have their own members."""
     archive = make_tar(tmp_path / f"a{suffix}", FILES, special("empty", tarfile.DIRTYPE))
     unpack(archive, tmp_path / "out")
     assert content_of(tmp_path / "out") == FILES
@@ -66,7 +66,7 @@ def test_zip_is_unpacked(tmp_path: Path) -> None:
     assert content_of(tmp_path / "out") == FILES
 
 
-def test_modes_are_not_taken_over(tmp_path: Path) -> None:
+def test_modes_are_not_restored(tmp_path: Path) -> None:
     """An archive must not leave programs with another user's rights, nor files that cannot be read."""
     member = tarfile.TarInfo("a")
     member.mode = 0o4000
@@ -82,9 +82,9 @@ EVIL_NAMES = ["../a", "b/../../a", "/tmp/a", "b\\..\\a", "C:a"]
 @pytest.mark.parametrize("name", EVIL_NAMES)
 @pytest.mark.parametrize("make", [make_tar, make_zip])
 def test_name_that_points_outside_is_refused(tmp_path: Path, name: str, make: Any) -> None:
-    """Else an archive could replace any file of the user; nothing of it is unpacked."""
+    """Otherwise an archive could replace any of the user's files; nothing is unpacked."""
     archive = make(tmp_path / ("a.tar" if make is make_tar else "a.zip"), {"good": b"x", name: b"x"})
-    with pytest.raises(ValueError, match="has a name that points outside the folder or could") as caught:
+    with pytest.raises(ValueError, match="has a name that points, or could point, outside") as caught:
         unpack(archive, tmp_path / "out")
     assert repr(name) in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == [archive.name]
@@ -101,7 +101,7 @@ def test_name_that_points_outside_is_refused(tmp_path: Path, name: str, make: An
     ],
 )
 def test_tar_member_that_is_no_file_is_refused(tmp_path: Path, kind: bytes, what: str) -> None:
-    """A link may lead outside, also for the members after it; a device or pipe hangs or harms readers."""
+    """A link may point outside, also for later members; a device or pipe can hang or harm readers."""
     archive = make_tar(tmp_path / "a.tar", {"good": b"x"}, special("bad", kind, target="good"))
     with pytest.raises(ValueError, match=f"member 'bad': {what}"):
         unpack(archive, tmp_path / "out")
@@ -136,7 +136,7 @@ def test_member_under_a_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_later_member_of_a_name_wins(tmp_path: Path) -> None:
-    """So it is with tar, where updates are appended."""
+    """As with tar, where updates are appended."""
     path = tmp_path / "a.tar"
     make_tar(path, {"a": b"a longer one"})
     with tarfile.open(path, "a") as tar:
@@ -150,7 +150,7 @@ def test_later_member_of_a_name_wins(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", [*TAR_MODES, ".zip"])
 @pytest.mark.parametrize("damage", ["cut", "other"])
 def test_damaged_archive_is_an_error_and_leaves_nothing(tmp_path: Path, suffix: str, damage: str) -> None:
-    """A half-unpacked corpus must not be taken for a whole one."""
+    """A half-unpacked corpus must not pass for a complete one."""
     path = tmp_path / f"a{suffix}"
     files = {"a": os.urandom(5000)}
     content = (make_zip(path, files) if suffix == ".zip" else make_tar(path, files)).read_bytes()
@@ -162,7 +162,7 @@ def test_damaged_archive_is_an_error_and_leaves_nothing(tmp_path: Path, suffix: 
 
 @pytest.mark.parametrize("suffix", [".tgz", ".tar.bz2", ".tar.xz", ".zip"])
 def test_damage_within_a_member_is_an_error(tmp_path: Path, suffix: str) -> None:
-    """Each kind of compression fails in a way of its own; a plain .tar has no sum of its contents."""
+    """Each kind of compression fails in its own way; a plain .tar has no checksum."""
     path = tmp_path / f"a{suffix}"
     files = {"a": "".join(f"sentence {i * i * 7919}\n" for i in range(20_000)).encode()}
     content = bytearray((make_zip(path, files) if suffix == ".zip" else make_tar(path, files)).read_bytes())
@@ -172,10 +172,10 @@ def test_damage_within_a_member_is_an_error(tmp_path: Path, suffix: str) -> None
         unpack(path, tmp_path / "out")
 
 
-def test_full_disk_is_told_as_such_and_leaves_nothing(
+def test_full_disk_is_reported_as_such_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is no fault of the archive."""
+    """The archive is not at fault."""
 
     def copyfileobj(*_: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

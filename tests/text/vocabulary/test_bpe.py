@@ -9,7 +9,7 @@ import pytest
 
 from convs2s.text.vocabulary.bpe import WORD_END, Bpe, learn_bpe
 
-# In the style of Sennrich et al. (2016), with characters that sentencepiece treats in a way of its own.
+# In the style of Sennrich et al. (2016), with characters that sentencepiece treats specially.
 COUNTS = {"low": 5, "lower": 2, "newest": 6, "widest": 3, "3x3": 4, "日本a": 3, "a\u00a0b": 2, "e\u0301": 2}
 
 
@@ -64,8 +64,8 @@ def test_fewer_pieces_than_characters_is_an_error() -> None:
         learn_bpe({"abcdefghij": 3}, 10, "n")
 
 
-def test_all_that_the_words_allow_is_no_error() -> None:
-    """The figure which the message gives must work."""
+def test_the_maximum_that_the_words_allow_is_no_error() -> None:
+    """The number in the message must work."""
     with pytest.raises(ValueError, match="at most") as caught:
         learn_bpe(COUNTS, 500, "n")
     most = int(re.findall(r"at most (\d+)", str(caught.value))[0])
@@ -89,7 +89,7 @@ def test_odd_words_do_not_stop_learning() -> None:
         assert "".join(bpe.pieces(word)) == word + WORD_END
 
 
-def test_the_unknown_piece_is_no_text() -> None:
+def test_the_unknown_piece_is_not_text() -> None:
     """Text such as Gigaword's has "<unk>" for a word; it must become a piece, not end the merges."""
     counts = {"<unk>x": 50, "<unk>y": 50, "<unk>": 90, "ab": 3}
     bpe = Bpe(learn_bpe(counts, 16, "n"))
@@ -98,8 +98,8 @@ def test_the_unknown_piece_is_no_text() -> None:
     assert not bpe.knows("☃")
 
 
-def test_the_word_end_mark_in_a_word_becomes_an_underscore() -> None:
-    """It would end the word; this is the one character that does not come back."""
+def test_a_word_end_within_a_word_becomes_an_underscore() -> None:
+    """It would end the word; it is the only character that is not restored."""
     bpe = Bpe(learn_bpe({"a_b": 9, "c\u2581d": 9}, 6, "n"))
     assert "".join(bpe.pieces("a\u2581b")) == "a_b" + WORD_END
 

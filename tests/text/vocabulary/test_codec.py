@@ -45,15 +45,15 @@ def test_words_of_known_characters_come_back(bpe_folder: Path, side: str, counts
         assert codec.decode(ids) == words
 
 
-def test_training_words_are_the_model_s_pieces(joint_folder: Path) -> None:
-    """The text that the vocabulary was made of needs no second cut: every piece is a type."""
+def test_training_words_are_cut_into_the_model_s_pieces(joint_folder: Path) -> None:
+    """The text that the vocabulary was made from needs no second cut: every piece is an entry."""
     codec = Codec.load(joint_folder, "source")
     for word in ENGLISH:
         assert codec.pieces([word]) == codec._bpe.pieces(word)  # type: ignore[union-attr]
 
 
-def test_sides_have_vocabularies_of_their_own(joint_folder: Path) -> None:
-    """T26: learned jointly, but each side's types occur in that side's text, most frequent first."""
+def test_each_side_has_its_own_vocabulary(joint_folder: Path) -> None:
+    """T26: learned jointly, but each side's entries occur in that side's text, most frequent first."""
     source, target = (Codec.load(joint_folder, side).vocabulary.types for side in ("source", "target"))
     assert "ß" not in "".join(source)
     assert "ß" in "".join(target)
@@ -66,7 +66,7 @@ def test_sides_have_vocabularies_of_their_own(joint_folder: Path) -> None:
 
 
 def test_another_sides_pieces_are_cut_into_own_ones(joint_folder: Path) -> None:
-    """English text with a German word: its pieces are no English types, but most characters are."""
+    """English text with a German word: its pieces are not English entries, but most characters are."""
     codec = Codec.load(joint_folder, "source")
     pieces = codec.pieces(["neueste"])
     assert "".join(pieces) == "neueste\u2581"
@@ -102,7 +102,7 @@ def test_decoding_drops_end_and_padding(joint_folder: Path) -> None:
     assert codec.decode([*low, *n, EOS, PAD, PAD]) == ["low", "n"]
 
 
-def test_the_end_mark_alone_is_no_word(joint_folder: Path) -> None:
+def test_a_bare_word_end_is_no_word(joint_folder: Path) -> None:
     """A model may write two word ends in a row; there is no empty word."""
     codec = Codec.load(joint_folder, "source")
     end = codec.vocabulary.ids(["\u2581"])
@@ -141,7 +141,7 @@ def test_a_full_cache_changes_nothing(joint_folder: Path, monkeypatch: pytest.Mo
     assert len(codec._cache) <= 2
 
 
-def test_long_unknown_text_takes_no_square_time(joint_folder: Path) -> None:
+def test_long_unknown_text_does_not_take_quadratic_time(joint_folder: Path) -> None:
     """sentencepiece gives a run of unknown characters as one piece; a cut that tries every end would hang."""
     codec = Codec.load(joint_folder, "source")
     assert codec.encode(["☃" * 100_000]).count(UNK) == 100_000
@@ -159,13 +159,13 @@ def test_long_unknown_text_takes_no_square_time(joint_folder: Path) -> None:
 def test_too_large_a_vocabulary_names_its_parameter(
     tmp_path: Path, kind: str, sizes: tuple[int, int], message: str
 ) -> None:
-    """Of two sides, the one to change."""
+    """The one of the side to change."""
     with pytest.raises(ValueError, match=message):
         write_codecs(tmp_path, (ENGLISH, GERMAN), kind, False, sizes)  # type: ignore[arg-type]
 
 
 def test_a_missing_model_is_named(joint_folder: Path) -> None:
-    """A folder that was copied in part."""
+    """For instance in a partially copied folder."""
     (joint_folder / "source.model").unlink()
     with pytest.raises(FileNotFoundError, match=r"source\.model does not exist.*copy the whole folder"):
         Codec.load(joint_folder, "source")
@@ -180,14 +180,14 @@ def test_a_damaged_model_is_named(joint_folder: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "3", '{"kind": "bytes"}'])
 def test_a_damaged_segmentation_is_named(joint_folder: Path, text: str) -> None:
-    """Without it nothing tells pieces from words."""
+    """Without it, pieces and words cannot be told apart."""
     (joint_folder / "segmentation.json").write_text(text)
-    with pytest.raises(ValueError, match=r"segmentation\.json: found no key `kind` that is bpe or word"):
+    with pytest.raises(ValueError, match=r"segmentation\.json: found no key `kind` with the value bpe"):
         Codec.load(joint_folder, "source")
 
 
 def test_pairs_are_encoded_side_by_side(joint_folder: Path) -> None:
-    """Each side by its own codec; lengths count the end mark."""
+    """Each side by its own codec; lengths include EOS."""
     pairs = [("low newest", "Straßenbahn"), ("", "neueste niedrig")]
     source, target = (Codec.load(joint_folder, side) for side in ("source", "target"))
     ((first, second),) = encode_pairs(iter(pairs), joint_folder)

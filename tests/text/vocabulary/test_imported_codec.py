@@ -37,7 +37,7 @@ def test_words_are_segmented_by_subword_nmt(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert codec.word_of_piece(["low", "lower"]) == [0, 1, 1, 1, 1]
     assert codec.encode(["low", "lower"]) == [3, 4, 5, 6, 9, EOS]
-    # A piece that the dictionary lacks is unknown as a whole, also where its characters are types.
+    # A piece that the dictionary lacks is unknown as a whole, even if its characters are entries.
     assert codec.pieces(["wew"]) == ["w@@", "e@@", "w"]
     assert codec.encode(["wew"]) == [5, 6, UNK, EOS]
 
@@ -89,11 +89,11 @@ def test_words_are_segmented_by_sentencepiece_as_whole_lines_are(tmp_path: Path)
 
 
 def test_our_own_segmentations_are_read_as_before(tmp_path: Path) -> None:
-    """A folder of the pipeline says bpe or word; a broken one is told by the same message."""
+    """A folder of the pipeline says bpe or word; a broken one gives the same message."""
     codec = load_codec(write_word_vocabulary(tmp_path), "source")
     assert type(codec) is Codec
     (tmp_path / "segmentation.json").write_text("[]", encoding="utf-8")
-    with pytest.raises(ValueError, match="found no key `kind` that is bpe or word"):
+    with pytest.raises(ValueError, match="found no key `kind` with the value bpe or word"):
         load_codec(tmp_path, "source")
     (tmp_path / "segmentation.json").unlink()
     with pytest.raises(FileNotFoundError, match=r"segmentation.json does not exist"):
@@ -103,14 +103,14 @@ def test_our_own_segmentations_are_read_as_before(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("#version: 0.2\na b\na b c\n", "line 3: found 'a b c', wanted two symbols parted by one space"),
+        ("#version: 0.2\na b\na b c\n", "line 3: found 'a b c', wanted two symbols separated by one space"),
         ("a b\n\nc d\n", "line 2: found '', wanted two symbols"),
         ("the 1234\nof\n", "line 2: found 'of', wanted two symbols .* not a dictionary"),
         ("#version: 0.2\n", "has no merges; wanted codes as subword-nmt learn-bpe writes them"),
         ("", "has no merges"),
     ],
 )
-def test_what_are_no_codes_is_named_by_line(tmp_path: Path, content: str, message: str) -> None:
+def test_invalid_codes_are_named_by_line(tmp_path: Path, content: str, message: str) -> None:
     """The package would end the whole program."""
     (tmp_path / CODES).write_text(content, encoding="utf-8")
     with pytest.raises(ValueError, match=f"bpe.codes,? {message}"):
@@ -125,8 +125,8 @@ def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         read_codes(tmp_path / CODES)
 
 
-def test_pieces_over_several_words_are_refused(tmp_path: Path) -> None:
-    """Text is segmented a word at a time, and would never have them."""
+def test_pieces_that_span_several_words_are_refused(tmp_path: Path) -> None:
+    """Text is segmented word by word, and would never contain them."""
     check_pieces_of_words(["\u2581of", "the\u2581", "\u2581", "x"], tmp_path / "m.model")
-    with pytest.raises(ValueError, match=r"m.model has the type .*, of several words"):
+    with pytest.raises(ValueError, match=r"m.model has the piece .*, which spans several words"):
         check_pieces_of_words(["\u2581of\u2581the"], tmp_path / "m.model")

@@ -1,4 +1,4 @@
-"""Types and their ids."""
+"""Vocabulary entries and their ids."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from convs2s.text.vocabulary.vocabulary import (
 )
 
 
-def test_specials_come_first() -> None:
+def test_special_symbols_come_first() -> None:
     """T20: our own order, which checkpoints rely on."""
     vocabulary = Vocabulary(["the", "a"])
     assert (PAD, EOS, UNK) == (0, 1, 2)
@@ -26,7 +26,7 @@ def test_specials_come_first() -> None:
     assert vocabulary.types == ["the", "a"]
 
 
-def test_words_spelled_as_specials_are_words() -> None:
+def test_words_spelled_like_special_symbols_are_words() -> None:
     """Text may hold "</s>"; it must not end the sentence."""
     assert Vocabulary(["x"]).ids(["</s>", "<pad>", "<unk>"]) == [UNK, UNK, UNK]
     assert Vocabulary(["</s>"]).ids(["</s>"]) == [3]
@@ -34,7 +34,7 @@ def test_words_spelled_as_specials_are_words() -> None:
 
 
 def test_a_file_comes_back_as_written(tmp_path: Path) -> None:
-    """Types may hold any character but tab and line feed, those that end lines elsewhere included."""
+    """Entries may contain any character but tab and line feed, even those that end lines elsewhere."""
     path = tmp_path / "source.tsv"
     write_vocabulary(path, [("ä\u2581", 5), ("x\x85y", 3), ("\u2028", 0)])
     assert path.read_bytes() == "ä\u2581\t5\nx\x85y\t3\n\u2028\t0\n".encode()
@@ -43,18 +43,18 @@ def test_a_file_comes_back_as_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("line", ["word", "word\t", "\t3", "word\tx", "word\t1\t2", ""])
 def test_a_bad_line_is_named(tmp_path: Path, line: str) -> None:
-    """A type that is lost or split shifts all later ids, and the model speaks nonsense."""
+    """A lost or split entry shifts all later ids, and the model produces nonsense."""
     path = tmp_path / "source.tsv"
     path.write_text(f"a\t2\n{line}\nb\t1\n")
-    with pytest.raises(ValueError, match=r"source\.tsv, line 2: found .*wanted 'type TAB count'.*dvc repro"):
+    with pytest.raises(ValueError, match=r"source\.tsv, line 2: found .*wanted 'entry TAB count'.*dvc repro"):
         read_vocabulary(path)
 
 
-def test_a_type_that_occurs_twice_is_named(tmp_path: Path) -> None:
-    """Two ids for a type cannot both be meant."""
+def test_an_entry_that_occurs_twice_is_named(tmp_path: Path) -> None:
+    """A word cannot have two ids."""
     path = tmp_path / "source.tsv"
     path.write_text("a\t2\nb\t1\na\t1\n")
-    with pytest.raises(ValueError, match=r"line 3: the type 'a' stands in line 1 already"):
+    with pytest.raises(ValueError, match=r"line 3: the entry 'a' is already in line 1"):
         read_vocabulary(path)
 
 
@@ -71,7 +71,7 @@ def test_the_most_frequent_words_are_taken() -> None:
 
 
 def test_more_words_than_there_are_is_an_error() -> None:
-    """A smaller vocabulary than asked for would change the model's size unnoticed."""
+    """A smaller vocabulary than requested would silently change the model's size."""
     with pytest.raises(
         ValueError, match=r"source_size is 2,000 but .* only 2 different words.*at most 2: lower"
     ):

@@ -7,7 +7,7 @@ def test_cedillas_become_commas_and_nothing_else_changes() -> None:
     assert comma_below(text) == "Țara și țările: ȘșȚț ȘșȚț ăâîç Ç naïve"
 
 
-def test_diacritics_of_romanian_go_those_of_others_stay() -> None:
+def test_only_romanian_diacritics_are_removed() -> None:
     """By either spelling; a French name in Romanian text is not Romanian."""
     assert without_diacritics("Ţară, țară, Știință, în Âmbele, Ăla, Îl; François") == (
         "Tara, tara, Stiinta, in Ambele, Ala, Il; François"

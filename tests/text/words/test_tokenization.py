@@ -1,4 +1,4 @@
-"""Words as Moses has them, whatever the text."""
+"""The same words as Moses, for any text."""
 
 import gzip
 from itertools import pairwise
@@ -68,7 +68,7 @@ def test_words_are_those_of_moses(language: str, text: str, words: str) -> None:
     assert " ".join(Tokenizer(language, flags()).tokenize(text)) == words
 
 
-def test_escape_and_aggressive_hyphens_do_as_moses_does() -> None:
+def test_escape_and_aggressive_hyphens_work_as_in_moses() -> None:
     """Both are flags of Moses' tokenizer, off here and on in others' data; detokenizing undoes them."""
     tokenizer = Tokenizer("en", flags(escape=True, aggressive_hyphens=True))
     words = tokenizer.tokenize('a well-known & [odd] man\'s "|"')
@@ -76,7 +76,7 @@ def test_escape_and_aggressive_hyphens_do_as_moses_does() -> None:
     assert tokenizer.detokenize(words) == 'a well-known & [odd] man\'s "|"'
 
 
-def test_entities_of_the_text_stay_where_nothing_is_escaped() -> None:
+def test_entities_of_the_text_are_kept_without_escaping() -> None:
     """Without escaping, "&amp;" can only be the text's own, and must not turn into "&"."""
     assert Tokenizer("en", flags()).detokenize(["AT", "&amp;", "T"]) == "AT &amp; T"
 
@@ -94,7 +94,7 @@ def test_flags_switch_their_steps_off() -> None:
 
 
 def test_pretokenized_text_is_only_split() -> None:
-    """`none` is for text whose words are settled, as Stanford's WMT'14 data."""
+    """`none` is for text that is already tokenized, such as Stanford's WMT'14 data."""
     tokenizer = Tokenizer("de", flags(tokenizer="none"))
     assert tokenizer.tokenize(" a.b  ##AT##-##AT##\u2028\t„c“ ") == ["a.b", "##AT##-##AT##", "„c“"]
     assert tokenizer.detokenize(["a.b", ",", "„c“"]) == "a.b , „c“"
@@ -104,7 +104,7 @@ def test_pretokenized_text_is_only_split() -> None:
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("language", ["en", "de", "fr", "cs", "fi", "ro", "xx", CHINESE])
 def test_any_text_gives_one_line(tokenizer: str, clean: bool, language: str) -> None:
-    """One line in, one line out: no word is empty or holds white space, and nothing raises."""
+    """One line in, one line out: no word is empty or contains whitespace, and nothing raises."""
     words_of = Tokenizer(
         language, flags(tokenizer=tokenizer, remove_nonprinting=clean, normalize_punctuation=clean)
     )
@@ -132,14 +132,14 @@ def test_normalization_equals_sacremoses(language: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["«|»", "«?", "a«*", "(«){0,2}", "[«»]", "\\d+"])
-def test_a_rule_without_a_sure_need_is_always_tried(pattern: str) -> None:
-    """Each of these patterns can match where there is no guillemet: sacremoses may come to have such."""
+def test_a_rule_without_a_certain_need_is_always_tried(pattern: str) -> None:
+    """Each of these patterns can match without a guillemet; sacremoses may come to have such rules."""
     assert needed(pattern) == ""
 
 
 @pytest.mark.parametrize("language", ["en", "fr", "it", "de"])
 def test_words_equal_sacremoses(language: str) -> None:
-    """The rules for apostrophes are left out only where there are none."""
+    """The rules for apostrophes are skipped only if there are none."""
     ours = Tokenizer(language, flags(normalize_punctuation=False, remove_nonprinting=False))
     theirs = MosesTokenizer(language)
     for text in ODD_TEXTS:
@@ -149,7 +149,7 @@ def test_words_equal_sacremoses(language: str) -> None:
 @pytest.mark.skipif(not MULTI30K.is_dir(), reason="the captions of ../shared/data/multi30k are not here")
 @pytest.mark.parametrize(("language", "suffix"), [("en", "en"), ("de", "de"), ("fr", "fr")])
 def test_real_text_is_tokenized_as_by_sacremoses(language: str, suffix: str) -> None:
-    """On real sentences, the short cuts of normalization and apostrophes give sacremoses' words."""
+    """On real sentences, the shortcuts for normalization and apostrophes give sacremoses' words."""
     normalizer, splitter = MosesPunctNormalizer(language, perl_parity=True), MosesTokenizer(language)
     ours = Tokenizer(language, flags(remove_nonprinting=False))
     text = gzip.decompress((MULTI30K / f"val.{suffix}.gz").read_bytes()).decode()
@@ -158,7 +158,7 @@ def test_real_text_is_tokenized_as_by_sacremoses(language: str, suffix: str) -> 
 
 
 def test_pairs_keep_their_order_and_sides() -> None:
-    """Each side has its own language's rules: "It's" splits otherwise in English than in German."""
+    """Each side has its own language's rules: "It's" splits differently in English and in German."""
     pairs = [(f"It's {i}!", f"It's {i}!") for i in range(10)]
     found = list(tokenize_pairs(pairs, ("en", "de"), flags(), Path("none")))
     assert found == [(f"It 's {i} !", f"It ' s {i} !") for i in range(10)]
@@ -169,7 +169,7 @@ STANFORD_LINE = "The well ##AT##-##AT## known man &apos;s &quot; mail &quot; : a
 
 
 def test_stanfords_lines_are_only_split() -> None:
-    """Their words are settled: tokenized again, "#" and "&" would fall apart (T30)."""
+    """They are already tokenized: tokenized again, "#" and "&" would fall apart (T30)."""
     assert Tokenizer("en", STANFORD).words(STANFORD_LINE) == STANFORD_LINE.split()
 
 
@@ -182,21 +182,21 @@ def test_raw_text_is_brought_to_stanfords_form_and_back() -> None:
     assert tokenizer.reference(STANFORD_LINE) == raw
 
 
-def test_a_raw_corpus_is_tokenized_and_its_references_stay() -> None:
-    """Scores of detokenized text are against what the publisher gave, to the byte."""
+def test_a_raw_corpus_is_tokenized_and_its_references_are_unchanged() -> None:
+    """Detokenized text is scored against exactly what the publisher provides."""
     tokenizer = Tokenizer("en", flags())
     assert tokenizer.words("It's  “so”") == ["It", "'s", '"', "so", '"']
     assert tokenizer.reference("It's  “so”") == "It's  “so”"
 
 
 def test_lowercased_words_are_compared_with_lowercased_references() -> None:
-    """As the IWSLT figures are; else each capital would count as an error."""
+    """As for the IWSLT scores; otherwise each capital would count as an error."""
     tokenizer = Tokenizer("de", flags(lowercase=True))
     assert tokenizer.tokenize("Über ÄPFEL.") == ["über", "äpfel", "."]
     assert tokenizer.reference("Über ÄPFEL.") == "über äpfel."
 
 
-def test_case_is_taken_from_words_and_given_back_to_translations() -> None:
+def test_case_is_removed_from_words_and_restored_in_translations() -> None:
     """A tokenizer without truecaser, as for references, leaves words alone; translations get capitals."""
     params = flags(truecase=True)
     truecaser = Truecaser({"the": 2, "Paris": 1})
@@ -208,7 +208,7 @@ def test_case_is_taken_from_words_and_given_back_to_translations() -> None:
     assert Tokenizer("en", flags()).recased(["the"]) == ["the"]
 
 
-def test_romanian_letters_are_normalized_in_romanian_alone() -> None:
+def test_romanian_letters_are_normalized_only_in_romanian() -> None:
     """The other side may be Turkish, where the cedilla is right; without diacritics for a source (T32)."""
     both = flags(normalize_romanian=True)
     assert Tokenizer("ro", both).tokenize("Şi ţara") == ["Și", "țara"]

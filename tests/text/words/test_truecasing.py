@@ -1,4 +1,4 @@
-"""Truecasing, as Moses does it."""
+"""Truecasing, as in Moses."""
 
 import gzip
 from collections import Counter
@@ -23,13 +23,13 @@ def count(lines: list[str]) -> Counter[str]:
 
 
 def test_only_words_inside_a_sentence_are_counted() -> None:
-    """At its start all words have a capital; a quote or bracket before it is passed over."""
+    """At its start all words have a capital; a preceding quote or bracket is skipped."""
     assert list(words_inside(TEXT[0].split())) == ["cat", "said", "Paris", "end", "rains"]
     assert list(words_inside(["(", "The", "2nd", "Man", ".", "The", "end"])) == ["2nd", "Man", "end"]
 
 
 def test_words_get_the_case_they_have_most_often() -> None:
-    """At a sentence's start; inside, a known word stays, and one known in other cases only gets the best."""
+    """At sentence starts; inside, a known word stays, and one known only in other cases gets the best."""
     truecaser = Truecaser(Counter({"the": 9, "The": 1, "Paris": 5, "apple": 2, "Apple": 1, "US": 1}))
     words = ["The", "Apple", ".", "Apple", "PARIS", ":", "THE", "The", "Zebra", ".", "Zebra", "(", "The"]
     assert truecaser.truecase(words) == [
@@ -56,7 +56,7 @@ def test_a_tie_is_decided_by_spelling() -> None:
 
 
 def test_sentences_get_their_capitals_back() -> None:
-    """After each end within the line too, and behind a quote."""
+    """Also after each sentence end within the line, and after a quote."""
     words = [
         "the",
         "cat",
@@ -118,21 +118,21 @@ def check_against_sacremoses(lines: list[str]) -> None:
 
 
 def test_rules_equal_sacremoses() -> None:
-    """An implementation by others of the same scripts."""
+    """An independent implementation of the same scripts."""
     check_against_sacremoses(TEXT)
 
 
 @pytest.mark.skipif(not MULTI30K.is_dir(), reason="the captions of ../shared/data/multi30k are not here")
 @pytest.mark.parametrize("language", ["en", "de", "fr"])
 def test_real_text_is_cased_as_by_sacremoses(language: str) -> None:
-    """With final stops as words of their own; sacremoses takes half a minute for the whole of it."""
+    """With final stops as separate words; sacremoses would take half a minute for all of it."""
     text = gzip.decompress((MULTI30K / f"val.{language}.gz").read_bytes()).decode()
     lines = [line.replace(".", " . ").replace('"', ' " ') for line in text.split("\n") if line]
     check_against_sacremoses([" ".join(line.split()) for line in lines])
 
 
 def test_counts_come_back_as_written(tmp_path: Path) -> None:
-    """In an order that depends on the counts alone, since DVC hashes the file."""
+    """In an order that depends only on the counts, since DVC hashes the file."""
     counts = Counter({"b": 1, "The": 2, "the": 7, "a": 1})
     write_counts(tmp_path / "a.tsv", counts)
     assert (tmp_path / "a.tsv").read_text() == "the\t7\nThe\t2\na\t1\nb\t1\n"
