@@ -218,9 +218,4 @@ def test_every_module_of_the_project_changes_just_the_stages_that_reach_it(
         edited.path.write_text(module.source + "\nCHANGED = [1]\n", encoding="utf-8")
         after = code.digests({**project, name: edited})
         changed = {stage for stage in before if before[stage] != after[stage]}
-        reaching = {
-            stage
-            for stage in before
-            if name in code.reach([code.RUNNER, f"pipelines.stages.{stage}"], project)
-        }
-        assert changed == reaching, name
+        assert changed == {stage for stage, reached in reaching.items() if name in reached}, name
