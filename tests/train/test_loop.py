@@ -8,7 +8,6 @@ from torch.testing import assert_close
 
 from convs2s.text.corpus.batching import Batch, Batching
 from convs2s.text.vocabulary.vocabulary import EOS
-from convs2s.train.distributed import Workers
 from convs2s.train.loop import (
     EpochReport,
     SummedLoss,
@@ -18,27 +17,12 @@ from convs2s.train.loop import (
     train,
     validation_loss,
 )
-from pipelines.stages.train import make_training
-from tests.train.tiny import TYPES, tiny_params, write_tiny
-
-ALONE = Workers(0, 1, torch.device("cpu"))
-
-
-def training(folder: Path, **changes: object) -> Training:
-    """Make a training of the tiny corpus."""
-    write_tiny(folder)
-    params = tiny_params(folder, **changes)
-    paths = folder / "encoded", folder / "vocabulary", folder / "candidates" / "candidates.npz"
-    return make_training(params.model, params.train, 1, *paths, ALONE)
-
-
-def weights(run: Training) -> torch.Tensor:
-    return torch.cat([p.detach().flatten() for p in run.model.parameters()])
+from tests.train.tiny import TYPES, tiny_training, weights
 
 
 def test_training_learns(tmp_path: Path) -> None:
     """Copying a sentence is learned: perplexity falls from that of guessing, about 30, to below 8."""
-    run = training(tmp_path, max_epochs=12, dropout=0.0)
+    run = tiny_training(tmp_path, max_epochs=12, dropout=0.0)
     assert math.exp(validation_loss(run)) > 20
     reports = [r for r in train(run) if isinstance(r, EpochReport)]
     assert len(reports) == 12
@@ -47,7 +31,7 @@ def test_training_learns(tmp_path: Path) -> None:
 
 def test_a_batch_s_gradient_is_the_sum_over_its_tokens_divided_by_their_number(tmp_path: Path) -> None:
     """The same however the batch is split into parts (§4.2, T13, T14)."""
-    run = training(tmp_path, dropout=0.0, clip_norm=1e9, momentum=1e-9, batch_sentences=8, max_tokens=20)
+    run = tiny_training(tmp_path, dropout=0.0, clip_norm=1e9, momentum=1e-9, batch_sentences=8, max_tokens=20)
     batch = max(
         run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0),
         key=lambda b: len(b.parts),
@@ -71,7 +55,7 @@ def test_same_seed_same_weights_another_seed_others(tmp_path: Path) -> None:
     results = []
     for i, seed in enumerate((1, 1, 2)):
         (tmp_path / str(i)).mkdir()
-        run = training(tmp_path / str(i), max_epochs=1)
+        run = tiny_training(tmp_path / str(i), max_epochs=1)
         run.seed = seed
         list(train(run))
         results.append(weights(run))
@@ -81,7 +65,7 @@ def test_same_seed_same_weights_another_seed_others(tmp_path: Path) -> None:
 
 def test_reports_count_what_was_done(tmp_path: Path) -> None:
     """Updates, tokens and sentences of an epoch add up to the corpus."""
-    run = training(tmp_path, max_epochs=1)
+    run = tiny_training(tmp_path, max_epochs=1)
     reports = list(train(run))
     updates = [r for r in reports if isinstance(r, UpdateReport)]
     assert len(updates) == updates[0].batches == run.state.updates == math.ceil(150 / 8)
@@ -95,7 +79,7 @@ def test_bfloat16_stays_near_float32(tmp_path: Path) -> None:
     losses = {}
     for precision in ("float32", "bfloat16"):
         (tmp_path / precision).mkdir()
-        run = training(tmp_path / precision, max_epochs=3, dropout=0.0, precision=precision)
+        run = tiny_training(tmp_path / precision, max_epochs=3, dropout=0.0, precision=precision)
         list(train(run))
         losses[precision] = run.state.epochs[-1]["training_loss"]
         assert all(p.dtype == torch.float32 for p in run.model.parameters())
@@ -105,7 +89,7 @@ def test_bfloat16_stays_near_float32(tmp_path: Path) -> None:
 
 def test_divergence_stops_with_the_weights_as_before(tmp_path: Path) -> None:
     """A NaN is reported where it arises, and spoils nothing."""
-    run = training(tmp_path)
+    run = tiny_training(tmp_path)
     before = weights(run)
     run.model.decoder.output_map.bias.data[0] = math.nan
     with pytest.raises(
@@ -118,7 +102,7 @@ def test_divergence_stops_with_the_weights_as_before(tmp_path: Path) -> None:
 
 def test_an_uncounted_batch_changes_no_weight(tmp_path: Path) -> None:
     """A worker that only keeps step adds nothing to the sum."""
-    run = training(tmp_path, momentum=1e-9)
+    run = tiny_training(tmp_path, momentum=1e-9)
     before = weights(run)
     part = torch.arange(2).numpy()
     batch = Batch(whole=part, parts=[part], target_tokens=10, sentences=1, counted=False)
@@ -139,7 +123,7 @@ def losses_and_gradients(run: Training, types: torch.Tensor | None) -> list[torc
 
 def test_selecting_every_type_is_plain_training(tmp_path: Path) -> None:
     """The same losses and gradients, to the last bit: selection only leaves types out."""
-    run = training(tmp_path, dropout=0.0)
+    run = tiny_training(tmp_path, dropout=0.0)
     plain, selected = (losses_and_gradients(run, types) for types in (None, torch.arange(TYPES)))
     assert len(plain) == 2 + len(list(run.model.parameters()))
     assert all(torch.equal(one, other) for one, other in zip(plain, selected, strict=True))
@@ -147,7 +131,7 @@ def test_selecting_every_type_is_plain_training(tmp_path: Path) -> None:
 
 def test_types_left_out_get_no_gradient_and_no_probability(tmp_path: Path) -> None:
     """The loss is cross-entropy over the types selected alone."""
-    run = training(tmp_path, dropout=0.0, selection={"common": 0, "candidates": 1})
+    run = tiny_training(tmp_path, dropout=0.0, selection={"common": 0, "candidates": 1})
     source, target = run.inputs(run.train, range(3))
     types = run.types(run.train, Batch(torch.arange(3).numpy(), [], 0, 3))
     assert types is not None
@@ -170,7 +154,7 @@ def test_how_a_batch_is_split_changes_no_loss_with_selection(tmp_path: Path) -> 
     """Memory must not decide which types compete: neither parts nor workers (T13, T14)."""
     selection = {"common": 2, "candidates": 5}
     runs = [
-        training(
+        tiny_training(
             tmp_path / str(size), max_tokens=size, batch_by="sentences", dropout=0.0, selection=selection
         )
         for size in (40, 1000)
@@ -192,7 +176,7 @@ def test_how_a_batch_is_split_changes_no_loss_with_selection(tmp_path: Path) -> 
 
 def test_selection_learns_and_tells_how_much_it_selects(tmp_path: Path) -> None:
     """Training and validation are over the types selected; every record has their mean number."""
-    run = training(
+    run = tiny_training(
         tmp_path, max_epochs=8, max_tokens=1000, dropout=0.0, selection={"common": 2, "candidates": 5}
     )
     reports = list(train(run))
@@ -205,7 +189,7 @@ def test_selection_learns_and_tells_how_much_it_selects(tmp_path: Path) -> None:
 
 def test_without_selection_no_record_has_it(tmp_path: Path) -> None:
     """Metrics are then as they were."""
-    run = training(tmp_path, max_epochs=1)
+    run = tiny_training(tmp_path, max_epochs=1)
     reports = list(train(run))
     assert all(r.selected is None for r in reports if isinstance(r, UpdateReport))
     assert "selected_types" not in run.state.epochs[0]
