@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from torch.testing import assert_close
@@ -11,6 +12,7 @@ from convs2s.config.model import ModelParams
 from convs2s.config.older import ADDED, with_added_keys, without_added_keys
 from convs2s.config.params import Params
 from convs2s.model import storage
+from convs2s.model.seq2seq import Seq2Seq
 from tests.model.small import PAD, sentence, small_model, small_params
 
 
@@ -23,13 +25,16 @@ class LaterModelParams(ModelParams):
 def later_model_loads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Load a model folder written today with the schema of a later version."""
     seen = []
-    monkeypatch.setattr(storage, "ModelParams", LaterModelParams)
     built = storage.Seq2Seq
-    monkeypatch.setattr(
-        storage, "Seq2Seq", lambda *args, **named: seen.append(args[0]) or built(*args, **named)
-    )
+
+    def see(params: LaterModelParams, *args: Any, **named: Any) -> Seq2Seq:
+        seen.append(params.attention_scaling)
+        return built(params, *args, **named)
+
+    monkeypatch.setattr(storage, "ModelParams", LaterModelParams)
+    monkeypatch.setattr(storage, "Seq2Seq", see)
     storage.load_model(folder)
-    assert [params.attention_scaling for params in seen] == [False]
+    assert seen == [False]
 
 
 def test_a_model_folder_without_a_later_option_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -59,11 +60,12 @@ def test_outputs_are_a_model_metrics_and_curves(
     folder = tmp_path / "a"
     seen = []
     epoch = ProgressFile.epoch
-    monkeypatch.setattr(
-        ProgressFile,
-        "epoch",
-        lambda self, *args: (epoch(self, *args), seen.append(json.loads(self.path.read_text()))),
-    )
+
+    def see(file: ProgressFile, *args: Any) -> None:
+        epoch(file, *args)
+        seen.append(json.loads(file.path.read_text()))
+
+    monkeypatch.setattr(ProgressFile, "epoch", see)
     in_process(folder, prepare(folder, max_epochs=4), monkeypatch)
     metrics = json.loads((folder / "out" / "metrics.json").read_text())
     assert metrics["epochs"] == 4
