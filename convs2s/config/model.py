@@ -30,7 +30,7 @@ class ModelParams(Section):
     """Position embeddings on the target side (Table 4)."""
     max_positions: Annotated[int, Field(ge=4)]
     """Rows of each position table, one of them for padding: the longest sentence has max_positions - 1
-    tokens, its end mark counted (T18)."""
+    tokens including EOS (T18)."""
     encoder_grad_scale: Literal["paper", "fairseq"]
     """Scale gradients of the encoder's weights by 1/(2A), sparing the embeddings (paper) or not (T6)."""
     extra_scaling: bool

@@ -21,8 +21,8 @@ def launch(
 ) -> None:
     """Run `python -m module arguments` in several processes and wait until all have ended.
 
-    Each is told its place by torchrun's variables RANK, LOCAL_RANK and WORLD_SIZE. The processes are new
-    Python programs, not copies of this one, so the calling program needs no `__main__` guard.
+    torchrun's variables RANK, LOCAL_RANK and WORLD_SIZE say which is which. The processes are new Python
+    programs, not copies of this one, so the calling program needs no `__main__` guard.
 
     Args:
         workers: processes on this machine, which share its cores.

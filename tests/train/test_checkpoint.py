@@ -17,14 +17,14 @@ def test_a_resumed_training_ends_as_an_uninterrupted_one(tmp_path: Path) -> None
     """Same batches, same random numbers, same weights, to the last bit, from any update."""
     for name in ("whole", "first", "second"):
         (tmp_path / name).mkdir()
-    whole = tiny_training(tmp_path / "whole")
+    whole = tiny_training(tmp_path / "whole", max_epochs=2)
     list(train(whole))
-    first = tiny_training(tmp_path / "first")
+    first = tiny_training(tmp_path / "first", max_epochs=2)
     for report in train(first):
         if isinstance(report, UpdateReport) and report.update == 27:  # in the second epoch
             save_checkpoint(tmp_path / "c", first, PRINTS)
             break
-    second = tiny_training(tmp_path / "second")
+    second = tiny_training(tmp_path / "second", max_epochs=2)
     message = resume(tmp_path / "c", second, PRINTS)
     assert "continues" in message
     assert "epoch 2, after 27 updates" in message
@@ -34,7 +34,7 @@ def test_a_resumed_training_ends_as_an_uninterrupted_one(tmp_path: Path) -> None
 
 
 def test_a_changed_setting_starts_afresh_and_says_which(tmp_path: Path) -> None:
-    """A checkpoint of other parameters must not be continued."""
+    """A checkpoint of other parameters must not be resumed."""
     run = tiny_training(tmp_path)
     save_checkpoint(tmp_path / "c", run, PRINTS)
     message = resume(tmp_path / "c", run, PRINTS | {"model": "large"})
@@ -44,7 +44,7 @@ def test_a_changed_setting_starts_afresh_and_says_which(tmp_path: Path) -> None:
 
 
 def test_a_damaged_checkpoint_starts_afresh_and_says_so(tmp_path: Path) -> None:
-    """A file cut short is not taken for whole."""
+    """A truncated file is not read as a whole one."""
     run = tiny_training(tmp_path)
     path = tmp_path / "c"
     save_checkpoint(path, run, PRINTS)
@@ -61,7 +61,7 @@ def test_weights_of_another_shape_are_refused(tmp_path: Path) -> None:
         load_weights(small_model(), tensors, tmp_path / "c")
 
 
-def test_a_full_disk_leaves_the_checkpoint_before(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_the_previous_checkpoint(tmp_path: Path) -> None:
     """A write that fails midway (here: a file size limit) is reported, and nothing half-written remains."""
     run = tiny_training(tmp_path)
     path = tmp_path / "c"

@@ -64,7 +64,7 @@ def test_same_seed_same_weights_another_seed_others(tmp_path: Path) -> None:
 
 
 def test_reports_count_what_was_done(tmp_path: Path) -> None:
-    """Updates, tokens and sentences of an epoch add up to the corpus."""
+    """The updates, tokens and sentences of an epoch add up to the corpus."""
     run = tiny_training(tmp_path, max_epochs=1)
     reports = list(train(run))
     updates = [r for r in reports if isinstance(r, UpdateReport)]
@@ -75,7 +75,7 @@ def test_reports_count_what_was_done(tmp_path: Path) -> None:
 
 
 def test_bfloat16_stays_near_float32(tmp_path: Path) -> None:
-    """Half the bits in products; the loss of an epoch differs by percents, not by kind (T38)."""
+    """Products have half the bits; the loss of an epoch differs by a few percent at most (T38)."""
     losses = {}
     for precision in ("float32", "bfloat16"):
         (tmp_path / precision).mkdir()
@@ -87,8 +87,8 @@ def test_bfloat16_stays_near_float32(tmp_path: Path) -> None:
     assert losses["bfloat16"] != losses["float32"]
 
 
-def test_divergence_stops_with_the_weights_as_before(tmp_path: Path) -> None:
-    """A NaN is reported where it arises, and spoils nothing."""
+def test_divergence_ends_training_and_keeps_the_weights(tmp_path: Path) -> None:
+    """A NaN is reported where it arises, and no weight becomes one."""
     run = tiny_training(tmp_path)
     before = weights(run)
     run.model.decoder.output_map.bias.data[0] = math.nan
@@ -101,7 +101,7 @@ def test_divergence_stops_with_the_weights_as_before(tmp_path: Path) -> None:
 
 
 def test_an_uncounted_batch_changes_no_weight(tmp_path: Path) -> None:
-    """A worker that only keeps step adds nothing to the sum."""
+    """A worker that only keeps in step with the others adds nothing to the sum."""
     run = tiny_training(tmp_path, momentum=1e-9)
     before = weights(run)
     part = torch.arange(2).numpy()
@@ -111,47 +111,47 @@ def test_an_uncounted_batch_changes_no_weight(tmp_path: Path) -> None:
     assert torch.equal(weights(run), before)
 
 
-def losses_and_gradients(run: Training, types: torch.Tensor | None) -> list[torch.Tensor]:
+def losses_and_gradients(run: Training, entries: torch.Tensor | None) -> list[torch.Tensor]:
     """Return the losses of a batch and every parameter's gradient."""
     source, target = map(torch.from_numpy, run.train.arrays(range(8)))
     run.model.zero_grad()
-    total, likelihood = SummedLoss(run.model, smoothing=0.1)(source, target, types)
+    total, likelihood = SummedLoss(run.model, smoothing=0.1)(source, target, entries)
     total.backward()
     gradients = [p.grad for p in run.model.parameters() if p.grad is not None]
     return [total.detach(), likelihood, *(gradient.clone() for gradient in gradients)]
 
 
-def test_selecting_every_type_is_plain_training(tmp_path: Path) -> None:
-    """The same losses and gradients, to the last bit: selection only leaves types out."""
+def test_selecting_every_entry_is_plain_training(tmp_path: Path) -> None:
+    """The same losses and gradients, to the last bit: selection only leaves entries out."""
     run = tiny_training(tmp_path, dropout=0.0)
-    plain, selected = (losses_and_gradients(run, types) for types in (None, torch.arange(TYPES)))
+    plain, selected = (losses_and_gradients(run, entries) for entries in (None, torch.arange(TYPES)))
     assert len(plain) == 2 + len(list(run.model.parameters()))
     assert all(torch.equal(one, other) for one, other in zip(plain, selected, strict=True))
 
 
-def test_types_left_out_get_no_gradient_and_no_probability(tmp_path: Path) -> None:
-    """The loss is cross-entropy over the types selected alone."""
+def test_entries_left_out_get_no_gradient_and_no_probability(tmp_path: Path) -> None:
+    """The loss is cross-entropy over the selected entries alone."""
     run = tiny_training(tmp_path, dropout=0.0, selection={"common": 0, "candidates": 1})
     source, target = run.inputs(run.train, range(3))
-    types = run.types(run.train, Batch(torch.arange(3).numpy(), [], 0, 3))
-    assert types is not None
-    assert 3 < len(types) < TYPES
+    entries = run.entries(run.train, Batch(torch.arange(3).numpy(), [], 0, 3))
+    assert entries is not None
+    assert 3 < len(entries) < TYPES
     logits, _ = run.model(source, torch.cat([target.new_full((3, 1), EOS), target[:, :-1]], dim=1))
-    out = torch.ones(TYPES, dtype=torch.bool).index_fill(0, types, value=False)
+    out = torch.ones(TYPES, dtype=torch.bool).index_fill(0, entries, value=False)
     plain = logits.masked_fill(out, -math.inf).flatten(0, 1)
     wanted = F.cross_entropy(plain, target.flatten(), ignore_index=0, reduction="sum")
-    total, likelihood = SummedLoss(run.model, smoothing=0.0)(source, target, types)
+    total, likelihood = SummedLoss(run.model, smoothing=0.0)(source, target, entries)
     assert_close(total, wanted)
     assert_close(likelihood, wanted)
     total.backward()
     gradient = run.model.output_layer.weight.grad
     assert gradient is not None
     assert float(gradient[out].abs().max()) == 0.0
-    assert float(gradient[types].abs().min(dim=0).values.max()) > 0.0
+    assert float(gradient[entries].abs().min(dim=0).values.max()) > 0.0
 
 
 def test_how_a_batch_is_split_changes_no_loss_with_selection(tmp_path: Path) -> None:
-    """Memory must not decide which types compete: neither parts nor workers (T13, T14)."""
+    """Memory must not decide which entries compete: neither parts nor workers may (T13, T14)."""
     selection = {"common": 2, "candidates": 5}
     runs = [
         tiny_training(
@@ -174,8 +174,8 @@ def test_how_a_batch_is_split_changes_no_loss_with_selection(tmp_path: Path) -> 
         assert one.whole.tolist() == other.whole.tolist() == alone.whole.tolist()
 
 
-def test_selection_learns_and_tells_how_much_it_selects(tmp_path: Path) -> None:
-    """Training and validation are over the types selected; every record has their mean number."""
+def test_selection_learns_and_reports_how_much_it_selects(tmp_path: Path) -> None:
+    """Training and validation are over the selected entries; every record has their mean number."""
     run = tiny_training(
         tmp_path, max_epochs=8, max_tokens=1000, dropout=0.0, selection={"common": 2, "candidates": 5}
     )
@@ -188,7 +188,7 @@ def test_selection_learns_and_tells_how_much_it_selects(tmp_path: Path) -> None:
 
 
 def test_without_selection_no_record_has_it(tmp_path: Path) -> None:
-    """Metrics are then as they were."""
+    """Metrics are then those of plain training."""
     run = tiny_training(tmp_path, max_epochs=1)
     reports = list(train(run))
     assert all(r.selected is None for r in reports if isinstance(r, UpdateReport))

@@ -152,6 +152,7 @@ def test_two_workers_of_half_the_batch_give_the_weights_of_one(
     assert results[-1]["updates"] == results[-2]["updates"]
 
 
+@pytest.mark.slow  # test_launch has the same for processes that need no PyTorch
 def test_a_worker_that_fails_ends_the_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
