@@ -9,6 +9,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from convs2s.config.model import ModelParams
+from convs2s.config.older import with_added_keys
 from convs2s.model.initialization import fold_weight_norm, folded_weights
 from convs2s.model.seq2seq import Seq2Seq
 
@@ -60,7 +61,7 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Seq2Seq:
             )
     try:
         description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
-        params = ModelParams.model_validate(description["architecture"])
+        params = ModelParams.model_validate(with_added_keys("model", description["architecture"]))
         sizes = [int(description[key]) for key in ("source_size", "target_size", "padding_id")]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{folder / 'model.json'} does not describe a model: {error}") from error

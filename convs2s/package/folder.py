@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from convs2s.config.faults import describe
+from convs2s.config.older import with_added_keys
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateParams
 from convs2s.text.alignment.candidates import has_candidates
@@ -21,14 +22,6 @@ WANTED = (
 
 TRUECASER = "truecaser.tsv"
 """Of the source side; only folders of truecased models have it."""
-# What was not done before it could be: folders of the time lack these keys.
-SINCE_ADDED: dict[str, dict[str, object]] = {
-    "tokenize": {
-        "corpus": "raw", "normalize_romanian": False, "remove_diacritics": False, "at_sign": "@",
-        "lowercase": False, "truecase": False,
-    },
-    "translate": {"selection": None},
-}  # fmt: skip
 
 SectionT = TypeVar("SectionT", bound=BaseModel)
 
@@ -123,7 +116,11 @@ def read_settings(folder: Path) -> Settings:
         raise ValueError(
             f"{folder / 'translate.json'} has replace {translate.get('replace')!r}; wanted true or false."
         )
-    tokenize = read_section(TokenizeParams, completed(tokenizer, "tokenize"), str(folder / "tokenizer.json"))
+    tokenize = read_section(
+        TokenizeParams,
+        with_added_keys("tokenize", tokenizer.get("tokenize")),
+        str(folder / "tokenizer.json"),
+    )
     if tokenize.truecase and not (folder / TRUECASER).is_file():
         raise FileNotFoundError(
             f"{folder} lacks {TRUECASER}, though its tokenizer.json says truecase. Wanted a model folder as "
@@ -132,7 +129,11 @@ def read_settings(folder: Path) -> Settings:
     return Settings(
         (str(languages[0]), str(languages[1])),
         tokenize,
-        read_section(TranslateParams, completed(translate, "translate"), str(folder / "translate.json")),
+        read_section(
+            TranslateParams,
+            with_added_keys("translate", translate.get("translate")),
+            str(folder / "translate.json"),
+        ),
         translate["replace"],
     )
 
@@ -167,12 +168,6 @@ def read_json(path: Path) -> dict[str, Any]:
             f"{path} holds a {type(content).__name__}; wanted a JSON object. Fetch or package it again."
         )
     return content
-
-
-def completed(content: dict[str, Any], name: str) -> object:
-    """Return a section of a file, with the keys that older folders lack."""
-    section = content.get(name)
-    return SINCE_ADDED[name] | section if isinstance(section, dict) else section
 
 
 def read_section(kind: type[SectionT], content: object, origin: str) -> SectionT:

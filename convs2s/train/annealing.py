@@ -5,18 +5,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Annealing:
-    """The rule; perplexities are those of the validation set, one per epoch.
+    """The annealing rule; perplexities are those of the validation set, one per epoch.
 
     Attributes:
         learning_rate: at the start.
-        factor: what it is multiplied by after each epoch, once annealing has begun.
-        minimum: training ends below it.
-        against_best: annealing begins when an epoch is no better than the best before; else than the
-            epoch before it, as the authors' code has it.
+        factor: multiplies the learning rate after each epoch, once annealing has begun.
+        minimum: training ends when the learning rate falls below it.
+        against_best: annealing begins when an epoch is no better than the best earlier one; if False, than
+            the previous one, as in the authors' code.
         min_epochs: annealing begins after this epoch at the earliest.
-        after_epoch: annealing begins after this epoch at the latest; None for no such limit.
-        patience: training ends after so many epochs without a new best; None for no such limit.
-        max_epochs: training ends after so many epochs.
+        after_epoch: annealing begins after this epoch at the latest; None for no limit.
+        patience: training ends after this many epochs without a new best; None for no limit.
+        max_epochs: training ends after this many epochs.
     """
 
     learning_rate: float
@@ -29,13 +29,13 @@ class Annealing:
     max_epochs: int
 
     def rate(self, perplexities: list[float]) -> float:
-        """Return the learning rate of the epoch that follows these."""
+        """Return the learning rate of the next epoch."""
         begins = self._begins(perplexities)
         steps = 0 if begins is None else len(perplexities) - begins + 1
         return float(self.learning_rate * self.factor**steps)
 
     def ends(self, perplexities: list[float]) -> str | None:
-        """Return why training ends after these epochs, or None if it goes on."""
+        """Return why training ends after these epochs, or None if it continues."""
         if not perplexities:
             return None
         # The factor 1 - 1e-9 keeps 0.25 * 0.1 ** k, which is not exact, from falling below 0.25e-k.

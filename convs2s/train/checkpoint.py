@@ -1,10 +1,8 @@
-"""Checkpoints: all that resuming takes in one file, written whole or not at all, read without pickle."""
+"""Checkpoints: everything needed to resume, in one file, written atomically and read without pickle."""
 
 import dataclasses
-import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -15,23 +13,11 @@ from convs2s.text.corpus.files import atomic_path
 from convs2s.train.loop import State, Training
 
 
-def fingerprint(settings: dict[str, Any], files: list[Path]) -> dict[str, str]:
-    """Return what a training depends on, by name: each setting as text, each file as its hash.
-
-    Two trainings with equal fingerprints go the same way from the same checkpoint.
-    """
-    prints = {name: json.dumps(value) for name, value in settings.items()}
-    for path in files:
-        with path.open("rb") as stream:
-            prints[str(path)] = hashlib.file_digest(stream, "blake2b").hexdigest()
-    return prints
-
-
 def save_checkpoint(path: Path, training: Training, prints: dict[str, str]) -> None:
     """Write weights, momentum and state.
 
     Raises:
-        OSError: if the disk is full, say; the checkpoint before stays as it was.
+        OSError: if the disk is full, for example; the previous checkpoint stays as it was.
     """
     names = [name for name, _ in training.model.named_parameters()]
     tensors = {f"weights/{name}": p.detach() for name, p in training.model.named_parameters()}
@@ -48,7 +34,7 @@ def save_checkpoint(path: Path, training: Training, prints: dict[str, str]) -> N
 
 
 def resume(path: Path, training: Training, prints: dict[str, str]) -> str:
-    """Continue from a checkpoint if there is one of this very training; return what was done, and why."""
+    """Resume from the checkpoint if it has the same fingerprint; return a message that says what was done."""
     if not path.is_file():
         return "Training starts."
     try:
@@ -59,7 +45,7 @@ def resume(path: Path, training: Training, prints: dict[str, str]) -> str:
     changed = sorted(name for name in prints.keys() | found.keys() if prints.get(name) != found.get(name))
     if changed:
         return (
-            f"Training starts afresh, for since the checkpoint {path} these have changed: "
+            f"Training starts afresh: since the checkpoint {path} was written, these have changed: "
             f"{', '.join(changed)}."
         )
     load_weights(training.model, tensors, path)
@@ -71,7 +57,7 @@ def resume(path: Path, training: Training, prints: dict[str, str]) -> str:
 
 
 def load_weights(model: torch.nn.Module, tensors: dict[str, Tensor], origin: Path) -> None:
-    """Put a checkpoint's weights into a model.
+    """Load a checkpoint's weights into a model.
 
     Raises:
         ValueError: if their names or shapes do not fit.

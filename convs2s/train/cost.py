@@ -1,7 +1,7 @@
-"""What a training took: its hardware, seconds and speed, over all interruptions; apart from what it gives.
+"""The cost of a training: hardware, seconds and speed, over all interruptions; kept apart from its outputs.
 
-A model is the same bytes however fast it was made, so this stands in no output. It is kept beside the
-checkpoints, under the hash of the model, and so is found again when the model returns from a cache.
+A model has the same bytes however fast it was trained, so its cost is in no output. It is kept beside the
+checkpoints, under the hash of the model, and is found again when the model comes back from a cache.
 """
 
 import hashlib
@@ -35,10 +35,10 @@ class Session:
         torch: version of PyTorch.
         first: updates done when it began.
         last: updates done at its last checkpoint.
-        seconds: from its begin to that checkpoint; what came after was lost and is not counted.
-        target_tokens: non-padding, of its updates until then, over all workers; None in files that are older
-            than this count.
-        training_seconds: of these updates alone, without validation and checkpoints; likewise.
+        seconds: from its start to that checkpoint; later ones were lost and are not counted.
+        target_tokens: non-padding, of its updates up to that checkpoint, over all workers; None in
+            older files, which lack it.
+        training_seconds: of these updates alone, without validation and checkpoints; None in older files.
     """
 
     device: str
@@ -53,7 +53,7 @@ class Session:
 
 
 def new_session(workers: Workers, updates: int) -> Session:
-    """Return a session of these workers that has not lasted yet."""
+    """Return a session of these workers that begins now."""
     common: dict[str, Any] = {
         "torch": str(torch.__version__),
         "first": updates,
@@ -80,7 +80,7 @@ class Meter:
     """Counts a training's seconds and target tokens, and keeps them beside its checkpoint."""
 
     def __init__(self, path: Path, workers: Workers, updates: int) -> None:
-        """Begin a session after `updates` updates, behind those in the file if the training is continued."""
+        """Begin a session after `updates` updates, and keep earlier ones of a resumed training."""
         self.path = path
         self.before = history(path).get(str(updates), []) if updates else []
         self.saved = {str(updates): self.before}
@@ -89,14 +89,14 @@ class Meter:
         self.start = time.perf_counter()
 
     def count(self, target_tokens: int, seconds: float) -> None:
-        """Count an update of so many target tokens, which took so long."""
+        """Count an update and the seconds that it took."""
         self.target_tokens += target_tokens
         self.training_seconds += seconds
 
     def save(self, updates: int) -> None:
-        """Write what was taken until now; call it before each checkpoint.
+        """Write the cost so far; call it before each checkpoint.
 
-        What was taken until the checkpoint before stays in the file, should the new one not come to be.
+        The cost up to the previous checkpoint stays in the file, in case writing the new one fails.
         """
         session = replace(
             self.session,
@@ -114,9 +114,9 @@ class Meter:
 
 
 def timed(reports: Iterable[T]) -> Iterator[tuple[T, float]]:
-    """Yield each report of a training with the seconds that it took to come.
+    """Yield each report of a training with the seconds that were spent on it.
 
-    What is done in between, such as saving a checkpoint, is not counted.
+    What the caller does between reports, such as saving a checkpoint, is not counted.
     """
     begin = time.perf_counter()
     for report in reports:
@@ -125,7 +125,7 @@ def timed(reports: Iterable[T]) -> Iterator[tuple[T, float]]:
 
 
 def history(path: Path) -> dict[str, list[Session]]:
-    """Return the sessions until each of the last checkpoints, by updates; none if the file is damaged."""
+    """Return the sessions up to each of the last checkpoints, by updates; none if the file is damaged."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return {key: [Session(**one) for one in sessions] for key, sessions in content.items()}
@@ -134,28 +134,28 @@ def history(path: Path) -> dict[str, list[Session]]:
 
 
 def keep_cost(path: Path, updates: int, weights: Path, costs: Path) -> None:
-    """Keep the sessions of a finished training in the folder `costs`, if they are known from its begin.
+    """Keep the sessions of a finished training in the folder `costs`, if none of them is missing.
 
     Args:
-        path: as the meter wrote it.
-        updates: of the training in all.
-        weights: the model that came of it.
+        path: the meter's file.
+        updates: of the whole training.
+        weights: the trained model.
     """
     sessions = history(path).get(str(updates), [])
-    if sessions and sessions[0].first == 0:  # else it began before there was a meter, or the file was damaged
+    if sessions and sessions[0].first == 0:  # else the start is unknown
         with atomic_path(costs / file_name(weights)) as temporary:
             content = [asdict(session) for session in sessions]
             temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
 def file_name(weights: Path) -> str:
-    """Return the name of the file that tells what a model took."""
+    """Return the name of the file with the cost of a model."""
     with weights.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest() + ".json"
 
 
 def read_sessions(path: Path) -> list[Session]:
-    """Return the sessions in a file; none if it is not there or damaged, for then nothing is known."""
+    """Return the sessions in a file; none if the file is missing or damaged."""
     try:
         return [Session(**session) for session in json.loads(path.read_text(encoding="utf-8"))]
     except (OSError, TypeError, ValueError):
@@ -163,7 +163,7 @@ def read_sessions(path: Path) -> list[Session]:
 
 
 def target_tokens_per_second(sessions: Iterable[Session]) -> float | None:
-    """Return how fast updates were, all sessions together; None if it is not known of one."""
+    """Return the speed of updates over all sessions; None if it is unknown for one of them."""
     tokens, seconds = 0, 0.0
     for one in sessions:
         if one.target_tokens is None or one.training_seconds is None:
@@ -174,7 +174,7 @@ def target_tokens_per_second(sessions: Iterable[Session]) -> float | None:
 
 
 def remove_all_but(kept: Path) -> None:
-    """Remove all files and folders beside `kept`; with their folder if it is not there."""
+    """Remove all files and folders beside `kept`, or the whole folder if `kept` does not exist."""
     if not kept.exists():
         shutil.rmtree(kept.parent)
         return

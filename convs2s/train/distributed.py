@@ -1,4 +1,4 @@
-"""Several processes train one model; the only place that names a rank (§4.2, T13)."""
+"""Several processes train one model; no other module names a rank (§4.2, T13)."""
 
 import contextlib
 import os
@@ -31,14 +31,14 @@ class Workers:
         return self.rank == 0
 
     def wrap(self, module: nn.Module) -> nn.Module:
-        """Make backward average gradients over all workers, if there are several."""
+        """Make backward average gradients over all workers, if there is more than one."""
         if self.count == 1:
             return module
         ids = [self.device.index] if self.device.type == "cuda" else None
         return DistributedDataParallel(module, device_ids=ids, gradient_as_bucket_view=True)
 
     def accumulate(self, module: nn.Module, last: bool) -> contextlib.AbstractContextManager[None]:
-        """Hold back the exchange of gradients until the last part of a batch."""
+        """Delay the exchange of gradients until the last part of a batch."""
         if isinstance(module, DistributedDataParallel) and not last:
             return module.no_sync()
         return contextlib.nullcontext()
@@ -50,14 +50,14 @@ class Workers:
         return values
 
     def barrier(self) -> None:
-        """Wait until all workers are here."""
+        """Wait until all workers have called this."""
         if self.count > 1:
             dist.barrier()
 
 
 @contextlib.contextmanager
 def join_workers(local_workers: int) -> Iterator[Workers]:
-    """Join the other processes that torchrun has started, if it has; leave them at the end.
+    """Join the other processes if torchrun has started any; leave them at the end.
 
     Args:
         local_workers: processes on this machine; with GPUs, each has one of its own.

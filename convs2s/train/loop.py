@@ -28,7 +28,7 @@ CURVE_UPDATES = 50  # a point of the training curve is the mean over so many upd
 
 @dataclass(frozen=True)
 class Pairs:
-    """Encoded sentence pairs, each side ending with its end mark."""
+    """Encoded sentence pairs, each side ending with EOS."""
 
     source: EncodedCorpus
     target: EncodedCorpus
@@ -43,18 +43,18 @@ class Pairs:
 
 @dataclass
 class State:
-    """How far a training is; with the weights and the optimizer's, all that resuming takes.
+    """Training progress; with the weights and the optimizer's state, all that is needed to resume.
 
-    Random numbers need no place here: each update draws its own from seed, update and rank.
+    Random numbers have no state: each update draws its own from seed, update and rank.
 
     Attributes:
-        batch: batches done of the present epoch.
-        updates: optimizer steps done in all.
+        batch: batches done in the current epoch.
+        updates: optimizer steps done so far.
         epoch_loss: summed loss of this epoch's batches, in nats.
         epoch_tokens: non-padding target tokens of this epoch's batches.
         point_loss: summed loss since the last point of the training curve.
         point_tokens: non-padding target tokens since then.
-        epoch_selected: summed number of target types of this epoch's batches; 0 without vocabulary selection.
+        epoch_selected: target entries selected, summed over this epoch's batches; 0 without selection.
         curve: the points of the training curve.
         epochs: a record of each finished epoch.
     """
@@ -70,7 +70,7 @@ class State:
     epochs: list[Record] = field(default_factory=list)
 
     def count(self, done: "Done", tokens: int, learning_rate: float) -> None:
-        """Count an update with so many target tokens."""
+        """Count an update with its target tokens."""
         self.batch += 1
         self.updates += 1
         self.epoch_loss += done.loss
@@ -90,14 +90,14 @@ class State:
 
     @property
     def last_is_best(self) -> bool:
-        """Whether the last finished epoch has the lowest perplexity, as no earlier one has."""
+        """Whether the last finished epoch has a lower perplexity than all earlier ones."""
         return bool(self.epochs) and min(self.perplexities[:-1], default=math.inf) > self.perplexities[-1]
 
 
 class Done(NamedTuple):
     """An update: its summed loss in nats, over all workers; the gradient's norm before clipping.
 
-    `selected` is the number of target types; None if these are all.
+    `selected` is the number of target vocabulary entries; None if all.
     """
 
     loss: float
@@ -115,7 +115,7 @@ class UpdateReport:
         target_tokens: non-padding, over all workers.
         sentences: over all workers.
         batches: of this epoch, in all.
-        selected: target types of the batch; None without vocabulary selection.
+        selected: target vocabulary entries of the batch; None without vocabulary selection.
     """
 
     epoch: int
@@ -131,7 +131,7 @@ class UpdateReport:
 
 @dataclass(frozen=True)
 class EpochReport:
-    """What an epoch came to: number from 1, losses in nats per target token, perplexities, learning rate."""
+    """The result of an epoch: number from 1, losses in nats per target token, perplexity, learning rate."""
 
     record: Record
     is_best: bool
@@ -139,13 +139,13 @@ class EpochReport:
 
 @dataclass
 class Training:
-    """A training: what is trained, on what, by which rule, and how far it is.
+    """A training: what is trained, on which data, by which rule, and its progress.
 
     Attributes:
         precision: of products; float32 or bfloat16 (T38).
-        smoothing: label smoothing; with vocabulary selection over the types selected.
-        selection: of the target types of a batch (§5.4), over all its parts and workers, for how a batch is
-            split must not change its loss (T13, T14); None for all.
+        smoothing: label smoothing; with vocabulary selection over the selected entries.
+        selection: of the target vocabulary of a batch (§5.4), over all its parts and workers, because the
+            split of a batch must not change its loss (T13, T14); None for the whole vocabulary.
     """
 
     model: Seq2Seq
@@ -167,8 +167,8 @@ class Training:
         source, target = pairs.arrays(sentences)
         return self.to_device(source), self.to_device(target)
 
-    def types(self, pairs: Pairs, batch: Batch) -> Tensor | None:
-        """Return the target types of a batch, on the device; None for all."""
+    def entries(self, pairs: Pairs, batch: Batch) -> Tensor | None:
+        """Return the target vocabulary entries of a batch, on the device; None for all."""
         if self.selection is None:
             return None
         return self.to_device(self.selection.types(*pairs.arrays(batch.whole)))
@@ -179,7 +179,7 @@ class Training:
 
 
 class SummedLoss(nn.Module):
-    """Source and target ids -> summed loss; the unit that workers exchange gradients for."""
+    """Source and target ids -> summed loss; the module whose gradients workers exchange."""
 
     def __init__(self, model: Seq2Seq, smoothing: float) -> None:
         super().__init__()
@@ -187,12 +187,12 @@ class SummedLoss(nn.Module):
         self.smoothing = smoothing
 
     def forward(
-        self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"], types: Int[Tensor, "V"] | None
+        self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"], entries: Int[Tensor, "V"] | None
     ) -> tuple[Tensor, Tensor]:
         """Return the summed loss and its likelihood part, in nats, over non-padding target tokens.
 
         Args:
-            types: what the softmax is over, ascending, all of the target among them; None: all.
+            entries: the ids that the softmax is over, ascending, with all of the target's; None: all.
         """
         start = target.new_full((len(target), 1), EOS)  # T19
         features, _ = self.model.features(
@@ -201,20 +201,20 @@ class SummedLoss(nn.Module):
         real = target != PAD
         layer, wanted = self.model.output_layer, target[real]
         rows: tuple[Tensor, Tensor] = (layer.weight, layer.bias)
-        if types is not None:
-            rows = rows[0].index_select(0, types), rows[1].index_select(0, types)
-            wanted = torch.searchsorted(types, wanted)
+        if entries is not None:
+            rows = rows[0].index_select(0, entries), rows[1].index_select(0, entries)
+            wanted = torch.searchsorted(entries, wanted)
         return negative_log_likelihood(features[real], *rows, wanted, self.smoothing)
 
 
 def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
-    """Train until the annealing rule ends it, from wherever `training.state` stands.
+    """Train from `training.state` until the annealing rule ends the training.
 
-    Yields a report after every update and every epoch; at these moments the state is consistent and
+    Yields a report after every update and every epoch; between reports the state is consistent and
     may be saved. All workers get the same reports.
 
     Raises:
-        FloatingPointError: if a gradient is NaN or infinite; weights are those of the update before.
+        FloatingPointError: if a gradient is NaN or infinite; weights are those of the previous update.
     """
     state = training.state
     losses = training.workers.wrap(SummedLoss(training.model, training.smoothing))
@@ -255,12 +255,12 @@ def _update(training: Training, losses: nn.Module, batch: Batch, learning_rate: 
     # divided by their number (§4.2, T13).
     scale = workers.count / batch.target_tokens if batch.counted else 0.0
     total = torch.zeros((), dtype=torch.float64, device=device)
-    types = training.types(training.train, batch)
+    entries = training.entries(training.train, batch)
     for i, part in enumerate(batch.parts, start=1):
         source, target = training.inputs(training.train, part)
         with workers.accumulate(losses, last=i == len(batch.parts)):
             with torch.autocast(device.type, torch.bfloat16, enabled=training.precision == torch.bfloat16):
-                loss, _ = losses(source, target, types)
+                loss, _ = losses(source, target, entries)
             (loss * scale).backward()
         if batch.counted:
             total += loss.detach()
@@ -270,10 +270,10 @@ def _update(training: Training, losses: nn.Module, batch: Batch, learning_rate: 
         raise FloatingPointError(
             f"Training diverged: in update {training.state.updates + 1:,} (epoch "
             f"{len(training.state.epochs) + 1}, learning rate {learning_rate:g}) {error}; "
-            "wanted a finite one. Weights are as before it. Lower "
+            "wanted a finite one. The update was not applied. Lower "
             "train.learning_rate, or check the data for damaged sentences."
         ) from None
-    return Done(float(workers.total(total)), norm, None if types is None else len(types))
+    return Done(float(workers.total(total)), norm, None if entries is None else len(entries))
 
 
 def _finish_epoch(training: Training, learning_rate: float) -> Record:
@@ -299,9 +299,9 @@ def _finish_epoch(training: Training, learning_rate: float) -> Record:
 def validation_loss(training: Training) -> float:
     """Return nats per target token on the validation set, in float32, without dropout or smoothing.
 
-    With vocabulary selection it is over the types selected for a batch, and batches are those of training:
-    types never selected together with a source are never trained against it either, and would make up the
-    rest of the sum at random.
+    With vocabulary selection the softmax is over the entries selected for a batch, and batches are made as in
+    training: entries never selected together with a source are never trained against it either, and would
+    only add random scores to the softmax.
     """
     training.model.eval()
     losses = SummedLoss(training.model, smoothing=0.0)
@@ -311,9 +311,9 @@ def validation_loss(training: Training) -> float:
     )
     total = torch.zeros((), dtype=torch.float64, device=workers.device)
     for batch in filter(lambda batch: batch.counted, order):
-        types = training.types(valid, batch)
+        entries = training.entries(valid, batch)
         for part in batch.parts:
-            _, likelihood = losses(*training.inputs(valid, part), types)
+            _, likelihood = losses(*training.inputs(valid, part), entries)
             total += likelihood
     tokens = int(np.sum(valid.target.lengths))
     return float(workers.total(total)) / tokens

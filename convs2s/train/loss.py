@@ -1,4 +1,4 @@
-"""Token-level negative log-likelihood, without ever keeping all scores in float32 (§4.2)."""
+"""Token-level negative log-likelihood, without keeping all scores in float32 (§4.2)."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-# Scores that are turned into probabilities at once: 64 rows of an 8,000-type softmax, 2 MB in float32,
-# which stay in a core's cache while softmax, loss and gradient pass over them.
+# Scores that are turned into probabilities at once: 64 rows of a softmax over 8,000 entries, 2 MB in float32,
+# which stay in a core's cache while softmax, loss and gradient are computed.
 SCORES_AT_ONCE = 1 << 19
 
 
@@ -25,20 +25,20 @@ def negative_log_likelihood(
     are in the dtype of `features`; softmax and loss in float32 (T38). The second result carries no gradient.
 
     Args:
-        target: no padding among them.
-        smoothing: mass spread evenly over all types; 0 in the paper (T36).
+        target: without padding.
+        smoothing: probability mass spread evenly over all vocabulary entries; 0 in the paper (T36).
     """
     return _SoftmaxLoss.apply(features, weight, bias, target, smoothing)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _SoftmaxLoss(torch.autograd.Function):
-    """Softmax layer and loss in one; gradients are made on the way, in the place of the scores."""
+    """Softmax layer and loss in one; gradients are computed in the forward pass and overwrite the scores."""
 
     @staticmethod
     def forward(
         ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
-        """Return the summed loss and its likelihood part; keep the gradients, for there is no way back."""
+        """Return the summed loss and its likelihood part; save the gradients for backward."""
         wide = weight.to(features.dtype)
         scores = F.linear(features, wide, bias.to(features.dtype))  # (N, V); becomes its own gradient below
         differentiate = any(ctx.needs_input_grad)
@@ -53,7 +53,7 @@ class _SoftmaxLoss(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
-        """Scale the gradients that forward has made of features, weight and bias."""
+        """Scale the gradients of features, weight and bias that forward has computed."""
         scale = gradients[0]
         features, weight, bias = (
             saved.to(dtype) * scale.to(dtype)
@@ -65,13 +65,13 @@ class _SoftmaxLoss(torch.autograd.Function):
 def _softmax_losses(
     scores: Tensor, target: Tensor, smoothing: float, differentiate: bool
 ) -> tuple[Tensor, Tensor]:
-    """Return summed likelihood loss and summed loss; turn `scores` into the loss's gradient if asked."""
-    types = scores.shape[1]
+    """Return summed likelihood loss and summed loss; if asked, overwrite `scores` with the gradient."""
+    entries = scores.shape[1]
     likelihood = scores.new_zeros((), dtype=torch.float32)
     uniform = torch.zeros_like(likelihood)
     for rows, targets in zip(
-        scores.split(max(1, SCORES_AT_ONCE // types)),
-        target.split(max(1, SCORES_AT_ONCE // types)),
+        scores.split(max(1, SCORES_AT_ONCE // entries)),
+        target.split(max(1, SCORES_AT_ONCE // entries)),
         strict=True,
     ):
         logs = torch.log_softmax(rows, dim=1, dtype=torch.float32)
@@ -81,7 +81,7 @@ def _softmax_losses(
         if differentiate:
             gradient = logs.exp_()
             if smoothing:
-                gradient -= smoothing / types
+                gradient -= smoothing / entries
             gradient[torch.arange(len(targets), device=target.device), targets] -= 1.0 - smoothing
             rows.copy_(gradient)
     return likelihood, (1.0 - smoothing) * likelihood + smoothing * uniform

@@ -1,4 +1,4 @@
-"""Keep freed memory for the next step: fresh pages cost up to a fifth of a training step on the CPU."""
+"""Keep freed memory for the next step: new pages cost up to a fifth of a training step on the CPU."""
 
 import ctypes
 
@@ -8,7 +8,7 @@ KEPT = 1 << 30
 
 
 def keep_freed_memory() -> bool:
-    """Tell the C library not to give freed memory back; return False where it is not glibc."""
+    """Make the C library keep freed memory; return False if it is not glibc."""
     try:
         mallopt = ctypes.CDLL("libc.so.6").mallopt
     except (OSError, AttributeError):

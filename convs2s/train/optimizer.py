@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 def nesterov(parameters: Iterable[nn.Parameter], learning_rate: float, momentum: float) -> torch.optim.SGD:
-    """Make the optimizer; SGD's Nesterov form equals the authors' of today, by algebra (T12)."""
+    """Make the optimizer; SGD's Nesterov form is algebraically equal to that of the authors' code (T12)."""
     return torch.optim.SGD(parameters, lr=learning_rate, momentum=momentum, nesterov=True, foreach=True)
 
 
@@ -18,7 +18,7 @@ def update(optimizer: torch.optim.SGD, learning_rate: float, clip_norm: float) -
         The norm before clipping.
 
     Raises:
-        FloatingPointError: if the norm is NaN or infinite; no weight has changed then.
+        FloatingPointError: if the norm is NaN or infinite; no weight is changed.
     """
     parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
     norm: Tensor = nn.utils.get_total_norm([p.grad for p in parameters], foreach=True)

@@ -40,7 +40,7 @@ def show_failure(stage: Stage, root: Path, label: str) -> None:
     """Show how far a training came that did not end well."""
     if stage.work is None:
         return
-    curves = root / stage.work / "live" / "plots" / "metrics"
+    curves = root / stage.work / "curves"
     if curves.is_dir():
         show_curves(curves, key("curves", label, stage.name), f"Curves of {stage.name} until it failed")
 

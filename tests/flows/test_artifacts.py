@@ -84,7 +84,7 @@ def test_a_training_that_failed_shows_how_far_it_came(
     stage = read_graph(toy.ROOT)["train@1"]
     artifacts.show_failure(stage, tmp_path, "")
     assert shown == []  # it failed before its first point
-    curve = tmp_path / "data" / "checkpoints" / "1" / "live" / "plots" / "metrics" / "train" / "loss.tsv"
+    curve = tmp_path / "data" / "checkpoints" / "1" / "curves" / "train" / "loss.tsv"
     curve.parent.mkdir(parents=True)
     curve.write_text("step\tloss\n50\t7.1\n100\t70.1\n")
     artifacts.show_failure(stage, tmp_path, "")

@@ -73,7 +73,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def test_scores_are_those_of_the_files(data: Path) -> None:
-    """Detokenized text against the raw reference, tokenized text against the reference tokenized likewise."""
+    """Detokenized text against the raw reference, tokenized text against the tokenized one."""
     metrics = read_json(run(data, [3], replacement=False) / "metrics.json")
     words = [line.replace(".", " .") for line in PLAIN]
     assert metrics["seeds"]["3"] == {
@@ -181,13 +181,13 @@ def test_pictures_are_drawn_for_as_many_sentences_as_asked(data: Path) -> None:
     assert names == ["attention-1.png", "scores.png"]
 
 
-def test_signatures_stand_beside_the_numbers(data: Path) -> None:
+def test_signatures_are_written_beside_the_numbers(data: Path) -> None:
     """In a file of their own, since DVC's metrics are numbers."""
     signatures = json.loads((run(data, [3], replacement=False) / "signatures.json").read_text())
     assert "tok:13a" in signatures["bleu"]
 
 
-def test_the_test_set_stands_beside_the_numbers(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_test_set_is_named_beside_the_numbers(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its name, lines and hash, on screen too: newstest2014 alone is three different sets (T30)."""
     found = read_json(run(data, [3], replacement=False) / "test_set.json")
     text = "".join(f"{s}\t{r}\n" for s, r in zip(SOURCES, REFERENCES, strict=True))
@@ -197,7 +197,7 @@ def test_the_test_set_stands_beside_the_numbers(data: Path, capsys: pytest.Captu
 
 
 def test_the_same_input_gives_the_same_bytes(data: Path) -> None:
-    """DVC tells by hashes whether anything changed; nor is anything left beside the results."""
+    """DVC compares hashes; nor is anything left beside the results."""
     contents = []
     for _ in range(2):
         out = run(data, [3, 4], replacement=True)

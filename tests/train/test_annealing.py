@@ -27,11 +27,11 @@ def test_training_ends_when_the_rate_falls_below_the_minimum() -> None:
 
 
 def test_equal_is_not_better() -> None:
-    """ "Stops improving" includes standing still."""
+    """An epoch with the same perplexity has stopped improving."""
     assert PAPER.rate([9.0, 9.0]) == pytest.approx(0.025)
 
 
-def test_the_previous_epoch_or_the_best_is_the_mark() -> None:
+def test_an_epoch_is_compared_with_the_previous_or_the_best() -> None:
     """Epoch 2 is no better than epoch 1, before annealing may begin; epoch 3 beats 2, but not 1 (T11)."""
     late = dataclasses.replace(PAPER, min_epochs=3)
     assert late.rate([5.0, 8.0, 7.0]) == pytest.approx(0.25)
@@ -47,7 +47,7 @@ def test_annealing_can_be_forced_after_an_epoch() -> None:
 
 
 def test_patience_counts_epochs_without_a_new_best() -> None:
-    """Early stopping, apart from the learning rate."""
+    """Early stopping, independent of the learning rate."""
     rule = dataclasses.replace(PAPER, patience=2, min_epochs=50)
     assert rule.ends([9.0, 5.0, 6.0]) is None
     assert rule.ends([9.0, 5.0, 6.0, 5.0]) == "2 epochs brought no better perplexity"

@@ -1,4 +1,4 @@
-"""What a training took is kept over interruptions, apart from its outputs, and known by the model."""
+"""The cost of a training is kept over interruptions, apart from its outputs, under the model's hash."""
 
 import json
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def weights(folder: Path, content: bytes = b"weights") -> Path:
 
 
 def test_seconds_add_up_over_interruptions(tmp_path: Path, clock: list[float]) -> None:
-    """To the last checkpoint of each session; a session has the hardware that it ran on."""
+    """Up to the last checkpoint of each session; a session has the hardware that it ran on."""
     path = tmp_path / "cost.json"
     first = Meter(path, ALONE, updates=0)
     for clock[0], updates in ((110.0, 50), (125.0, 80)):
@@ -63,7 +63,7 @@ def test_seconds_add_up_over_interruptions(tmp_path: Path, clock: list[float]) -
 
 
 def test_sessions_from_before_tokens_were_counted_are_read(tmp_path: Path, clock: list[float]) -> None:
-    """Their hours count; the speed of a training that goes on from them is not known."""
+    """Their hours count; the speed of a training resumed from them is unknown."""
     path, old = tmp_path / "cost.json", {"device": "A CPU", "unit": "CPU core", "count": 2, "torch": "2.13.0"}
     path.write_text(json.dumps({"80": [{**old, "first": 0, "last": 80, "seconds": 25.0}]}))
     meter = Meter(path, ALONE, updates=80)
@@ -76,8 +76,8 @@ def test_sessions_from_before_tokens_were_counted_are_read(tmp_path: Path, clock
     assert target_tokens_per_second([]) is None
 
 
-def test_only_what_a_report_takes_to_come_is_timed(clock: list[float]) -> None:
-    """Not the checkpoint that is saved and the bar that is drawn when it is there."""
+def test_only_the_time_until_a_report_is_counted(clock: list[float]) -> None:
+    """Not the saving of checkpoints and the drawing of the bar between reports."""
 
     def reports() -> Iterator[str]:
         for name, seconds in (("update", 2.0), ("update", 3.0), ("epoch", 40.0)):
@@ -92,14 +92,14 @@ def test_only_what_a_report_takes_to_come_is_timed(clock: list[float]) -> None:
 
 
 def test_gpus_count_by_name(clock: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One a worker, however many threads there are."""
+    """One per worker, however many threads there are."""
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"GPU of {device}")
     session = Meter(tmp_path / "c", Workers(0, 4, torch.device("cuda", 1)), 0).session
     assert (session.device, session.unit, session.count) == ("GPU of cuda:1", "GPU", 4)
 
 
 def test_a_training_that_starts_afresh_forgets_what_was_before(tmp_path: Path, clock: list[float]) -> None:
-    """The checkpoint of other parameters counts for nothing, so its seconds do not, either."""
+    """The checkpoint of other parameters is dropped, and so are its seconds."""
     path = tmp_path / "cost.json"
     Meter(path, ALONE, 0).save(500)
     clock[0] += 3.0
@@ -108,8 +108,8 @@ def test_a_training_that_starts_afresh_forgets_what_was_before(tmp_path: Path, c
     assert [session.last for session in history(path)["10"]] == [10]
 
 
-def test_a_checkpoint_that_did_not_come_to_be_is_not_counted(tmp_path: Path, clock: list[float]) -> None:
-    """Killed between the meter's file and the checkpoint, a training goes on from the checkpoint before."""
+def test_a_checkpoint_that_was_not_written_is_not_counted(tmp_path: Path, clock: list[float]) -> None:
+    """Killed between the meter's file and the checkpoint, a training resumes from the previous checkpoint."""
     path = tmp_path / "cost.json"
     meter = Meter(path, ALONE, 0)
     for updates in (10, 20):
@@ -123,10 +123,8 @@ def test_a_checkpoint_that_did_not_come_to_be_is_not_counted(tmp_path: Path, clo
 
 
 @pytest.mark.parametrize("before", [None, "broken", "gap"])
-def test_what_is_not_known_from_first_to_last_is_not_kept(
-    tmp_path: Path, clock: list[float], before: str | None
-) -> None:
-    """A checkpoint from before the meter, a damaged file, a lost stretch: better no hours than wrong ones."""
+def test_an_incomplete_cost_is_not_kept(tmp_path: Path, clock: list[float], before: str | None) -> None:
+    """A checkpoint older than the meter, a damaged file, a gap: better no hours than wrong ones."""
     path = tmp_path / "cost.json"
     if before == "broken":
         path.write_text("[{")
@@ -138,7 +136,7 @@ def test_what_is_not_known_from_first_to_last_is_not_kept(
 
 
 def test_models_have_their_own_files(tmp_path: Path, clock: list[float]) -> None:
-    """One that returns from DVC's cache is told by its own seconds, not by the last training's."""
+    """A model that comes back from DVC's cache has its own seconds, not those of the last training."""
     for content, updates in ((b"one", 10), (b"two", 20)):
         Meter(tmp_path / "cost.json", ALONE, 0).save(updates)
         keep_cost(tmp_path / "cost.json", updates, weights(tmp_path, content), tmp_path / "costs")
@@ -146,7 +144,7 @@ def test_models_have_their_own_files(tmp_path: Path, clock: list[float]) -> None
     assert session.last == 10
 
 
-def test_only_costs_stay_of_a_finished_training(tmp_path: Path) -> None:
+def test_only_the_costs_of_a_finished_training_stay(tmp_path: Path) -> None:
     """Checkpoints are large."""
     work = tmp_path / "work"
     (work / "live").mkdir(parents=True)
@@ -160,7 +158,7 @@ def test_only_costs_stay_of_a_finished_training(tmp_path: Path) -> None:
 
 
 def test_the_cpu_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That of the system, or else of its kind."""
+    """As the system reports it, or else the architecture."""
     names = tmp_path / "cpuinfo"
     monkeypatch.setattr(cost, "CPU_NAMES", names)
     assert cost.cpu_name() == cost.platform.machine()

@@ -8,7 +8,6 @@ from torch.testing import assert_close
 
 from convs2s.text.corpus.batching import Batch, Batching
 from convs2s.text.vocabulary.vocabulary import EOS
-from convs2s.train.distributed import Workers
 from convs2s.train.loop import (
     EpochReport,
     SummedLoss,
@@ -18,27 +17,12 @@ from convs2s.train.loop import (
     train,
     validation_loss,
 )
-from pipelines.stages.train import make_training
-from tests.train.tiny import TYPES, tiny_params, write_tiny
-
-ALONE = Workers(0, 1, torch.device("cpu"))
-
-
-def training(folder: Path, **changes: object) -> Training:
-    """Make a training of the tiny corpus."""
-    write_tiny(folder)
-    params = tiny_params(folder, **changes)
-    paths = folder / "encoded", folder / "vocabulary", folder / "candidates" / "candidates.npz"
-    return make_training(params.model, params.train, 1, *paths, ALONE)
-
-
-def weights(run: Training) -> torch.Tensor:
-    return torch.cat([p.detach().flatten() for p in run.model.parameters()])
+from tests.train.tiny import TYPES, tiny_training, weights
 
 
 def test_training_learns(tmp_path: Path) -> None:
     """Copying a sentence is learned: perplexity falls from that of guessing, about 30, to below 8."""
-    run = training(tmp_path, max_epochs=12, dropout=0.0)
+    run = tiny_training(tmp_path, max_epochs=12, dropout=0.0)
     assert math.exp(validation_loss(run)) > 20
     reports = [r for r in train(run) if isinstance(r, EpochReport)]
     assert len(reports) == 12
@@ -47,7 +31,7 @@ def test_training_learns(tmp_path: Path) -> None:
 
 def test_a_batch_s_gradient_is_the_sum_over_its_tokens_divided_by_their_number(tmp_path: Path) -> None:
     """The same however the batch is split into parts (§4.2, T13, T14)."""
-    run = training(tmp_path, dropout=0.0, clip_norm=1e9, momentum=1e-9, batch_sentences=8, max_tokens=20)
+    run = tiny_training(tmp_path, dropout=0.0, clip_norm=1e9, momentum=1e-9, batch_sentences=8, max_tokens=20)
     batch = max(
         run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0),
         key=lambda b: len(b.parts),
@@ -71,7 +55,7 @@ def test_same_seed_same_weights_another_seed_others(tmp_path: Path) -> None:
     results = []
     for i, seed in enumerate((1, 1, 2)):
         (tmp_path / str(i)).mkdir()
-        run = training(tmp_path / str(i), max_epochs=1)
+        run = tiny_training(tmp_path / str(i), max_epochs=1)
         run.seed = seed
         list(train(run))
         results.append(weights(run))
@@ -80,8 +64,8 @@ def test_same_seed_same_weights_another_seed_others(tmp_path: Path) -> None:
 
 
 def test_reports_count_what_was_done(tmp_path: Path) -> None:
-    """Updates, tokens and sentences of an epoch add up to the corpus."""
-    run = training(tmp_path, max_epochs=1)
+    """The updates, tokens and sentences of an epoch add up to the corpus."""
+    run = tiny_training(tmp_path, max_epochs=1)
     reports = list(train(run))
     updates = [r for r in reports if isinstance(r, UpdateReport)]
     assert len(updates) == updates[0].batches == run.state.updates == math.ceil(150 / 8)
@@ -91,11 +75,11 @@ def test_reports_count_what_was_done(tmp_path: Path) -> None:
 
 
 def test_bfloat16_stays_near_float32(tmp_path: Path) -> None:
-    """Half the bits in products; the loss of an epoch differs by percents, not by kind (T38)."""
+    """Products have half the bits; the loss of an epoch differs by a few percent at most (T38)."""
     losses = {}
     for precision in ("float32", "bfloat16"):
         (tmp_path / precision).mkdir()
-        run = training(tmp_path / precision, max_epochs=3, dropout=0.0, precision=precision)
+        run = tiny_training(tmp_path / precision, max_epochs=3, dropout=0.0, precision=precision)
         list(train(run))
         losses[precision] = run.state.epochs[-1]["training_loss"]
         assert all(p.dtype == torch.float32 for p in run.model.parameters())
@@ -103,9 +87,9 @@ def test_bfloat16_stays_near_float32(tmp_path: Path) -> None:
     assert losses["bfloat16"] != losses["float32"]
 
 
-def test_divergence_stops_with_the_weights_as_before(tmp_path: Path) -> None:
-    """A NaN is reported where it arises, and spoils nothing."""
-    run = training(tmp_path)
+def test_divergence_ends_training_and_keeps_the_weights(tmp_path: Path) -> None:
+    """A NaN is reported where it arises, and no weight becomes one."""
+    run = tiny_training(tmp_path)
     before = weights(run)
     run.model.decoder.output_map.bias.data[0] = math.nan
     with pytest.raises(
@@ -117,8 +101,8 @@ def test_divergence_stops_with_the_weights_as_before(tmp_path: Path) -> None:
 
 
 def test_an_uncounted_batch_changes_no_weight(tmp_path: Path) -> None:
-    """A worker that only keeps step adds nothing to the sum."""
-    run = training(tmp_path, momentum=1e-9)
+    """A worker that only keeps in step with the others adds nothing to the sum."""
+    run = tiny_training(tmp_path, momentum=1e-9)
     before = weights(run)
     part = torch.arange(2).numpy()
     batch = Batch(whole=part, parts=[part], target_tokens=10, sentences=1, counted=False)
@@ -127,50 +111,50 @@ def test_an_uncounted_batch_changes_no_weight(tmp_path: Path) -> None:
     assert torch.equal(weights(run), before)
 
 
-def losses_and_gradients(run: Training, types: torch.Tensor | None) -> list[torch.Tensor]:
+def losses_and_gradients(run: Training, entries: torch.Tensor | None) -> list[torch.Tensor]:
     """Return the losses of a batch and every parameter's gradient."""
     source, target = map(torch.from_numpy, run.train.arrays(range(8)))
     run.model.zero_grad()
-    total, likelihood = SummedLoss(run.model, smoothing=0.1)(source, target, types)
+    total, likelihood = SummedLoss(run.model, smoothing=0.1)(source, target, entries)
     total.backward()
     gradients = [p.grad for p in run.model.parameters() if p.grad is not None]
     return [total.detach(), likelihood, *(gradient.clone() for gradient in gradients)]
 
 
-def test_selecting_every_type_is_plain_training(tmp_path: Path) -> None:
-    """The same losses and gradients, to the last bit: selection only leaves types out."""
-    run = training(tmp_path, dropout=0.0)
-    plain, selected = (losses_and_gradients(run, types) for types in (None, torch.arange(TYPES)))
+def test_selecting_every_entry_is_plain_training(tmp_path: Path) -> None:
+    """The same losses and gradients, to the last bit: selection only leaves entries out."""
+    run = tiny_training(tmp_path, dropout=0.0)
+    plain, selected = (losses_and_gradients(run, entries) for entries in (None, torch.arange(TYPES)))
     assert len(plain) == 2 + len(list(run.model.parameters()))
     assert all(torch.equal(one, other) for one, other in zip(plain, selected, strict=True))
 
 
-def test_types_left_out_get_no_gradient_and_no_probability(tmp_path: Path) -> None:
-    """The loss is cross-entropy over the types selected alone."""
-    run = training(tmp_path, dropout=0.0, selection={"common": 0, "candidates": 1})
+def test_entries_left_out_get_no_gradient_and_no_probability(tmp_path: Path) -> None:
+    """The loss is cross-entropy over the selected entries alone."""
+    run = tiny_training(tmp_path, dropout=0.0, selection={"common": 0, "candidates": 1})
     source, target = run.inputs(run.train, range(3))
-    types = run.types(run.train, Batch(torch.arange(3).numpy(), [], 0, 3))
-    assert types is not None
-    assert 3 < len(types) < TYPES
+    entries = run.entries(run.train, Batch(torch.arange(3).numpy(), [], 0, 3))
+    assert entries is not None
+    assert 3 < len(entries) < TYPES
     logits, _ = run.model(source, torch.cat([target.new_full((3, 1), EOS), target[:, :-1]], dim=1))
-    out = torch.ones(TYPES, dtype=torch.bool).index_fill(0, types, value=False)
+    out = torch.ones(TYPES, dtype=torch.bool).index_fill(0, entries, value=False)
     plain = logits.masked_fill(out, -math.inf).flatten(0, 1)
     wanted = F.cross_entropy(plain, target.flatten(), ignore_index=0, reduction="sum")
-    total, likelihood = SummedLoss(run.model, smoothing=0.0)(source, target, types)
+    total, likelihood = SummedLoss(run.model, smoothing=0.0)(source, target, entries)
     assert_close(total, wanted)
     assert_close(likelihood, wanted)
     total.backward()
     gradient = run.model.output_layer.weight.grad
     assert gradient is not None
     assert float(gradient[out].abs().max()) == 0.0
-    assert float(gradient[types].abs().min(dim=0).values.max()) > 0.0
+    assert float(gradient[entries].abs().min(dim=0).values.max()) > 0.0
 
 
 def test_how_a_batch_is_split_changes_no_loss_with_selection(tmp_path: Path) -> None:
-    """Memory must not decide which types compete: neither parts nor workers (T13, T14)."""
+    """Memory must not decide which entries compete: neither parts nor workers may (T13, T14)."""
     selection = {"common": 2, "candidates": 5}
     runs = [
-        training(
+        tiny_training(
             tmp_path / str(size), max_tokens=size, batch_by="sentences", dropout=0.0, selection=selection
         )
         for size in (40, 1000)
@@ -190,9 +174,9 @@ def test_how_a_batch_is_split_changes_no_loss_with_selection(tmp_path: Path) -> 
         assert one.whole.tolist() == other.whole.tolist() == alone.whole.tolist()
 
 
-def test_selection_learns_and_tells_how_much_it_selects(tmp_path: Path) -> None:
-    """Training and validation are over the types selected; every record has their mean number."""
-    run = training(
+def test_selection_learns_and_reports_how_much_it_selects(tmp_path: Path) -> None:
+    """Training and validation are over the selected entries; every record has their mean number."""
+    run = tiny_training(
         tmp_path, max_epochs=8, max_tokens=1000, dropout=0.0, selection={"common": 2, "candidates": 5}
     )
     reports = list(train(run))
@@ -204,8 +188,8 @@ def test_selection_learns_and_tells_how_much_it_selects(tmp_path: Path) -> None:
 
 
 def test_without_selection_no_record_has_it(tmp_path: Path) -> None:
-    """Metrics are then as they were."""
-    run = training(tmp_path, max_epochs=1)
+    """Metrics are then those of plain training."""
+    run = tiny_training(tmp_path, max_epochs=1)
     reports = list(train(run))
     assert all(r.selected is None for r in reports if isinstance(r, UpdateReport))
     assert "selected_types" not in run.state.epochs[0]

@@ -11,10 +11,10 @@ from convs2s.train.loss import negative_log_likelihood
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("rows_at_once", [1, 3, 100])
-def test_loss_and_gradients_are_those_of_the_plain_way(
+def test_loss_and_gradients_equal_cross_entropy(
     smoothing: float, rows_at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A quicker path is equal to cross_entropy on all scores at once, however rows are taken together."""
+    """On all scores at once, however many rows are computed together."""
     monkeypatch.setattr(loss_module, "SCORES_AT_ONCE", rows_at_once * 11)
     x, w, b = (torch.randn(*s, dtype=torch.float64, requires_grad=True) for s in ((7, 5), (11, 5), (11,)))
     target = torch.tensor([0, 3, 10, 3, 5, 2, 9])
@@ -30,7 +30,7 @@ def test_loss_and_gradients_are_those_of_the_plain_way(
 
 
 def test_equal_scores_cost_the_logarithm_of_the_vocabulary() -> None:
-    """By hand: with zero weights every type has probability 1/V."""
+    """By hand: with zero weights every entry has probability 1/V."""
     total, _ = negative_log_likelihood(
         torch.ones(2, 3), torch.zeros(8, 3), torch.zeros(8), torch.tensor([1, 4])
     )

@@ -35,8 +35,8 @@ def test_a_large_gradient_is_scaled_to_the_norm_and_a_small_one_kept() -> None:
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_a_gradient_that_is_no_number_changes_no_weight(bad: float) -> None:
-    """One bad update would spoil all weights for good."""
+def test_a_gradient_that_is_not_finite_changes_no_weight(bad: float) -> None:
+    """One bad update would ruin all weights for good."""
     parameter = nn.Parameter(torch.ones(2))
     optimizer = nesterov([parameter], 1.0, 0.5)
     parameter.grad = torch.tensor([0.1, bad])

@@ -1,9 +1,11 @@
-"""A tiny encoded corpus and its parameters: sentences by formula, a few seconds of training."""
+"""A tiny encoded corpus, its parameters and its training: sentences by formula, a second of training."""
 
+import functools
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from ruamel.yaml import YAML
 
 from convs2s.config.load import load_params
@@ -11,9 +13,13 @@ from convs2s.config.params import Params
 from convs2s.text.alignment.candidates import Candidates, write_candidates
 from convs2s.text.corpus.encoded import EncodedSentences, write_encoded
 from convs2s.text.vocabulary.vocabulary import EOS, write_vocabulary
+from convs2s.train.distributed import Workers
+from convs2s.train.loop import Training
+from convs2s.train.setup import build_training
 
 ROOT = Path(__file__).parent.parent.parent
 TYPES = 30
+ALONE = Workers(0, 1, torch.device("cpu"))
 
 
 def sentences(count: int, start: int) -> EncodedSentences:
@@ -39,10 +45,15 @@ def write_tiny(folder: Path, train: int = 150, valid: int = 20) -> None:
     write_candidates(folder / "candidates" / "candidates.npz", own)
 
 
+@functools.cache
+def default_params() -> Params:
+    """Return the default preset."""
+    return load_params(ROOT / "experiments" / "presets" / "generated.yaml")
+
+
 def tiny_params(folder: Path, **train: Any) -> Params:
-    """Write folder/params.yaml: the default preset with a tiny model, changed as said; return it."""
-    yaml = YAML()
-    content = yaml.load((ROOT / "experiments" / "presets" / "generated.yaml").read_text(encoding="utf-8"))
+    """Write folder/params.yaml: the default preset with a tiny model, changed as given; return it."""
+    content = default_params().model_dump()
     content["model"].update(
         embedding_size=16,
         output_embedding_size=16,
@@ -71,5 +82,18 @@ def tiny_params(folder: Path, **train: Any) -> Params:
     content["train"].update(train)
     content["translate"]["selection"] = content["train"]["selection"]
     with (folder / "params.yaml").open("w", encoding="utf-8") as stream:
-        yaml.dump(content, stream)
-    return load_params(folder / "params.yaml")
+        YAML(typ="safe").dump(content, stream)
+    return Params.model_validate(content)
+
+
+def tiny_training(folder: Path, pairs: int = 150, **train: Any) -> Training:
+    """Build a training of the tiny corpus, with these changes of `train`."""
+    write_tiny(folder, pairs)
+    params = tiny_params(folder, **train)
+    paths = folder / "encoded", folder / "vocabulary", folder / "candidates" / "candidates.npz"
+    return build_training(params.model, params.train, 1, *paths, ALONE)
+
+
+def weights(training: Training) -> torch.Tensor:
+    """Return all weights of a model as one vector."""
+    return torch.cat([p.detach().flatten() for p in training.model.parameters()])

@@ -28,7 +28,7 @@ from convs2s.text.alignment.posteriors import (
     expect_pairs,
 )
 from convs2s.text.alignment.symmetrization import symmetrize_pairs
-from convs2s.text.alignment.threads import Workers
+from convs2s.text.alignment.threads import Threads
 from convs2s.text.alignment.translation_table import Table, build_table, look_up, normalize
 from convs2s.text.alignment.word_ids import Chunk, Corpus, Ids, Offsets, Side, encode
 
@@ -59,9 +59,9 @@ def align(
         ValueError, FileNotFoundError: as `read_pairs`.
     """
     threads = threads or os.cpu_count() or 1
-    with TemporaryDirectory(dir=folder, prefix=".align.") as work, Workers(threads) as workers:
+    with TemporaryDirectory(dir=folder, prefix=".align.") as work, Threads(threads) as pool:
         corpus = encode(source, target, Path(work))
-        aligner = Aligner(corpus, build_table(corpus, workers), workers)
+        aligner = Aligner(corpus, build_table(corpus, pool), pool)
         for iteration in range(1, iterations if corpus.source.words else 1):
             report = aligner.iterate(chunk_cells, fit_tension=iteration > 1)
             print(f"align: iteration {iteration} of {iterations}: {report}", file=sys.stderr, flush=True)
@@ -72,8 +72,8 @@ def align(
 class Aligner:
     """Both directions' models of a corpus."""
 
-    def __init__(self, corpus: Corpus, table: Table, workers: Workers) -> None:
-        self.corpus, self.table, self.workers = corpus, table, workers
+    def __init__(self, corpus: Corpus, table: Table, threads: Threads) -> None:
+        self.corpus, self.table, self.threads = corpus, table, threads
         self.lengths = corpus.lengths()
         self.forward = Direction(table, corpus.source, corpus.target, given_source=True)
         self.backward = Direction(table, corpus.target, corpus.source, given_source=False)
@@ -84,9 +84,9 @@ class Aligner:
         for chunk in self.corpus.chunks(chunk_cells):
             slots, *both = self.expect(chunk, chunk.cells())
             words = chunk.target, chunk.source
-            list(self.workers.map(Direction.add, directions, both, words, [slots] * 2))
+            list(self.threads.map(Direction.add, directions, both, words, [slots] * 2))
         orders = self.lengths, self.lengths[:, [1, 0, 2]]
-        forward, backward = self.workers.map(Direction.update, directions, orders, [fit_tension] * 2)
+        forward, backward = self.threads.map(Direction.update, directions, orders, [fit_tension] * 2)
         return f"forward {forward}; backward {backward}"
 
     def expect(self, chunk: Chunk, cells: Offsets) -> tuple[Offsets, Posteriors, Posteriors]:
@@ -94,8 +94,8 @@ class Aligner:
         slots = np.empty(cells[-1], np.int64)
         both = empty_posteriors(cells, len(chunk.target)), empty_posteriors(cells, len(chunk.source))
         models = self.forward.model(), self.backward.model()
-        self.workers.share(cells, look_up, chunk, cells, self.table, slots)
-        self.workers.share(cells, expect_pairs, chunk, cells, slots, *models, *both)
+        self.threads.share(cells, look_up, chunk, cells, self.table, slots)
+        self.threads.share(cells, expect_pairs, chunk, cells, slots, *models, *both)
         return slots, *both
 
     def link(self, chunk: Chunk) -> Iterator[Links]:
@@ -103,11 +103,11 @@ class Aligner:
         cells = chunk.cells()
         _, *both = self.expect(chunk, cells)
         source_of, target_of = np.empty_like(chunk.target), np.empty_like(chunk.source)
-        self.workers.share(cells, choose_pairs, chunk, cells, *both, source_of, target_of)
+        self.threads.share(cells, choose_pairs, chunk, cells, *both, source_of, target_of)
         rows = np.empty((len(chunk.source) + len(chunk.target), 2), np.int32)
         counts = np.empty(len(cells) - 1, np.int64)
         offsets = chunk.source_offsets, chunk.target_offsets
-        self.workers.share(cells, symmetrize_pairs, *offsets, source_of, target_of, rows, counts)
+        self.threads.share(cells, symmetrize_pairs, *offsets, source_of, target_of, rows, counts)
         begins = offsets[0] + offsets[1]
         for begin, count in zip(begins[:-1].tolist(), counts.tolist(), strict=True):
             yield [(i, j) for i, j in rows[begin : begin + count].tolist()]

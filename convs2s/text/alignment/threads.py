@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Workers(ThreadPoolExecutor):
+class Threads(ThreadPoolExecutor):
     """A number of threads; tasks whose results do not depend on each other give the same for any number."""
 
     def __init__(self, count: int) -> None:

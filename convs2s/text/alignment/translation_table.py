@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convs2s.text.alignment.compiled import compiled
-from convs2s.text.alignment.threads import Workers
+from convs2s.text.alignment.threads import Threads
 from convs2s.text.alignment.word_ids import Chunk, Corpus, Ids, Offsets
 
 BATCH_WORDS = 1 << 24
@@ -40,20 +40,20 @@ class Batch(NamedTuple):
     sentences: Ids
 
 
-def build_table(corpus: Corpus, workers: Workers, batch_words: int = BATCH_WORDS) -> Table:
+def build_table(corpus: Corpus, threads: Threads, batch_words: int = BATCH_WORDS) -> Table:
     """Return the table of all pairs of words that occur in one sentence pair.
 
-    Neither the number of workers nor the size of batches changes it.
+    Neither the number of threads nor the size of batches changes it.
     """
     source, target = corpus.source.map(), corpus.target.map()
     sizes = np.zeros(corpus.source.vocabulary, np.int64)
     for batch in batches(*source, len(sizes), batch_words):
-        workers.share(batch.places, count_rows, batch, *target, corpus.target.vocabulary, sizes)
+        threads.share(batch.places, count_rows, batch, *target, corpus.target.vocabulary, sizes)
     capacities = sizes + sizes // 4 + np.minimum(sizes, 1)  # rows are at most 80% full
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(capacities)])
     table = Table(starts, np.full(starts[-1], EMPTY, np.int32))
     for batch in batches(*source, len(sizes), batch_words):
-        workers.share(batch.places, fill_rows, batch, *target, corpus.target.vocabulary, table)
+        threads.share(batch.places, fill_rows, batch, *target, corpus.target.vocabulary, table)
     return table
 
 

@@ -18,7 +18,7 @@ from sacremoses import MosesTokenizer
 from convs2s.score.alignment_error_rate import alignment_error_rate
 from convs2s.text.alignment.fast_align import Aligner, Links, align
 from convs2s.text.alignment.symmetrization import symmetrize
-from convs2s.text.alignment.threads import Workers
+from convs2s.text.alignment.threads import Threads
 from convs2s.text.alignment.translation_table import build_table, digamma, find
 from convs2s.text.alignment.word_ids import encode, numbering
 
@@ -60,9 +60,9 @@ def test_first_counts_are_the_priors(tmp_path: Path) -> None:
     "a / x" has one candidate beside the null word. The tables are variational Bayes of these counts.
     """
     files = write(tmp_path, [(["a", "b"], ["x", "y"]), (["a"], ["x"])])
-    with Workers(1) as workers:
+    with Threads(1) as threads:
         corpus = encode(*files, tmp_path)
-        aligner = Aligner(corpus, build_table(corpus, workers), workers)
+        aligner = Aligner(corpus, build_table(corpus, threads), threads)
         aligner.iterate(100, fit_tension=False)
     q = math.exp(-2.0)
     on, off = 0.92 / (1 + q), 0.92 * q / (1 + q)
@@ -150,9 +150,9 @@ def test_tables_tensions_and_links_are_those_of_a_plain_reference(tmp_path: Path
     """Hash tables, chunks, float32 storage and closed forms are only means."""
     forward, backward = Reference(SMALL), Reference([(t, s) for s, t in SMALL])
     files = write(tmp_path, SMALL)
-    with Workers(2) as workers:
+    with Threads(2) as threads:
         corpus = encode(*files, tmp_path)
-        aligner = Aligner(corpus, build_table(corpus, workers), workers)
+        aligner = Aligner(corpus, build_table(corpus, threads), threads)
         for iteration in range(iterations):
             for reference in (forward, backward):
                 reference.iterate(fit_tension=iteration > 0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from convs2s.text.alignment.threads import Workers
+from convs2s.text.alignment.threads import Threads
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
@@ -17,8 +17,8 @@ def test_each_item_is_in_exactly_one_range(threads: int, sizes: list[int]) -> No
         for item in range(first, last):
             calls[item] += 1
 
-    with Workers(threads) as workers:
-        workers.share(offsets, work)
+    with Threads(threads) as pool:
+        pool.share(offsets, work)
     assert calls == [1] * len(sizes)
 
 
@@ -28,5 +28,5 @@ def test_an_error_in_a_thread_is_raised() -> None:
     def work(first: int, last: int) -> None:
         raise MemoryError("no room")
 
-    with Workers(2) as workers, pytest.raises(MemoryError, match="no room"):
-        workers.share(np.array([0, 1, 2]), work)
+    with Threads(2) as pool, pytest.raises(MemoryError, match="no room"):
+        pool.share(np.array([0, 1, 2]), work)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from convs2s.text.alignment.threads import Workers
+from convs2s.text.alignment.threads import Threads
 from convs2s.text.alignment.translation_table import (
     EMPTY,
     FLOOR,
@@ -42,8 +42,8 @@ def test_digamma_has_its_known_values() -> None:
 
 def test_rows_hold_the_target_words_of_the_same_sentences(corpus: Corpus) -> None:
     """Checked against sets; each target word is in its row once, and is found there."""
-    with Workers(2) as workers:
-        table = build_table(corpus, workers)
+    with Threads(2) as threads:
+        table = build_table(corpus, threads)
     chunk = corpus.load(0, corpus.pairs)
     rows: list[set[int]] = [set() for _ in range(corpus.source.vocabulary)]
     for k in range(corpus.pairs):
@@ -59,7 +59,7 @@ def test_rows_hold_the_target_words_of_the_same_sentences(corpus: Corpus) -> Non
 @pytest.mark.parametrize(("threads", "batch_words"), [(1, 1), (3, 20), (2, 10_000)])
 def test_neither_threads_nor_batches_change_the_table(corpus: Corpus, threads: int, batch_words: int) -> None:
     """The layout decides the order of sums, and so the last bit of every probability."""
-    with Workers(1) as one, Workers(threads) as several:
+    with Threads(1) as one, Threads(threads) as several:
         wanted, found = build_table(corpus, one), build_table(corpus, several, batch_words)
     assert found.starts.tolist() == wanted.starts.tolist()
     assert found.targets.tolist() == wanted.targets.tolist()
@@ -70,9 +70,9 @@ def test_slots_are_looked_up_cell_by_cell(corpus: Corpus) -> None:
     chunk = corpus.load(10, 40)
     cells = chunk.cells()
     slots = np.full(cells[-1], -1, np.int64)
-    with Workers(2) as workers:
-        table = build_table(corpus, workers)
-        workers.share(cells, look_up, chunk, cells, table, slots)
+    with Threads(2) as threads:
+        table = build_table(corpus, threads)
+        threads.share(cells, look_up, chunk, cells, table, slots)
     pairs = [
         (s, t)
         for k in range(30)

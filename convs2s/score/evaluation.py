@@ -1,0 +1,109 @@
+"""Evaluate translations of a test set: all scores of every system, scores by source length, examples."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pandas as pd
+
+from convs2s.score.corpus_scores import score_system, signatures
+from convs2s.score.rouge import NAMES, SETTINGS, Rouge
+from convs2s.score.tables import Result, example_table, length_table, nested_metrics, score_table, spread
+from convs2s.text.words.tokenization import Tokenizer
+
+
+class ReferenceSet(NamedTuple):
+    """What translations of a test set are scored against: an item per sentence."""
+
+    sources: list[str]
+    references: list[str]
+    """For detokenized translations."""
+    source_lengths: list[int]
+    """In words."""
+    tokenized_references: list[str]
+    all_references: list[tuple[str, ...]]
+    """The reference of each sentence and any further ones; ROUGE takes them all."""
+
+
+class ScoredText(NamedTuple):
+    """A translation of the test set, to be scored: an item per sentence."""
+
+    member: str
+    """A seed, or `ensemble`."""
+    text: str
+    """`plain`, or `replaced`: with unknown words replaced."""
+    lines: list[str]
+    tokenized: list[str]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The scores of all texts.
+
+    Attributes:
+        scores: a row per text and member, as `tables.score_table` returns them.
+        by_length: of the seeds' final texts, as `tables.length_table` returns it.
+        metrics: the final text's scores, nested by member; those of plain text under without_replacement.
+        signatures: how each score was computed, by its name.
+    """
+
+    scores: pd.DataFrame
+    by_length: pd.DataFrame
+    metrics: Mapping[str, object]
+    signatures: Mapping[str, str]
+
+
+def tokenize_references(
+    sources: list[str],
+    references: list[str],
+    further: Sequence[Sequence[str]],
+    source_tokenizer: Tokenizer,
+    target_tokenizer: Tokenizer,
+) -> ReferenceSet:
+    """Tokenize a test set as the training text was; `further` has more references of all sentences."""
+    first, *others = (
+        [target_tokenizer.reference(line) for line in lines] for lines in (references, *further)
+    )
+    return ReferenceSet(
+        sources=sources,
+        references=first,
+        source_lengths=[len(source_tokenizer.words(line)) for line in sources],
+        tokenized_references=[" ".join(target_tokenizer.words(line)) for line in references],
+        all_references=list(zip(first, *others, strict=True)),
+    )
+
+
+def evaluate(texts: Sequence[ScoredText], references: ReferenceSet, rouge: str | None) -> Evaluation:
+    """Score translations.
+
+    Args:
+        texts: of all members with one text name after another; the last name's texts are the final ones.
+        references: of the same sentences.
+        rouge: the name of ROUGE's settings; None for no ROUGE.
+    """
+    settings = SETTINGS[rouge] if rouge else None
+    scores = score_table([score_text(text, references, settings) for text in texts])
+    final = texts[-1].text
+    metrics = nested_metrics(scores, final)
+    if texts[0].text != final:
+        metrics["without_replacement"] = nested_metrics(scores, texts[0].text)
+    seeds = [text.lines for text in texts if text.text == final and text.member != "ensemble"]
+    by_length = length_table(references.source_lengths, seeds, references.references)
+    named = {name: settings.signature(references.all_references) for name in NAMES} if settings else {}
+    return Evaluation(scores, by_length, metrics, signatures() | named)
+
+
+def score_text(text: ScoredText, references: ReferenceSet, rouge: Rouge | None) -> Result:
+    """Return all scores of a translation."""
+    scores = score_system(text.lines, text.tokenized, references.references, references.tokenized_references)
+    found = rouge.scores(text.lines, references.all_references) if rouge else {}
+    values = {name: score.value for name, score in found.items()}
+    return Result(text.member, text.text, scores, values)
+
+
+def choose_examples(text: ScoredText, references: ReferenceSet, count: int) -> pd.DataFrame:
+    """Return `count` sentences from all over the test set with their translations and scores."""
+    chosen = spread([i for i, words in enumerate(references.source_lengths) if words], count)
+    examples = example_table(chosen, references.sources, text.lines, references.references)
+    examples.insert(1, "model", text.member)
+    return examples

@@ -1,0 +1,154 @@
+"""Train a model from Python: start the workers, build or resume the training, save, export."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from convs2s.config.model import ModelParams
+from convs2s.config.train import TrainParams
+from convs2s.model.storage import save_model
+from convs2s.text.corpus.files import atomic_path
+from convs2s.text.vocabulary.vocabulary import PAD
+from convs2s.train.checkpoint import resume, save_checkpoint
+from convs2s.train.cost import Meter, keep_cost, remove_all_but, timed
+from convs2s.train.curves import Curves
+from convs2s.train.distributed import choose_device, join_workers
+from convs2s.train.export import export
+from convs2s.train.fingerprint import training_fingerprint
+from convs2s.train.launch import launch
+from convs2s.train.loop import Training, UpdateReport, train
+from convs2s.train.memory import keep_freed_memory
+from convs2s.train.progress import Progress, ProgressFile
+from convs2s.train.setup import build_training
+
+PATHS = ("encoded", "vocabulary", "candidates", "work", "out")
+
+
+def train_model(
+    model: ModelParams,
+    train: TrainParams,
+    seed: int,
+    encoded: Path,
+    vocabulary: Path,
+    candidates: Path,
+    work: Path,
+    out: Path,
+) -> None:
+    """Train a model, or go on with the interrupted training of which `work` has a checkpoint.
+
+    With several workers this process starts them and waits, unless it is itself a worker that torchrun has
+    started. With several machines, make the same call on each.
+
+    Args:
+        encoded: folder with train/ and valid/, as the stage encode writes them.
+        vocabulary: folder with source.tsv and target.tsv.
+        candidates: folder with candidates.npz, read only with vocabulary selection.
+        work: folder for checkpoints and progress.json, kept over interruptions. Of a finished training only
+            costs/ stays: hardware, time and speed, in a file named by the model's hash.
+        out: gets model/, curves/ and metrics.json.
+
+    Raises:
+        ValueError: if the data do not fit the parameters, or there are more workers than GPUs.
+        FloatingPointError: if the training diverges.
+        RuntimeError: if a worker process fails, for whatever reason; its message is on stderr.
+    """
+    paths = encoded, vocabulary, candidates, work, out
+    if train.workers * train.nodes == 1 or "RANK" in os.environ:
+        work_as_one(model, train, seed, *paths)
+        return
+    choose_device(0, train.workers)  # refuse too many workers before starting any
+    arguments = {"model": model.model_dump(), "train": train.model_dump(), "seed": seed}
+    arguments |= {name: str(path) for name, path in zip(PATHS, paths, strict=True)}
+    launch(
+        "convs2s.train.run",
+        [json.dumps(arguments)],
+        train.workers,
+        train.nodes,
+        train.rendezvous,
+        f"train-{seed}",
+    )
+
+
+def work_as_one(
+    model_params: ModelParams,
+    params: TrainParams,
+    seed: int,
+    encoded: Path,
+    vocabulary: Path,
+    candidates: Path,
+    work: Path,
+    out: Path,
+) -> None:
+    """Train as the only worker, or as one of those that torchrun has started; see `train_model`."""
+    table = candidates / "candidates.npz"
+    with join_workers(params.workers) as workers:
+        keep_freed_memory()
+        training = build_training(model_params, params, seed, encoded, vocabulary, table, workers)
+        prints = training_fingerprint(model_params, params, seed, encoded, table, workers.count)
+        message = resume(work / "checkpoint.safetensors", training, prints)
+        workers.barrier()  # nobody writes a checkpoint while another still reads the old one
+        if not workers.writes:
+            for _ in train(training):
+                pass
+            return
+        print(message, file=sys.stderr)
+        watch(training, model_params, params.checkpoint_updates, prints, work)
+        export(training, work / "best", work / "curves", out)
+        reason = training.annealing.ends(training.state.perplexities)
+        print(f"Training ended: {reason}.", file=sys.stderr)
+        weights = out / "model" / "weights.safetensors"
+        keep_cost(work / "cost.json", training.state.updates, weights, work / "costs")
+        remove_all_but(work / "costs")
+
+
+def watch(
+    training: Training, model_params: ModelParams, checkpoint_updates: int, prints: dict[str, str], work: Path
+) -> None:
+    """Train to the end; show progress, write curves, the best model and checkpoints to `work`."""
+    state = training.state
+    checkpoint = work / "checkpoint.safetensors"
+    meter = Meter(work / "cost.json", training.workers, state.updates)
+    curves = Curves(work / "curves", state)
+    perplexity = state.perplexities[-1] if state.epochs else None
+    progress = Progress(ProgressFile(work / "progress.json", training.annealing.max_epochs, perplexity))
+    for report, seconds in timed(train(training)):
+        if isinstance(report, UpdateReport):
+            meter.count(report.target_tokens, seconds)
+            progress.update(report, state.batch, seconds)
+            if state.curve and state.curve[-1]["update"] == report.update:
+                curves.add_point(state.curve[-1])
+            if report.update % checkpoint_updates != 0:
+                continue
+        else:
+            progress.epoch(report, seconds)
+            curves.add_epoch(report.record)
+            if report.is_best:
+                save_best(training, model_params, work / "best")
+        meter.save(state.updates)
+        save_checkpoint(checkpoint, training, prints)
+
+
+def save_best(training: Training, params: ModelParams, folder: Path) -> None:
+    """Write the model as it is now, for export."""
+    source_size = training.model.source_embedding.words.num_embeddings
+    target_size = training.model.target_embedding.words.num_embeddings
+    with atomic_path(folder) as temporary:
+        save_model(temporary, training.model, params, source_size, target_size, PAD)
+
+
+def main() -> None:
+    """Train as one of several workers; the command line has the arguments of `train_model` as JSON."""
+    arguments = json.loads(sys.argv[1])
+    model = ModelParams.model_validate(arguments["model"])
+    params = TrainParams.model_validate(arguments["train"])
+    work_as_one(model, params, arguments["seed"], *(Path(arguments[name]) for name in PATHS))
+    # Threads of gloo outlive destroy_process_group, since DDP's reducer keeps the group. One that waits for
+    # the interpreter's lock while Python shuts down aborts the process. All is written: skip the shutdown.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

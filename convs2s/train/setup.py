@@ -1,0 +1,126 @@
+"""Build a training from its parameters: model, optimizer and data, before the first update."""
+
+import os
+from pathlib import Path
+
+import torch
+
+from convs2s.config.model import ModelParams
+from convs2s.config.train import TrainParams
+from convs2s.model.seq2seq import Seq2Seq
+from convs2s.text.corpus.batching import Batching
+from convs2s.text.corpus.encoded import EncodedCorpus
+from convs2s.text.vocabulary.selection import VocabularySelection
+from convs2s.text.vocabulary.vocabulary import PAD, read_vocabulary
+from convs2s.train.annealing import Annealing
+from convs2s.train.distributed import Workers
+from convs2s.train.loop import Pairs, Training
+from convs2s.train.optimizer import nesterov
+
+
+def build_training(
+    model_params: ModelParams,
+    params: TrainParams,
+    seed: int,
+    encoded: Path,
+    vocabulary: Path,
+    candidates: Path,
+    workers: Workers,
+) -> Training:
+    """Build a training; its initial weights depend on the seed only.
+
+    Args:
+        encoded: folder with train/ and valid/ of the stage encode.
+        vocabulary: folder with source.tsv and target.tsv.
+        candidates: file candidates.npz, read only with vocabulary selection.
+
+    Raises:
+        ValueError: if there are no pairs, or a sentence is longer than the position table.
+    """
+    train_pairs, valid_pairs = (open_pairs(encoded / split) for split in ("train", "valid"))
+    sizes = [len(read_vocabulary(vocabulary / f"{side}.tsv")) for side in ("source", "target")]
+    model = build_model(model_params, params, seed, sizes, workers.device)
+    for name, pairs in (("train", train_pairs), ("valid", valid_pairs)):
+        check_lengths(encoded / name, pairs, model)
+    return Training(
+        model=model,
+        optimizer=nesterov(model.parameters(), params.learning_rate, params.momentum),
+        train=train_pairs,
+        valid=valid_pairs,
+        batching=Batching(
+            params.batch_by == "sentences", params.batch_sentences, params.max_tokens, workers.count
+        ),
+        annealing=annealing(params),
+        workers=workers,
+        seed=seed,
+        clip_norm=params.clip_norm,
+        smoothing=params.label_smoothing,
+        precision=getattr(torch, params.precision),
+        selection=load_selection(params, candidates, sizes[1]),
+    )
+
+
+def open_pairs(folder: Path) -> Pairs:
+    """Open both sides of encoded text."""
+    return Pairs(EncodedCorpus.open(folder, "source"), EncodedCorpus.open(folder, "target"))
+
+
+def build_model(
+    model_params: ModelParams, params: TrainParams, seed: int, sizes: list[int], device: torch.device
+) -> Seq2Seq:
+    """Build the model with random weights, and make PyTorch deterministic; `sizes` of source and target."""
+    if device.type == "cuda":
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        torch.set_float32_matmul_precision("highest")
+    torch.manual_seed(seed)
+    plain = params.selection is not None
+    return Seq2Seq(model_params, sizes[0], sizes[1], PAD, params.dropout, plain_output=plain).to(device)
+
+
+def annealing(params: TrainParams) -> Annealing:
+    """Return the annealing rule of these parameters."""
+    return Annealing(
+        learning_rate=params.learning_rate,
+        factor=params.anneal_factor,
+        minimum=params.min_learning_rate,
+        against_best=params.anneal_against == "best",
+        min_epochs=params.min_epochs_before_anneal,
+        after_epoch=params.anneal_after_epoch,
+        patience=params.patience,
+        max_epochs=params.max_epochs,
+    )
+
+
+def load_selection(params: TrainParams, candidates: Path, target_size: int) -> VocabularySelection | None:
+    """Load the vocabulary selection (§5.4); None if it is switched off."""
+    if params.selection is None:
+        return None
+    return VocabularySelection.load(
+        candidates, params.selection.common, params.selection.candidates, target_size
+    )
+
+
+def check_lengths(folder: Path, pairs: Pairs, model: Seq2Seq) -> None:
+    """Check that every sentence fits the position tables.
+
+    Raises:
+        ValueError: if one does not, or there are no pairs, or the sides differ in number.
+    """
+    if len(pairs.source) != len(pairs.target) or not len(pairs.source):
+        raise ValueError(
+            f"{folder} has {len(pairs.source):,} source and {len(pairs.target):,} target sentences. "
+            "Wanted the same number on both sides, and at least one: run the earlier stages again "
+            "(dvc repro -f encode)."
+        )
+    for side, corpus, limit in (
+        ("source", pairs.source, model.max_source_tokens),
+        ("target", pairs.target, model.max_target_tokens),
+    ):
+        longest = int(corpus.lengths.argmax())
+        if limit is not None and corpus.lengths[longest] > limit:
+            raise ValueError(
+                f"{folder}, {side} sentence {longest + 1:,} has {corpus.lengths[longest]:,} tokens including "
+                f"EOS, but the position table holds {limit:,}. Raise model.max_positions, or lower "
+                "filter.max_words."
+            )

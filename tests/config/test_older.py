@@ -1,0 +1,88 @@
+"""A key added to a section leaves older files readable, by an entry in one table."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from torch.testing import assert_close
+
+from convs2s.config import older
+from convs2s.config.model import ModelParams
+from convs2s.config.older import ADDED, with_added_keys, without_added_keys
+from convs2s.config.params import Params
+from convs2s.model import storage
+from convs2s.model.seq2seq import Seq2Seq
+from tests.model.small import PAD, sentence, small_model, small_params
+
+
+class LaterModelParams(ModelParams):
+    """The architecture with an option that does not exist yet."""
+
+    attention_scaling: bool
+
+
+def later_model_loads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Load a model folder written today with the schema of a later version."""
+    seen = []
+    built = storage.Seq2Seq
+
+    def see(params: LaterModelParams, *args: Any, **named: Any) -> Seq2Seq:
+        seen.append(params.attention_scaling)
+        return built(params, *args, **named)
+
+    monkeypatch.setattr(storage, "ModelParams", LaterModelParams)
+    monkeypatch.setattr(storage, "Seq2Seq", see)
+    storage.load_model(folder)
+    assert seen == [False]
+
+
+def test_a_model_folder_without_a_later_option_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the option's default; without an entry in the table it would be refused."""
+    storage.save_model(tmp_path, small_model(), small_params(), 40, 50, PAD)
+    with pytest.raises(ValueError, match=r"does not describe a model(.|\n)*attention_scaling"):
+        later_model_loads(tmp_path, monkeypatch)
+    monkeypatch.undo()
+    monkeypatch.setitem(older.ADDED, "model", {"attention_scaling": False})
+    later_model_loads(tmp_path, monkeypatch)
+
+
+def test_an_older_model_folder_computes_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here one from before extra_scaling, had that been added later."""
+    model = small_model()
+    storage.save_model(tmp_path, model, small_params(), 40, 50, PAD)
+    inputs = sentence(7, 40)[None], sentence(5, 50)[None]
+    path = tmp_path / "model.json"
+    description = json.loads(path.read_text())
+    value = description["architecture"].pop("extra_scaling")
+    path.write_text(json.dumps(description))
+    for default, same in ((value, True), (not value, False)):
+        monkeypatch.setitem(older.ADDED, "model", {"extra_scaling": default})
+        found, wanted = storage.load_model(tmp_path)(*inputs)[0], model.eval()(*inputs)[0]
+        if same:
+            assert_close(found, wanted)
+        assert bool((found - wanted).abs().max() < 1e-5) == same
+
+
+def test_keys_of_a_file_win_over_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nothing but a mapping is touched: the schema names what is wrong with it."""
+    monkeypatch.setitem(older.ADDED, "model", {"scaling": False})
+    assert with_added_keys("model", {"width": 3}) == {"scaling": False, "width": 3}
+    assert with_added_keys("model", {"width": 3, "scaling": True}) == {"width": 3, "scaling": True}
+    assert with_added_keys("model", [1]) == [1]
+    assert with_added_keys("model", None) is None
+
+
+def test_keys_with_their_default_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a section reads as before the key existed; the order of the others stays."""
+    monkeypatch.setitem(older.ADDED, "model", {"scaling": False})
+    assert list(without_added_keys("model", {"b": 1, "scaling": False, "a": False})) == ["b", "a"]
+    assert without_added_keys("model", {"b": 1, "scaling": True}) == {"b": 1, "scaling": True}
+
+
+@pytest.mark.parametrize("name", ADDED)
+def test_the_table_names_options_that_exist(name: str) -> None:
+    """A misspelled or removed key would make every older folder unreadable."""
+    section = Params.model_fields[name].annotation
+    assert section is not None
+    assert ADDED[name].keys() <= section.model_fields.keys()

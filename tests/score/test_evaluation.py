@@ -1,0 +1,64 @@
+import pytest
+
+from convs2s.score.corpus_scores import bleu
+from convs2s.score.evaluation import (
+    ReferenceSet,
+    ScoredText,
+    choose_examples,
+    evaluate,
+    tokenize_references,
+)
+from convs2s.text.words.tokenization import Tokenizer
+from tests.decode.parrot import TOKENIZE
+
+SOURCES = ["the girl sleeps here .", "", "no ."]
+REFERENCES = ["das Mädchen schläft hier.", "", "nein."]
+
+
+@pytest.fixture
+def references() -> ReferenceSet:
+    """A test set of three sentences, one of them empty, with two references each."""
+    tokenizers = Tokenizer("en", TOKENIZE), Tokenizer("de", TOKENIZE)
+    return tokenize_references(SOURCES, REFERENCES, [["ein Mädchen schläft.", "", "nö."]], *tokenizers)
+
+
+def text(member: str, name: str, line: str) -> ScoredText:
+    """Return a translation that is right but for its first sentence."""
+    lines = [line, *REFERENCES[1:]]
+    return ScoredText(member, name, lines, [one.replace(".", " .") for one in lines])
+
+
+def test_references_are_tokenized_as_the_training_text_was(references: ReferenceSet) -> None:
+    """Lengths are of the source, in words; the first reference is the one for BLEU."""
+    assert references.source_lengths == [5, 0, 2]
+    assert references.references == REFERENCES
+    assert references.tokenized_references[0] == "das Mädchen schläft hier ."
+    assert references.all_references[2] == ("nein.", "nö.")
+
+
+def test_the_last_text_gives_the_main_scores(references: ReferenceSet) -> None:
+    """Plain text stands beside it; scores by length are of the seeds' final texts, without the ensemble."""
+    plain, good = "das <unk> schläft hier.", REFERENCES[0]
+    texts = [text("1", "plain", plain), text("2", "plain", plain), text("ensemble", "plain", plain)]
+    texts += [text("1", "replaced", good), text("2", "replaced", good), text("ensemble", "replaced", "das.")]
+    found = evaluate(texts, references, rouge=None)
+    assert found.metrics["seeds"]["1"]["bleu"] == 100.0  # type: ignore[index]
+    before = round(bleu(texts[0].lines, REFERENCES).value, 2)
+    assert found.metrics["without_replacement"]["seeds"]["1"]["bleu"] == before  # type: ignore[index]
+    assert found.by_length["chrf"].tolist() == [100.0]
+    assert found.signatures.keys() == {"bleu", "bleu_tokenized", "chrf"}
+
+
+def test_rouge_comes_with_its_signatures(references: ReferenceSet) -> None:
+    """It counts the further references, too."""
+    found = evaluate([text("1", "plain", REFERENCES[0])], references, rouge="duc2004")
+    assert "without_replacement" not in found.metrics
+    assert found.signatures["rouge1"].startswith("nrefs:2|")
+    assert "rougeL" in found.scores.columns
+
+
+def test_examples_are_of_sentences_that_are_not_empty(references: ReferenceSet) -> None:
+    """Lines are numbered from 1, as in the test set's files."""
+    examples = choose_examples(text("3", "plain", "das ."), references, count=5)
+    assert examples["line"].tolist() == [1, 3]
+    assert set(examples["model"]) == {"3"}

@@ -1,0 +1,9 @@
+"""Tiny models train fastest on one thread, and so do the tests beside them."""
+
+import pytest
+import torch
+
+
+@pytest.fixture(autouse=True, scope="package")
+def _one_thread() -> None:
+    torch.set_num_threads(1)

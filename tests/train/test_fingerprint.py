@@ -1,0 +1,100 @@
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from convs2s.config import older
+from convs2s.config.model import ModelParams
+from convs2s.config.selection import SelectionParams
+from convs2s.config.train import TrainParams
+from convs2s.train.fingerprint import NO_EFFECT, training_fingerprint
+
+MODEL = ModelParams(
+    embedding_size=8, output_embedding_size=8, encoder_widths=[8, 12], encoder_kernels=[3, 3],
+    decoder_widths=[8], decoder_kernels=[3], attention=[True], source_positions=True, target_positions=False,
+    max_positions=16, encoder_grad_scale="fairseq", extra_scaling=False,
+)  # fmt: skip
+TRAIN = TrainParams(
+    seeds=[1, 2], dropout=0.2, batch_by="tokens", batch_sentences=64, max_tokens=4000, learning_rate=0.25,
+    momentum=0.99, clip_norm=0.1, label_smoothing=0.0, anneal_factor=0.1, anneal_against="previous",
+    min_epochs_before_anneal=3, anneal_after_epoch=None, min_learning_rate=0.0001, patience=5, max_epochs=20,
+    precision="bfloat16", workers=2, nodes=1, rendezvous=None, selection=None, checkpoint_updates=100,
+)  # fmt: skip
+SELECTION = SelectionParams(common=2, candidates=5)
+
+
+@pytest.fixture
+def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files with their own names as content; the working directory is that of the pipeline."""
+    monkeypatch.chdir(tmp_path)
+    for split in ("train", "valid"):
+        for name in ("source.ids", "source.offsets", "target.ids", "target.offsets"):
+            path = Path("encoded", split, f"{name}.npy")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(str(path).encode())
+    Path("candidates.npz").write_bytes(b"candidates")
+
+
+def prints(model: ModelParams = MODEL, train: TrainParams = TRAIN) -> dict[str, str]:
+    return training_fingerprint(model, train, 3, Path("encoded"), Path("candidates.npz"), workers=4)
+
+
+def digest(found: dict[str, str]) -> str:
+    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
+
+
+@pytest.mark.usefixtures("_files")
+@pytest.mark.parametrize(
+    ("selection", "recorded"),
+    [
+        (None, "a0fda48aa69dc742ddaa86daec11116e9e140bc65168b195ac436d59846c7683"),
+        (SELECTION, "20e8a44a6c20ccc78f1f5809b3c10d17e072adca058109f98923ed1f1abbcf3c"),
+    ],
+)
+def test_the_fingerprint_is_that_of_earlier_checkpoints(
+    selection: SelectionParams | None, recorded: str
+) -> None:
+    """Recorded with the code of commit 467d745: a training interrupted then must resume, not start afresh."""
+    assert digest(prints(train=TRAIN.model_copy(update={"selection": selection}))) == recorded
+
+
+class LaterModelParams(ModelParams):
+    attention_scaling: bool
+
+
+class LaterTrainParams(TrainParams):
+    warm_up: int
+
+
+@pytest.mark.usefixtures("_files")
+def test_an_option_added_later_leaves_fingerprints_until_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By an entry in the table of defaults, for `model` and `train` alike."""
+    monkeypatch.setitem(older.ADDED, "model", older.ADDED["model"] | {"attention_scaling": False})
+    monkeypatch.setitem(older.ADDED, "train", older.ADDED["train"] | {"warm_up": 0})
+    for scaling, warm_up, changed in ((False, 0, set()), (True, 0, {"model"}), (False, 9, {"warm_up"})):
+        model = LaterModelParams(**MODEL.model_dump(), attention_scaling=scaling)
+        train = LaterTrainParams(**TRAIN.model_dump(), warm_up=warm_up)
+        found, before = prints(model, train), prints()
+        assert {
+            name for name in found.keys() | before.keys() if found.get(name) != before.get(name)
+        } == changed
+
+
+@pytest.mark.usefixtures("_files")
+def test_data_are_part_of_the_fingerprint() -> None:
+    """Another corpus is another training; candidates count only where they are used."""
+    before, selecting = prints(), prints(train=TRAIN.model_copy(update={"selection": SELECTION}))
+    assert selecting.keys() - before.keys() == {"selection", "candidates.npz"}
+    Path("encoded", "valid", "target.ids.npy").write_bytes(b"another")
+    after = prints()
+    assert {name for name in before if before[name] != after[name]} == {"encoded/valid/target.ids.npy"}
+
+
+@pytest.mark.usefixtures("_files")
+def test_every_setting_of_an_update_is_part_of_the_fingerprint() -> None:
+    """All of `train` but what says how long to go on and how often to save."""
+    selecting = prints(train=TRAIN.model_copy(update={"selection": SELECTION}))
+    assert set(TrainParams.model_fields) - NO_EFFECT <= selecting.keys()
+    assert {"seed", "model", "workers"} <= selecting.keys()
+    assert selecting["workers"] == "4"  # on all machines

@@ -1,0 +1,72 @@
+"""Processes are started with their place and share of the cores; nothing of it stays in the caller."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from convs2s.train import launch as module
+from convs2s.train.launch import launch
+
+PLACE = """
+import json, os, pathlib, sys
+folder, failing = pathlib.Path(sys.argv[1]), sys.argv[2]
+names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "OMP_NUM_THREADS")
+(folder / os.environ["RANK"]).write_text(" ".join(os.environ[name] for name in names))
+if os.environ["RANK"] == failing:
+    sys.exit(3)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a module `place`, which writes where it was put."""
+    (tmp_path / "place.py").write_text(PLACE)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)))
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    (tmp_path / "places").mkdir()
+    return tmp_path / "places"
+
+
+def test_each_process_knows_its_place_and_the_caller_stays_as_it_was(folder: Path) -> None:
+    """Two of six cores' threads for each of three processes; Ctrl-C works afterwards."""
+    environment, handler = dict(os.environ), signal.getsignal(signal.SIGINT)
+    launch("place", [str(folder), "none"], workers=3, nodes=1, rendezvous=None, name="three")
+    found = {path.name: path.read_text() for path in folder.iterdir()}
+    assert found == {str(rank): f"{rank} {rank} 3 2" for rank in range(3)}
+    assert dict(os.environ) == environment
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_a_failing_process_is_named(folder: Path) -> None:
+    """By rank and exit status."""
+    handler = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(RuntimeError, match=r"Worker 1 of 2 failed with status 3\. Its own message is above"):
+        launch("place", [str(folder), "1"], workers=2, nodes=1, rendezvous=None, name="failing")
+    assert signal.getsignal(signal.SIGTERM) is handler
+
+
+def test_a_chosen_number_of_threads_stays(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever sets OMP_NUM_THREADS knows the machine better."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    launch("place", [str(folder), "none"], workers=1, nodes=1, rendezvous=None, name="one")
+    assert (folder / "0").read_text() == "0 0 1 5"
+
+
+@pytest.mark.parametrize(
+    ("number", "raised"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, module.SignalException)]
+)
+def test_an_interrupted_launch_ends(
+    number: signal.Signals, raised: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C is the usual KeyboardInterrupt, whatever torchrun's agent makes of it."""
+
+    def interrupted(*_: object) -> None:
+        raise module.SignalException("interrupted", sigval=number)
+
+    monkeypatch.setattr(module, "elastic_launch", lambda *_: interrupted)
+    with pytest.raises(raised):
+        launch(sys.executable, [], workers=2, nodes=1, rendezvous=None, name="interrupted")

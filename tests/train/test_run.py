@@ -1,0 +1,188 @@
+"""Whole trainings: what they write, interrupted and resumed, and with several processes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch.testing import assert_close
+
+from convs2s.config.params import Params
+from convs2s.model.storage import load_model
+from convs2s.text.corpus.encoded import EncodedCorpus
+from convs2s.train import run
+from convs2s.train.cost import file_name, read_sessions
+from convs2s.train.progress import ProgressFile
+from convs2s.train.run import PATHS, train_model
+from tests.train.tiny import ROOT, TYPES, tiny_params, write_tiny
+
+KILLED_AFTER = 68  # in the fourth epoch of 19 updates; there is a checkpoint after the 65th
+KILLED = f"""
+import os, signal, sys
+from pathlib import Path
+from convs2s.config.load import load_params
+from convs2s.train import run
+
+def killed(training):
+    for report in whole(training):
+        if getattr(report, "update", 0) == {KILLED_AFTER}:
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield report
+
+whole, run.train = run.train, killed
+params = load_params()
+run.train_model(params.model, params.train, 1, *map(Path, sys.argv[1:]))
+"""
+
+
+def prepare(folder: Path, pairs: int = 150, **changes: object) -> Params:
+    folder.mkdir()
+    write_tiny(folder, pairs)
+    return tiny_params(folder, **changes)
+
+
+def in_process(folder: Path, params: Params, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Train in the folder, whose relative paths are part of the fingerprint."""
+    monkeypatch.chdir(folder)
+    train_model(params.model, params.train, 1, *map(Path, PATHS))
+
+
+def test_outputs_are_a_model_metrics_and_curves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What DVC caches; of the work folder only the costs stay, since a finished training needs no more."""
+    folder = tmp_path / "a"
+    seen = []
+    epoch = ProgressFile.epoch
+
+    def see(file: ProgressFile, *args: Any) -> None:
+        epoch(file, *args)
+        seen.append(json.loads(file.path.read_text()))
+
+    monkeypatch.setattr(ProgressFile, "epoch", see)
+    in_process(folder, prepare(folder, max_epochs=4), monkeypatch)
+    metrics = json.loads((folder / "out" / "metrics.json").read_text())
+    assert metrics["epochs"] == 4
+    assert metrics["updates"] == 4 * 19
+    assert 1 <= metrics["best_epoch"] <= 4
+    curve = (folder / "out" / "curves" / "valid" / "perplexity.tsv").read_text().splitlines()
+    assert len(curve) == 1 + 4
+    perplexities = [float(line.split("\t")[1]) for line in curve[1:]]
+    assert perplexities[metrics["best_epoch"] - 1] == pytest.approx(metrics["validation_perplexity"])
+    assert [(s["epoch"], s["max_epochs"], s["update"], s["updates"]) for s in seen] == [
+        (n, 4, 19, 19) for n in (1, 2, 3, 4)
+    ]
+    assert [s["validation_perplexity"] for s in seen] == pytest.approx(perplexities)
+    assert sorted(path.name for path in (folder / "out" / "model").iterdir()) == [
+        "model.json",
+        "weights.safetensors",
+    ]
+    assert [path.name for path in (folder / "work").iterdir()] == ["costs"]
+    (session,) = read_sessions(folder / "work/costs" / file_name(folder / "out/model/weights.safetensors"))
+    assert (session.first, session.last) == (0, 4 * 19)
+    corpus = EncodedCorpus.open(folder / "encoded" / "train", "target")
+    assert session.target_tokens == 4 * corpus.lengths.sum()
+    assert 0 < (session.training_seconds or 0) < session.seconds
+    assert capsys.readouterr().err.endswith("Training ended: it has run for 4 epochs.\n")
+
+
+def test_killed_within_an_epoch_training_ends_as_if_never_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """kill -9, then again: same weights, metrics and curves to the last bit."""
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    in_process(whole, prepare(whole, max_epochs=6), monkeypatch)
+    params = prepare(broken, max_epochs=6)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    process = subprocess.run(
+        [sys.executable, "-c", KILLED, *PATHS],
+        cwd=broken, env=environment, check=False, timeout=240, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.returncode == -signal.SIGKILL, process.stderr
+    assert not (broken / "out").exists()
+    progress = json.loads((broken / "work" / "progress.json").read_text())
+    assert progress["epoch"] in {3, 4}  # written at the end of the third at least
+    in_process(broken, params, monkeypatch)
+    message = "Training continues from work/checkpoint.safetensors: epoch 4, after 65 updates."
+    assert message in capsys.readouterr().err
+    files = sorted(p.relative_to(whole / "out") for p in (whole / "out").rglob("*") if p.is_file())
+    assert len(files) == 2 + 1 + 4
+    for name in files:
+        assert (broken / "out" / name).read_bytes() == (whole / "out" / name).read_bytes(), name
+    first, second = read_sessions(next((broken / "work" / "costs").iterdir()))
+    assert 0 < first.last == second.first == 65 < second.last == 6 * 19
+    (only,) = read_sessions(next((whole / "work" / "costs").iterdir()))
+    assert (first.target_tokens or 0) + (second.target_tokens or 0) == only.target_tokens
+
+
+@pytest.mark.parametrize("batch_by", ["sentences", "tokens"])
+def test_two_workers_of_half_the_batch_give_the_weights_of_one(
+    tmp_path: Path, batch_by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T13: gradients are summed over workers and divided by all their tokens, then clipped once."""
+    results = {}
+    environment = dict(os.environ)
+    for workers in (1, 2):
+        folder = tmp_path / str(workers)
+        params = prepare(
+            folder,
+            workers=workers,
+            dropout=0.0,
+            batch_by=batch_by,
+            batch_sentences=16 // workers,
+            max_tokens=80 // workers,
+            max_epochs=2,
+        )
+        in_process(folder, params, monkeypatch)
+        results[workers] = load_file(folder / "out" / "model" / "weights.safetensors")
+        results[-workers] = json.loads((folder / "out" / "metrics.json").read_text())
+    assert dict(os.environ) == environment
+    assert results[1].keys() == results[2].keys()
+    for name, weight in results[1].items():
+        assert_close(weight, results[2][name], atol=2e-5, rtol=1e-4)
+    assert results[-1]["validation_perplexity"] == pytest.approx(
+        results[-2]["validation_perplexity"], rel=1e-4
+    )
+    assert results[-1]["updates"] == results[-2]["updates"]
+
+
+@pytest.mark.slow  # test_launch has the same for processes that need no PyTorch
+def test_a_worker_that_fails_ends_the_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """With the worker's own message, and an error here."""
+    params = prepare(tmp_path / "a", workers=2)
+    monkeypatch.chdir(tmp_path / "a")
+    short = params.model.model_copy(update={"max_positions": 4})
+    with pytest.raises(RuntimeError, match=r"Worker \d of 2 failed with status 1\. Its own message is above"):
+        train_model(short, params.train, 1, *map(Path, PATHS))
+    assert "the position table holds 3" in capfd.readouterr().err
+    assert not (tmp_path / "a" / "out").exists()
+
+
+def test_more_workers_than_gpus_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes on one GPU would only hinder each other; none is started."""
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(run, "launch", lambda *_: pytest.fail("workers were started"))
+    params = prepare(tmp_path / "a", workers=2)
+    with pytest.raises(ValueError, match=r"train\.workers: found 2, but this machine shows 1 GPU"):
+        in_process(tmp_path / "a", params, monkeypatch)
+
+
+def test_with_selection_the_metrics_have_the_entries_of_a_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And progress does; the model is stored as any other."""
+    folder = tmp_path / "a"
+    params = prepare(folder, pairs=40, max_epochs=1, selection={"common": 2, "candidates": 5})
+    in_process(folder, params, monkeypatch)
+    selected = json.loads((folder / "out" / "metrics.json").read_text())["selected_types"]
+    assert 5 < selected < TYPES
+    assert f"{selected:,.0f} vocabulary entries selected" in capsys.readouterr().err
+    assert load_model(folder / "out" / "model").output_layer.out_features == TYPES

@@ -1,0 +1,56 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from convs2s.train.annealing import Annealing
+from convs2s.train.setup import annealing, build_training
+from tests.train.tiny import ALONE, tiny_params, tiny_training, weights, write_tiny
+
+
+def test_the_seed_decides_the_initial_weights(tmp_path: Path) -> None:
+    """And nothing that was drawn before does."""
+    first = weights(tiny_training(tmp_path))
+    torch.rand(7)
+    assert torch.equal(weights(tiny_training(tmp_path)), first)
+
+
+def test_parameters_reach_the_training(tmp_path: Path) -> None:
+    """Each under the name that it has in the paper's terms."""
+    training = tiny_training(
+        tmp_path, label_smoothing=0.1, clip_norm=0.7, precision="bfloat16", anneal_against="best",
+        anneal_after_epoch=4, patience=3, max_epochs=8, min_learning_rate=0.01, min_epochs_before_anneal=2,
+    )  # fmt: skip
+    assert (training.smoothing, training.clip_norm, training.precision) == (0.1, 0.7, torch.bfloat16)
+    assert training.annealing == Annealing(0.25, 0.1, 0.01, True, 2, 4, 3, 8)
+    assert annealing(tiny_params(tmp_path).train).against_best is False
+    assert training.selection is None
+    assert (len(training.train.source), len(training.valid.source)) == (150, 20)
+
+
+def build(folder: Path, max_positions: int = 32) -> None:
+    params = tiny_params(folder)
+    model = params.model.model_copy(update={"max_positions": max_positions})
+    build_training(
+        model, params.train, 1, folder / "encoded", folder / "vocabulary", folder / "none.npz", ALONE
+    )
+
+
+def test_a_sentence_beyond_the_position_table_is_named(tmp_path: Path) -> None:
+    """Before any update, with what to change."""
+    write_tiny(tmp_path)
+    lengths = np.load(tmp_path / "encoded" / "valid" / "target.offsets.npy")
+    longest = int(np.diff(lengths).max())
+    build(tmp_path, max_positions=longest + 1)
+    with pytest.raises(
+        ValueError, match=rf"sentence \d+ has {longest} tokens.*EOS.*holds {longest - 1}.*max_positions"
+    ):
+        build(tmp_path, max_positions=longest)
+
+
+def test_an_empty_corpus_is_refused(tmp_path: Path) -> None:
+    """There would be nothing to train on, or no perplexity to anneal by."""
+    write_tiny(tmp_path, valid=0)
+    with pytest.raises(ValueError, match=r"valid has 0 source and 0 target sentences.*at least one"):
+        build(tmp_path)
