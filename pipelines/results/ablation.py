@@ -37,14 +37,11 @@ class LayerStack(Section):
 class AblationRow(Section):
     """A row of a table, or one cell of a grid; null leaves a setting as params.yaml has it."""
 
-    row: Annotated[str, Field(min_length=1)]
-    """Its name in the paper."""
-    column: str | None = None
-    """Its column in a grid, a number."""
+    row: Annotated[str, Field(min_length=1)]  # its name in the paper
+    column: str | None = None  # in a grid, a number
     encoder: LayerStack | None = None
     decoder: LayerStack | None = None
-    attention: list[Positive] | None = None
-    """Decoder layers that attend, counted from 1; only with `decoder`; null: all."""
+    attention: list[Positive] | None = None  # decoder layers that attend, from 1; with `decoder`; null: all
     source_positions: bool | None = None
     target_positions: bool | None = None
     perplexity: Published | None = None
@@ -78,11 +75,10 @@ class AblationRow(Section):
         from convs2s.model.glu_block import receptive_field  # noqa: PLC0415  # torch takes its time
 
         model = {f"model.{key}": value for key, value in base.model} | self.overrides(base.model)
-        seen = {
-            f"{side}_context": receptive_field(model[f"model.{side}_kernels"])
-            for side in ("encoder", "decoder")
-        }
-        return {**seen, "corpus": base.package.name}
+        encoder, decoder = (
+            receptive_field(model[f"model.{side}_kernels"]) for side in ("encoder", "decoder")
+        )
+        return {"encoder_context": encoder, "decoder_context": decoder, "corpus": base.package.name}
 
 
 class Ablation(Section):
@@ -90,34 +86,28 @@ class Ablation(Section):
 
     title: str
     section: str
-    preset: str | None = None
-    """That of the paper's own experiment."""
-    row: str
-    """What rows differ in."""
-    column: str | None
-    """What columns differ in; null: the table is no grid."""
-    label: str = "{row}"
-    """What docs/results.md calls a cell of a grid: a format of `row` and `column`."""
-    note: str = ""
-    """What the paper says beside its figures."""
+    preset: str | None = None  # of the paper's own experiment
+    row: str  # what rows differ in
+    column: str | None  # what columns differ in; null: the table is no grid
+    label: str = "{row}"  # of a cell of a grid in docs/results.md: a format of `row` and `column`
+    note: str = ""  # what the paper says beside its figures
     rows: Annotated[list[AblationRow], Field(min_length=1)]
 
     @model_validator(mode="after")
     def _is_a_table(self) -> Self:
         places = [one.place for one in self.rows]
         for one in self.rows:
+            row, last = f"row {one.row!r}", max(one.attention or [0])
             if (one.column is None) != (self.column is None):
-                raise ValueError(f"row {one.row!r} has column {one.column!r}, the table {self.column!r}")
+                raise ValueError(f"{row} has column {one.column!r}, the table {self.column!r}")
             if one.column is not None and not one.column.isdigit():
-                raise ValueError(f"row {one.row!r} has column {one.column!r}; wanted a number")
+                raise ValueError(f"{row} has column {one.column!r}; wanted a number")
             if places.count(one.place) > 1:
-                raise ValueError(f"row {one.row!r}, column {one.column!r} occurs twice; wanted once")
+                raise ValueError(f"{row}, column {one.column!r} occurs twice; wanted once")
             if one.attention is not None and one.decoder is None:
-                raise ValueError(f"row {one.row!r} has attention but no decoder; wanted both")
-            if one.attention and one.decoder and max(one.attention) > one.decoder.layers:
-                raise ValueError(
-                    f"row {one.row!r}: attention in layer {max(one.attention)} of {one.decoder.layers}"
-                )
+                raise ValueError(f"{row} has attention but no decoder; wanted both")
+            if one.decoder and last > one.decoder.layers:
+                raise ValueError(f"{row}: attention in layer {last} of {one.decoder.layers}")
         return self
 
 

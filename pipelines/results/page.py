@@ -66,14 +66,13 @@ def section(one: PaperTable, records: Records, marks: Marks) -> list[str]:
     for row in one.rows:
         figures = [one.published(row)[score.name] for score in shown]
         command = code(row.run.command if row.run else one.command) if row.ours else ""
-        missing = ["not run" if row.ours else ""] * len(names) + [""] * len(ORIGIN)
-        found = [
-            (suffix, [*cells, *origin(name, records[name], names, marks)])
-            for suffix, name, cells in results_of(one, row, records)
-        ]
-        body += [
-            [row.label + suffix, *figures, *cells, command] for suffix, cells in found or [("", missing)]
-        ]
+        found = list(results_of(one, row, records))
+        for suffix, name, cells in found:
+            line = [row.label + suffix, *figures, *cells, *origin(name, records[name], names, marks)]
+            body.append([*line, command])
+        if not found:
+            missing = ["not run" if row.ours else ""] * len(names)
+            body.append([row.label, *figures, *missing, *[""] * len(ORIGIN), command])
     lines = [*([one.note, ""] if one.note else []), *table([*header, *ORIGIN, "command"], body), ""]
     for name, record in records.items():
         if isinstance(record, TableRecord) and record.table == one.key:
@@ -84,22 +83,15 @@ def section(one: PaperTable, records: Records, marks: Marks) -> list[str]:
 def results_of(one: PaperTable, row: PaperRow, records: Records) -> Iterator[tuple[str, str, list[str]]]:
     """Yield what is recorded of a row: a suffix for its label, the record's name, and the scores."""
     for name, record in records.items():
+        suffix = changed(record)
         if isinstance(record, RunRecord) and row.run and row.run.preset == record.preset:
             for of in row.run.filled_by(len(record.metrics.seeds), bool(record.metrics.ensemble)):
                 cells = [score_cell(name, record, of, *item) for item in one.published(row).items()]
-                yield (
-                    changed(record) + (f", {of}" if (row.run.of, of) == ("all", "ensemble") else ""),
-                    name,
-                    cells,
-                )
+                yield suffix + (", ensemble" if (row.run.of, of) == ("all", "ensemble") else ""), name, cells
         elif isinstance(record, TableRecord) and (record.table, record.preset) == (one.key, one.preset):
             for ours in record.rows:
                 if (ours.get("row"), ours.get("column")) == row.place:
-                    yield (
-                        changed(record),
-                        name,
-                        [figure(ours[s.name], ours[f"{s.name}_std"]) for s in one.scores],
-                    )
+                    yield suffix, name, [figure(ours[s.name], ours[f"{s.name}_std"]) for s in one.scores]
 
 
 def score_cell(name: str, record: RunRecord, of: str, score: str, published: str) -> str:
@@ -153,23 +145,16 @@ def cost_cells(cost: TrainingCost | None) -> list[str]:
 def recorded_table(one: PaperTable, name: str, record: TableRecord, marks: Marks) -> Iterator[str]:
     """Yield the lines of a table of ours: where it comes from, its rows, its picture."""
     cells = ", ".join(filter(None, origin(name, record, list(record.signatures), marks)))
-    yield from [
-        f"### Ours: `{record.preset}`{changed(record)}",
-        "",
-        f"{cells}; test set `{record.test_set}`.",
-        "",
-    ]
+    yield from [f"### Ours: `{record.preset}`{changed(record)}", ""]
+    yield from [f"{cells}; test set `{record.test_set}`.", ""]
     if one.kind == "sweep" and record.rows:
-        papers = {row.place: one.published(row) for row in one.rows}
-        printed = [
-            {f"paper_{score}": text for score, text in papers.get((row["row"], row["column"]), {}).items()}
-            for row in record.rows
-        ]
-        columns = [""] if any(row["column"] for row in record.rows) else []
-        yield from [
-            *row_lines(["", *columns], [a | b for a, b in zip(record.rows, printed, strict=True)]),
-            "",
-        ]
+        papers = {row.place: one.published(row) for row in one.rows}  # as printed: a CSV may lose a zero
+        rows: list[dict[str, str]] = []
+        for row in record.rows:
+            printed = papers.get((row["row"], row["column"]), {})
+            rows.append(row | {f"paper_{score}": text for score, text in printed.items()})
+        titles = ["", ""] if any(row["column"] for row in rows) else [""]
+        yield from [*row_lines(titles, rows), ""]
     elif record.rows:
         body = [[row["system"], row["beam"], *map(figure, list(row.values())[2:])] for row in record.rows]
         yield from [*table(SPEED_TITLES, body), ""]
@@ -200,19 +185,15 @@ def score_line(title: str, scores: Scores) -> str:
     return f"- {title}: {', '.join(texts).replace('perplexity', 'validation perplexity', 1)}"
 
 
-def write_page(root: Path, text: str) -> None:
-    """Write docs/results.md."""
-    write_lines(root / "docs" / "results.md", text.removesuffix("\n").split("\n"))
-
-
 def main() -> int:
     """Make the page of the repository that is the working directory; return the exit status."""
     try:
         paper = read_paper(Path("experiments"))
-        write_page(Path(), page(paper, read_records(Path("experiments", "records"), paper)))
+        text = page(paper, read_records(Path("experiments", "records"), paper))
     except (ValueError, FileNotFoundError) as error:
         print(error, file=sys.stderr)
         return 1
+    write_lines(Path("docs", "results.md"), text.split("\n")[:-1])
     return 0
 
 

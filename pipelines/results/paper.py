@@ -38,13 +38,9 @@ class RowRun(Section):
 
     def filled_by(self, models: int, ensemble: bool) -> list[str]:
         """Return which results fill the row, of a run of so many models, with or without their ensemble."""
-        match self.of:
-            case "all":
-                return ["mean", "ensemble"] if ensemble else ["mean"]
-            case "ensemble":
-                return ["ensemble"] if ensemble and models == self.seeds else []
-            case _:
-                return [self.of]
+        if self.of == "all":
+            return ["mean", "ensemble"] if ensemble else ["mean"]
+        return [self.of] if self.of != "ensemble" or (ensemble and models == self.seeds) else []
 
 
 class PaperRow(Section):

@@ -1,6 +1,7 @@
 """Recorded results: experiments/records/NAME.json, and NAME.csv with the rows of a table."""
 
 import csv
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -22,6 +23,7 @@ COLUMNS: dict[Kind, tuple[str, ...]] = {
 }
 """Columns of NAME.csv by the kind of table: numbers or empty, but for names."""
 NAMES = {"row", "system"}
+NUMBER = re.compile(r"([-+]?\d+(\.\d*)?(e[-+]?\d+)?)?")
 LATER = {SPEED}  # columns that older files lack
 
 
@@ -131,10 +133,7 @@ def read_rows(path: Path, kind: Kind) -> list[dict[str, str]]:
         if None in row or None in row.values():
             raise ValueError(f"{path}, line {line}: wanted {len(found)} values, one per column.")
         for column in (set(wanted) & set(found)) - NAMES:
-            try:
-                float(row[column] or 0)
-            except ValueError:
-                raise ValueError(
-                    f"{path}, line {line}, {column}: found {row[column]!r}; wanted a number or nothing."
-                ) from None
+            if not NUMBER.fullmatch(row[column]):
+                fault = f"found {row[column]!r}; wanted a number or nothing"
+                raise ValueError(f"{path}, line {line}, {column}: {fault}.")
     return [{column: row.get(column, "") for column in wanted} for row in rows]
