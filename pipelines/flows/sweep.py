@@ -187,9 +187,9 @@ def grounds_of(root: Path, stages: Mapping[str, Stage]) -> dict[str, str]:
 
 def speed_of(root: Path, others: Sequence[Path]) -> float | None:
     """Return target tokens a second of a row's trainings, which may have run in the copy of another row."""
-    from pipelines.results import record  # noqa: PLC0415  # torch takes its time
+    from pipelines.results import costs  # noqa: PLC0415  # torch takes its time
 
-    return record.speed_of(root, others)
+    return costs.speed_of(root, others)
 
 
 def failure(run: Run, label: str) -> str:

@@ -1,35 +1,30 @@
-"""Pieces of a page in Markdown."""
+"""Markdown: tables, code, and figures with their deviation."""
 
 from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a table's lines; a bar within a cell would end it, so it is escaped."""
-    lines = [list(header), ["---"] * len(header), *rows]
-    return ["| " + " | ".join(escaped(cell) for cell in line) + " |" for line in lines]
-
-
-def escaped(cell: str) -> str:
-    """Return text for a cell."""
-    return cell.replace("|", r"\|").replace("\n", " ")
+    """Return the lines of a table; a bar inside a cell would end it, so it is escaped."""
+    lines = [header, ["---"] * len(header), *rows]
+    escaped = [[cell.replace("|", r"\|").replace("\n", " ") for cell in line] for line in lines]
+    return [f"| {' | '.join(line)} |" for line in escaped]
 
 
 def code(text: str) -> str:
-    """Return text as code; nothing for nothing."""
+    """Return text as code; empty text stays empty."""
     return f"`{text}`" if text else ""
 
 
-class Marks:
-    """Short marks for long texts that many rows share: S1, S2, ... in the order of their first use."""
+def given(value: Any) -> bool:
+    """Return whether a cell of a CSV or a data frame has a value."""
+    return value != "" and bool(pd.notna(value))
 
-    def __init__(self, letter: str) -> None:
-        self.letter = letter
-        self.texts: dict[str, str] = {}
 
-    def mark(self, text: str) -> str:
-        """Return the mark of a text."""
-        return self.texts.setdefault(text, f"{self.letter}{len(self.texts) + 1}")
-
-    def lines(self) -> list[str]:
-        """Return a line per mark, with its text."""
-        return [f"- {mark}: `{text}`" for text, mark in self.texts.items()]
+def figure(value: Any, deviation: Any = None, missing: str = "") -> str:
+    """Return a number with two decimals, and its standard deviation if there is one."""
+    if not given(value):
+        return missing
+    return f"{float(value):,.2f}" + (f" ± {float(deviation):,.2f}" if given(deviation) else "")

@@ -1,255 +1,201 @@
-"""The page of results: the paper's figures, ours beside them, and what ours rest on."""
+"""The page of results, docs/results.md: the paper's figures, ours beside them, and where ours come from.
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+    python -m pipelines.results.page
 
-from pipelines.results.cells import Grounds, cost_cells, figure, score_cell, with_changes
-from pipelines.results.markdown import code, table
-from pipelines.results.paper import Other, Paper, Row, Run, Table
-from pipelines.results.records import Record, Records, RunRecord, TableRecord
+makes it from experiments/: paper.yaml, tables/ and records/. `pipelines.results.record` ends with the same.
+"""
 
-NOT_RUN = "not run"
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+
+from convs2s.text.corpus.files import write_lines
+from pipelines.results.comparison import row_lines
+from pipelines.results.costs import TrainingCost
+from pipelines.results.markdown import code, figure, table
+from pipelines.results.paper import Paper, PaperRow, PaperTable, presets, read_paper
+from pipelines.results.records import Record, Records, RunRecord, Scores, TableRecord, read_records
+
 HEAD = """\
 # Results
 
-The paper's figures (Gehring et al., 2017) and ours. Stage `results` makes this page of the folder
-`experiments/records/`, where the rows of the paper are in `paper.yaml`, and a record for each run:
-`python -m pipelines.results.record NAME`.
-Rows that were never run say so; rows without a command are systems of others, which the paper compares with.
+The paper's figures (Gehring et al., 2017) and ours. `python -m pipelines.results.page` makes this page from
+`experiments/`: the paper's rows are in `paper.yaml` and `tables/`, our results in `records/`, where
+`python -m pipelines.results.record NAME` writes them. Rows that we have not run say so; rows without a
+command are systems of others, which the paper compares with.
 
-A score counts with its signature (S1, S2, ... below) and test set only. ± is the standard deviation of seeds.
-Hours are those of training, validation included, times GPUs, or times the CPU cores that computed, all seeds
-added. Target tokens/s are those of updates alone, without validation, on all GPUs or cores of a training
-together, and the mean of all trainings; records that are older than this count have none.
+A score means little without its signature (S1, S2, ... below) and its test set. ± is the standard deviation
+over seeds. Hours are training hours, validation included, times GPUs, or times the CPU cores that computed,
+summed over all seeds. Target tokens/s count updates only, without validation, on all GPUs or cores of a
+training together, averaged over trainings; older records lack them.
 """
-GROUNDS = ("signature", "hardware", "time of training", "commit")
-OTHER_SCORES = {"bleu": "BLEU", "bleu_tokenized": "tokenized BLEU", "chrf": "chrF2"}
-ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
-WHOLE = {"row", "column", "system", "seeds", "beam"}
-"""Columns of tables of ours that are shown as they stand; others are figures."""
-PAPERS = "paper_"
-"""Begins the columns of the paper's figures."""
-SWEEP_TITLES = {
-    "row": "", "column": "", "paper_perplexity": "PPL, paper", "paper_bleu": "BLEU, paper",
-    "perplexity": "PPL, ours", "bleu": "BLEU, ours",
-    "sentences_per_second": "sentences/s", "tokens_per_second": "tokens/s",
-    "target_tokens_per_second": "target tokens/s",
-}  # fmt: skip
+ORIGIN = ("signature", "hardware", "time of training", "commit")
+SPEED_TITLES = ("system", "beam", "BLEU, ours", "seconds", "sentences/s", "tokens/s")
+LONGEST = 60  # characters of a changed value that are shown; the record has all
+Marks = dict[str, str]  # S1, S2, ... by signature, in the order of their first use on the page
 
 
 def page(paper: Paper, records: Records) -> str:
-    """Return the page as Markdown; it depends on nothing but the paper's rows and the records.
+    """Return the page as Markdown.
 
     Raises:
-        ValueError: if a record lacks a score that its row is about.
+        ValueError: if a run has no place on the page, or lacks a score that its row needs.
     """
-    grounds = Grounds()
-    parts = [HEAD, *(section(one, records, grounds) for one in paper.tables)]
-    parts.append(other_runs(paper, records, grounds))
-    check_presets(paper, records)
-    told = {**records.runs, **records.tables}
-    parts.append(lines_of("## Signatures", grounds.signatures.lines() or ["None yet."]))
-    details = [line for name in sorted(told) for line in record_lines(name, told[name])]
-    parts.append(lines_of("## Records", details or ["None yet."]))
-    return "\n".join(parts).rstrip("\n") + "\n"
-
-
-def check_presets(paper: Paper, records: Records) -> None:
-    """See that every run has a place on the page.
-
-    Raises:
-        ValueError: if the preset of one is neither of a row of the paper nor among the others.
-    """
-    known = paper.presets()
-    for name, record in records.runs.items():
-        if record.preset not in known:
+    for name, record in records.items():
+        if isinstance(record, RunRecord) and record.preset not in presets(paper):
             raise ValueError(
                 f"experiments/records/{name}.json: preset: found {record.preset}, which paper.yaml lacks. "
-                "Wanted a row with it there, or an entry under `others`."
+                "Add a row there: in the table `others` if it is not the paper's."
             )
+    marks: Marks = {}
+    sections = [line for one in paper.values() for line in section(one, records, marks)]
+    signatures = [f"- {mark}: `{text}`" for text, mark in marks.items()]
+    every = [line for name, record in records.items() for line in details(name, record)]
+    lines = [HEAD, *sections, "## Signatures", "", *signatures, "", "## Records", "", *every]
+    return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def lines_of(heading: str, lines: Sequence[str]) -> str:
-    """Return a heading with what stands below it."""
-    return "\n".join([heading, "", *lines, ""])
-
-
-def section(one: Table, records: Records, grounds: Grounds) -> str:
-    """Return the part of the page that is of one table of the paper."""
-    ours = {name: record for name, record in records.tables.items() if record.table == one.key}
-    rows = [cells for row in one.rows for cells in row_cells(one, row, ours, records, grounds)]
-    header = ["", *(f"{s.title}, paper" for s in one.scores), *ours_header(one), *GROUNDS, "command"]
-    lines = [*([one.note, ""] if one.note else []), *table(header, rows)]
-    for name, record in ours.items():
-        lines += ["", *recorded_table(one, name, record, records.rows.get(name, []), grounds)]
-    return lines_of(f"## {one.title}", lines)
-
-
-def ours_header(one: Table) -> list[str]:
-    return [f"{s.title}, ours" for s in one.scores] or ["ours"]
-
-
-def row_cells(
-    one: Table, row: Row, ours: Mapping[str, TableRecord], records: Records, grounds: Grounds
-) -> Iterator[list[str]]:
-    """Yield the lines of a row: one without ours, or one for each record of it."""
-    told = [row.label, *row.paper]
-    count = len(ours_header(one))
-    if not row.ours:
-        yield [*told, *[""] * (count + len(GROUNDS) + 1)]
-        return
-    command = code(one.command if row.run is None else command_of(row.run))
+def section(one: PaperTable, records: Records, marks: Marks) -> list[str]:
+    """Return the part of the page about one table; a paper's column without figures is left out."""
     names = [score.name for score in one.scores]
-    found = [
-        [told[0] + with_changes(record), *told[1:], *cells, *grounds.cells(name, record, names), command]
-        for name, record, cells in results_of(one, row, ours, records)
-    ]
-    yield from found or [[*told, *[NOT_RUN] * count, *[""] * len(GROUNDS), command]]
+    shown = [score for score in one.scores if any(one.published(row)[score.name] for row in one.rows)]
+    header = ["", *(f"{s.title}, {one.whose}" for s in shown), *(f"{s.title}, ours" for s in one.scores)]
+    body = []
+    for row in one.rows:
+        figures = [one.published(row)[score.name] for score in shown]
+        command = code(row.run.command if row.run else one.command) if row.ours else ""
+        found = list(results_of(one, row, records))
+        for suffix, name, cells in found:
+            line = [row.label + suffix, *figures, *cells, *origin(name, records[name], names, marks)]
+            body.append([*line, command])
+        if not found:
+            missing = ["not run" if row.ours else ""] * len(names)
+            body.append([row.label, *figures, *missing, *[""] * len(ORIGIN), command])
+    lines = [*([one.note, ""] if one.note else []), *table([*header, *ORIGIN, "command"], body), ""]
+    for name, record in records.items():
+        if isinstance(record, TableRecord) and record.table == one.key:
+            lines += recorded_table(one, name, record, marks)
+    return [f"## {one.title}", "", *lines]
 
 
-def results_of(
-    one: Table, row: Row, ours: Mapping[str, TableRecord], records: Records
-) -> Iterator[tuple[str, Record, list[str]]]:
-    """Yield name, record and scores of all that is recorded of a row."""
-    if row.run is not None:
-        for name, run in records.runs.items():
-            if fits(row.run, run):
-                yield name, run, [score_cell(name, run, row.run.of, score.name) for score in one.scores]
-        return
-    for name, record in ours.items():
-        if record.preset == one.preset:
-            for found in records.rows.get(name, []):
-                if place_of(found) == row.place:
-                    yield name, record, [with_spread(found, score.name) for score in one.scores]
+def results_of(one: PaperTable, row: PaperRow, records: Records) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield what is recorded of a row: a suffix for its label, the record's name, and the scores."""
+    for name, record in records.items():
+        suffix = changed(record)
+        if isinstance(record, RunRecord) and row.run and row.run.preset == record.preset:
+            for of in row.run.filled_by(len(record.metrics.seeds), bool(record.metrics.ensemble)):
+                cells = [score_cell(name, record, of, *item) for item in one.published(row).items()]
+                yield suffix + (", ensemble" if (row.run.of, of) == ("all", "ensemble") else ""), name, cells
+        elif isinstance(record, TableRecord) and (record.table, record.preset) == (one.key, one.preset):
+            for ours in record.rows:
+                if (ours.get("row"), ours.get("column")) == row.place:
+                    yield suffix, name, [figure(ours[s.name], ours[f"{s.name}_std"]) for s in one.scores]
 
 
-def place_of(found: Mapping[str, str]) -> tuple[str, str]:
-    """Return row and column of a row of ours, as sweeps name them."""
-    return found.get("row", ""), found.get("column", "")
+def score_cell(name: str, record: RunRecord, of: str, score: str, published: str) -> str:
+    """Return a score of a run, with its deviation and the number of models; empty if it has none.
+
+    Raises:
+        ValueError: if it has none where the paper gives a figure.
+    """
+    seeds = record.scores()
+    values = [scores[score] for scores in seeds.values() if score in scores]
+    models = f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
+    if len(values) < len(seeds):
+        if not published:
+            return ""
+        raise ValueError(
+            f"experiments/records/{name}.json: metrics.seeds: found no score {score}, which its row "
+            "needs. Run stage evaluate again, then record."
+        )
+    if of == "ensemble":
+        ensemble = (record.metrics.ensemble or {}).get(score)
+        return "" if ensemble is None else f"{figure(ensemble)} ({len(seeds)} models)"
+    if of == "best":
+        return f"{figure(max(values))} (best of {models})"
+    return f"{figure(fmean(values), (record.metrics.std or {}).get(score))} ({models})"
 
 
-def fits(run: Run, record: RunRecord) -> bool:
-    """Tell whether a record is of a row: of its preset, and an ensemble of as many models."""
-    if record.preset != run.preset:
-        return False
-    metrics = record.metrics
-    return run.of != "ensemble" or (metrics.ensemble is not None and len(metrics.seeds) == run.seeds)
+def changed(record: Record) -> str:
+    """Return what a record changes in its preset, to follow a label; nothing if nothing."""
+    texts = {key: json.dumps(value, ensure_ascii=False) for key, value in record.changes.items()}
+    shown = [code(f"{key}: {text if len(text) <= LONGEST else '...'}") for key, text in texts.items()]
+    return f" with {', '.join(shown)}" if shown else ""
 
 
-def command_of(run: Run) -> str:
-    """Return what runs a row, from the repository's root."""
-    copy = f"cp experiments/presets/{run.preset}.yaml params.yaml"
-    if run.seeds == 1:
-        return f"{copy} && dvc repro"
-    seeds = ",".join(map(str, range(1, run.seeds + 1)))
-    return f"{copy} && dvc exp run -S 'train.seeds=[{seeds}]'"
+def origin(name: str, record: Record, scores: Sequence[str], marks: Marks) -> list[str]:
+    """Return signatures, hardware, training time, and the commit, which links to the record."""
+    used = [record.signatures[score] for score in scores if score in record.signatures]
+    found = dict.fromkeys(marks.setdefault(text, f"S{len(marks) + 1}") for text in used)
+    link = f"[{code(record.commit[:9])}](../experiments/records/{name}.json)"
+    return [", ".join(found), *cost_cells(record.cost), link]
 
 
-def with_spread(row: Mapping[str, str], name: str) -> str:
-    """Return a value of a sweep's row with its standard deviation, if it has one."""
-    value, spread = row[name], row.get(f"{name}_std", "")
-    if not value:
-        return ""
-    return figure(float(value)) + (f" ± {figure(float(spread))}" if spread else "")
+def cost_cells(cost: TrainingCost | None) -> list[str]:
+    """Return hardware, and training time with the speed if that is known."""
+    if cost is None:
+        return ["not measured", "not measured"]
+    hours = " and ".join(f"{figure(value)} {unit}-hours" for unit, value in cost.hours.items())
+    speed = cost.target_tokens_per_second
+    return [", ".join(cost.hardware), hours + ("" if speed is None else f", {speed:,.0f} target tokens/s")]
 
 
-def cell(one: Table, found: Mapping[str, str], column: str) -> str:
-    """Return a value of a table of ours; the paper's figures as it prints them."""
-    if column.startswith(PAPERS):
-        printed = one.printed(place_of(found), column.removeprefix(PAPERS))
-        return found[column] if printed is None else printed
-    if column == "target_tokens_per_second" and found[column]:
-        return f"{float(found[column]):,.0f}"
-    return found[column] if column in WHOLE else with_spread(found, column)
-
-
-def recorded_table(
-    one: Table, name: str, record: TableRecord, rows: Sequence[Mapping[str, str]], grounds: Grounds
-) -> Iterator[str]:
-    """Yield the lines of a table of ours: what it rests on, its rows, its picture."""
-    signature, hardware, time, commit = grounds.cells(name, record, list(record.signatures))
-    told = [text for text in (signature, hardware, time) if text]
-    yield f"### Ours: `{record.preset}`{with_changes(record)}"
-    yield ""
-    yield f"{', '.join([*told, commit])}; test set `{record.test_set}`."
-    if rows:
-        columns = [c for c in rows[0] if not c.endswith("_std") and any(row[c] for row in rows)]
-        body = [[cell(one, row, column) for column in columns] for row in rows]
-        yield ""
-        yield from table([SWEEP_TITLES.get(column, column) for column in columns], body)
+def recorded_table(one: PaperTable, name: str, record: TableRecord, marks: Marks) -> Iterator[str]:
+    """Yield the lines of a table of ours: where it comes from, its rows, its picture."""
+    cells = ", ".join(filter(None, origin(name, record, list(record.signatures), marks)))
+    yield from [f"### Ours: `{record.preset}`{changed(record)}", ""]
+    yield from [f"{cells}; test set `{record.test_set}`.", ""]
+    if one.kind == "sweep" and record.rows:
+        papers = {row.place: one.published(row) for row in one.rows}  # as printed: a CSV may lose a zero
+        rows: list[dict[str, str]] = []
+        for row in record.rows:
+            printed = papers.get((row["row"], row["column"]), {})
+            rows.append(row | {f"paper_{score}": text for score, text in printed.items()})
+        titles = ["", ""] if any(row["column"] for row in rows) else [""]
+        yield from [*row_lines(titles, rows), ""]
+    elif record.rows:
+        body = [[row["system"], row["beam"], *map(figure, list(row.values())[2:])] for row in record.rows]
+        yield from [*table(SPEED_TITLES, body), ""]
     if record.picture:
-        yield ""
-        yield f"![{name}](../{record.picture})"
+        yield from [f"![{name}](../{record.picture})", ""]
 
 
-def other_runs(paper: Paper, records: Records, grounds: Grounds) -> str:
-    """Return the part of the page on runs that are no rows of the paper."""
-    extra = rouge_scores(paper, records)
-    header = [
-        *("", "published", "validation PPL", *OTHER_SCORES.values(), *extra.values()),
-        *(*GROUNDS, "command"),
-    ]
-    rows = [
-        cells
-        for other in paper.others
-        for cells in other_cells(other, records, [*OTHER_SCORES, *extra], grounds)
-    ]
-    return lines_of("## Runs on freely available data", table(header, rows))
-
-
-def rouge_scores(paper: Paper, records: Records) -> dict[str, str]:
-    """Return names and titles of the ROUGE scores that some of these runs have."""
-    others = {other.preset for other in paper.others}
-    found = {name for run in records.runs.values() if run.preset in others for name in run.metrics.mean}
-    return {name: title for name, title in ROUGE.items() if name in found}
-
-
-def other_cells(
-    other: Other, records: Records, scores: Sequence[str], grounds: Grounds
-) -> Iterator[list[str]]:
-    """Yield a line for each record of a preset and one for each ensemble; or one that says `not run`."""
-    command = code(f"cp experiments/presets/{other.preset}.yaml params.yaml && dvc repro")
-    found = {name: record for name, record in records.runs.items() if record.preset == other.preset}
-    if not found:
-        yield [
-            *(other.label, other.published, NOT_RUN, *[NOT_RUN] * len(scores)),
-            *([""] * len(GROUNDS)),
-            command,
-        ]
-    for name, record in found.items():
-        perplexity = figure(math.fsum(record.perplexities.values()) / len(record.perplexities))
-        for of in ("mean", "ensemble") if record.metrics.ensemble else ("mean",):
-            told = [s for s in scores if s in record.metrics.mean]
-            cells = [score_cell(name, record, of, s) if s in told else "" for s in scores]
-            label = f"{other.label}{with_changes(record)}" + (", ensemble" if of == "ensemble" else "")
-            first = perplexity if of == "mean" else ""
-            yield [label, other.published, first, *cells, *grounds.cells(name, record, told), command]
-
-
-def score_line(of: str, scores: Mapping[str, float]) -> str:
-    """Return an entry of a list that names each score."""
-    return f"- {of}: {', '.join(f'{name} {figure(value)}' for name, value in scores.items())}"
-
-
-def record_lines(name: str, record: Record) -> list[str]:
-    """Return what a record tells and the tables do not."""
-    lines = [
-        f"### {name}",
-        "",
-        f"[experiments/records/{name}.json](../experiments/records/{name}.json), {record.date}, commit ",
-    ]
-    lines[-1] += f"`{record.commit}`."
-    lines += ["", f"- preset `{record.preset}`{with_changes(record)}", f"- test set `{record.test_set}`"]
+def details(name: str, record: Record) -> Iterator[str]:
+    """Yield the lines of a record that the tables do not have."""
+    path = f"experiments/records/{name}.json"
+    yield from [f"### {name}", "", f"[{path}](../{path}), {record.date}, commit `{record.commit}`.", ""]
+    yield from [f"- preset `{record.preset}`{changed(record)}", f"- test set `{record.test_set}`"]
     if isinstance(record, RunRecord):
-        for seed, scores in record.metrics.seeds.items():
-            perplexity = {"validation perplexity": record.perplexities[seed]}
-            lines.append(score_line(f"seed {seed}", perplexity | scores))
+        yield from (score_line(f"seed {seed}", scores) for seed, scores in record.scores().items())
         kept = record.metrics.without_replacement
-        if kept is not None:
-            lines += [score_line(f"seed {s}, unknown words kept", kept.seeds[s]) for s in kept.seeds]
+        for seed, scores in kept.seeds.items() if kept else ():
+            yield score_line(f"seed {seed}, unknown words kept", scores)
     if record.cost is None:
-        lines.append("- hardware and time of training: not measured")
+        yield from ["- hardware and time of training: not measured", ""]
     else:
-        lines += [f"- {text}" for text in cost_cells(record.cost) if text]
-        lines.append(f"- PyTorch {', '.join(record.cost.torch)}")
-    return [*lines, ""]
+        yield from [*(f"- {text}" for text in cost_cells(record.cost) if text)]
+        yield from [f"- PyTorch {', '.join(record.cost.torch)}", ""]
+
+
+def score_line(title: str, scores: Scores) -> str:
+    """Return an entry of a list with each score."""
+    texts = [f"{name} {figure(value)}" for name, value in scores.items()]
+    return f"- {title}: {', '.join(texts).replace('perplexity', 'validation perplexity', 1)}"
+
+
+def main() -> int:
+    """Make the page of the repository that is the working directory; return the exit status."""
+    try:
+        paper = read_paper(Path("experiments"))
+        text = page(paper, read_records(Path("experiments", "records"), paper))
+    except (ValueError, FileNotFoundError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    write_lines(Path("docs", "results.md"), text.split("\n")[:-1])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,130 +1,125 @@
-"""The paper's results, row by row, with what runs each (§5): experiments/records/paper.yaml."""
+"""The paper's results, row by row, and what runs each of ours (§5): experiments/paper.yaml and tables/."""
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, TypeAdapter, model_validator
 
 from convs2s.config.section import Section
-from pipelines.results.reading import read_checked
+from pipelines.results.ablation import MEASURES, read_ablation
+from pipelines.results.reading import checked, read
 
 Kind = Literal["runs", "sweep", "speed", "picture"]
-Figure = Annotated[str, Field(pattern=r"^(\d[\d,]*(\.\d+)?)?$")]
-Key = Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
+Printed = Annotated[str, Field(pattern=r"^(\d[\d,]*(\.\d+)?)?$")]
 
 
-class Score(Section):
-    """A figure of a table."""
+class ScoreColumn(Section):
+    """A score of a table: its name in the records, and the heading of its column."""
 
     name: str
-    """As stage evaluate calls it, or a column of a sweep."""
     title: str
-    """Head of the column."""
 
 
-class Run(Section):
-    """What fills a row: a recorded run of a preset."""
+class RowRun(Section):
+    """The recorded runs that fill a row: those of a preset."""
 
     preset: str
-    of: Literal["mean", "best", "ensemble"]
-    """Mean or best of the seeds, or their ensemble."""
-    seeds: Annotated[int, Field(ge=1)]
-    """Trainings that the paper's figure is of; an ensemble of fewer does not fill its row."""
+    of: Literal["mean", "best", "ensemble", "all"]  # of the seeds; all: mean, and ensemble if there is one
+    seeds: Annotated[
+        int, Field(ge=1)
+    ]  # behind the paper's figure; an ensemble of fewer does not fill its row
+
+    @property
+    def command(self) -> str:
+        """What runs it, from the repository's root."""
+        seeds = ",".join(map(str, range(1, self.seeds + 1)))
+        run = "dvc repro" if self.seeds == 1 else f"dvc exp run -S 'train.seeds=[{seeds}]'"
+        return f"make preset NAME={self.preset} && {run}"
+
+    def filled_by(self, models: int, ensemble: bool) -> list[str]:
+        """Return which results fill the row, of a run of so many models, with or without their ensemble."""
+        if self.of == "all":
+            return ["mean", "ensemble"] if ensemble else ["mean"]
+        return [self.of] if self.of != "ensemble" or (ensemble and models == self.seeds) else []
 
 
-class Row(Section):
+class PaperRow(Section):
     """A row of the paper."""
 
     label: str
-    paper: list[Figure]
-    """The paper's figure for each score of the table, as printed; empty where it gives none."""
-    run: Run | None = None
-    """What fills it, in a table of runs."""
-    sweep: tuple[str, str] | None = None
-    """Row and column of it in a sweep's table; null: the label, and no column."""
-    ours: bool = True
-    """Whether it is for us to run; false for the systems of others that the paper compares with."""
-
-    @property
-    def place(self) -> tuple[str, str]:
-        """Row and column of it in a sweep's table; the latter empty if there are none."""
-        return self.sweep or (self.label, "")
+    paper: tuple[Printed, ...] = ()  # a figure per score, as printed; empty where it gives none
+    run: RowRun | None = None  # what fills it, in a table of runs
+    place: tuple[str, str] | None = None  # its row and column in a sweep
+    ours: bool = True  # false for systems of others, which the paper compares with
 
 
-class Table(Section):
-    """A table of the paper, or a part of one with its own test set."""
+class PaperTable(Section):
+    """A table of the paper, or the part of one that has its own test set."""
 
-    key: Key
-    """Names the table to `pipelines.results.record`."""
+    key: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]  # for `pipelines.results.record --table`
     title: str
     kind: Kind
-    scores: list[Score]
-    command: str
-    """What makes our figures; empty where each row's preset is the command."""
-    preset: str | None
-    """Of the paper's own experiment, for sweeps and pictures."""
-    note: str
-    rows: list[Row]
+    scores: list[ScoreColumn]
+    command: str = ""  # makes our figures; in a table of runs the row's preset gives the command
+    preset: str | None = None  # of the paper's own experiment, for sweeps and speed
+    note: str = ""
+    whose: str = "paper"  # the figures are, in the headings of their columns
+    rows: list[PaperRow]
 
     @model_validator(mode="after")
     def _rows_fit(self) -> Self:
         for row in self.rows:
-            if len(row.paper) != len(self.scores):
-                raise ValueError(
-                    f"row {row.label!r} has {len(row.paper)} figures; "
-                    f"wanted {len(self.scores)}, one per score"
-                )
+            if len(row.paper) not in {0, len(self.scores)}:
+                found = f"row {row.label!r} has {len(row.paper)} figures"
+                raise ValueError(f"{found}; wanted {len(self.scores)}, one per score")
             if (row.run is not None) != (row.ours and self.kind == "runs"):
-                raise ValueError(
-                    f"row {row.label!r}: wanted `run` in a table of runs, unless `ours: false`; else none"
-                )
+                raise ValueError(f"row {row.label!r}: wanted `run` in a table of runs, unless `ours: false`")
         return self
 
-    def printed(self, place: tuple[str, str], score: str) -> str | None:
-        """Return the figure that the paper prints for a score of a row of sweeps; None if it is of no row."""
-        names = [one.name for one in self.scores]
-        figures = [row.paper for row in self.rows if row.place == place and score in names]
-        return figures[0][names.index(score)] if figures else None
+    def published(self, row: PaperRow) -> dict[str, str]:
+        """Return the paper's figures of a row by score; empty where it gives none."""
+        return dict(zip((s.name for s in self.scores), row.paper or [""] * len(self.scores), strict=True))
 
 
-class Other(Section):
-    """A preset that is of no row of the paper."""
-
-    preset: str
-    label: str
-    published: str
-    """What others published with it; empty if nothing."""
+Paper = dict[str, PaperTable]
+TABLES = TypeAdapter(Annotated[list[PaperTable], Field(min_length=1)])
 
 
-class Paper(Section):
-    """All of experiments/records/paper.yaml."""
-
-    tables: list[Table]
-    others: list[Other]
-
-    def presets(self) -> set[str]:
-        """Return the presets that stand on the page."""
-        runs = {row.run.preset for table in self.tables for row in table.rows if row.run}
-        tables = {table.preset for table in self.tables if table.preset}
-        return runs | tables | {other.preset for other in self.others}
-
-    def table(self, key: str) -> Table:
-        """Return a table by its key.
-
-        Raises:
-            KeyError: if there is none; the message lists those there are.
-        """
-        for table in self.tables:
-            if table.key == key:
-                return table
-        raise KeyError(f"{key} is no table; wanted one of: {', '.join(table.key for table in self.tables)}")
-
-
-def read_paper(path: Path) -> Paper:
-    """Read experiments/records/paper.yaml.
+def read_paper(experiments: Path) -> Paper:
+    """Return the tables of paper.yaml by key; an entry that is only a name is a sweep, tables/NAME.yaml.
 
     Raises:
-        FileNotFoundError: if it is not there.
-        ValueError: if it is not valid, with file and key.
+        FileNotFoundError: if a file is missing.
+        ValueError: if one has faults; the message names file and key.
     """
-    return read_checked(TypeAdapter(Paper), path)
+    path = experiments / "paper.yaml"
+    content = read(path)
+    if isinstance(content, list):
+        content = [sweep(one, experiments / "tables") if isinstance(one, str) else one for one in content]
+    return {table.key: table for table in checked(TABLES, content, path)}
+
+
+def sweep(name: str, folder: Path) -> dict[str, Any]:
+    """Return an ablation as an entry of paper.yaml."""
+    ablation = read_ablation(name, folder)
+    scores = {key: title for key, title in MEASURES.items() if any(getattr(r, key) for r in ablation.rows)}
+    rows = [
+        {
+            "label": ablation.label.format(row=row.row, column=row.column),
+            "paper": [getattr(row, score) or "" for score in scores],
+            "place": row.place,
+        }
+        for row in ablation.rows
+    ]
+    return {
+        **{"key": name, "title": ablation.title, "kind": "sweep", "note": ablation.note, "rows": rows},
+        "scores": [{"name": score, "title": title} for score, title in scores.items()],
+        "command": f"make preset NAME={ablation.preset} && make sweep TABLE={name}",
+        "preset": ablation.preset,
+    }
+
+
+def presets(paper: Paper) -> set[str]:
+    """Return the presets that have a place on the page."""
+    runs = {row.run.preset for table in paper.values() for row in table.rows if row.run}
+    return runs | {table.preset for table in paper.values() if table.preset}

@@ -1,9 +1,8 @@
-"""What `make repro` prints at its end: the scores, example translations, and where everything lies."""
+"""What `make repro` prints at its end: the scores, example translations, and where everything is."""
 
-import json
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +10,17 @@ import pandas as pd
 
 from convs2s.score.identity import TestSetIdentity
 from convs2s.text.corpus.files import read_lines
+from pipelines.results.reading import existing, flat, read
 
 WIDTH = 100  # columns
+REMEDY = (
+    "the pipeline has not been run to its end. Run `make repro` (or `dvc repro`), which makes it; "
+    "`dvc status` shows what is missing."
+)
 COLUMNS = {
-    "bleu": ("BLEU", "{:.2f}"),
-    "bleu_tokenized": ("tokenized BLEU", "{:.2f}"),
-    "chrf": ("chrF2", "{:.2f}"),
-    "rouge1": ("ROUGE-1", "{:.2f}"),
-    "rouge2": ("ROUGE-2", "{:.2f}"),
-    "rougeL": ("ROUGE-L", "{:.2f}"),
-    "length_ratio": ("length ratio", "{:.4f}"),
+    **{"bleu": ("BLEU", "{:.2f}"), "bleu_tokenized": ("tokenized BLEU", "{:.2f}")},
+    **{"chrf": ("chrF2", "{:.2f}"), "rouge1": ("ROUGE-1", "{:.2f}"), "rouge2": ("ROUGE-2", "{:.2f}")},
+    **{"rougeL": ("ROUGE-L", "{:.2f}"), "length_ratio": ("length ratio", "{:.4f}")},
     "unknown_words": ("<unk>", "{:,.1f}"),
 }
 RESULTS = {
@@ -46,45 +46,37 @@ def report(data: Path) -> str:
         FileNotFoundError: if the pipeline has not been run to its end.
     """
     evaluation = data / "evaluation"
-    scores = pd.read_csv(result(evaluation / "scores.csv"), dtype={"member": str})
-    signatures = json.loads(result(evaluation / "signatures.json").read_text(encoding="utf-8"))
-    test_set = wrapped("of ", str(TestSetIdentity.read(result(evaluation / "test_set.json"))))
-    told = [*score_lines(scores), "", *test_set, "", *signature_lines(signatures)]
-    sections = [
-        section("Scores of the test set", told),
-        section("Example translations", list(example_lines(result(evaluation / "examples.tsv")))),
-        section("Corpus", list(corpus_lines(data / "filtered" / "report.json"))),
-        section("Training", list(training_lines(data / "trained"))),
-        section("Where everything lies", list(file_lines(data))),
-    ]
-    return "\n\n".join(text for text in sections if text) + "\n"
+    scores = pd.read_csv(existing(evaluation / "scores.csv", REMEDY), dtype={"member": str})
+    signatures = read(evaluation / "signatures.json", REMEDY)
+    test_set = TestSetIdentity.read(existing(evaluation / "test_set.json", REMEDY))
+    named = aligned({COLUMNS[name][0]: signature for name, signature in signatures.items()})
+    corpus, trained = data / "filtered" / "report.json", sorted(data.glob("trained/*/metrics.json"))
+    trainings = {path.parent.name: {"seed": path.parent.name} | figures(path) for path in trained}
+    paths = {path: text for pattern, text in RESULTS.items() for path in sorted(data.glob(pattern))}
+    sections = {
+        "Scores of the test set": [*score_lines(scores), "", *wrapped("of ", str(test_set)), "", *named],
+        "Example translations": example_lines(existing(evaluation / "examples.tsv", REMEDY)),
+        "Corpus": aligned(
+            {name: f"{value:>12}" for name, value in (figures(corpus) if corpus.is_file() else {}).items()}
+        ),
+        "Training": pd.DataFrame(trainings).to_string(header=False).split("\n") if trainings else [],
+        "Where everything is": aligned({str(path): text.format(path=path) for path, text in paths.items()}),
+    }
+    texts = ["\n".join([title, "-" * len(title), *lines]) for title, lines in sections.items() if lines]
+    return "\n\n".join(texts) + "\n"
 
 
-def result(path: Path) -> Path:
-    """Return the path of a result that must be there.
-
-    Raises:
-        FileNotFoundError: if it is not.
-    """
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"{path} does not exist: the pipeline has not been run to its end. "
-            "Run `make repro` (or `dvc repro`), which makes it; `dvc status` tells what is missing."
-        )
-    return path
-
-
-def section(title: str, lines: list[str]) -> str:
-    """Return a heading with its lines, or nothing if there are none."""
-    return "\n".join([title, "-" * len(title), *lines]) if lines else ""
+def aligned(texts: Mapping[str, str]) -> list[str]:
+    """Return a line per name, with all texts in one column."""
+    width = max(map(len, texts), default=0)
+    return [f"{name:{width}}  {text}" for name, text in texts.items()]
 
 
 def score_lines(scores: pd.DataFrame) -> list[str]:
     """Return the score table: a row per seed, their mean and standard deviation, and the ensemble."""
     # With one seed the mean only repeats it.
     rows = scores if "std" in set(scores["member"]) else scores[scores["member"] != "mean"]
-    names = {"std": "standard deviation"}
-    models = [names.get(m, f"seed {m}" if m.isdigit() else m) for m in rows["member"]]
+    models = [{"std": "standard deviation"}.get(m, f"seed {m}" if m.isdigit() else m) for m in rows["member"]]
     width = max(map(len, models))
     shown = {"model".ljust(width): [model.ljust(width) for model in models]}
     if (rows["text"] != "plain").any():
@@ -95,75 +87,32 @@ def score_lines(scores: pd.DataFrame) -> list[str]:
     return pd.DataFrame(shown).to_string(index=False).split("\n")
 
 
-def signature_lines(signatures: dict[str, str]) -> list[str]:
-    """Return a line per score that has a signature: of sacreBLEU, or one like it of ROUGE."""
-    width = max(len(COLUMNS[name][0]) for name in signatures)
-    return [f"{COLUMNS[name][0]:{width}}  {signature}" for name, signature in signatures.items()]
-
-
-def example_lines(path: Path) -> Iterator[str]:
-    """Yield the examples, wrapped, with an empty line between two."""
+def example_lines(path: Path) -> list[str]:
+    """Return the examples, wrapped, with an empty line between two."""
     header, *rows = [line.split("\t") for line in read_lines(path)]
-    for number, row in enumerate(rows):
-        example = dict(zip(header, row, strict=True))
-        model = f"seed {example['model']}" if example["model"].isdigit() else f"the {example['model']}"
-        if number:
-            yield ""
-        yield f"line {example['line']}, by {model}: sentence BLEU {example['bleu']}, chrF2 {example['chrf']}"
+    lines = []
+    for row in rows:
+        one = dict(zip(header, row, strict=True))
+        model = f"seed {one['model']}" if one["model"].isdigit() else f"the {one['model']}"
+        lines += ["", f"line {one['line']}, by {model}: sentence BLEU {one['bleu']}, chrF2 {one['chrf']}"]
         for name in ("source", "hypothesis", "reference"):
-            yield from wrapped(f"  {name:12}", example[name])
+            lines += wrapped(f"  {name:12}", one[name])
+    return lines[1:]
 
 
 def wrapped(label: str, text: str) -> list[str]:
     """Return a text behind its label, on as many lines as it needs."""
     # A sentence may hold control characters; none may reach the terminal.
-    visible = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return textwrap.wrap(
-        visible or "(empty)",
-        WIDTH,
-        initial_indent=label,
-        subsequent_indent=" " * len(label),
-        break_on_hyphens=False,
-    ) or [label.rstrip()]
+    visible = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text) or "(empty)"
+    lines = textwrap.wrap(visible, WIDTH - len(label), break_on_hyphens=False)
+    return [(" " * len(label) if i else label) + line for i, line in enumerate(lines)] or [label.rstrip()]
 
 
-def corpus_lines(path: Path) -> Iterator[str]:
-    """Yield the filter's figures, if they are there."""
-    if path.is_file():
-        figures = flat(json.loads(path.read_text(encoding="utf-8")))
-        width = max(map(len, figures), default=0)
-        for name, value in figures.items():
-            yield f"{name:{width}}  {number(value):>12}"
-
-
-def training_lines(trained: Path) -> Iterator[str]:
-    """Yield a table with a row per seed, of those whose training left its metrics."""
-    rows = {
-        path.parent.name: flat(json.loads(path.read_text(encoding="utf-8")))
-        for path in sorted(trained.glob("*/metrics.json"))
+def figures(path: Path) -> dict[str, str]:
+    """Return the nested figures of a JSON file as one level, for reading."""
+    return {
+        name.translate(str.maketrans("._", "  ")): number(value) for name, value in flat(read(path)).items()
     }
-    if rows:
-        table = pd.DataFrame.from_dict(rows, orient="index").map(number)
-        table.insert(0, "seed", table.index)
-        # One figure a line and one seed a column: that stays narrow, however many figures there are.
-        yield from table.T.to_string(header=False).split("\n")
-
-
-def file_lines(data: Path) -> Iterator[str]:
-    """Yield the path of each result that is there, and what it is."""
-    found = [(path, text) for pattern, text in RESULTS.items() for path in sorted(data.glob(pattern))]
-    width = max((len(str(path)) for path, _ in found), default=0)
-    for path, text in found:
-        yield f"{path!s:{width}}  {text.format(path=path)}"
-
-
-def flat(figures: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return nested figures as one level, names joined by spaces."""
-    result: dict[str, Any] = {}
-    for key, value in figures.items():
-        name = f"{prefix}{key}".replace("_", " ")
-        result |= flat(value, f"{name} ") if isinstance(value, dict) else {name: value}
-    return result
 
 
 def number(value: Any) -> str:
@@ -182,8 +131,7 @@ def main(arguments: list[str]) -> int:
     except FileNotFoundError as error:
         print(error, file=sys.stderr)
         return 1
-    # A terminal of another encoding shall show a question mark, not stop the report.
-    if hasattr(sys.stdout, "reconfigure"):
+    if hasattr(sys.stdout, "reconfigure"):  # show ? where the terminal's encoding lacks a character
         sys.stdout.reconfigure(errors="replace")
     print(text, end="")
     return 0

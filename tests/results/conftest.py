@@ -1,4 +1,4 @@
-"""A folder of results with the paper's rows and no records."""
+"""A folder of records with the paper's rows beside it, and no records."""
 
 import shutil
 from pathlib import Path
@@ -10,8 +10,9 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """The folder, which tests put records into."""
-    folder = tmp_path / "results"
-    folder.mkdir()
-    shutil.copy(ROOT / "experiments" / "records" / "paper.yaml", folder)
-    return folder
+    """experiments/records, which tests put records into."""
+    experiments = tmp_path / "experiments"
+    shutil.copytree(ROOT / "experiments" / "tables", experiments / "tables")
+    shutil.copy(ROOT / "experiments" / "paper.yaml", experiments)
+    (experiments / "records").mkdir()
+    return experiments / "records"

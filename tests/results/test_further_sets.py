@@ -9,7 +9,7 @@ import pytest
 from convs2s.package.translator import Translator, load
 from convs2s.score.corpus_scores import bleu
 from convs2s.text.sources.part import Part, RawPair
-from pipelines.results import further_sets as test_sets
+from pipelines.results import further_sets
 from tests.package.small_package import write_small_package
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +36,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         pairs = (RawPair(*pair) for pair in SETS[name])
         return Part(name, pairs, {"kind": "sacrebleu", "name": name})
 
-    monkeypatch.setattr(test_sets, "sacrebleu_part", played)
+    monkeypatch.setattr(further_sets, "sacrebleu_part", played)
     for seed, phase in (("1", 0.0), ("10", 4.07)):
         package = write_small_package(folder / "made" / seed, phase=phase)
         (folder / "models").mkdir(exist_ok=True)
@@ -61,7 +61,7 @@ def wanted(data: Path, name: str, *seeds: str) -> float:
 
 def test_every_model_and_their_ensemble_are_scored_on_every_set(data: Path) -> None:
     """In the order of seeds, with the search of the model folders."""
-    table, sets = test_sets.score(["wmt14", "wmt14/full"], [1, 10], data)
+    table, sets = further_sets.score(["wmt14", "wmt14/full"], [1, 10], data)
     assert list(table.index) == ["seed 1", "seed 10", "mean", "standard deviation", "ensemble"]
     for name in SETS:
         members = [wanted(data, name, seed) for seed in ("1", "10")]
@@ -83,8 +83,8 @@ def test_an_ensemble_has_its_tuned_alpha(data: Path, monkeypatch: pytest.MonkeyP
         asked.append((folders.name if isinstance(folders, Path) else [one.name for one in folders], search))
         return load(folders, **search)
 
-    monkeypatch.setattr(test_sets, "load", noting)
-    test_sets.score(["wmt14"], [1, 10], data)
+    monkeypatch.setattr(further_sets, "load", noting)
+    further_sets.score(["wmt14"], [1, 10], data)
     assert asked == [("1", {}), ("10", {}), (["1", "10"], {"alpha": 0.7})]
 
 
@@ -93,7 +93,7 @@ def test_a_score_comes_with_its_test_set_and_signature(
 ) -> None:
     """One seed has no mean and no ensemble, though models of seeds that were there before remain."""
     work_in(data, monkeypatch, seeds="[1]")
-    assert test_sets.main(["wmt14"]) == 0
+    assert further_sets.main(["wmt14"]) == 0
     head, row, _, identity, signature = capsys.readouterr().out.rstrip("\n").split("\n")
     assert head.split() == ["wmt14"]
     assert row.split() == ["seed", "1", str(round(wanted(data, "wmt14", "1"), 2))]
@@ -106,11 +106,11 @@ def test_what_is_missing_is_told(
 ) -> None:
     """On one line, without a traceback."""
     work_in(data, monkeypatch, seeds="[1]")
-    assert test_sets.main(["wmt"]) == 1
-    assert capsys.readouterr().err == "test_sets: sacreBLEU knows no test set 'wmt'.\n"
+    assert further_sets.main(["wmt"]) == 1
+    assert capsys.readouterr().err == "further_sets: sacreBLEU knows no test set 'wmt'.\n"
     work_in(data, monkeypatch, seeds="[7]")
-    assert test_sets.main(["wmt14"]) == 1
-    assert "test_sets: data/models/7" in capsys.readouterr().err
+    assert further_sets.main(["wmt14"]) == 1
+    assert "further_sets: data/models/7" in capsys.readouterr().err
 
 
 def work_in(data: Path, monkeypatch: pytest.MonkeyPatch, seeds: str) -> None:

@@ -14,7 +14,8 @@ from dvc.repo import Repo
 from ruamel.yaml import YAML
 
 from convs2s.train.cost import file_name
-from pipelines.results.record import main, speed_of
+from pipelines.results.costs import speed_of
+from pipelines.results.record import main
 from tests.results.made import SIGNATURES, run
 
 ROOT = Path(__file__).parents[2]
@@ -27,10 +28,6 @@ stages:
     deps: [convs2s/play.py]
     params: [train, model]
     outs: [data/trained, data/evaluation]
-  results:
-    cmd: "false"
-    deps: [experiments/records]
-    outs: [docs/results.md: {cache: false}]
 """
 PLAYER = """
 import json, pathlib
@@ -75,13 +72,15 @@ def _identity() -> Iterator[None]:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with a finished run of two seeds, of the preset multi30k-en-de with one value changed."""
     repo = tmp_path_factory.mktemp("finished")
-    shutil.copytree(ROOT / "experiments" / "presets", repo / "experiments" / "presets")
+    for name in ("presets", "tables"):
+        shutil.copytree(ROOT / "experiments" / name, repo / "experiments" / name)
+    shutil.copy(ROOT / "experiments" / "paper.yaml", repo / "experiments")
     (repo / "convs2s").mkdir()
     (repo / "convs2s" / "play.py").write_text(PLAYER)
     (repo / "dvc.yaml").write_text(PIPELINE.replace("PYTHON", sys.executable))
     (repo / ".gitignore").write_text("/data\n")
     (repo / "experiments" / "records").mkdir()
-    shutil.copy(ROOT / "experiments" / "records" / "paper.yaml", repo / "experiments" / "records")
+    (repo / "experiments" / "records" / ".keep").touch()
     metrics = run("", 36.0, 37.0, ensemble=38.5)["metrics"]
     made = {"metrics": metrics, "signatures": SIGNATURES, "test_set": TEST_SET}
     (repo / "made.json").write_text(json.dumps(made))
@@ -154,7 +153,8 @@ def test_a_run_is_recorded_with_all_that_it_rests_on(repo: Path, capsys: pytest.
     assert found["perplexities"] == {"1": 6.5, "2": 6.5}
     assert found["signatures"] == SIGNATURES
     assert "somewhere" not in json.dumps(found)
-    assert "dvc repro results" in capsys.readouterr().out
+    assert "[experiments/records/multi30k-3.json]" in (repo / "docs" / "results.md").read_text()
+    assert "Next: git add experiments docs/results.md" in capsys.readouterr().out
 
 
 def test_hours_are_left_out_when_one_training_has_none(repo: Path) -> None:
@@ -183,11 +183,16 @@ def test_the_speed_of_a_workspace_is_that_of_its_trainings(repo: Path, tmp_path:
     assert speed_of(repo, [other]) is None
 
 
+def written(repo: Path) -> dict[str, str]:
+    files = [*(repo / "experiments" / "records").iterdir(), repo / "docs" / "results.md"]
+    return {path.name: path.read_text() for path in files}
+
+
 def refused(repo: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """Return the message of a refusal, which writes nothing."""
-    before = sorted(path.name for path in (repo / "experiments" / "records").iterdir())
+    before = written(repo)
     assert main(arguments) == 1
-    assert sorted(path.name for path in (repo / "experiments" / "records").iterdir()) == before
+    assert written(repo) == before
     return capsys.readouterr().err
 
 
@@ -199,13 +204,15 @@ def test_missing_outputs_are_named(repo: Path, capsys: pytest.CaptureFixture[str
     (repo / "data" / name).unlink()
     message = refused(repo, capsys, "one")
     assert message.startswith(f"data/{name} does not exist")
-    assert "run dvc repro" in message
+    assert "run dvc repro, which makes" in message
 
 
 def test_results_of_other_parameters_are_refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """params.yaml was edited after the run: scores of the old values would get the new ones' name."""
     edit(repo, {"dropout": 0.1})
-    assert "not up to date with params.yaml, code and data: train. Wanted" in refused(repo, capsys, "one")
+    assert "not up to date with params.yaml, code and data: train. Run dvc repro" in refused(
+        repo, capsys, "one"
+    )
 
 
 @pytest.mark.parametrize("name", ["convs2s/play.py", "convs2s/new.py", "experiments/presets/generated.yaml"])
@@ -224,7 +231,7 @@ def test_code_that_no_commit_tells_of_is_refused(
 def test_no_git_no_record(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """There is no commit to tell."""
     shutil.rmtree(repo / ".git")
-    assert "git rev-parse HEAD failed: fatal" in refused(repo, capsys, "one")
+    assert "git rev-parse HEAD failed in .: " in refused(repo, capsys, "one")
 
 
 def test_parameters_of_no_preset_are_refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -255,8 +262,8 @@ def test_metrics_of_another_form_are_refused(repo: Path, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["A b"], "NAME: found 'A b'; wanted small letters"),
-        (["one", "--table", "table9", "--rows", "x"], "--table: table9 is no table; wanted one of: table1"),
+        (["A b"], "NAME: found 'A b'; wanted lowercase letters"),
+        (["one", "--table", "table9", "--rows", "x"], "--table: found 'table9'; wanted one of: table1"),
         (["one", "--table", "figure3"], "found neither --rows FILE nor --picture FILE"),
         (["one", "--table", "table5", "--rows", "x"], "--table table5: wanted --experiments data/sweeps"),
         (["one", "--table", "figure3", "--picture", "../x.png"], "../x.png is no file of the repository"),

@@ -110,7 +110,7 @@ def test_examples_show_source_hypothesis_and_reference(data: Path) -> None:
 
 def test_long_sentences_wrap_within_100_columns(data: Path) -> None:
     """And lose no word; what follows the first line stands below its beginning."""
-    text = report(data).partition("Where everything lies")[0]  # paths are as long as they are
+    text = report(data).partition("Where everything is")[0]  # paths are as long as they are
     assert max(map(len, text.split("\n"))) <= 100
     assert text.count("word") - text.count("words") == 40
     assert "\n              word word" in text
@@ -141,7 +141,7 @@ def test_the_report_says_where_everything_lies(data: Path) -> None:
     """Only what is there, with its real path, so that it can be opened or pasted."""
     (data / "models" / "1").mkdir(parents=True)
     text = report(data)
-    found = rows(text + "\n", "Where everything lies")
+    found = rows(text + "\n", "Where everything is")
     assert [line[0] for line in found] == [
         str(data / name)
         for name in (
