@@ -6,6 +6,7 @@ import runpy
 import shlex
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from unittest import mock
 
@@ -65,5 +66,10 @@ def run_here(command: str, folder: Path) -> None:
     """Run `python -m MODULE ARGUMENTS` in this process."""
     python, option, module, *arguments = shlex.split(command)
     assert (python, option) == ("python", "-m"), command
-    with contextlib.chdir(folder), mock.patch.object(sys, "argv", [module, *arguments]):
+    with (
+        contextlib.chdir(folder),
+        mock.patch.object(sys, "argv", [module, *arguments]),
+        warnings.catch_warnings(),
+    ):
+        warnings.filterwarnings("ignore", "'.*' found in sys.modules after import")  # by another test
         runpy.run_module(module, run_name="__main__", alter_sys=True)
