@@ -4,43 +4,52 @@ import json
 from pathlib import Path
 
 import pytest
-from ruamel.yaml import YAML
 
 import convs2s
+from convs2s.config.params import Params
+from convs2s.config.selection import SelectionParams
 from pipelines.results.report import report
-from tests.pipeline import run_pipeline
+from tests.pipeline import run_all
 from tests.train.tiny import tiny_params
 
 SEEDS = [1, 2]
 TEST_PAIRS = 30
 
 
-def write_params(folder: Path, kind: str) -> None:
-    """Write the tiny model's parameters for 400 generated pairs; words come with vocabulary selection."""
-    selection = {"common": 50, "candidates": 5} if kind == "word" else None
-    tiny_params(
-        folder, seeds=SEEDS, max_epochs=1, max_tokens=500, batch_sentences=32, selection=selection
-    )  # fmt: skip
-    yaml, path = YAML(), folder / "params.yaml"
-    content = yaml.load(path.read_text(encoding="utf-8"))
-    content["download"]["train"][0].update(pairs=400, noise=0.1)
-    content["download"]["test"][0].update(pairs=TEST_PAIRS, noise=0.0)
-    content["filter"]["valid_every"] = 10
+def toy_params(folder: Path, kind: str) -> Params:
+    """Return the tiny model's parameters for 400 generated pairs; words are with vocabulary selection."""
+    params = tiny_params(folder, seeds=SEEDS, max_epochs=1, max_tokens=500, batch_sentences=32)
+    generated = params.download.train[0]
+    selection = SelectionParams(common=50, candidates=5) if kind == "word" else None
     size = 300 if kind == "word" else 400
-    content["vocabulary"].update(kind=kind, joint=kind == "bpe", source_size=size, target_size=size)
-    content["translate"]["alpha"] = "tuned" if kind == "bpe" else 1.0
-    content["replace"]["enabled"] = kind == "word"
-    content["model"]["max_positions"] = 256
-    with path.open("w", encoding="utf-8") as stream:
-        yaml.dump(content, stream)
+    return params.model_copy(
+        update={
+            "download": params.download.model_copy(
+                update={
+                    "train": [generated.model_copy(update={"pairs": 400, "noise": 0.1})],
+                    "test": [generated.model_copy(update={"pairs": TEST_PAIRS, "noise": 0.0})],
+                }
+            ),
+            "filter": params.filter.model_copy(update={"valid_every": 10}),
+            "vocabulary": params.vocabulary.model_copy(
+                update={"kind": kind, "joint": kind == "bpe", "source_size": size, "target_size": size}
+            ),
+            "train": params.train.model_copy(update={"selection": selection}),
+            "translate": params.translate.model_copy(
+                update={"alpha": "tuned" if kind == "bpe" else 1.0, "selection": selection}
+            ),
+            "replace": params.replace.model_copy(update={"enabled": kind == "word"}),
+            "model": params.model.model_copy(update={"max_positions": 256}),
+        }
+    )
 
 
 @pytest.mark.parametrize("kind", ["bpe", "word"])
 def test_raw_text_becomes_scores_and_a_model(tmp_path: Path, kind: str) -> None:
     """Every file that the README promises is there and fits the others."""
-    write_params(tmp_path, kind)
-    run_pipeline(tmp_path, processes=kind == "bpe")
+    params = toy_params(tmp_path, kind)
     data = tmp_path / "data"
+    run_all(params, data, processes=kind == "bpe")
     removed = json.loads((data / "filtered" / "report.json").read_text())["removed"]
     assert removed["empty_side"] > 0
     assert removed["too_long"] > 0

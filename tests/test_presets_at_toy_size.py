@@ -18,9 +18,8 @@ from convs2s.english_german_grammar.corpus import generate
 from convs2s.text.corpus.pair_folder import read_folder
 from convs2s.text.sources.part import SPLITS
 from pipelines.stages import download, encode, filter, tokenize, truecase, vocabulary
-from tests.pipeline import run_pipeline
 from tests.preset_servers import PAIRS, Servers, english, german, servers
-from tests.test_end_to_end import SEEDS
+from tests.test_end_to_end import SEEDS, run_all
 
 PRESETS = Path(__file__).parents[1] / "experiments" / "presets"
 NAMES = sorted(path.stem for path in PRESETS.glob("*.yaml"))
@@ -204,7 +203,7 @@ def test_the_preset_runs_from_download_to_evaluation(name: str, played: Servers,
     """Two seeds and their ensemble, replacement and model folder; the test set stands beside the scores."""
     params = toy(name, played, tmp_path)
     data = tmp_path / "data"
-    run_pipeline(tmp_path)
+    run_all(params, data)
     metrics = json.loads((data / "evaluation/metrics.json").read_text(encoding="utf-8"))
     assert set(metrics["seeds"]) == {str(seed) for seed in SEEDS}
     assert {"mean", "std", "ensemble"} <= set(metrics)
@@ -232,7 +231,7 @@ def test_the_preset_runs_from_download_to_evaluation(name: str, played: Servers,
 def test_the_ensembles_of_table_2_run(name: str, models: int, played: Servers, tmp_path: Path) -> None:
     """By train.seeds alone (§5.2, T24); what comes out is what all their model folders say together."""
     params = toy(name, played, tmp_path, range(1, models + 1))
-    run_pipeline(tmp_path)
+    run_all(params, tmp_path / "data")
     metrics = json.loads((tmp_path / "data/evaluation/metrics.json").read_text(encoding="utf-8"))
     assert len(metrics["seeds"]) == models
     translated = (tmp_path / "data/replaced/ensemble/plain.txt").read_text(encoding="utf-8").split("\n")
