@@ -30,15 +30,15 @@ flow-stop: install
 	@python -m pipelines.flows.machine stop
 
 test: install
-	python -m pytest -n auto --dist loadfile
+	python -m pytest -n auto --dist worksteal
 
 test-flows: install
 	python -m pytest -n 3 --dist loadfile -m flows
 
 test-slow: install
-	python -m pytest -n auto --dist loadfile -m slow
+	python -m pytest -n auto --dist worksteal -m slow
 
 check: install
 	ruff check .
 	mypy
-	python -m pytest -n auto --dist loadfile
+	python -m pytest -n auto --dist worksteal

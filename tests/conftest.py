@@ -1,10 +1,16 @@
-"""Shape annotations are checked at run time throughout the tests."""
+"""Shape annotations are checked at run time throughout the tests, and each process computes on one thread."""
 
+import os
 from pathlib import Path
 
 import pytest
 import torch
 from jaxtyping import install_import_hook
+
+# pytest-xdist keeps the cores busy already: more threads than cores spend their time waiting for each other.
+# Child processes inherit the variable. Set it to run the tests with more threads.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
 install_import_hook(["convs2s.model", "convs2s.train", "convs2s.decode"], "beartype.beartype")
 
@@ -13,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Folder of real corpora beside the repository; tests that need it are skipped where it is not."""
+    """Return the folder of real corpora beside the repository; without it, tests that need it are skipped."""
     folder = ROOT.parent / "shared" / "data"
     if not folder.is_dir():
         pytest.skip("no folder ../shared/data with real corpora beside the repository")

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
-
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateParams
 from convs2s.exchange.fairseq_architecture import position_rows, read_architecture
@@ -19,9 +17,9 @@ from convs2s.exchange.fairseq_checkpoint import Checkpoint, read_checkpoint
 from convs2s.exchange.fairseq_dictionary import read_fairseq_dictionary
 from convs2s.exchange.fairseq_weights import Fconv, has_old_norm, our_weights, shape_report
 from convs2s.exchange.import_card import import_card
-from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import save_model
+from convs2s.model.unfilled import unfilled_model
 from convs2s.package.folder import Settings, read_section, write_json, write_package
 from convs2s.text.alignment.dictionary import write_dictionary
 from convs2s.text.vocabulary.bpe import Bpe
@@ -159,9 +157,7 @@ def build_model(checkpoint: Checkpoint, description: Fconv) -> Seq2Seq:
             f"{description.params.max_positions - 1} tokens, EOS included.",
             stacklevel=2,
         )
-    with torch.device("meta"):
-        model = Seq2Seq(description.params, *description.sizes, padding_id=PAD, dropout=0.0)
-        fold_weight_norm(model)
+    model = unfilled_model(description.params, *description.sizes, padding_id=PAD)
     model.load_state_dict(our_weights(checkpoint.tensors, description), assign=True)
     return model.eval().requires_grad_(False)
 

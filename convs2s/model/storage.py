@@ -10,8 +10,9 @@ from torch import nn
 
 from convs2s.config.model import ModelParams
 from convs2s.config.older import with_added_keys
-from convs2s.model.initialization import fold_weight_norm, folded_weights
+from convs2s.model.initialization import folded_weights
 from convs2s.model.seq2seq import Seq2Seq
+from convs2s.model.unfilled import unfilled_model
 
 
 def write_tensors(
@@ -72,9 +73,7 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Seq2Seq:
             f"{folder / 'weights.safetensors'} is damaged or no safetensors file: {error}. "
             "Train or fetch it again."
         ) from error
-    with torch.device("meta"):
-        model = Seq2Seq(params, sizes[0], sizes[1], sizes[2], dropout=0.0)
-        fold_weight_norm(model)
+    model = unfilled_model(params, sizes[0], sizes[1], sizes[2])
     check_fit(model, weights, folder / "weights.safetensors")
     model.load_state_dict(weights, assign=True)
     return model.to(device).eval().requires_grad_(False)

@@ -1,3 +1,4 @@
+import functools
 import hashlib
 import itertools
 import tracemalloc
@@ -15,6 +16,7 @@ from convs2s.text.sources.generated_pairs import write_corpus
 ENGLISH, GERMAN = MosesTokenizer("en"), MosesTokenizer("de")
 
 
+@functools.cache
 def tokens(pair: GeneratedPair) -> tuple[list[str], list[str]]:
     return ENGLISH.tokenize(pair.source, escape=False), GERMAN.tokenize(pair.target, escape=False)
 

@@ -13,23 +13,26 @@ from convs2s.score.layer_pictures import draw_layers
 TOKENS = (["a", "b", "c"], ["d", "e"])
 
 
-def changed(maps: list[NDArray[np.float64]], path: Path) -> tuple[int, int, int, int]:
-    """Return left, top, right, bottom of the pixels in which the maps differ from ones of no attention."""
-    pixels = []
-    for drawn in (maps, [np.zeros((2, 3))] * len(maps)):
-        draw_layers([(f"layer {i}", weights) for i, weights in enumerate(drawn)], *TOKENS, path)
-        pixels.append(np.asarray(Image.open(path).convert("L")).astype(int))
-    rows, columns = np.nonzero(pixels[0] != pixels[1])
-    return columns.min(), rows.min(), columns.max(), rows.max()
+def drawn(maps: list[NDArray[np.float64]], path: Path) -> NDArray[np.int64]:
+    """Return the gray values of a picture of the maps."""
+    draw_layers([(f"layer {i}", weights) for i, weights in enumerate(maps)], *TOKENS, path)
+    return np.asarray(Image.open(path).convert("L")).astype(int)
 
 
 def test_maps_are_laid_out_by_row_and_dark_where_attention_is(tmp_path: Path) -> None:
     """Of five maps in three columns, the second of the second row attends from target 2 to source 1."""
     path = tmp_path / "layers.png"
     none, all_, one = np.zeros((2, 3)), np.ones((2, 3)), np.array([[0.0, 0, 0], [1, 0, 0]])
-    first = changed([all_, none, none, none, none], path)
-    fifth = changed([none, none, none, none, all_], path)
-    cell = changed([none, none, none, none, one], path)
+    blank = drawn([none] * 5, path)
+
+    def changed(maps: list[NDArray[np.float64]]) -> tuple[int, int, int, int]:
+        """Return left, top, right, bottom of the pixels that differ from maps of no attention."""
+        rows, columns = np.nonzero(drawn(maps, path) != blank)
+        return columns.min(), rows.min(), columns.max(), rows.max()
+
+    first = changed([all_, none, none, none, none])
+    fifth = changed([none, none, none, none, all_])
+    cell = changed([none, none, none, none, one])
     assert fifth[0] > first[2]  # to the right of the first column
     assert fifth[1] > first[3]  # below the first row
     assert fifth[2] < Image.open(path).size[0] * 2 / 3
