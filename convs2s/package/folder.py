@@ -1,6 +1,5 @@
 """The model folder for users: all that turns text into text, in one self-contained folder."""
 
-import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateParams
 from convs2s.text.alignment.candidates import has_candidates
 from convs2s.text.corpus.files import atomic_path
+from convs2s.text.corpus.json_files import read_json, write_json
 
 WANTED = (
     "model.json", "weights.safetensors", "source.tsv", "target.tsv", "segmentation.json",
@@ -152,23 +152,6 @@ def check_complete(folder: Path) -> None:
         )
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object.
-
-    Raises:
-        ValueError: if the file holds none.
-    """
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not JSON: {error}. Fetch or package the model again.") from error
-    if not isinstance(content, dict):
-        raise ValueError(
-            f"{path} holds a {type(content).__name__}; wanted a JSON object. Fetch or package it again."
-        )
-    return content
-
-
 def completed(content: dict[str, Any], name: str) -> object:
     """Return a section of a file, with the keys that older folders lack."""
     section = content.get(name)
@@ -186,11 +169,6 @@ def read_section(kind: type[SectionT], content: object, origin: str) -> SectionT
     except ValidationError as error:
         faults = "; ".join(describe(fault).removeprefix("params.yaml: ") for fault in error.errors())
         raise ValueError(f"{origin}: {faults}") from None
-
-
-def write_json(path: Path, content: object) -> None:
-    """Write readable JSON."""
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
 
 
 def check_same(first: Path, other: Path) -> None:

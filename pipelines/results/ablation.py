@@ -14,6 +14,7 @@ from ruamel.yaml.error import YAMLError
 from convs2s.config.model import ModelParams
 from convs2s.config.params import Params
 from convs2s.config.section import Positive, Section
+from convs2s.model.receptive_field import receptive_field
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "tables"
 KEY = ["row", "column"]
@@ -95,7 +96,7 @@ class Row(Section):
         changed, found = self.overrides(base.model), {}
         for side in ("encoder", "decoder"):
             kernels = changed.get(f"model.{side}_kernels", getattr(base.model, f"{side}_kernels"))
-            found[f"{side}_context"] = 1 + sum(kernel - 1 for kernel in kernels)
+            found[f"{side}_context"] = receptive_field(kernels)
         return {**found, "corpus": base.package.name}
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from convs2s.config.evaluate import EvaluateParams
 from convs2s.config.load import load_params
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.decode.hypotheses import Attention, read_attention
+from convs2s.decode.attention import Attention, read_attention
 from convs2s.score.corpus_scores import score_system, signatures
 from convs2s.score.identity import identify
 from convs2s.score.pictures import draw_attention, draw_scores, easy_to_read

@@ -9,7 +9,7 @@ from convs2s.config.package import PackageParams
 from convs2s.config.replace import ReplaceParams
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateSection
-from convs2s.decode.length_normalization import settle
+from convs2s.decode.tuned_alpha import settle
 from convs2s.package.folder import Settings, write_package
 from convs2s.package.model_card import Facts, model_card, read_sizes
 from convs2s.score.identity import TestSetIdentity

@@ -7,8 +7,8 @@ from convs2s.config.load import load_params
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateSection
 from convs2s.decode.corpus import write_translations
-from convs2s.decode.length_normalization import settle
-from convs2s.decode.word_translator import load_words
+from convs2s.decode.load_words import load_words
+from convs2s.decode.tuned_alpha import settle
 from convs2s.text.corpus.files import read_lines
 from convs2s.text.words.tokenization import load_tokenizer
 
