@@ -40,7 +40,7 @@ from convs2s.decode.hypotheses import TextHypothesis
 from convs2s.decode.unknown_replacement import replace_unknowns
 from convs2s.package.translator import Translator, load
 from convs2s.score.corpus_scores import Score, tokenized_bleu
-from convs2s.score.identity import TestSetIdentity, identify
+from convs2s.score.identity import SetIdentity, identify
 from convs2s.text.corpus.pair_folder import read_folder
 from convs2s.text.sources.pair_files import file_part
 from convs2s.text.sources.split import write_split
@@ -185,7 +185,7 @@ def row(name: str, beam: int | None, bleu: float, seconds: float, sentences: int
     return "| " + " | ".join([*cells, f"{sentences / seconds:,.1f}", speed]) + " |"
 
 
-def read(sources: Sequence[Path], targets: Sequence[Path]) -> tuple[list[tuple[str, str]], TestSetIdentity]:
+def read(sources: Sequence[Path], targets: Sequence[Path]) -> tuple[list[tuple[str, str]], SetIdentity]:
     """Return the pairs of files, one pair of files after the other, and what they are known by.
 
     They are read as stage download reads them, so that the same test set has the same hash.

@@ -38,7 +38,7 @@ class TextHypothesis:
 
 
 def write_hypotheses(path: Path, sentences: Iterable[tuple[list[str], list[TextHypothesis]]]) -> None:
-    """Write source words and hypotheses, best first, as JSON lines; likelihoods and scores have 4 decimals."""
+    """Write source words and hypotheses, best first, as JSON lines; scores have four decimals."""
     lines = (
         {"source": source, "hypotheses": [as_json(hypothesis) for hypothesis in hypotheses]}
         for source, hypotheses in sentences

@@ -12,7 +12,7 @@ from convs2s.text.corpus.pair_folder import further_references, read_folder
 
 
 @dataclass(frozen=True)
-class TestSetIdentity:
+class SetIdentity:
     """What a test set is known by.
 
     Attributes:
@@ -35,7 +35,7 @@ class TestSetIdentity:
         return f"{self.name}: {self.lines:,} lines, sha256 {self.sha256}"
 
 
-def identify(folder: Path) -> TestSetIdentity:
+def identify(folder: Path) -> SetIdentity:
     """Return the identity of a split that the stage download wrote.
 
     Raises:
@@ -57,7 +57,7 @@ def identify(folder: Path) -> TestSetIdentity:
     content = json.loads(provenance.read_text(encoding="utf-8"))
     files = content.get("references", [])
     name = " and ".join([set_name(content["sources"]), *(file["name"] for file in files)])
-    return TestSetIdentity(name, lines, digest.hexdigest())
+    return SetIdentity(name, lines, digest.hexdigest())
 
 
 def set_name(sources: Sequence[Mapping[str, Any]]) -> str:

@@ -12,7 +12,7 @@ from dvc.exceptions import DvcException
 
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
-from convs2s.score.identity import TestSetIdentity
+from convs2s.score.identity import SetIdentity
 from convs2s.train.cost import file_name
 from pipelines.results.provenance import CODE, Refused, command, commit, cost_of, dumped, listed, preset_of
 
@@ -74,7 +74,7 @@ def read_experiment(root: Path, name: str, head: str, folder: Path) -> dict[str,
     params = load_params(folder / "params.yaml")
     preset, changes = preset_of(params, root / "experiments" / "presets")
     models = fetch(root, revision, params, folder, name)
-    identity = TestSetIdentity.read(folder / "test_set.json")
+    identity = SetIdentity.read(folder / "test_set.json")
     signatures = json.loads((folder / "signatures.json").read_text(encoding="utf-8"))
     return {
         "preset": preset,

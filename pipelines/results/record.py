@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.load import load_params
-from convs2s.score.identity import TestSetIdentity
+from convs2s.score.identity import SetIdentity
 from convs2s.text.corpus.files import atomic_path, read_lines, write_lines
 from convs2s.train.cost import file_name
 from pipelines.results.experiments import sweep_record
@@ -67,7 +67,7 @@ def origin_of_outputs(root: Path) -> dict[str, Any]:
     """
     evaluation = root / "data" / "evaluation"
     signatures = read_json(evaluation / "signatures.json")
-    test_set = TestSetIdentity.read(existing(evaluation / "test_set.json"))
+    test_set = SetIdentity.read(existing(evaluation / "test_set.json"))
     preset, changes = preset_of(load_params(root / "params.yaml"), root / "experiments" / "presets")
     head = commit(root)
     check_fresh(root)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from convs2s.score.identity import TestSetIdentity
+from convs2s.score.identity import SetIdentity
 from convs2s.text.corpus.files import read_lines
 
 WIDTH = 100  # columns
@@ -48,7 +48,7 @@ def report(data: Path) -> str:
     evaluation = data / "evaluation"
     scores = pd.read_csv(result(evaluation / "scores.csv"), dtype={"member": str})
     signatures = json.loads(result(evaluation / "signatures.json").read_text(encoding="utf-8"))
-    test_set = wrapped("of ", str(TestSetIdentity.read(result(evaluation / "test_set.json"))))
+    test_set = wrapped("of ", str(SetIdentity.read(result(evaluation / "test_set.json"))))
     told = [*score_lines(scores), "", *test_set, "", *signature_lines(signatures)]
     sections = [
         section("Scores of the test set", told),

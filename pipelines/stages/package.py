@@ -12,7 +12,7 @@ from convs2s.config.translate import TranslateSection
 from convs2s.decode.tuned_alpha import settle
 from convs2s.package.folder import Settings, write_package
 from convs2s.package.model_card import Facts, model_card, read_sizes
-from convs2s.score.identity import TestSetIdentity
+from convs2s.score.identity import SetIdentity
 from convs2s.text.vocabulary.codec import read_kind
 
 
@@ -47,7 +47,7 @@ def run(
         seed,
         metrics["seeds"][str(seed)],
         json.loads((evaluation / "signatures.json").read_text(encoding="utf-8")),
-        str(TestSetIdentity.read(evaluation / "test_set.json")),
+        str(SetIdentity.read(evaluation / "test_set.json")),
     )
     settings = Settings(languages, tokenize, settle(translate, tuned), replace.enabled)
     dictionary, truecaser = alignment / "dictionary.tsv", truecasers / "source.tsv"

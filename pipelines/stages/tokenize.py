@@ -6,7 +6,7 @@ from pathlib import Path
 from convs2s.config.load import load_params
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.text.corpus.pair_folder import read_folder, write_folder
-from convs2s.text.words.tokenization import tokenize_pairs
+from convs2s.text.words.pair_tokenization import tokenize_pairs
 
 
 def run(params: TokenizeParams, languages: tuple[str, str], truecasers: Path, raw: Path, out: Path) -> None:

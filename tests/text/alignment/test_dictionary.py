@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.text.alignment.dictionary import Entry, build_dictionary, read_dictionary, write_dictionary
+from convs2s.text.alignment.dictionary import Entry, read_dictionary, write_dictionary
+from convs2s.text.alignment.dictionary_counting import build_dictionary
 
 HEADER = "source\ttarget\tcount\tlinks\n"
 
