@@ -1,4 +1,4 @@
-"""The model folder for users: all that turns text into text, in one self-contained folder."""
+"""The model folder for users: everything needed to translate text, in one self-contained folder."""
 
 import shutil
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ WANTED = (
 )  # fmt: skip
 
 TRUECASER = "truecaser.tsv"
-"""Of the source side; only folders of truecased models have it."""
-# What was not done before it could be: folders of the time lack these keys.
+"""Of the source side; only folders of models with truecasing have it."""
+# Defaults for keys that older model folders lack.
 SINCE_ADDED: dict[str, dict[str, object]] = {
     "tokenize": {
         "corpus": "raw", "normalize_romanian": False, "remove_diacritics": False, "at_sign": "@",
@@ -141,7 +141,7 @@ def check_complete(folder: Path) -> None:
     """Raise FileNotFoundError unless all files of a model folder are there."""
     if not folder.is_dir():
         raise FileNotFoundError(
-            f"{folder} is no folder. Wanted a model folder as the stage package writes it, such as "
+            f"{folder} is not a folder. Wanted a model folder as the stage package writes it, such as "
             "data/models/1."
         )
     missing = [name for name in WANTED if not (folder / name).is_file()]
@@ -159,7 +159,7 @@ def completed(content: dict[str, Any], name: str) -> object:
 
 
 def read_section(kind: type[SectionT], content: object, origin: str) -> SectionT:
-    """Check a section of parameters that does not stand in params.yaml.
+    """Validate a section of parameters that is not in params.yaml.
 
     Raises:
         ValueError: if it has a fault, naming the origin and each faulty key.

@@ -1,13 +1,13 @@
 """Which test set a score is of: name, lines and hash, without which figures cannot be compared (T30)."""
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from convs2s.text.corpus.files import read_lines
+from convs2s.text.corpus.json_files import read_json
 from convs2s.text.corpus.pair_folder import further_references, read_folder
 
 
@@ -28,7 +28,7 @@ class SetIdentity:
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read test_set.json as the stage evaluate writes it."""
-        return cls(**json.loads(path.read_text(encoding="utf-8")))
+        return cls(**read_json(path))
 
     def __str__(self) -> str:
         """Return one line for people."""
@@ -54,7 +54,7 @@ def identify(folder: Path) -> SetIdentity:
         (source, target), *others = pair
         digest.update(("\t".join([source, target, *others]) + "\n").encode())
         lines += 1
-    content = json.loads(provenance.read_text(encoding="utf-8"))
+    content = read_json(provenance)
     files = content.get("references", [])
     name = " and ".join([set_name(content["sources"]), *(file["name"] for file in files)])
     return SetIdentity(name, lines, digest.hexdigest())

@@ -1,6 +1,5 @@
 """Stage package@SEED: a trained model with all that translates text -> a folder for users."""
 
-import json
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from convs2s.decode.tuned_alpha import settle
 from convs2s.package.folder import Settings, write_package
 from convs2s.package.model_card import Facts, model_card, read_sizes
 from convs2s.score.identity import SetIdentity
+from convs2s.text.corpus.json_files import read_json
 from convs2s.text.vocabulary.codec import read_kind
 
 
@@ -37,7 +37,7 @@ def run(
     From `evaluation`, metrics.json, signatures.json and test_set.json give the model card this seed's scores;
     from `tuned` comes the alpha for `translate.alpha: tuned`.
     """
-    metrics = json.loads((evaluation / "metrics.json").read_text(encoding="utf-8"))
+    metrics = read_json(evaluation / "metrics.json")
     facts = Facts(
         params.name,
         languages,
@@ -46,7 +46,7 @@ def run(
         read_kind(vocabulary / "segmentation.json"),
         seed,
         metrics["seeds"][str(seed)],
-        json.loads((evaluation / "signatures.json").read_text(encoding="utf-8")),
+        read_json(evaluation / "signatures.json"),
         str(SetIdentity.read(evaluation / "test_set.json")),
     )
     settings = Settings(languages, tokenize, settle(translate, tuned), replace.enabled)

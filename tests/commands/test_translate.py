@@ -138,7 +138,7 @@ def test_text_that_is_not_utf8_is_named_by_line(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--model", "nowhere"], "error: nowhere is no folder. Wanted a model folder"),
+        (["--model", "nowhere"], "error: nowhere is not a folder. Wanted a model folder"),
         (["--beam-size", "0"], "error: translate: beam_size: found 0, wanted greater than or equal to 1"),
         (
             ["--max-length-ratio", "inf"],

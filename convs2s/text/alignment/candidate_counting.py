@@ -15,13 +15,13 @@ HELD_LINKS = 1 << 22
 def build_candidates(
     source: FlatIds, target: FlatIds, links: Iterable[Sequence[tuple[int, int]]], most: int
 ) -> Candidates:
-    """Return up to `most` candidates of each source type; equally frequent ones by their ids.
+    """Return up to `most` candidates of each source token; ties are in order of ids.
 
     Args:
         source: one side of the corpus.
         target: the other.
         links: for each sentence pair its (source, target) positions from 0.
-        most: candidates of a source type.
+        most: candidates of a source token.
     """
     pairs, counts = count_links(source, target, links)
     sources, targets = pairs >> 32, pairs & 0xFFFFFFFF
@@ -34,7 +34,7 @@ def build_candidates(
 def count_links(
     source: FlatIds, target: FlatIds, links: Iterable[Sequence[tuple[int, int]]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the different pairs of linked types, source * 2^32 + target, and how often each is linked."""
+    """Return the distinct pairs of linked tokens, source * 2^32 + target, and how often each is linked."""
     pairs, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
     for found in link_blocks(source, target, links):
         every = np.concatenate([pairs, found])
@@ -47,7 +47,7 @@ def count_links(
 def link_blocks(
     source: FlatIds, target: FlatIds, links: Iterable[Sequence[tuple[int, int]]]
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield the linked pairs of types as numbers, about HELD_LINKS at a time."""
+    """Yield the linked pairs of tokens as numbers, about HELD_LINKS at a time."""
     waiting, held = list[NDArray[np.int64]](), 0
     for number, of_pair in enumerate(links):
         if of_pair:

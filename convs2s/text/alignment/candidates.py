@@ -1,7 +1,7 @@
-"""Alignment candidates: which target types a source type is linked with, most often first (§5.4).
+"""Alignment candidates: the target tokens that a source token is linked with, most often first (§5.4).
 
-Vocabulary selection takes them. Types are ids of the encoded corpus, pieces or words alike, so the
-alignment is over the very units that the model writes and no word need be mapped to pieces.
+Vocabulary selection uses them. Tokens are ids of the encoded corpus, pieces or words alike, so the
+alignment is over the same units that the model writes, and words need not be mapped to pieces.
 """
 
 import zipfile
@@ -16,23 +16,23 @@ from convs2s.text.corpus.files import atomic_path
 
 @dataclass(frozen=True)
 class Candidates:
-    """Those of source type s are targets[offsets[s] : offsets[s + 1]]; types after the last have none."""
+    """Those of source token s are targets[offsets[s] : offsets[s + 1]]; ids beyond the last have none."""
 
     offsets: NDArray[np.int64]
     targets: NDArray[np.int32]
 
     def top(self, most: int) -> "Candidates":
-        """Return the first `most` of each source type."""
+        """Return the first `most` of each source token."""
         lengths = np.diff(self.offsets)
         ranks = np.arange(len(self.targets)) - np.repeat(self.offsets[:-1], lengths)
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.minimum(lengths, most))])
         return Candidates(offsets, self.targets[ranks < most])
 
     def of(self, source: NDArray[np.integer]) -> NDArray[np.int32]:
-        """Return the candidates of some source types, one after the other."""
+        """Return the candidates of some source tokens, concatenated."""
         known = source[source < len(self.offsets) - 1]
         starts, lengths = self.offsets[known], np.diff(self.offsets)[known]
-        before = np.cumsum(lengths) - lengths  # candidates of the types before
+        before = np.cumsum(lengths) - lengths  # candidates of the tokens before
         found: NDArray[np.int32] = self.targets[
             np.repeat(starts - before, lengths) + np.arange(lengths.sum())
         ]
@@ -65,7 +65,8 @@ def read_candidates(path: Path) -> Candidates:
             candidates = Candidates(file["offsets"], file["targets"])
     except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile) as error:
         raise ValueError(
-            f"{path} is damaged or no file of candidates ({error}). Make it again: dvc repro -f candidates."
+            f"{path} is damaged or not a file of candidates ({error}). Make it again: "
+            "dvc repro -f candidates."
         ) from error
     if not len(candidates.targets):
         raise ValueError(

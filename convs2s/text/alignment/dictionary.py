@@ -67,7 +67,7 @@ def parse(line: str, place: str) -> Entry:
     columns = line.split("\t")
     if len(columns) != 4 or not all(columns):
         raise ValueError(
-            f"{place}: found {line!r}, wanted four columns parted by tabs: {HEADER.replace(chr(9), ', ')}. "
+            f"{place}: found {line!r}, wanted four tab-separated columns: {HEADER.replace(chr(9), ', ')}. "
             "Correct the line or delete it."
         )
     source, target, *numbers = columns

@@ -87,11 +87,11 @@ def test_faulty_files_are_told_with_what_to_do(tmp_path: Path) -> None:
         read_candidates(path)
     write_candidates(path, Candidates(np.array([0, 1]), np.array([3], np.int32)))
     path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(ValueError, match=r"is damaged or no file of candidates.*repro -f candidates"):
+    with pytest.raises(ValueError, match=r"is damaged or not a file of candidates.*repro -f candidates"):
         read_candidates(path)
     with path.open("wb") as stream:
         np.savez(stream, other=np.zeros(1))
-    with pytest.raises(ValueError, match="is damaged or no file of candidates"):
+    with pytest.raises(ValueError, match="is damaged or not a file of candidates"):
         read_candidates(path)
     write_candidates(path, NO_CANDIDATES)
     assert not has_candidates(path)
