@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from convs2s.score.alignment_error_rate import alignment_error_rate
-from convs2s.text.alignment.dictionary import build_dictionary
+from convs2s.text.alignment.dictionary_counting import build_dictionary
 from convs2s.text.alignment.fast_align import align
 from convs2s.text.alignment.fast_align_programs import align_with_programs, fast_align_lines, parse_links
 from convs2s.text.corpus.files import read_lines, read_pairs, write_lines

@@ -36,11 +36,11 @@ from threading import BrokenBarrierError
 
 import torch
 
-from convs2s.decode.hypotheses import Sentence
+from convs2s.decode.hypotheses import TextHypothesis
 from convs2s.decode.unknown_replacement import replace_unknowns
 from convs2s.package.translator import Translator, load
 from convs2s.score.corpus_scores import Score, tokenized_bleu
-from convs2s.score.identity import TestSetIdentity, identify
+from convs2s.score.identity import SetIdentity, identify
 from convs2s.text.corpus.pair_folder import read_folder
 from convs2s.text.sources.pair_files import file_part
 from convs2s.text.sources.split import write_split
@@ -64,6 +64,8 @@ SETTINGS = ("gpu", "threads", "workers")
 SECONDS_TO_LOAD = 600  # a worker that is not ready by then never will be
 
 Batch = list[list[str]]
+Translated = tuple[list[str], TextHypothesis]
+"""Source words and the best hypothesis."""
 
 
 @dataclass(frozen=True)
@@ -92,13 +94,14 @@ def translator(job: Job) -> Translator:
     return load(job.model, job.device, beam_size=job.beam_size, n_best=1, batch_sentences=job.batch_sentences)
 
 
-def translate(job: Job, batch: Batch) -> list[Sentence]:
+def translate(job: Job, batch: Batch) -> list[Translated]:
     """Translate sentences of equal length, given in words."""
-    return [found.sentence for found in translator(job).words.translate(batch, keep_attention=False)]
+    found = translator(job).words.translate(batch, keep_attention=False)
+    return [(words, hypotheses[0]) for words, hypotheses in zip(batch, found, strict=True)]
 
 
-def timed(job: Job, setting: Setting, batches: Sequence[Batch]) -> tuple[float, list[list[Sentence]]]:
-    """Translate all batches; return the seconds it took, and the translations of each."""
+def timed(job: Job, setting: Setting, batches: Sequence[Batch]) -> tuple[float, list[list[Translated]]]:
+    """Translate all batches; return the seconds that it took, and the translations of each."""
     if setting.workers:
         return timed_in_workers(job, setting.workers, batches)
     torch.set_num_threads(setting.threads)
@@ -108,9 +111,11 @@ def timed(job: Job, setting: Setting, batches: Sequence[Batch]) -> tuple[float, 
     return time.perf_counter() - begin, done
 
 
-def timed_in_workers(job: Job, workers: int, batches: Sequence[Batch]) -> tuple[float, list[list[Sentence]]]:
-    """Do the same in worker processes, each of which takes the next batch when it is idle."""
-    # A forked process cannot use CUDA, nor its parent's threads safely.
+def timed_in_workers(
+    job: Job, workers: int, batches: Sequence[Batch]
+) -> tuple[float, list[list[Translated]]]:
+    """Do the same in worker processes, each of which takes a batch whenever it has none."""
+    # A forked process cannot use CUDA, nor safely the threads of its parent.
     context = multiprocessing.get_context("spawn")
     ready = context.Barrier(workers + 1)
     with context.Pool(workers, get_ready, (job, batches[-1], ready)) as pool:
@@ -146,17 +151,16 @@ def equal_lengths(lengths: Iterable[int], size: int) -> list[list[int]]:
 
 
 def quality(
-    job: Job, batches: Sequence[list[int]], done: Sequence[list[Sentence]], references: Sequence[str]
+    job: Job, batches: Sequence[list[int]], done: Sequence[list[Translated]], references: Sequence[str]
 ) -> Score:
     """Return the BLEU of the translations, with unknown words replaced if the model folder says so."""
     used = translator(job)
     hypotheses = [""] * len(references)
     for indices, sentences in zip(batches, done, strict=True):
-        for index, sentence in zip(indices, sentences, strict=True):
-            best = sentence.hypotheses[0]
+        for index, (source, best) in zip(indices, sentences, strict=True):
             words = best.words
             if used.dictionary is not None:
-                words, _ = replace_unknowns(sentence.source, words, best.unknowns, used.dictionary)
+                words, _ = replace_unknowns(source, words, best.unknowns, used.dictionary)
             hypotheses[index] = " ".join(words)
     return tokenized_bleu(hypotheses, [" ".join(used.target.tokenize(line)) for line in references])
 
@@ -181,8 +185,8 @@ def row(name: str, beam: int | None, bleu: float, seconds: float, sentences: int
     return "| " + " | ".join([*cells, f"{sentences / seconds:,.1f}", speed]) + " |"
 
 
-def read(sources: Sequence[Path], targets: Sequence[Path]) -> tuple[list[tuple[str, str]], TestSetIdentity]:
-    """Return the sentence pairs of all files, in order, and the identity of the test set.
+def read(sources: Sequence[Path], targets: Sequence[Path]) -> tuple[list[tuple[str, str]], SetIdentity]:
+    """Return the pairs of files, one pair of files after the other, and what they are known by.
 
     Files are read as in stage download, so that the same test set has the same hash.
 
@@ -224,7 +228,7 @@ def measure(job: Job, setting: Setting, pairs: Sequence[tuple[str, str]]) -> str
     words = [used.source.tokenize(source) for source, _ in pairs]
     batches = equal_lengths((len(used.words.source.encode(one)) for one in words), job.batch_sentences)
     seconds, done = timed(job, setting, [[words[i] for i in batch] for batch in batches])
-    tokens = sum(len(sentence.hypotheses[0].tokens) for batch in done for sentence in batch)
+    tokens = sum(len(best.tokens) for batch in done for _, best in batch)
     score = quality(job, batches, done, [target for _, target in pairs])
     return row(setting.name, job.beam_size, score.value, seconds, len(pairs), tokens)
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from convs2s.config.model import ModelParams
 from convs2s.decode.beam_search import BeamSearch
+from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.alignment.candidates import Candidates
@@ -80,13 +81,14 @@ class Bench:
         search = BeamSearch(beam_size, 1.0, self.words, 1, legacy_eos=False, keep_attention=False)
         source = torch.from_numpy(self.source).to(self.device)
         limits = [self.words] * len(source)
+        model = StepwiseModel(self.model)
 
         def plain() -> int:
-            return len(search.search(self.model, source, limits)) * self.words
+            return len(search.search(model, source, limits)) * self.words
 
         def selected() -> int:
-            types = torch.from_numpy(self.selection.types(self.source)).to(self.device)
-            return len(search.search(self.model.restricted(types), source, limits)) * self.words
+            types = torch.from_numpy(self.selection.tokens(self.source)).to(self.device)
+            return len(search.search(model.restricted(types), source, limits)) * self.words
 
         return plain, selected
 
@@ -104,7 +106,9 @@ class Bench:
             return len(source) * self.words
 
         def selected() -> int:
-            return gradients(torch.from_numpy(self.selection.types(self.source, self.target)).to(self.device))
+            return gradients(
+                torch.from_numpy(self.selection.tokens(self.source, self.target)).to(self.device)
+            )
 
         return lambda: gradients(None), selected
 

@@ -24,7 +24,7 @@ class Rows(Protocol):
     """Something with a row per sentence or hypothesis."""
 
     def select(self, rows: Tensor, /) -> "Rows":
-        """Return these rows in this order; one may stand several times."""
+        """Return these rows in this order; rows may repeat."""
 
 
 @runtime_checkable
@@ -46,12 +46,12 @@ class Hypothesis:
     """A finished translation.
 
     Attributes:
-        tokens: target ids, the end mark last.
-        log_likelihood: in nats, the end mark's included.
-        score: log_likelihood / |y|^alpha, where |y| counts the end mark.
-        sources: for each token the source position attended to most, the source's end mark left out (T34);
+        tokens: target ids, EOS last.
+        log_likelihood: in nats, including that of EOS.
+        score: log_likelihood / |y|^alpha, where |y| includes EOS.
+        sources: for each token the source position attended to most, the source's EOS excluded (T34);
             NOWHERE if the source has no other token.
-        at_end: for each token, whether the source's end mark got still more attention.
+        at_end: for each token, whether the source's EOS got even more attention.
         attention: (T, S) weights, the mean of all layers; None unless asked for.
     """
 
@@ -65,20 +65,20 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Step:
-    """What one step leaves behind, a row per hypothesis that it extended, and per one that it kept."""
+    """The record of one step: a row per hypothesis that it extended, or for `parents` and `tokens`, kept."""
 
     sources: NDArray[np.int64]
     at_end: NDArray[np.bool_]
     attention: NDArray[np.float32] | None
-    parents: NDArray[np.int64]  # of the hypotheses kept: the row that each extends
-    tokens: NDArray[np.int64]  # and by which token
+    parents: NDArray[np.int64]  # of each hypothesis kept: the row that it extends
+    tokens: NDArray[np.int64]  # and the token added
 
 
 @dataclass(frozen=True)
 class BeamSearch:
     """Search for the most likely translations (T21).
 
-    Each step takes the 2 * beam_size best continuations of a sentence. An end mark among the best
+    Each step takes the 2 * beam_size best continuations of a sentence. An EOS among the best
     beam_size of them finishes a hypothesis; the best beam_size others are continued. A sentence is done
     when beam_size hypotheses are finished, and leaves the batch. Equal scores are ordered by row and token
     rank, so a result is reproducible and does not depend on the batch.
@@ -86,9 +86,9 @@ class BeamSearch:
     Attributes:
         beam_size: hypotheses kept per sentence; 1 is greedy search.
         alpha: exponent of the length by which final scores are divided.
-        min_length: fewest tokens, end mark not counted.
+        min_length: fewest tokens, EOS excluded.
         n_best: hypotheses returned per sentence.
-        legacy_eos: accept an end mark anywhere among the 2 * beam_size candidates, as the Lua code does.
+        legacy_eos: accept EOS anywhere among the 2 * beam_size candidates, as the Lua code does.
         keep_attention: return each hypothesis's attention.
     """
 
@@ -110,8 +110,8 @@ class BeamSearch:
 
         Args:
             model: or an ensemble of models.
-            source: each row ends with an end mark, and padding after it.
-            max_lengths: most tokens of a hypothesis of each sentence, end mark not counted.
+            source: each row ends with EOS, followed by padding.
+            max_lengths: for each sentence the most tokens of a hypothesis, EOS excluded.
 
         Raises:
             ValueError: if the model's scores are not numbers.
@@ -129,15 +129,15 @@ class BeamSearch:
             forced = limits[alive] <= step
             best = self._candidates(logits, totals, step, forced)
             sources, at_end = attended(attention, real, lengths)
-            scores, rows, types = (part.cpu().numpy() for part in best)  # the one wait for the device
+            scores, rows, ids = (part.cpu().numpy() for part in best)  # the one wait for the device
             check_numbers(scores, alive, step)
-            going = np.flatnonzero(~finished.add(step, alive, scores, rows, types) & ~forced)
-            # At most beam_size of the 2 * beam_size are end marks, so enough others remain.
-            others = np.argsort(types[going] == EOS, axis=1, kind="stable")[:, : self.beam_size]
-            scores, rows, types = (np.take_along_axis(a[going], others, 1) for a in (scores, rows, types))
+            going = np.flatnonzero(~finished.add(step, alive, scores, rows, ids) & ~forced)
+            # At most beam_size of the 2 * beam_size are EOS, so enough others remain.
+            others = np.argsort(ids[going] == EOS, axis=1, kind="stable")[:, : self.beam_size]
+            scores, rows, ids = (np.take_along_axis(a[going], others, 1) for a in (scores, rows, ids))
             kept = attention.float().cpu().numpy() if self.keep_attention else None
             finished.steps.append(
-                Step(sources.cpu().numpy(), at_end.cpu().numpy(), kept, rows.ravel(), types.ravel())
+                Step(sources.cpu().numpy(), at_end.cpu().numpy(), kept, rows.ravel(), ids.ravel())
             )
             if not len(going):
                 return finished.best()
@@ -146,7 +146,7 @@ class BeamSearch:
                 index = on_device(going)
                 memory, real, lengths, alive = memory.select(index), real[index], lengths[index], alive[going]
             state = state.select(on_device(rows.ravel()))
-            tokens, totals = on_device(types.ravel()), on_device(scores)
+            tokens, totals = on_device(ids.ravel()), on_device(scores)
         raise AssertionError
 
     def _candidates(
@@ -164,23 +164,23 @@ class BeamSearch:
         wanted = 2 * self.beam_size
         # log p = logit - normalizer: a whole log-softmax would write V numbers a row to read these few.
         offset = totals - log_normalizer(logits).view(sentences, beams)
-        self._bar(logits.view(sentences, beams, -1), step, forced)
-        values, types = logits.topk(min(wanted, logits.shape[1]), dim=1)
+        self._rule_out(logits.view(sentences, beams, -1), step, forced)
+        values, ids = logits.topk(min(wanted, logits.shape[1]), dim=1)
         scores = (values.view(sentences, beams, -1) + offset[:, :, None]).flatten(1)
         scores, order = scores.sort(dim=1, descending=True, stable=True)
         scores, order = scores[:, :wanted], order[:, :wanted]
         first = torch.arange(sentences, device=logits.device)[:, None] * beams
         rows = first + order.div(values.shape[1], rounding_mode="floor")
-        types = types.view(sentences, -1).gather(1, order)
+        ids = ids.view(sentences, -1).gather(1, order)
         missing = wanted - scores.shape[1]
-        if missing:  # so few types that impossible hypotheses must fill the beam
+        if missing:  # so small a vocabulary that impossible hypotheses must fill the beam
             scores = F.pad(scores, (0, missing), value=-torch.inf)
             rows = torch.cat([rows, first.expand(-1, missing)], dim=1)
-            types = F.pad(types, (0, missing), value=PAD)
-        return scores, rows, types
+            ids = F.pad(ids, (0, missing), value=PAD)
+        return scores, rows, ids
 
-    def _bar(self, logits: Float[Tensor, "B H V"], step: int, forced: NDArray[np.bool_]) -> None:
-        """Bar padding, early end marks, and at the longest length all but end marks; in place."""
+    def _rule_out(self, logits: Float[Tensor, "B H V"], step: int, forced: NDArray[np.bool_]) -> None:
+        """Rule out padding, EOS below the minimum length, and all but EOS at the maximum length; in place."""
         logits[..., PAD] = -torch.inf
         if step < self.min_length:
             early = torch.from_numpy(np.flatnonzero(~forced)).to(logits.device)
@@ -207,11 +207,11 @@ class Finished:
         alive: NDArray[np.int64],
         scores: NDArray[np.float32],
         rows: NDArray[np.int64],
-        types: NDArray[np.int64],
+        ids: NDArray[np.int64],
     ) -> NDArray[np.bool_]:
-        """Note the hypotheses that an end mark finishes, best first; return which sentences have enough."""
+        """Record the hypotheses that EOS finishes, best first; return which sentences have enough."""
         beam_size = self.settings.beam_size
-        accepted = (types == EOS) & (scores > -np.inf)
+        accepted = (ids == EOS) & (scores > -np.inf)
         if not self.settings.legacy_eos:
             accepted[:, beam_size:] = False
         for i, rank in np.argwhere(accepted):
@@ -221,7 +221,7 @@ class Finished:
         return np.array([len(self.ends[sentence]) >= beam_size for sentence in alive], dtype=np.bool_)
 
     def best(self) -> list[list[Hypothesis]]:
-        """Return each sentence's hypotheses, best first; of equal ones the earlier finished first."""
+        """Return each sentence's hypotheses, best first; ties go to the one finished first."""
         alpha, n_best = self.settings.alpha, self.settings.n_best
         results = []
         for length, ends in zip(self.source_lengths, self.ends, strict=True):
@@ -231,7 +231,7 @@ class Finished:
         return results
 
     def _trace(self, source_length: int, score: float, last: int, row: int, total: float) -> Hypothesis:
-        """Follow a hypothesis back from its end mark to its first token."""
+        """Follow a hypothesis back from its EOS to its first token."""
         tokens, rows = [EOS], [row]
         for step in reversed(self.steps[:last]):
             tokens.append(int(step.tokens[rows[-1]]))
@@ -260,14 +260,14 @@ def log_normalizer(logits: Float[Tensor, "R V"]) -> Float[Tensor, "R"]:
 
 
 def real_positions(lengths: Int[Tensor, "B"], size: int) -> Float[Tensor, "B S"]:
-    """Return 1 at source positions of words, 0 at the end mark and padding."""
+    """Return 1 at source positions of words, 0 at EOS and padding."""
     return (torch.arange(size, device=lengths.device) < lengths[:, None] - 1).float()
 
 
 def attended(
     attention: Float[Tensor, "R S"], real: Float[Tensor, "B S"], lengths: Int[Tensor, "B"]
 ) -> tuple[Int[Tensor, "R"], Bool[Tensor, "R"]]:
-    """Return the most attended position but the end mark's (T34), and whether the end mark's is above it."""
+    """Return the most attended position other than EOS (T34), and whether EOS gets more attention still."""
     grid = attention.view(len(real), -1, attention.shape[1])  # (B, H, S)
     most, sources = (grid * real[:, None]).max(dim=2)
     end = grid.gather(2, (lengths - 1)[:, None, None].expand(-1, grid.shape[1], 1)).squeeze(2)

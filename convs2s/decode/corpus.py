@@ -1,22 +1,24 @@
 """Translate a test set to a folder with hypotheses.jsonl and attention.npz."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tqdm import tqdm
 
-from convs2s.decode.hypotheses import Attention, Sentence, write_attention, write_hypotheses
-from convs2s.decode.word_translator import Found, WordTranslator
+from convs2s.decode.attention import Attention, write_attention
+from convs2s.decode.hypotheses import TextHypothesis, write_hypotheses
+from convs2s.decode.word_translator import WordTranslator
 from convs2s.text.corpus.files import atomic_path
 
-# Sentences at a time: many batches, so that those of like length meet, and little memory.
+# Batches translated together: enough that sentences of similar length meet, few enough to hold in memory.
 CHUNK_BATCHES = 64
 
 
 def translate_corpus(
     translator: WordTranslator, sentences: Sequence[list[str]], keep_attention: bool
-) -> Iterator[Found]:
-    """Yield the translations of tokenized sentences in order, showing progress.
+) -> Iterator[list[TextHypothesis]]:
+    """Yield the hypotheses of tokenized sentences in order, showing progress.
 
     Raises:
         ValueError: if the model's scores are not numbers.
@@ -40,13 +42,14 @@ def write_translations(translator: WordTranslator | None, sentences: Sequence[li
     Raises:
         ValueError: if the model's scores are not numbers.
     """
-    done: list[Sentence] = []
+    done: list[tuple[list[str], list[TextHypothesis]]] = []
     attention: list[Attention] = []
     if translator is not None:
-        for found in translate_corpus(translator, sentences, keep_attention=True):
-            done.append(found.sentence)
-            if found.attention is not None:
-                attention.append(found.attention.halved())
+        found = translate_corpus(translator, sentences, keep_attention=True)
+        for words, (best, *others) in zip(sentences, found, strict=True):
+            done.append((words, [replace(best, attention=None), *others]))
+            if best.attention is not None:
+                attention.append(best.attention.halved())
     with atomic_path(out) as temporary:
         temporary.mkdir()
         write_hypotheses(temporary / "hypotheses.jsonl", done)

@@ -9,8 +9,8 @@ CLAUSE_END = (",", ";", ":", "，", "；", "：", "—", "–")
 def cut(words: Sequence[str], word_of_piece: Sequence[int], limit: int) -> list[range]:
     """Return ranges of pieces that cover a sentence, none longer than `limit`.
 
-    A part ends, if the second half of what fits offers it, behind the last end of a sentence, else of a
-    clause, else of a word, else anywhere.
+    A part ends after the last sentence end in the second half of what fits, else after the last clause end,
+    else after the last word end, else anywhere.
 
     Args:
         words: of the sentence.

@@ -8,7 +8,7 @@ from convs2s.text.words.tokenization import Tokenizer
 
 
 def one_line(text: str) -> str:
-    r"""Return the text without \n and \r, which end a line here; other such signs may stand in a word."""
+    r"""Return the text without \n and \r, which end a line here; words may hold other separators."""
     return text.replace("\r", " ").replace("\n", " ")
 
 

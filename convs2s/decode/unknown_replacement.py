@@ -17,7 +17,7 @@ class Unknown:
         word: its index among the hypothesis's words.
         source: index of the source word that got most attention, layers averaged (T7). Of word pieces: the
             word that the piece is of.
-        past_end: whether the source's end mark got still more, and was passed over (T34).
+        past_end: whether the source's EOS got even more, and was passed over (T34).
     """
 
     word: int
@@ -27,7 +27,7 @@ class Unknown:
 
 @dataclass(frozen=True)
 class Replacement:
-    """What stands for an unknown word, and how it was found."""
+    """The replacement of an unknown word, and how it was found."""
 
     word: int
     source_word: str
@@ -59,9 +59,9 @@ def replace_unknowns(
 
 
 def write_replacements(path: Path, sentences: Iterable[Sequence[Replacement]]) -> str:
-    """Write a table of the words replaced; return a sentence with their numbers.
+    """Write a table of the words replaced; return a one-sentence summary.
 
-    Columns: line and word count from 1; end_mark is 1 where the source's end mark got most attention (T34).
+    Columns: line and word count from 1; end_mark is 1 where the source's EOS got most attention (T34).
     """
     lines, counts = ["line\tword\tsource_word\treplacement\thow\tend_mark"], Counter[str]()
     for number, records in enumerate(sentences, start=1):
@@ -72,5 +72,5 @@ def write_replacements(path: Path, sentences: Iterable[Sequence[Replacement]]) -
     write_lines(path, lines)
     return (
         f"replaced {len(lines) - 1} unknown words: {counts['dictionary']} from the dictionary, "
-        f"{counts['copy']} copied; {counts['end mark']} looked mostly at the source's end mark"
+        f"{counts['copy']} copied; {counts['end mark']} looked mostly at the source's EOS"
     )

@@ -15,7 +15,7 @@ from convs2s.english_german_grammar.drawing import Bits, below
 from convs2s.english_german_grammar.phrases import Phrase, text_of
 from convs2s.english_german_grammar.sentences import sentence
 
-Part = Literal["train", "valid", "test"]
+CorpusPart = Literal["train", "valid", "test"]
 HELD_OUT = {0: "valid", 1: "test"}
 """Of 50 buckets of sentences, those kept out of training."""
 BLOCK = 1024
@@ -49,7 +49,7 @@ def part_of(source: str) -> str:
     return HELD_OUT.get(zlib.crc32(source.encode()) % 50, "train")
 
 
-def generate(pairs: int, seed: int, noise: float, part: Part) -> Iterator[GeneratedPair]:
+def generate(pairs: int, seed: int, noise: float, part: CorpusPart) -> Iterator[GeneratedPair]:
     """Yield pairs of the embedded grammar, in constant memory.
 
     Args:

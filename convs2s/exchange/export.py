@@ -12,11 +12,12 @@ import torch
 from torch import Tensor
 from torch.export import Dim, ExportedProgram
 
+from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.exchange.export_parts import DecoderStepPart, EncoderPart
+from convs2s.model.loading import load_model
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.model.storage import load_model
-from convs2s.package.folder import write_json
 from convs2s.text.corpus.files import atomic_path
+from convs2s.text.corpus.json_files import write_json
 from convs2s.text.vocabulary.vocabulary import EOS, PAD, UNK
 
 PACKAGES = ("onnx", "onnxscript", "onnxruntime")
@@ -211,17 +212,17 @@ def largest_difference(model: Seq2Seq, step: DecoderStepPart, run_encoder: Run, 
     longest = min(model.max_source_tokens or 9, 9)
     widest = max((width for width, _ in step.window_shapes()), default=0)
     steps = min(widest + 2, model.max_target_tokens or widest + 2)
-    largest = 0.0
+    reference, largest = StepwiseModel(model), 0.0
     for sentences, hypotheses, tokens in ((1, 1, 1), (1, 3, longest), (4, 1, longest), (2, 5, 2)):
         source = made_up(sentences, tokens, model.source_embedding.words.num_embeddings)
-        memory, state = model.encode(source), model.start(sentences * hypotheses)
+        memory, state = reference.encode(source), reference.start(sentences * hypotheses)
         keys, values, padding = run_encoder(source)
         largest = max(largest, difference("keys", keys, memory.keys))
         largest = max(largest, difference("values", values, memory.values))
         windows: Sequence[Tensor] = first_windows(step, sentences, hypotheses)
         newest = torch.full((sentences, hypotheses), EOS)
         for position in range(steps):
-            logits, attention, state = model.step(newest.flatten(), memory, state)
+            logits, attention, state = reference.step(newest.flatten(), memory, state)
             found = run_step(newest, torch.tensor([position]), keys, values, padding, *windows)
             windows = found[2:]
             largest = max(largest, difference("logits", found[0].flatten(0, 1), logits))

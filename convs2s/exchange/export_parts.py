@@ -78,7 +78,7 @@ class DecoderStepPart(nn.Module):
             if block.convolution.kernel_width > 1:
                 full = torch.cat([waiting.pop(0), full], dim=2)  # (B, H, K, C)
                 following.append(full[:, :, 1:])
-            # As GluConvolution.step, but B and H stay apart: merged, the exported graph would need H > 1.
+            # As decode.stepwise_model, without merging B and H: an exported graph would then take H > 1 only.
             h = F.glu(block.convolution.window_map(full.flatten(2)), dim=-1)
             if block.attention is not None:
                 h, weights = block.attention(h, g, memory)

@@ -20,8 +20,9 @@ from convs2s.exchange.import_card import import_card
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import save_model
 from convs2s.model.unfilled import unfilled_model
-from convs2s.package.folder import Settings, read_section, write_json, write_package
+from convs2s.package.folder import Settings, read_section, write_package
 from convs2s.text.alignment.dictionary import write_dictionary
+from convs2s.text.corpus.json_files import write_json
 from convs2s.text.vocabulary.bpe import Bpe
 from convs2s.text.vocabulary.imported_codec import CODES, MODEL, check_pieces_of_words, read_codes
 from convs2s.text.vocabulary.vocabulary import PAD, SPECIALS, write_vocabulary

@@ -1,7 +1,5 @@
 """Word embeddings with learned absolute positions (§3.1)."""
 
-import copy
-
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
@@ -34,18 +32,10 @@ class Embedding(nn.Module):
         """Longest sequence that the position table allows, EOS included; None for any."""
         return self.positions.num_embeddings - 1 if self.positions else None
 
-    def restricted(self, types: Int[Tensor, "N"]) -> "Embedding":
-        """Return the embedding of these types only, for reading; the position table is shared."""
-        embedding = copy.copy(self)
-        embedding._modules = dict(self._modules)  # a copy of a module shares its table of parts
-        rows = self.words.weight.detach().index_select(0, types)
-        embedding.words = nn.Embedding.from_pretrained(rows, padding_idx=self.words.padding_idx)
-        return embedding
-
     def forward(
-        self, tokens: Int[Tensor, "B N"], padding: Bool[Tensor, "B N"] | None = None, start: int = 0
+        self, tokens: Int[Tensor, "B N"], padding: Bool[Tensor, "B N"] | None = None
     ) -> Float[Tensor, "B N E"]:
-        """Embed tokens, the first of which is at position `start` of its sentence.
+        """Embed sentences.
 
         Args:
             padding: True at positions without a token; they follow the tokens.
@@ -55,14 +45,14 @@ class Embedding(nn.Module):
         """
         embedded: Tensor = self.words(tokens)
         if self.positions is not None:
-            end = start + tokens.shape[1]
+            end = tokens.shape[1]
             if end > self.positions.num_embeddings - 1:
                 raise ValueError(
                     f"A sequence has {end} tokens, EOS included, but the position table holds "
                     f"{self.positions.num_embeddings - 1}. Raise model.max_positions, or filter or split "
                     "longer sentences (filter.max_words)."
                 )
-            rows = torch.arange(start + 1, end + 1, device=tokens.device)
+            rows = torch.arange(1, end + 1, device=tokens.device)
             if padding is None:
                 embedded = embedded + self.positions(rows)
             else:

@@ -1,7 +1,6 @@
 """The convolutional block: convolution, gated linear unit, residual (§3.2)."""
 
 import math
-from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
@@ -35,10 +34,6 @@ class GluConvolution(nn.Module):
             x = torch.cat([padded[:, k : k + length] for k in range(self.kernel_width)], dim=2)
         return F.glu(self.window_map(x), dim=-1)
 
-    def step(self, window: Float[Tensor, "R K C"]) -> Float[Tensor, "R D"]:
-        """Apply to one window per row, oldest position first; no dropout."""
-        return F.glu(self.window_map(window.flatten(1)), dim=-1)
-
 
 class Residual(nn.Module):
     """Add the block's input to its output, scaled by sqrt(0.5) (§3.4); a linear map adapts widths (T2)."""
@@ -71,8 +66,3 @@ class EncoderBlock(nn.Module):
         side = self.convolution.kernel_width // 2
         real = x if padding is None else x.masked_fill(padding[:, :, None], 0.0)
         return self.residual(x, self.convolution(real, side, side))  # type: ignore[no-any-return]
-
-
-def receptive_field(kernel_widths: Sequence[int]) -> int:
-    """Return how many inputs an output of these stacked layers depends on (§3.2, §5.4)."""
-    return 1 + sum(width - 1 for width in kernel_widths)

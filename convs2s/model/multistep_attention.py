@@ -27,15 +27,6 @@ class Memory:
     padding: Bool[Tensor, "B S"] | None
     lengths: Int[Tensor, "B"]
 
-    def select(self, sentences: Int[Tensor, "R"]) -> "Memory":
-        """Return the memory of these sentences, in this order; sentences may repeat."""
-        return Memory(
-            self.keys[sentences],
-            self.values[sentences],
-            None if self.padding is None else self.padding[sentences],
-            self.lengths[sentences],
-        )
-
 
 def attend(
     d: Float[Tensor, "B T E"], memory: Memory

@@ -1,6 +1,5 @@
 """Convolutional sequence to sequence learning: token ids -> scores of the next target token (§3)."""
 
-import copy
 from collections.abc import Sequence
 
 import torch
@@ -9,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from convs2s.config.model import ModelParams
-from convs2s.model.decoder import Decoder, DecoderState
+from convs2s.model.decoder import Decoder
 from convs2s.model.embedding import Embedding
 from convs2s.model.encoder import Encoder
 from convs2s.model.initialization import linear, output_table
@@ -114,42 +113,3 @@ class Seq2Seq(nn.Module):
         """Return logits of every next token, and the attention averaged over layers."""
         features, attention = self.features(target_input, self.encode(source))
         return self.output_layer(features), average_attention(attention)
-
-    def restricted(self, types: Int[Tensor, "N"]) -> "Seq2Seq":
-        """Return a model of these target types only, for decoding: vocabulary selection (§5.4).
-
-        Type i of it is types[i]; all else is shared. Its probabilities are those among these types.
-
-        Args:
-            types: the first is the padding's, which keeps its id.
-        """
-        model = copy.copy(self)
-        model._modules = dict(self._modules)  # a copy of a module shares its table of parts
-        model.target_embedding = self.target_embedding.restricted(types)
-        model.output_layer = nn.Linear(self.output_layer.in_features, len(types), device="meta")
-        for name in ("weight", "bias"):
-            rows = getattr(self.output_layer, name).detach().index_select(0, types)
-            setattr(model.output_layer, name, nn.Parameter(rows, requires_grad=False))
-        return model
-
-    def start(self, rows: int) -> DecoderState:
-        """Return the decoder's state before the first step, for `rows` hypotheses in all."""
-        return self.decoder.start(rows)
-
-    def step(
-        self, tokens: Int[Tensor, "R"], memory: Memory, state: DecoderState
-    ) -> tuple[Float[Tensor, "R V"], Float[Tensor, "R S"], DecoderState]:
-        """Advance every hypothesis by one token (§5.3: nothing is computed twice).
-
-        Args:
-            tokens: the newest token of each hypothesis, EOS before the first. R = B * H rows, H per sentence
-                of `memory` and grouped by sentence, so that the source is stored once.
-
-        Returns:
-            Logits of the next token, attention averaged over layers, and the next state.
-        """
-        sentences = memory.keys.shape[0]
-        g = self.target_embedding(tokens[:, None], None, start=state.steps)
-        x, attention, state = self.decoder.step(g.view(sentences, -1, g.shape[-1]), memory, state)
-        logits = self.output_layer(x).flatten(0, 1).float()
-        return logits, average_attention(attention).flatten(0, 1), state

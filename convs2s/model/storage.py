@@ -5,14 +5,11 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import nn
 
 from convs2s.config.model import ModelParams
-from convs2s.config.older import with_added_keys
 from convs2s.model.initialization import folded_weights
-from convs2s.model.seq2seq import Seq2Seq
-from convs2s.model.unfilled import unfilled_model
 
 
 def write_tensors(
@@ -45,38 +42,6 @@ def save_model(
         "padding_id": padding_id,
     }
     (folder / "model.json").write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
-
-
-def load_model(folder: Path, device: torch.device | str = "cpu") -> Seq2Seq:
-    """Read a model for translation: in eval mode, weight norm folded in.
-
-    Raises:
-        FileNotFoundError: if a file of the model is missing.
-        ValueError: if a file is damaged, or weights and model.json do not match; the message lists how.
-    """
-    for name in ("model.json", "weights.safetensors"):
-        if not (folder / name).is_file():
-            raise FileNotFoundError(
-                f"{folder / name} does not exist. Wanted a model folder with model.json and "
-                "weights.safetensors, as the stages train and package write."
-            )
-    try:
-        description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
-        params = ModelParams.model_validate(with_added_keys("model", description["architecture"]))
-        sizes = [int(description[key]) for key in ("source_size", "target_size", "padding_id")]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{folder / 'model.json'} does not describe a model: {error}") from error
-    try:
-        weights = load_file(folder / "weights.safetensors")
-    except (SafetensorError, OSError) as error:
-        raise ValueError(
-            f"{folder / 'weights.safetensors'} is damaged or no safetensors file: {error}. "
-            "Train or fetch it again."
-        ) from error
-    model = unfilled_model(params, sizes[0], sizes[1], sizes[2])
-    check_fit(model, weights, folder / "weights.safetensors")
-    model.load_state_dict(weights, assign=True)
-    return model.to(device).eval().requires_grad_(False)
 
 
 def check_fit(model: nn.Module, weights: dict[str, torch.Tensor], origin: Path) -> None:

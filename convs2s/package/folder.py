@@ -1,10 +1,9 @@
-"""The model folder for users: all that turns text into text, in one self-contained folder."""
+"""The model folder for users: everything needed to translate text, in one self-contained folder."""
 
-import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -14,6 +13,7 @@ from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateParams
 from convs2s.text.alignment.candidates import has_candidates
 from convs2s.text.corpus.files import atomic_path
+from convs2s.text.corpus.json_files import read_json, write_json
 
 WANTED = (
     "model.json", "weights.safetensors", "source.tsv", "target.tsv", "segmentation.json",
@@ -21,7 +21,7 @@ WANTED = (
 )  # fmt: skip
 
 TRUECASER = "truecaser.tsv"
-"""Of the source side; only folders of truecased models have it."""
+"""Of the source side; only folders of models with truecasing have it."""
 
 SectionT = TypeVar("SectionT", bound=BaseModel)
 
@@ -142,7 +142,7 @@ def check_complete(folder: Path) -> None:
     """Raise FileNotFoundError unless all files of a model folder are there."""
     if not folder.is_dir():
         raise FileNotFoundError(
-            f"{folder} is no folder. Wanted a model folder as the stage package writes it, such as "
+            f"{folder} is not a folder. Wanted a model folder as the stage package writes it, such as "
             "data/models/1."
         )
     missing = [name for name in WANTED if not (folder / name).is_file()]
@@ -153,25 +153,8 @@ def check_complete(folder: Path) -> None:
         )
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object.
-
-    Raises:
-        ValueError: if the file holds none.
-    """
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not JSON: {error}. Fetch or package the model again.") from error
-    if not isinstance(content, dict):
-        raise ValueError(
-            f"{path} holds a {type(content).__name__}; wanted a JSON object. Fetch or package it again."
-        )
-    return content
-
-
 def read_section(kind: type[SectionT], content: object, origin: str) -> SectionT:
-    """Check a section of parameters that does not stand in params.yaml.
+    """Validate a section of parameters that is not in params.yaml.
 
     Raises:
         ValueError: if it has a fault, naming the origin and each faulty key.
@@ -181,11 +164,6 @@ def read_section(kind: type[SectionT], content: object, origin: str) -> SectionT
     except ValidationError as error:
         faults = "; ".join(describe(fault).removeprefix("params.yaml: ") for fault in error.errors())
         raise ValueError(f"{origin}: {faults}") from None
-
-
-def write_json(path: Path, content: object) -> None:
-    """Write readable JSON."""
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
 
 
 def check_same(first: Path, other: Path) -> None:

@@ -8,8 +8,10 @@ import numpy as np
 import torch
 from jaxtyping import Float32
 
-from convs2s.decode.beam_search import Hypothesis
-from convs2s.decode.word_translator import Part, WordTranslator, block_diagonal, padded
+from convs2s.decode.attention import block_diagonal
+from convs2s.decode.batches import padded
+from convs2s.decode.ensemble import Ensemble
+from convs2s.decode.word_translator import WordTranslator
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.package.translator import load
 from convs2s.text.corpus.files import atomic_path
@@ -22,9 +24,9 @@ class LayerAttention:
 
     Attributes:
         layers: weights; over the source they sum to 1.
-        numbers: of the decoder layers that these are, from 1 at the bottom; others do not attend (Table 5).
-        source: tokens, the end mark last.
-        target: tokens of the best translation, the end mark last.
+        numbers: which decoder layers these are, from 1 at the bottom; the others do not attend (Table 5).
+        source: tokens, EOS last.
+        target: tokens of the best translation, EOS last.
     """
 
     layers: Float32[np.ndarray, "L T S"]
@@ -40,7 +42,7 @@ class LayerAttention:
 
 
 class LayerReader(WordTranslator):
-    """A translator of words whose model, which is no ensemble, is looked into."""
+    """A translator of words that shows the layers of its model, which is not an ensemble."""
 
     def read(self, words: Sequence[str]) -> LayerAttention:
         """Translate a sentence and return the attention of its best translation.
@@ -52,12 +54,12 @@ class LayerReader(WordTranslator):
             ValueError: if there are no words, or the model's scores are not numbers.
         """
         sentence = list(words)
-        parts = list(self._parts(0, sentence, self.source.word_of_piece(sentence)))
-        if not parts:
+        rows = self.rows(sentence, self.parts(sentence))
+        if not rows:
             raise ValueError("the text has no words, so there is nothing to attend to; wanted a sentence.")
-        best = [ranked[0] for ranked in self._search_all(parts, keep_attention=False)]
-        blocks = [self._of_part(part, hypothesis) for part, hypothesis in zip(parts, best, strict=True)]
-        tokens = [token for hypothesis in best for token in hypothesis.tokens[:-1]]
+        best = [ranked[0].tokens for ranked in self.search(rows, keep_attention=False)]
+        blocks = [self._of_part(source, target) for source, target in zip(rows, best, strict=True)]
+        tokens = [token for target in best for token in target[:-1]]
         type_ = self.target.vocabulary.type
         return LayerAttention(
             np.stack([block_diagonal(of_parts) for of_parts in zip(*blocks, strict=True)]),
@@ -67,10 +69,10 @@ class LayerReader(WordTranslator):
         )
 
     @torch.inference_mode()
-    def _of_part(self, part: Part, hypothesis: Hypothesis) -> list[Float32[np.ndarray, "T S"]]:
-        """Return each layer's attention, with the translation given, so that all steps are one."""
-        source = padded([part.ids]).to(self.device)
-        target_input = padded([[EOS, *hypothesis.tokens[:-1]]]).to(self.device)
+    def _of_part(self, source_ids: list[int], target_ids: list[int]) -> list[Float32[np.ndarray, "T S"]]:
+        """Return each layer's attention; the translation is known, so all positions are computed at once."""
+        source = padded([source_ids]).to(self.device)
+        target_input = padded([[EOS, *target_ids[:-1]]]).to(self.device)
         _, attention = self._model().features(target_input, self._model().encode(source))
         return [weights[0].cpu().numpy() for weights in attention]
 
@@ -78,8 +80,8 @@ class LayerReader(WordTranslator):
         return [block.attention is not None for block in self._model().decoder.layers()]
 
     def _model(self) -> Seq2Seq:
-        assert isinstance(self.model, Seq2Seq)
-        return self.model
+        assert not isinstance(self.model, Ensemble)
+        return self.model.seq2seq
 
 
 def read_attention_of(folder: Path, text: str) -> LayerAttention:
@@ -92,7 +94,7 @@ def read_attention_of(folder: Path, text: str) -> LayerAttention:
     translator = load(folder, "cpu")
     words = translator.words
     reader = LayerReader(words.model, words.source, words.target, words.params, words.device, words.selection)
-    # A lone surrogate, which is what a broken character becomes on a command line, is no character.
+    # A broken character on a command line becomes a lone surrogate, which is not a character.
     return reader.read(translator.source.tokenize(text.encode("utf-8", "replace").decode("utf-8")))
 
 

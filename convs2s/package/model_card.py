@@ -1,12 +1,13 @@
 """The model card: README.md of a model folder."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from safetensors import safe_open
+
+from convs2s.text.corpus.json_files import read_json
 
 NAMES = {"bleu": "BLEU, detokenized", "bleu_tokenized": "BLEU, tokenized", "chrf": "chrF2"}
 NAMES |= {f"rouge{n}": f"ROUGE-{n}" for n in "12L"}
@@ -19,7 +20,7 @@ class Sizes:
     Attributes:
         parameters: numbers learned, weight norm folded in.
         layers: blocks of encoder and decoder.
-        types: of the source and the target vocabulary, special ones included.
+        types: entries of the source and the target vocabulary, special ones included.
     """
 
     parameters: int
@@ -29,7 +30,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Facts:
-    """What a model card tells.
+    """The content of a model card.
 
     Attributes:
         name: title.
@@ -40,7 +41,7 @@ class Facts:
         seed: of this training.
         scores: of this model on the test set, by name; may be empty.
         signatures: sacreBLEU signature of each score.
-        test_set: which one the scores are of, with lines and hash; empty without scores.
+        test_set: the test set of the scores, with lines and hash; empty without scores.
     """
 
     name: str
@@ -60,7 +61,7 @@ def read_sizes(model: Path) -> Sizes:
     Raises:
         FileNotFoundError: if model.json or weights.safetensors is missing.
     """
-    description = json.loads((model / "model.json").read_text(encoding="utf-8"))
+    description = read_json(model / "model.json")
     with safe_open(model / "weights.safetensors", framework="numpy") as weights:
         shapes = [weights.get_slice(name).get_shape() for name in weights.keys()]  # noqa: SIM118  # no dict
     architecture = description["architecture"]

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.translate import TranslateParams
-from convs2s.decode.hypotheses import Attention, TextHypothesis
+from convs2s.decode.attention import Attention
+from convs2s.decode.hypotheses import TextHypothesis
+from convs2s.decode.load_words import load_words
 from convs2s.decode.plain_text import one_line
 from convs2s.decode.unknown_replacement import Replacement, replace_unknowns
-from convs2s.decode.word_translator import Found, WordTranslator, load_words
+from convs2s.decode.word_translator import WordTranslator
 from convs2s.package.folder import TRUECASER, check_complete, check_same, read_section, read_settings
 from convs2s.text.alignment.dictionary import read_dictionary
 from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
@@ -23,9 +25,9 @@ class Translation:
         text: detokenized, on one line.
         score: log_likelihood / |y|^alpha.
         log_likelihood: in nats.
-        tokens: what the model wrote, the end mark last; empty for an empty text.
+        tokens: what the model wrote, EOS last; empty for an empty text.
         replacements: the unknown words that were replaced.
-        attention: of the best translation of each text, if asked for; labels are tokens.
+        attention: if asked for, of the best translation of each text; its labels are tokens.
     """
 
     text: str
@@ -37,7 +39,7 @@ class Translation:
 
 
 class Translator:
-    """A model, or an ensemble, with all that turns text into text; made by `load`.
+    """A model, or an ensemble, with all it takes to translate text; made by `load`.
 
     Args:
         words: translates tokenized text.
@@ -60,7 +62,7 @@ class Translator:
     def translate(self, texts: Sequence[str]) -> list[str]:
         """Return the best translation of each text, one line each; an empty one for an empty text.
 
-        Texts are best given many at a time: they are sorted by length and translated in batches.
+        Pass many texts at a time: they are sorted by length and translated in batches.
         """
         return [best.text for best, *_ in self.translate_n_best(texts)]
 
@@ -68,27 +70,26 @@ class Translator:
         self, texts: Sequence[str], *, keep_attention: bool = False
     ) -> list[list[Translation]]:
         """Return up to n_best translations of each text, best first, with scores; at least one."""
-        # A lone surrogate is no character; UTF-8 and sentencepiece refuse it.
+        # A lone surrogate is not a character; UTF-8 and sentencepiece refuse it.
         clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-        found = self.words.translate([self.source.tokenize(text) for text in clean], keep_attention)
+        sources = [self.source.tokenize(text) for text in clean]
+        found = self.words.translate(sources, keep_attention)
         return [
-            [self._finish(one, hypothesis, rank) for rank, hypothesis in enumerate(one.sentence.hypotheses)]
-            for one in found
+            [self._finish(source, hypothesis) for hypothesis in hypotheses]
+            for source, hypotheses in zip(sources, found, strict=True)
         ]
 
-    def _finish(self, found: Found, hypothesis: TextHypothesis, rank: int) -> Translation:
+    def _finish(self, source: Sequence[str], hypothesis: TextHypothesis) -> Translation:
         words, replacements = hypothesis.words, list[Replacement]()
         if self.dictionary is not None:
-            words, replacements = replace_unknowns(
-                found.sentence.source, words, hypothesis.unknowns, self.dictionary
-            )
+            words, replacements = replace_unknowns(source, words, hypothesis.unknowns, self.dictionary)
         return Translation(
             text=one_line(self.target.detokenize(words)),
             score=hypothesis.score,
             log_likelihood=hypothesis.log_likelihood,
             tokens=hypothesis.tokens,
             replacements=replacements,
-            attention=found.attention if rank == 0 else None,
+            attention=hypothesis.attention,
         )
 
 
@@ -102,15 +103,15 @@ def load(
     """Load a model folder, or several as an ensemble.
 
     Args:
-        folders: as the stage package writes; the first says how to translate.
+        folders: as the stage package writes them; the settings are those of the first.
         device: such as cpu, cuda or cuda:1; None takes a GPU if there is one.
         replace: whether unknown words are replaced; None as packaged.
         changes: other values of the section `translate` of params.yaml, such as beam_size=1.
 
     Raises:
         FileNotFoundError: if a file of a model folder is missing.
-        ValueError: if a file is damaged, a value is impossible, the device is not there, or the members of
-            an ensemble have different vocabularies or tokenization.
+        ValueError: if a file is damaged, a value is impossible, the device does not exist, or the members
+            of an ensemble have different vocabularies or tokenization.
     """
     paths = [Path(folders)] if isinstance(folders, str | Path) else [Path(folder) for folder in folders]
     if not paths:
@@ -128,7 +129,7 @@ def load(
 
 
 def changed(params: TranslateParams, changes: Mapping[str, Any]) -> TranslateParams:
-    """Return the parameters with some values replaced, checked as in params.yaml.
+    """Return the parameters with some values replaced, validated as in params.yaml.
 
     Raises:
         ValueError: naming each impossible value.

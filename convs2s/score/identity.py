@@ -1,19 +1,19 @@
 """Which test set a score belongs to: name, lines and hash, without which scores cannot be compared (T30)."""
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from convs2s.text.corpus.files import read_lines
+from convs2s.text.corpus.json_files import read_json
 from convs2s.text.corpus.pair_folder import further_references, read_folder
 
 
 @dataclass(frozen=True)
-class TestSetIdentity:
-    """What identifies a test set.
+class SetIdentity:
+    """What a test set is known by.
 
     Attributes:
         name: as in params.yaml: files, a sacreBLEU name, an mtdata id.
@@ -27,15 +27,15 @@ class TestSetIdentity:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read a test_set.json from the stage evaluate."""
-        return cls(**json.loads(path.read_text(encoding="utf-8")))
+        """Read test_set.json as the stage evaluate writes it."""
+        return cls(**read_json(path))
 
     def __str__(self) -> str:
         """Return one human-readable line."""
         return f"{self.name}: {self.lines:,} lines, sha256 {self.sha256}"
 
 
-def identify(folder: Path) -> TestSetIdentity:
+def identify(folder: Path) -> SetIdentity:
     """Return the identity of a split that the stage download wrote.
 
     Raises:
@@ -54,10 +54,10 @@ def identify(folder: Path) -> TestSetIdentity:
         (source, target), *others = pair
         digest.update(("\t".join([source, target, *others]) + "\n").encode())
         lines += 1
-    content = json.loads(provenance.read_text(encoding="utf-8"))
+    content = read_json(provenance)
     files = content.get("references", [])
     name = " and ".join([set_name(content["sources"]), *(file["name"] for file in files)])
-    return TestSetIdentity(name, lines, digest.hexdigest())
+    return SetIdentity(name, lines, digest.hexdigest())
 
 
 def set_name(sources: Sequence[Mapping[str, Any]]) -> str:

@@ -171,7 +171,7 @@ class Training:
         """Return the target vocabulary entries of a batch, on the device; None for all."""
         if self.selection is None:
             return None
-        return self.to_device(self.selection.types(*pairs.arrays(batch.whole)))
+        return self.to_device(self.selection.tokens(*pairs.arrays(batch.whole)))
 
     def to_device(self, array: NDArray[np.int64]) -> Tensor:
         """Return an array as a tensor where the model is."""

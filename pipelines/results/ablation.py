@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from convs2s.config.model import ModelParams
 from convs2s.config.params import Params
 from convs2s.config.section import Positive, Section
+from convs2s.model.receptive_field import receptive_field
 from pipelines.results.reading import checked, existing, read
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "tables"
@@ -72,8 +73,6 @@ class AblationRow(Section):
 
         Five decoder layers of kernel 5 see 21 words; the paper's text says 25 (T25).
         """
-        from convs2s.model.glu_block import receptive_field  # noqa: PLC0415  # torch takes its time
-
         model = {f"model.{key}": value for key, value in base.model} | self.overrides(base.model)
         encoder, decoder = (
             receptive_field(model[f"model.{side}_kernels"]) for side in ("encoder", "decoder")

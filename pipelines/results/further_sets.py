@@ -19,18 +19,16 @@ from convs2s.config.load import load_params
 from convs2s.package.folder import read_settings
 from convs2s.package.translator import Translator, load
 from convs2s.score.corpus_scores import bleu, signatures
-from convs2s.score.identity import TestSetIdentity, identify
+from convs2s.score.identity import SetIdentity, identify
 from convs2s.text.corpus.pair_folder import read_folder
 from convs2s.text.sources.sacrebleu_sets import sacrebleu_part
 from convs2s.text.sources.split import write_split
 from pipelines.results.reading import read
 
-IdentifiedSet = tuple[list[tuple[str, str]], TestSetIdentity]
+IdentifiedSet = tuple[list[tuple[str, str]], SetIdentity]
 
 
-def score(
-    names: Sequence[str], seeds: Sequence[int], data: Path
-) -> tuple[pd.DataFrame, list[TestSetIdentity]]:
+def score(names: Sequence[str], seeds: Sequence[int], data: Path) -> tuple[pd.DataFrame, list[SetIdentity]]:
     """Translate test sets with the models of these seeds, unknown words replaced as packaged.
 
     Returns:

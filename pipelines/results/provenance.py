@@ -9,7 +9,7 @@ from dvc.repo import Repo
 
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
-from convs2s.score.identity import TestSetIdentity
+from convs2s.score.identity import SetIdentity
 from pipelines import shell
 from pipelines.results.reading import existing, flat, read
 
@@ -31,7 +31,7 @@ def origin_of(workspace: Path, presets: Path) -> dict[str, Any]:
     """Return preset, changes, signatures and test set of the outputs in a workspace, or in a copy of them."""
     evaluation = workspace / "data" / "evaluation"
     signatures = read(evaluation / "signatures.json", REPRODUCE)
-    test_set = TestSetIdentity.read(existing(evaluation / "test_set.json", REPRODUCE))
+    test_set = SetIdentity.read(existing(evaluation / "test_set.json", REPRODUCE))
     preset, changes = preset_of(load_params(workspace / "params.yaml"), presets)
     return {"preset": preset, "changes": changes, "signatures": signatures, "test_set": str(test_set)}
 

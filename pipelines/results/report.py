@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from convs2s.score.identity import TestSetIdentity
+from convs2s.score.identity import SetIdentity
 from convs2s.text.corpus.files import read_lines
 from pipelines.results.reading import existing, flat, read
 
@@ -48,7 +48,7 @@ def report(data: Path) -> str:
     evaluation = data / "evaluation"
     scores = pd.read_csv(existing(evaluation / "scores.csv", REMEDY), dtype={"member": str})
     signatures = read(evaluation / "signatures.json", REMEDY)
-    test_set = TestSetIdentity.read(existing(evaluation / "test_set.json", REMEDY))
+    test_set = SetIdentity.read(existing(evaluation / "test_set.json", REMEDY))
     named = aligned({COLUMNS[name][0]: signature for name, signature in signatures.items()})
     corpus, trained = data / "filtered" / "report.json", sorted(data.glob("trained/*/metrics.json"))
     trainings = {path.parent.name: {"seed": path.parent.name} | figures(path) for path in trained}

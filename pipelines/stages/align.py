@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from convs2s.config.align import AlignParams
-from convs2s.text.alignment.dictionary import build_dictionary, write_dictionary
+from convs2s.text.alignment.dictionary import write_dictionary
+from convs2s.text.alignment.dictionary_counting import build_dictionary
 from convs2s.text.alignment.fast_align import align
 from convs2s.text.alignment.fast_align_programs import align_with_programs
 from convs2s.text.corpus.files import read_pairs

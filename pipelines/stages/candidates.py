@@ -1,15 +1,15 @@
-"""Stage candidates: encoded pairs -> alignment candidates of source types, for vocabulary selection."""
+"""Stage candidates: encoded pairs -> alignment candidates of source tokens, for vocabulary selection."""
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from convs2s.config.align import AlignParams
-from convs2s.text.alignment.candidates import NO_CANDIDATES, build_candidates, write_candidates, write_ids
-from convs2s.text.alignment.fast_align import align
-from convs2s.text.alignment.fast_align_programs import align_with_programs
+from convs2s.text.alignment.candidate_counting import build_candidates
+from convs2s.text.alignment.candidates import NO_CANDIDATES, write_candidates
+from convs2s.text.alignment.fast_align import align_ids
+from convs2s.text.alignment.fast_align_programs import align_ids_with_programs
 from convs2s.text.corpus.encoded import EncodedCorpus
 
-BACKENDS = {"builtin": align, "fast_align": align_with_programs}
+BACKENDS = {"builtin": align_ids, "fast_align": align_ids_with_programs}
 
 
 def run(params: AlignParams, encoded: Path, out: Path) -> None:
@@ -23,10 +23,6 @@ def run(params: AlignParams, encoded: Path, out: Path) -> None:
         write_candidates(out / "candidates.npz", NO_CANDIDATES)
         return
     sides = [EncodedCorpus.open(encoded, side) for side in ("source", "target")]
-    with TemporaryDirectory(dir=out.parent, prefix=".candidates.") as work:
-        texts = [Path(work) / name for name in ("source.txt", "target.txt")]
-        for text, side in zip(texts, sides, strict=True):
-            write_ids(text, side)
-        links = BACKENDS[params.backend](texts[0], texts[1], params.iterations, Path(work))
-        candidates = build_candidates(sides[0], sides[1], links, params.candidates)
+    links = BACKENDS[params.backend](sides[0], sides[1], params.iterations, out.parent)
+    candidates = build_candidates(sides[0], sides[1], links, params.candidates)
     write_candidates(out / "candidates.npz", candidates)

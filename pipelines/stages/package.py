@@ -1,16 +1,16 @@
 """Stage package@SEED: a trained model with all that translates text -> a folder for users."""
 
-import json
 from pathlib import Path
 
 from convs2s.config.package import PackageParams
 from convs2s.config.replace import ReplaceParams
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateSection
-from convs2s.decode.length_normalization import settle
+from convs2s.decode.tuned_alpha import settle
 from convs2s.package.folder import Settings, write_package
 from convs2s.package.model_card import Facts, model_card, read_sizes
-from convs2s.score.identity import TestSetIdentity
+from convs2s.score.identity import SetIdentity
+from convs2s.text.corpus.json_files import read_json
 from convs2s.text.vocabulary.codec import read_kind
 from pipelines.stages.values import Languages
 
@@ -36,7 +36,7 @@ def run(
     From `evaluation`, metrics.json, signatures.json and test_set.json give the model card this seed's scores;
     from `tuned` comes the alpha for `translate.alpha: tuned`.
     """
-    metrics = json.loads((evaluation / "metrics.json").read_text(encoding="utf-8"))
+    metrics = read_json(evaluation / "metrics.json")
     facts = Facts(
         params.name,
         languages,
@@ -45,8 +45,8 @@ def run(
         read_kind(vocabulary / "segmentation.json"),
         seed,
         metrics["seeds"][str(seed)],
-        json.loads((evaluation / "signatures.json").read_text(encoding="utf-8")),
-        str(TestSetIdentity.read(evaluation / "test_set.json")),
+        read_json(evaluation / "signatures.json"),
+        str(SetIdentity.read(evaluation / "test_set.json")),
     )
     settings = Settings(languages, tokenize, settle(translate, tuned), replace.enabled)
     dictionary, truecaser = alignment / "dictionary.tsv", truecasers / "source.tsv"

@@ -29,15 +29,15 @@ def run(
     """
     tokenizer = Tokenizer(languages[1], tokenize)
     sentences = list(read_hypotheses(translations / "hypotheses.jsonl"))
-    best = [sentence.hypotheses[0] for sentence in sentences]
+    best = [hypotheses[0] for _, hypotheses in sentences]
     with atomic_path(out) as temporary:
         temporary.mkdir()
         write_text(temporary, "plain", [hypothesis.words for hypothesis in best], tokenizer)
         if params.enabled:
             dictionary = read_dictionary(alignment / "dictionary.tsv")
             replaced = [
-                replace_unknowns(sentence.source, hypothesis.words, hypothesis.unknowns, dictionary)
-                for sentence, hypothesis in zip(sentences, best, strict=True)
+                replace_unknowns(source, hypothesis.words, hypothesis.unknowns, dictionary)
+                for (source, _), hypothesis in zip(sentences, best, strict=True)
             ]
             write_text(temporary, "replaced", [words for words, _ in replaced], tokenizer)
             print(write_replacements(temporary / "replacements.tsv", [records for _, records in replaced]))

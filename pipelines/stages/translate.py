@@ -6,9 +6,8 @@ from pathlib import Path
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateSection
 from convs2s.decode.corpus import write_translations
-from convs2s.decode.ensemble import models_of
-from convs2s.decode.length_normalization import settle
-from convs2s.decode.word_translator import load_words
+from convs2s.decode.load_words import load_words, models_of
+from convs2s.decode.tuned_alpha import settle
 from convs2s.text.corpus.files import read_lines
 from convs2s.text.words.tokenization import load_tokenizer
 from pipelines.stages.values import Languages, Seeds

@@ -7,9 +7,9 @@ import pandas as pd
 from convs2s.config.translate import TranslateSection
 from convs2s.config.tune import TuneParams
 from convs2s.decode.corpus import translate_corpus
-from convs2s.decode.ensemble import models_of
-from convs2s.decode.length_normalization import NEUTRAL, best_alpha, best_hypothesis, with_alpha, write_alpha
-from convs2s.decode.word_translator import load_words
+from convs2s.decode.length_normalization import NEUTRAL, best_alpha, best_hypothesis
+from convs2s.decode.load_words import load_words, models_of
+from convs2s.decode.tuned_alpha import with_alpha, write_alpha
 from convs2s.score.corpus_scores import length_ratio, tokenized_bleu
 from convs2s.text.corpus.files import atomic_path
 from convs2s.text.corpus.pair_folder import read_folder
@@ -49,7 +49,7 @@ def run(
     found = list(translate_corpus(translator, [source.split() for source, _ in pairs], keep_attention=False))
     rows = []
     for alpha in params.alphas:
-        lines = [" ".join(best_hypothesis(one.sentence, alpha).words) for one in found]
+        lines = [" ".join(best_hypothesis(hypotheses, alpha).words) for hypotheses in found]
         rows.append((alpha, tokenized_bleu(lines, references).value, length_ratio(lines, references)))
     table = pd.DataFrame(rows, columns=COLUMNS)
     bleu = {alpha: score for alpha, score, _ in rows}

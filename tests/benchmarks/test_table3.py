@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from benchmarks.table3 import PAPER, Job, Setting, equal_lengths, main, quality, timed, translator
-from convs2s.decode.hypotheses import Sentence
+from convs2s.decode.hypotheses import TextHypothesis
 from convs2s.score.corpus_scores import tokenized_bleu
 from convs2s.score.identity import identify
 from convs2s.text.sources.pair_files import file_part
@@ -64,11 +64,11 @@ def test_every_setting_gives_what_the_translator_gives(model: Path, setting: Set
     """All sentences, in their order; workers are processes that start anew, hence slow."""
     job = Job(model, "cpu", beam_size=2, batch_sentences=4)
     batches = [[line.split()] for line in SOURCES]
-    wanted = [translator(job).words.translate(batch, keep_attention=False)[0].sentence for batch in batches]
+    wanted = [translator(job).words.translate(batch, keep_attention=False)[0][0] for batch in batches]
     seconds, done = timed(job, setting, batches)
     assert seconds > 0
-    assert [sentence.source for [sentence] in done] == [sentence.source for sentence in wanted]
-    assert [s.hypotheses[0].tokens for [s] in done] == [s.hypotheses[0].tokens for s in wanted]
+    assert [[source] for [(source, _)] in done] == batches
+    assert [best.tokens for [(_, best)] in done] == [best.tokens for best in wanted]
 
 
 @pytest.mark.slow
@@ -84,9 +84,8 @@ def test_bleu_is_that_of_sentences_in_the_order_of_the_file(model: Path) -> None
     """Batches go by length: a translation must come back to its own reference, unknown words replaced."""
     job = Job(model, "cpu", beam_size=1, batch_sentences=4)
     indices = equal_lengths([len(line) for line in SOURCES], 4)
-    best = translator(job).words.translate([["Haus"]], keep_attention=False)[0].sentence.hypotheses[0]
     done = [
-        [Sentence(["Haus"], [type(best)([], TARGETS[i].split(), 0.0, 0.0, [], [])]) for i in batch]
+        [(["Haus"], TextHypothesis([], TARGETS[i].split(), 0.0, 0.0, [], [])) for i in batch]
         for batch in indices
     ]
     assert quality(job, indices, done, TARGETS).value == pytest.approx(100)

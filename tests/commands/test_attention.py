@@ -61,7 +61,7 @@ def test_an_unknown_file_type_is_refused_at_once(tmp_path: Path) -> None:
 def test_a_missing_model_and_an_empty_text_are_named(tmp_path: Path, model: str) -> None:
     """The user can fix both; no file is left behind."""
     out = str(tmp_path / "plot.png")
-    with pytest.raises(FileNotFoundError, match="none is no folder"):
+    with pytest.raises(FileNotFoundError, match="none is not a folder"):
         call("Haus", "--model", str(tmp_path / "none"), "--out", out)
     with pytest.raises(ValueError, match="the text has no words"):
         call(" ", "--model", model, "--out", out)

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from convs2s.cli import main
+from convs2s.model.loading import load_model
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.model.storage import load_model
 from convs2s.package.translator import load
 from convs2s.text.vocabulary.vocabulary import EOS
 from tests.golden import (

@@ -140,7 +140,7 @@ def test_text_that_is_not_utf8_is_named_by_line(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--model", "nowhere"], "error: nowhere is no folder. Wanted a model folder"),
+        (["--model", "nowhere"], "error: nowhere is not a folder. Wanted a model folder"),
         (["--beam-size", "0"], "error: translate: beam_size: found 0, wanted greater than or equal to 1"),
         (
             ["--max-length-ratio", "inf"],
@@ -148,7 +148,7 @@ def test_text_that_is_not_utf8_is_named_by_line(
         ),
         (["--max-length-extra", "0"], "error: translate: max_length_extra: found 0, wanted greater than or"),
         (["--n-best", "3"], "error: translate: n_best 3 exceeds beam_size 2"),
-        (["--device", "cuda:99"], "error: device 'cuda:99' is not there"),
+        (["--device", "cuda:99"], "error: device 'cuda:99' does not exist"),
         (["--input", "missing.txt"], "error: [Errno 2] No such file or directory: 'missing.txt'"),
     ],
 )

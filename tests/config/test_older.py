@@ -11,8 +11,9 @@ from convs2s.config import older
 from convs2s.config.model import ModelParams
 from convs2s.config.older import ADDED, with_added_keys, without_added_keys
 from convs2s.config.params import Params
-from convs2s.model import storage
+from convs2s.model import loading, unfilled
 from convs2s.model.seq2seq import Seq2Seq
+from convs2s.model.storage import save_model
 from tests.model.small import PAD, sentence, small_model, small_params
 
 
@@ -25,21 +26,21 @@ class LaterModelParams(ModelParams):
 def later_model_loads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Load a model folder written today with the schema of a later version."""
     seen = []
-    built = storage.Seq2Seq
+    built = Seq2Seq
 
     def see(params: LaterModelParams, *args: Any, **named: Any) -> Seq2Seq:
         seen.append(params.attention_scaling)
         return built(params, *args, **named)
 
-    monkeypatch.setattr(storage, "ModelParams", LaterModelParams)
-    monkeypatch.setattr(storage, "Seq2Seq", see)
-    storage.load_model(folder)
+    monkeypatch.setattr(loading, "ModelParams", LaterModelParams)
+    monkeypatch.setattr(unfilled, "Seq2Seq", see)
+    loading.load_model(folder)
     assert seen == [False]
 
 
 def test_a_model_folder_without_a_later_option_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the option's default; without an entry in the table it would be refused."""
-    storage.save_model(tmp_path, small_model(), small_params(), 40, 50, PAD)
+    save_model(tmp_path, small_model(), small_params(), 40, 50, PAD)
     with pytest.raises(ValueError, match=r"does not describe a model(.|\n)*attention_scaling"):
         later_model_loads(tmp_path, monkeypatch)
     monkeypatch.undo()
@@ -50,7 +51,7 @@ def test_a_model_folder_without_a_later_option_loads(tmp_path: Path, monkeypatch
 def test_an_older_model_folder_computes_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Here one from before extra_scaling, had that been added later."""
     model = small_model()
-    storage.save_model(tmp_path, model, small_params(), 40, 50, PAD)
+    save_model(tmp_path, model, small_params(), 40, 50, PAD)
     inputs = sentence(7, 40)[None], sentence(5, 50)[None]
     path = tmp_path / "model.json"
     description = json.loads(path.read_text())
@@ -58,7 +59,7 @@ def test_an_older_model_folder_computes_the_same(tmp_path: Path, monkeypatch: py
     path.write_text(json.dumps(description))
     for default, same in ((value, True), (not value, False)):
         monkeypatch.setitem(older.ADDED, "model", {"extra_scaling": default})
-        found, wanted = storage.load_model(tmp_path)(*inputs)[0], model.eval()(*inputs)[0]
+        found, wanted = loading.load_model(tmp_path)(*inputs)[0], model.eval()(*inputs)[0]
         if same:
             assert_close(found, wanted)
         assert bool((found - wanted).abs().max() < 1e-5) == same

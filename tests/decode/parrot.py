@@ -4,14 +4,14 @@ from collections import Counter
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateParams
+from convs2s.decode.stepwise_model import SearchMemory, StepwiseModel
 from convs2s.decode.word_translator import WordTranslator
-from convs2s.model.multistep_attention import Memory
-from convs2s.model.seq2seq import Seq2Seq
-from convs2s.text.vocabulary.codec import Codec, write_codecs
+from convs2s.text.vocabulary.codec import Codec
+from convs2s.text.vocabulary.codec_learning import write_codecs
 from convs2s.text.vocabulary.vocabulary import EOS
 
 TRANSLATE = TranslateParams(
@@ -52,14 +52,13 @@ class Steps:
         return self
 
 
-class Parrot(Seq2Seq):
+class Parrot(StepwiseModel):
     """Writes source token t as target token t with probability near 1, looking at position t.
 
-    At the second token it looks at the source's end mark above all, then at its own position.
+    At the second token it looks mostly at the source's EOS, then at its own position.
     """
 
     def __init__(self, types: int, max_source_tokens: int | None = None) -> None:
-        nn.Module.__init__(self)
         self.types = types
         self.limit = max_source_tokens
         self.batches: list[tuple[int, int]] = []
@@ -72,15 +71,15 @@ class Parrot(Seq2Seq):
     def max_target_tokens(self) -> int | None:
         return self.limit
 
-    def encode(self, source: Tensor) -> Memory:
+    def encode(self, source: Tensor) -> SearchMemory:
         self.batches.append((source.shape[0], source.shape[1]))
         values = source[:, :, None].float()
-        return Memory(values, values, None, (source != 0).sum(dim=1))
+        return SearchMemory(values, values, None, (source != 0).sum(dim=1))
 
     def start(self, rows: int) -> Steps:  # type: ignore[override]
         return Steps(0)
 
-    def step(self, tokens: Tensor, memory: Memory, state: Steps) -> tuple[Tensor, Tensor, Steps]:  # type: ignore[override]
+    def step(self, tokens: Tensor, memory: SearchMemory, state: Steps) -> tuple[Tensor, Tensor, Steps]:  # type: ignore[override]
         source = memory.keys[:, :, 0].long().repeat_interleave(len(tokens) // len(memory.keys), dim=0)
         position = min(state.steps, source.shape[1] - 1)
         wanted = source[:, position].clamp(min=EOS)

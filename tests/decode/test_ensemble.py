@@ -5,14 +5,20 @@ import torch
 from torch.testing import assert_close
 
 from convs2s.decode.ensemble import Ensemble
+from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.vocabulary.vocabulary import EOS
 from tests.golden import golden_model, model_params
 
 
+def member(name: str) -> StepwiseModel:
+    """Return a golden model as a member of an ensemble."""
+    return StepwiseModel(golden_model(name))
+
+
 def test_probabilities_and_attention_are_means() -> None:
     """T23: a mean of probabilities, not of their logarithms."""
-    members = [golden_model("plain"), golden_model("varied")]
+    members = [member("plain"), member("varied")]
     ensemble, source = Ensemble(members), torch.tensor([[5, 9, 7, EOS], [8, 6, 20, EOS]])
     memory, state = ensemble.encode(source), ensemble.start(2)
     singles = [(m, m.encode(source), m.start(2)) for m in members]
@@ -28,7 +34,7 @@ def test_probabilities_and_attention_are_means() -> None:
 
 def test_memory_and_state_are_reordered_in_every_member() -> None:
     """Beam search selects rows of the ensemble as of one model."""
-    ensemble = Ensemble([golden_model("plain"), golden_model("varied")])
+    ensemble = Ensemble([member("plain"), member("varied")])
     source = torch.tensor([[5, EOS], [8, EOS]])
     memory = ensemble.encode(source).select(torch.tensor([1]))
     assert [len(part.keys) for part in memory.members] == [1, 1]
@@ -44,15 +50,15 @@ def test_the_shortest_position_table_limits_all() -> None:
     """Every member must be able to take the sentence."""
     shorter = Seq2Seq(model_params("plain").model_copy(update={"max_positions": 9}), 352, 376, 0, 0.0)
     endless = Seq2Seq(model_params("plain").model_copy(update={"source_positions": False}), 352, 376, 0, 0.0)
-    assert Ensemble([golden_model("plain"), shorter]).max_source_tokens == 8
-    assert Ensemble([golden_model("plain"), shorter]).max_target_tokens == 8
-    assert Ensemble([endless]).max_source_tokens is None
+    assert Ensemble([member("plain"), StepwiseModel(shorter)]).max_source_tokens == 8
+    assert Ensemble([member("plain"), StepwiseModel(shorter)]).max_target_tokens == 8
+    assert Ensemble([StepwiseModel(endless)]).max_source_tokens is None
 
 
 def test_members_must_share_vocabularies() -> None:
-    """A mean over types that mean different things is nonsense."""
+    """A mean over tokens that mean different things is nonsense."""
     other = Seq2Seq(model_params("plain"), 352, 400, 0, 0.0)
     with pytest.raises(
-        ValueError, match=r"target vocabularies of .* members have 376, 400 types; wanted one"
+        ValueError, match=r"target vocabularies of .* members have 376, 400 entries; wanted the"
     ):
-        Ensemble([golden_model("plain"), other])
+        Ensemble([member("plain"), StepwiseModel(other)])

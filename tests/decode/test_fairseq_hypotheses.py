@@ -5,6 +5,7 @@ import torch
 
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.ensemble import Ensemble
+from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.text.vocabulary.vocabulary import EOS
 from tests.golden import NAMES, golden_model
 from tests.golden.judge import check_hypotheses, check_sentence, longest, sources, wanted_hypotheses
@@ -22,14 +23,16 @@ def test_a_sentence_alone_gives_the_same_hypotheses(name: str) -> None:
     """Padding and company change nothing (T8)."""
     search = BeamSearch(5, 1.0, 1, 5, legacy_eos=False, keep_attention=False)
     for source, wanted in list(zip(sources(name), wanted_hypotheses(name, 5), strict=True))[:3]:
-        check_sentence(search.search(golden_model(name), source[None], longest([source]))[0], wanted)
+        check_sentence(
+            search.search(StepwiseModel(golden_model(name)), source[None], longest([source]))[0], wanted
+        )
 
 
 def test_kept_attention_is_that_of_all_positions_at_once() -> None:
     """Rows are reordered at every step; the attention traced back must still be this hypothesis's own."""
     model, source = golden_model("varied"), sources("varied")[0]
     search = BeamSearch(5, 1.0, 1, 5, legacy_eos=False, keep_attention=True)
-    for h in search.search(model, source[None], [20])[0]:
+    for h in search.search(StepwiseModel(model), source[None], [20])[0]:
         _, attention = model(source[None], torch.tensor([[EOS, *h.tokens[:-1]]]))
         assert h.attention is not None
         torch.testing.assert_close(torch.as_tensor(h.attention), attention[0], atol=1e-5, rtol=0)
@@ -37,4 +40,4 @@ def test_kept_attention_is_that_of_all_positions_at_once() -> None:
 
 def test_an_ensemble_of_a_model_with_itself_is_that_model() -> None:
     """The mean of equal probabilities is the probability."""
-    check_hypotheses(Ensemble([golden_model("plain")] * 2), "plain", 5)
+    check_hypotheses(Ensemble([StepwiseModel(golden_model("plain"))] * 2), "plain", 5)

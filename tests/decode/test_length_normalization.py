@@ -1,32 +1,23 @@
-"""Hypotheses of one search ranked anew: as another search with that alpha would rank them, and where not."""
+"""Hypotheses of one search, reranked: as another search with that alpha would rank them, and where not."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
 import torch
 
-from convs2s.config.translate import TranslateSection
 from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.hypotheses import Sentence, TextHypothesis
-from convs2s.decode.length_normalization import (
-    best_alpha,
-    best_hypothesis,
-    final_score,
-    settle,
-    write_alpha,
-)
+from convs2s.decode.hypotheses import TextHypothesis
+from convs2s.decode.length_normalization import best_alpha, best_hypothesis, final_score
 from convs2s.text.vocabulary.vocabulary import EOS
-from tests.decode.parrot import TRANSLATE, word_parrot, write_word_vocabulary
+from tests.decode.parrot import word_parrot, write_word_vocabulary
 from tests.decode.table_model import random_table
 
 ALPHAS = [0.0, 0.3, 0.6, 1.0, 1.5, 2.5]
-SECTION = TranslateSection.model_validate(TRANSLATE.model_dump())
 
 
 def hypothesis(text: str, log_likelihood: float) -> TextHypothesis:
-    """Return a hypothesis of these words; with the end mark it has one token more."""
+    """Return a hypothesis of these words; EOS adds one token."""
     words = text.split()
     return TextHypothesis([*words, "</s>"], words, log_likelihood, log_likelihood, [], [])
 
@@ -42,17 +33,13 @@ def search(beam_size: int, alpha: float, sources: int = 12) -> list[list[tuple[l
 
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("searched_with", [0.0, 1.0])
-def test_ranking_anew_is_searching_anew(alpha: float, searched_with: float) -> None:
+def test_reranking_equals_another_search(alpha: float, searched_with: float) -> None:
     """The search compares by likelihood alone, so alpha finds no others; scores agree to the last digit."""
     for old, new in zip(search(4, searched_with), search(4, alpha), strict=True):
-        sentence = Sentence(
-            ["w"],
-            [
-                TextHypothesis([str(t) for t in tokens], [], total, score, [], [])
-                for tokens, total, score in old
-            ],
-        )
-        best = best_hypothesis(sentence, alpha)
+        hypotheses = [
+            TextHypothesis([str(t) for t in tokens], [], total, score, [], []) for tokens, total, score in old
+        ]
+        best = best_hypothesis(hypotheses, alpha)
         assert ([int(token) for token in best.tokens], final_score(best, alpha)) == (new[0][0], new[0][2])
         assert {tuple(tokens): total for tokens, total, _ in old} == {
             tuple(tokens): total for tokens, total, _ in new
@@ -60,7 +47,7 @@ def test_ranking_anew_is_searching_anew(alpha: float, searched_with: float) -> N
 
 
 def test_another_alpha_may_rank_another_first() -> None:
-    """Else the test above, and tuning, would say nothing."""
+    """Else the test above, and tuning, would mean nothing."""
     assert len({json.dumps([ranked[0][0] for ranked in search(4, alpha)]) for alpha in ALPHAS}) > 1
 
 
@@ -73,22 +60,21 @@ def test_fewer_hypotheses_than_the_beam_may_lack_the_best() -> None:
 def test_alpha_weighs_length_against_likelihood() -> None:
     """By hand: -2 for 2 tokens and -3 for 4; equal where 2^alpha = 1.5, so at alpha 0.585."""
     short, long = hypothesis("a", -2.0), hypothesis("a b c", -3.0)
-    sentence = Sentence(["x"], [long, short])
     assert [final_score(long, alpha) for alpha in (0.0, 0.5, 1.0)] == [-3.0, -1.5, -0.75]
-    assert best_hypothesis(sentence, 0.58) == short
-    assert best_hypothesis(sentence, 0.59) == long
+    assert best_hypothesis([long, short], 0.58) == short
+    assert best_hypothesis([long, short], 0.59) == long
 
 
-def test_of_equal_scores_the_one_that_was_finished_first_wins() -> None:
-    """As in the search; of the same length, the one that stands first."""
+def test_on_a_tie_the_one_finished_first_wins() -> None:
+    """As in the search; of the same length, the one listed first."""
     first, second, longer = hypothesis("a", -2.0), hypothesis("b", -2.0), hypothesis("a b c", -4.0)
-    assert best_hypothesis(Sentence(["x"], [longer, first, second]), 1.0) == first
+    assert best_hypothesis([longer, first, second], 1.0) == first
 
 
 def test_the_empty_sentence_has_a_score() -> None:
-    """It has no tokens, not even an end mark."""
+    """It has no tokens, not even EOS."""
     empty = TextHypothesis([], [], 0.0, 0.0, [], [])
-    assert best_hypothesis(Sentence([], [empty]), 1.0) == empty
+    assert best_hypothesis([empty], 1.0) == empty
     assert final_score(empty, 1.0) == 0.0
 
 
@@ -102,42 +88,20 @@ def test_the_empty_sentence_has_a_score() -> None:
     ],
 )
 def test_the_best_alpha_is_the_nearest_to_one_of_equals(scores: dict[float, float], wanted: float) -> None:
-    """Where the choice changes nothing it stays by the mean over tokens."""
+    """Where the choice changes nothing, prefer the mean over tokens."""
     assert best_alpha(scores) == wanted
 
 
 def test_parts_of_a_long_sentence_are_joined_by_rank(tmp_path: Path) -> None:
-    """What is ranked anew there is the joined sentence, with the sum of likelihoods and of tokens."""
+    """What is reranked there is the joined sentence, with the sum of likelihoods and of tokens."""
     translator = word_parrot(write_word_vocabulary(tmp_path / "vocabulary"), limit=6, n_best=2)
     words = ["Das", "ist", "ein", "Haus", ".", "und", "noch", "eins", ",", "und", "Hund", "."]
     with pytest.warns(UserWarning, match="translated in parts"):
         [found] = translator.translate([words], keep_attention=False)
-    best = best_hypothesis(found.sentence, 1.0)
-    assert best == found.sentence.hypotheses[0]
+    best = best_hypothesis(found, 1.0)
+    assert best == found[0]
     assert final_score(best, 0.0) == best.log_likelihood
     parts = -(-len(words) // 5)
     assert len(best.tokens) == len(words) + 1
-    # A score of the search counts each part's end mark; here the sentence has one.
+    # A score of the search counts the EOS of each part; here the sentence has one.
     assert best.score == pytest.approx(best.log_likelihood / (len(words) + parts))
-
-
-def test_a_number_stands_whatever_was_tuned(tmp_path: Path) -> None:
-    """And needs no file; all else stays as it is."""
-    assert settle(SECTION, tmp_path / "missing.json") == TRANSLATE
-
-
-def test_a_tuned_alpha_comes_from_the_file(tmp_path: Path) -> None:
-    """As it was written."""
-    write_alpha(tmp_path / "alpha.json", {"alpha": 0.7, "development_bleu": 12.3})
-    tuned = settle(SECTION.model_copy(update={"alpha": "tuned"}), tmp_path / "alpha.json")
-    assert tuned == TRANSLATE.model_copy(update={"alpha": 0.7})
-
-
-@pytest.mark.parametrize("content", ["{}\n", "[]\n", '{"alpha": -1}\n', "{\n"])
-def test_a_file_without_alpha_is_named(tmp_path: Path, content: str) -> None:
-    """It was written when translate.alpha was a number, or is damaged."""
-    path = tmp_path / "alpha.json"
-    path.write_text(content, encoding="utf-8")
-    wanted = rf"alpha is tuned, but {re.escape(str(path))} holds .*; wanted the alpha that the stage tune has"
-    with pytest.raises(ValueError, match=wanted):
-        settle(SECTION.model_copy(update={"alpha": "tuned"}), path)

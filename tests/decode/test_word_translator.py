@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from convs2s.decode.batches import BATCH_TOKENS, batches
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.unknown_replacement import Unknown
-from convs2s.decode.word_translator import BATCH_TOKENS, Part, batches
 from tests.decode.parrot import Parrot, word_parrot, write_bpe_vocabulary, write_word_vocabulary
 
 
@@ -17,7 +17,7 @@ def vocabulary(tmp_path: Path) -> Path:
     return write_word_vocabulary(tmp_path / "vocabulary")
 
 
-def test_results_stand_in_the_order_of_their_sentences(vocabulary: Path) -> None:
+def test_results_are_in_the_order_of_their_sentences(vocabulary: Path) -> None:
     """They are translated longest first, three at a time, and put back."""
     sentences = [
         ["Haus"],
@@ -29,9 +29,8 @@ def test_results_stand_in_the_order_of_their_sentences(vocabulary: Path) -> None
     ]
     translator = word_parrot(vocabulary)
     found = translator.translate(sentences, keep_attention=False)
-    assert [one.sentence.hypotheses[0].words for one in found] == sentences
-    assert [one.sentence.source for one in found] == sentences
-    assert all(one.attention is None for one in found)
+    assert [hypotheses[0].words for hypotheses in found] == sentences
+    assert all(hypotheses[0].attention is None for hypotheses in found)
     model = translator.model
     assert isinstance(model, Parrot)
     assert model.batches == [(3, 6), (2, 2)]
@@ -39,19 +38,17 @@ def test_results_stand_in_the_order_of_their_sentences(vocabulary: Path) -> None
 
 def test_a_sentence_without_words_is_not_searched(vocabulary: Path) -> None:
     """Nothing is the translation of nothing, with attention of no size."""
-    [found] = word_parrot(vocabulary).translate([[]], keep_attention=True)
-    assert found.sentence.hypotheses[0].words == []
-    assert found.sentence.hypotheses[0].tokens == []
-    assert found.attention is not None
-    assert found.attention.weights.shape == (0, 0)
+    [[best]] = word_parrot(vocabulary).translate([[]], keep_attention=True)
+    assert best.words == []
+    assert best.tokens == []
+    assert best.attention is not None
+    assert best.attention.weights.shape == (0, 0)
 
 
 def test_unknown_words_know_their_source(vocabulary: Path) -> None:
-    """The parrot looks at the same position; at the second one the end mark is passed over (T34)."""
-    [found] = word_parrot(vocabulary).translate(
-        [["Ein", "Dackel", "ist", "ein", "Wuffi"]], keep_attention=False
-    )
-    [best] = found.sentence.hypotheses
+    """The parrot looks at the same position; at the second one EOS is passed over (T34)."""
+    translator = word_parrot(vocabulary)
+    [[best]] = translator.translate([["Ein", "Dackel", "ist", "ein", "Wuffi"]], keep_attention=False)
     assert best.words == ["<unk>", "<unk>", "ist", "ein", "<unk>"]
     assert best.unknowns == [Unknown(0, 0, False), Unknown(1, 1, True), Unknown(4, 4, False)]
     assert best.tokens == ["<unk>", "<unk>", "ist", "ein", "<unk>", "</s>"]
@@ -61,23 +58,21 @@ def test_unknown_words_know_their_source(vocabulary: Path) -> None:
 def test_sources_are_words_where_tokens_are_pieces(tmp_path: Path) -> None:
     """Pieces of one source word all point to it, and an unknown piece makes its word unknown, once."""
     translator = word_parrot(write_bpe_vocabulary(tmp_path / "bpe", ["Haus", "Maus", "aus"], size=8))
-    [found] = translator.translate([["Maus", "H☃☃as", "aus"]], keep_attention=True)
-    [best] = found.sentence.hypotheses
+    [[best]] = translator.translate([["Maus", "H☃☃as", "aus"]], keep_attention=True)
     assert best.words == ["Maus", "H<unk><unk>as", "aus"]
     assert [best.sources[i] for i, token in enumerate(best.tokens) if token == "<unk>"] == [1, 1]
     assert [unknown.word for unknown in best.unknowns] == [1]
     assert best.unknowns[0].source == 1
     assert best.sources[0] == 0
     assert best.sources[-2] == 2
-    assert found.attention is not None
-    assert found.attention.target == best.tokens
-    assert "".join(found.attention.source) == "Maus▁H☃☃as▁aus▁</s>"
+    assert best.attention is not None
+    assert best.attention.target == best.tokens
+    assert "".join(best.attention.source) == "Maus▁H☃☃as▁aus▁</s>"
 
 
 def test_likelihood_and_score_are_those_of_the_search(vocabulary: Path) -> None:
-    """Each of the three tokens has 20 against 0 for the other types; the score is the mean."""
-    [found] = word_parrot(vocabulary, alpha=1.0).translate([["ein", "Hund"]], keep_attention=False)
-    [best] = found.sentence.hypotheses
+    """Each of the three tokens has logit 20 against 0 for all others; the score is the mean."""
+    [[best]] = word_parrot(vocabulary, alpha=1.0).translate([["ein", "Hund"]], keep_attention=False)
     one = -np.log1p(12 * np.exp(-20))
     assert best.log_likelihood == pytest.approx(3 * one, abs=1e-6)
     assert best.score == pytest.approx(one, abs=1e-6)
@@ -86,13 +81,13 @@ def test_likelihood_and_score_are_those_of_the_search(vocabulary: Path) -> None:
 def test_n_best_hypotheses_come_best_first(vocabulary: Path) -> None:
     """As many as asked for."""
     [found] = word_parrot(vocabulary, n_best=2).translate([["ein", "Hund"]], keep_attention=False)
-    scores = [hypothesis.score for hypothesis in found.sentence.hypotheses]
+    scores = [hypothesis.score for hypothesis in found]
     assert len(scores) == 2
     assert scores[0] > scores[1]
 
 
 def test_sentences_beyond_the_position_table_are_joined_from_parts(vocabulary: Path) -> None:
-    """A table of 6 takes 5 words and the end mark; nothing is dropped, and one warning is given."""
+    """A table of 6 takes 5 words and EOS; nothing is dropped, and one warning is given."""
     words = ["Das", "ist", "ein", "Haus", ".", "Und", "noch", "eins", ",", "und", "Wuffi", "."]
     translator = word_parrot(vocabulary, limit=6)
     with pytest.warns(UserWarning, match="has 12 tokens but the model's position table takes 5") as caught:
@@ -101,22 +96,22 @@ def test_sentences_beyond_the_position_table_are_joined_from_parts(vocabulary: P
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         translator.translate([words], keep_attention=False)
-    best = found[0].sentence.hypotheses[0]
+    best = found[0][0]
     assert best.words == [word if word not in ("Und", "Wuffi") else "<unk>" for word in words]
     assert [(unknown.word, unknown.source) for unknown in best.unknowns] == [(5, 5), (10, 10)]
     assert best.sources[:12] == list(range(12))
     assert best.tokens[-1] == "</s>"
     assert "</s>" not in best.tokens[:-1]
-    attention = found[0].attention
+    attention = best.attention
     assert attention is not None
     assert attention.weights.shape == (len(best.tokens), 13)
     assert attention.weights[5].argmax() == 5  # the second part's first word
     assert attention.weights[:5, 5:].max() == 0
-    assert found[1].sentence.hypotheses[0].words == ["Haus"]
+    assert found[1][0].words == ["Haus"]
 
 
 def test_longest_lengths_follow_the_source(vocabulary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """ratio * source tokens + extra, without end marks, as far as the position table reaches."""
+    """ratio * source tokens + extra, EOS excluded, as far as the position table reaches."""
     seen: list[list[int]] = []
     search = BeamSearch.search
 
@@ -133,7 +128,6 @@ def test_longest_lengths_follow_the_source(vocabulary: Path, monkeypatch: pytest
 
 
 def test_batches_are_bounded_in_sentences_and_tokens() -> None:
-    """Long sentences come fewer at a time, a giant alone; like lengths stand together."""
+    """Long sentences come fewer at a time, a giant alone; similar lengths go together."""
     lengths = [5, BATCH_TOKENS // 2, 3, BATCH_TOKENS // 2, 2 * BATCH_TOKENS, 5, 4]
-    parts = [Part(i, 0, [7] * length) for i, length in enumerate(lengths)]
-    assert list(batches(parts, 3)) == [[4], [1, 3], [0, 5, 6], [2]]
+    assert list(batches(lengths, 3)) == [[4], [1, 3], [0, 5, 6], [2]]

@@ -9,7 +9,7 @@ import pytest
 from sacremoses import MosesTokenizer
 
 from convs2s.english_german_grammar import corpus
-from convs2s.english_german_grammar.corpus import GeneratedPair, Part, generate, part_of
+from convs2s.english_german_grammar.corpus import CorpusPart, GeneratedPair, generate, part_of
 from convs2s.english_german_grammar.phrases import phrase
 from convs2s.text.sources.generated_pairs import write_corpus
 
@@ -58,8 +58,8 @@ def test_seeds_differ() -> None:
 
 def test_parts_share_no_sentence(clean: list[GeneratedPair]) -> None:
     """A hash of the source decides its part, for any seed."""
-    drawn: dict[Part, set[str]] = {"train": {pair.source for pair in clean}}
-    held_out: tuple[Part, ...] = ("valid", "test")
+    drawn: dict[CorpusPart, set[str]] = {"train": {pair.source for pair in clean}}
+    held_out: tuple[CorpusPart, ...] = ("valid", "test")
     for part in held_out:
         drawn[part] = {pair.source for pair in generate(100, seed=2, noise=0.0, part=part)}
     for part, sources in drawn.items():

@@ -14,6 +14,7 @@ from torch.testing import assert_close
 
 from convs2s.cli import main
 from convs2s.config.model import ModelParams
+from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.exchange import export
 from convs2s.exchange.export_parts import DecoderStepPart, EncoderPart
 from convs2s.model.seq2seq import Seq2Seq
@@ -80,7 +81,7 @@ def test_an_exported_model_translates_elsewhere(tmp_path: Path, capsys: pytest.C
     names = facts["parts"]["decoder_step"]["inputs"]
     assert names == ["tokens", "position", "keys", "values", "padding", "window_0", "window_1"]
     source = torch.tensor([[3, 4, 5, 6, 7, EOS], [8, 9, EOS, PAD, PAD, PAD]])
-    model = small_model()
+    model = StepwiseModel(small_model())
     memory, state = model.encode(source), model.start(2)
     encoder, step = (runtime.InferenceSession(out / f"{name}.onnx") for name in ("encoder", "decoder_step"))
     exported = [torch.export.load(out / f"{name}.pt2").module() for name in ("encoder", "decoder_step")]

@@ -8,6 +8,7 @@ from torch.testing import assert_close
 
 from convs2s.decode.beam_search import BeamSearch, Hypothesis
 from convs2s.decode.ensemble import Ensemble
+from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.exchange.fairseq_weights import our_id_order
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
@@ -70,7 +71,8 @@ def search_all(model: Seq2Seq | Ensemble, name: str, beam: int) -> list[list[Hyp
     """Translate all sentences in one batch; at least one token each, which is fairseq's default."""
     batch = torch.nn.utils.rnn.pad_sequence(sources(name), batch_first=True, padding_value=PAD)
     search = BeamSearch(beam, 1.0, 1, beam, legacy_eos=False, keep_attention=False)
-    return search.search(model, batch, longest(sources(name)))
+    stepwise = StepwiseModel(model) if isinstance(model, Seq2Seq) else model
+    return search.search(stepwise, batch, longest(sources(name)))
 
 
 def check_sentence(found: list[Hypothesis], wanted: list[tuple[list[int], float]]) -> None:

@@ -3,10 +3,10 @@ import torch
 from torch.testing import assert_close
 
 from convs2s.config.model import ModelParams
-from convs2s.model.glu_block import receptive_field
 from convs2s.model.initialization import fold_weight_norm
+from convs2s.model.receptive_field import receptive_field
 from convs2s.model.seq2seq import Seq2Seq
-from tests.model.small import EOS, PAD, SMALL, sentence, small_model
+from tests.model.small import PAD, SMALL, sentence, small_model
 
 
 def test_logits_are_per_target_position_and_attention_sums_to_one() -> None:
@@ -56,33 +56,6 @@ def test_a_sentence_does_not_depend_on_its_batch() -> None:
     assert_close(together[1], alone[0], atol=1e-5, rtol=1e-5)
     assert_close(attention[1, :, :4], attention_alone[0], atol=1e-6, rtol=1e-5)
     assert attention[1, :, 4:].abs().max() == 0
-
-
-@pytest.mark.parametrize("positions", [True, False])
-@pytest.mark.parametrize("attention", [[True, True, True], [False, True, False], [False, False, True]])
-def test_step_by_step_equals_all_at_once(positions: bool, attention: list[bool]) -> None:
-    """Decoding shifts states and recomputes nothing (§5.3), for any layers that attend."""
-    model = small_model(attention=attention, source_positions=positions, target_positions=positions).eval()
-    source = torch.stack([sentence(7, 40), torch.cat([sentence(5, 40), torch.tensor([PAD, PAD])])])
-    target = torch.stack([sentence(8, 50), sentence(8, 50, start=9)])
-    logits, weights = model(source, target)
-    memory, state = model.encode(source), model.start(2)
-    for i in range(8):
-        step_logits, step_weights, state = model.step(target[:, i], memory, state)
-        assert_close(step_logits, logits[:, i], atol=1e-5, rtol=1e-5)
-        assert_close(step_weights, weights[:, i], atol=1e-6, rtol=1e-5)
-
-
-def test_several_hypotheses_share_their_sentence() -> None:
-    """Rows are grouped by sentence: H rows each give what H copies of the sentence would."""
-    model = small_model().eval()
-    source = torch.stack([sentence(7, 40), sentence(7, 40, start=4)])
-    memory, state = model.encode(source), model.start(6)
-    tokens = torch.tensor([EOS, 5, 6, EOS, 7, 8])
-    logits, _, _ = model.step(tokens, memory, state)
-    copies = memory.select(torch.tensor([0, 0, 0, 1, 1, 1]))
-    wanted, _, _ = model.step(tokens, copies, model.start(6))
-    assert_close(logits, wanted, atol=1e-5, rtol=1e-5)
 
 
 def test_without_positions_the_order_is_seen_only_through_the_kernels() -> None:
@@ -161,20 +134,3 @@ def test_parameters_are_as_many_as_the_paper_s_shapes_have(
     with torch.device("meta"):
         model = Seq2Seq(ModelParams.model_validate(sizes), types[0], types[1], PAD, 0.1)
     assert sum(p.numel() for p in model.parameters()) / 1e6 == pytest.approx(millions, rel=0.03)
-
-
-def test_a_model_of_some_types_scores_them_as_the_whole_model_does() -> None:
-    """Vocabulary selection leaves columns of the logits out, and shares or picks all weights (§5.4)."""
-    model = small_model().eval()
-    types = torch.tensor([0, 1, 2, 7, 30, 49])
-    few = model.restricted(types)
-    source = sentence(6, 40)[None]
-    tokens = torch.tensor([[1, 3, 5, 4]])  # of the small model: 1, 7, 49, 30 of the whole one
-    with torch.no_grad():
-        wanted, attention = model(source, types[tokens])
-        found, same = few(source, tokens)
-    assert_close(found, wanted[..., types])
-    assert_close(same, attention)
-    assert few.encoder is model.encoder
-    assert model.output_layer.out_features == 50
-    assert model.target_embedding.words.num_embeddings == 50

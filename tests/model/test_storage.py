@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from convs2s.model.storage import load_model, save_model
+from convs2s.model.loading import load_model
+from convs2s.model.storage import save_model
 from tests.model.small import PAD, sentence, small_model, small_params
 
 

@@ -101,7 +101,7 @@ def test_folders_from_before_truecasing_are_read(tmp_path: Path) -> None:
 
 def test_missing_folder_and_files_are_named(tmp_path: Path) -> None:
     """All missing files at once; data/trained is a likely slip."""
-    with pytest.raises(FileNotFoundError, match=r"nowhere is no folder. Wanted a model folder"):
+    with pytest.raises(FileNotFoundError, match=r"nowhere is not a folder. Wanted a model folder"):
         read_settings(tmp_path / "nowhere")
     package = write_small_package(tmp_path)
     (package / "source.tsv").unlink()

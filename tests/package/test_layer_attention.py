@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.package.layer_attention import LayerReader, read_attention_of, write_layers
 from convs2s.package.translator import load
@@ -29,7 +30,7 @@ def reader(vocabulary: Path, attention: list[bool]) -> LayerReader:
         for i, parameter in enumerate(model.parameters()):
             n = torch.arange(parameter.numel(), dtype=torch.float64)
             parameter.copy_(torch.sin(n * 1.37 + i).float().view_as(parameter))
-    return LayerReader(model, source, target, TRANSLATE, torch.device("cpu"))
+    return LayerReader(StepwiseModel(model), source, target, TRANSLATE, torch.device("cpu"))
 
 
 @pytest.mark.parametrize("attention", [[True], [True, True, True], [False, True, False, True]])
@@ -43,7 +44,7 @@ def test_the_average_is_what_the_search_attended_to(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the parts
         found = layers.read(words)
-        searched = layers.translate([words], keep_attention=True)[0].attention
+        searched = layers.translate([words], keep_attention=True)[0][0].attention
     assert searched is not None
     assert (found.source, found.target) == (searched.source, searched.target)
     np.testing.assert_allclose(found.average, searched.weights, atol=1e-5)

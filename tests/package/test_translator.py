@@ -10,7 +10,8 @@ import pytest
 import torch
 
 import convs2s
-from convs2s.decode.word_translator import find_device, load_words
+from convs2s.decode.device import find_device
+from convs2s.decode.load_words import load_words
 from convs2s.package.translator import Translator, load
 from convs2s.text.words.tokenization import Tokenizer
 from tests.decode.parrot import TOKENIZE, TRANSLATE, word_parrot, write_word_vocabulary
@@ -95,7 +96,7 @@ def test_a_model_folder_is_self_contained(tmp_path: Path) -> None:
     words = load_words(
         [tmp_path / "model"], tmp_path / "vocabulary", tmp_path / "candidates.npz", TRANSLATE, "cpu"
     )
-    wanted = words.translate([["ein", "Haus", "."]], keep_attention=False)[0].sentence.hypotheses[0]
+    wanted = words.translate([["ein", "Haus", "."]], keep_attention=False)[0][0]
     package = package.rename(tmp_path / "elsewhere")
     for folder in ("model", "vocabulary", "alignment"):
         (tmp_path / folder).rename(tmp_path / f"{folder}.gone")
@@ -126,7 +127,7 @@ def test_bfloat16_is_a_matter_of_precision(tmp_path: Path) -> None:
     package = write_small_package(tmp_path)
     [[exact]] = load(package, "cpu").translate_n_best(["ein Haus."])
     translator = load(package, "cpu", precision="bfloat16")
-    assert {p.dtype for p in translator.words.model.parameters()} == {torch.bfloat16}  # type: ignore[union-attr]
+    assert {p.dtype for p in translator.words.model.seq2seq.parameters()} == {torch.bfloat16}  # type: ignore[union-attr]
     [[rounded]] = translator.translate_n_best(["ein Haus."])
     assert rounded.score != exact.score
     assert rounded.score == pytest.approx(exact.score, rel=0.2)
@@ -166,7 +167,8 @@ def test_a_model_must_fit_its_vocabulary(tmp_path: Path) -> None:
     size = json.loads((package / "model.json").read_text(encoding="utf-8"))["source_size"]
     write_model(package, (size, size + 1))
     with pytest.raises(
-        ValueError, match=rf"was trained with {size + 1} target types but .*target.tsv has {size} "
+        ValueError,
+        match=rf"was trained with {size + 1} target vocabulary entries but .*target.tsv has {size} ",
     ):
         load(package, "cpu")
 
@@ -177,7 +179,7 @@ def test_devices_are_checked() -> None:
     assert find_device(None).type in ("cpu", "cuda")
     with pytest.raises(ValueError, match=r"device 'gpu' is unknown; wanted cpu, cuda"):
         find_device("gpu")
-    with pytest.raises(ValueError, match=r"device 'cuda:99' is not there: PyTorch sees \d+ GPUs"):
+    with pytest.raises(ValueError, match=r"device 'cuda:99' does not exist: PyTorch sees \d+ GPUs"):
         find_device("cuda:99")
 
 

@@ -9,7 +9,7 @@ import pytest
 from convs2s.config.vocabulary import VocabularyParams
 from convs2s.text.corpus.encoded import EncodedCorpus
 from convs2s.text.corpus.pair_folder import write_folder
-from convs2s.text.vocabulary import codec as codec_module
+from convs2s.text.vocabulary import encoding
 from convs2s.text.vocabulary.codec import Codec
 from pipelines.stages import encode, vocabulary
 
@@ -37,7 +37,7 @@ def test_sentences_decode_to_the_text(folder: Path) -> None:
 
 def test_several_processes_write_the_same_bytes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """DVC hashes the output: it must not depend on the number of cores."""
-    monkeypatch.setattr(codec_module, "CHUNK_PAIRS", 7)
+    monkeypatch.setattr(encoding, "CHUNK_PAIRS", 7)
     for cores in (1, 2):
         monkeypatch.setattr("convs2s.text.corpus.parallel.cores", lambda cores=cores: cores)
         encode.run(folder / "vocabulary", folder / "train", folder / f"out{cores}")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.replace import ReplaceParams
-from convs2s.decode.hypotheses import Sentence, TextHypothesis, write_hypotheses
+from convs2s.decode.hypotheses import TextHypothesis, write_hypotheses
 from convs2s.decode.unknown_replacement import Unknown
 from convs2s.text.alignment.dictionary import Entry, write_dictionary
 from pipelines.stages import replace
@@ -20,11 +20,10 @@ def folders(tmp_path: Path) -> Path:
     best = TextHypothesis([*words, "</s>"], words, -1.0, -0.2, [0, 1, 2, 3, 4, 4], unknowns)
     second = TextHypothesis(["</s>"], [], -9.0, -9.0, [0], [])
     source = ["A", "dog", "named", "Wuffi", "."]
-    empty = Sentence([], [TextHypothesis([], [], 0.0, 0.0, [], [])])
+    empty = TextHypothesis([], [], 0.0, 0.0, [], [])
     (tmp_path / "translations").mkdir()
-    write_hypotheses(
-        tmp_path / "translations" / "hypotheses.jsonl", [Sentence(source, [best, second]), empty]
-    )
+    sentences = [(source, [best, second]), (list[str](), [empty])]
+    write_hypotheses(tmp_path / "translations" / "hypotheses.jsonl", sentences)
     write_dictionary(tmp_path / "alignment" / "dictionary.tsv", [Entry("dog", "Hund", 3, 4)])
     return tmp_path
 

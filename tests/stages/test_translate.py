@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from convs2s.config.translate import TranslateSection
-from convs2s.decode.hypotheses import read_attention, read_hypotheses
-from convs2s.decode.length_normalization import write_alpha
+from convs2s.decode.attention import read_attention
+from convs2s.decode.hypotheses import read_hypotheses
+from convs2s.decode.tuned_alpha import write_alpha
 from convs2s.text.alignment.candidates import Candidates, write_candidates
 from convs2s.text.corpus.files import write_lines
 from convs2s.text.vocabulary.codec import Codec
@@ -57,11 +58,11 @@ def test_there_is_a_sentence_for_each_line(folders: Path) -> None:
     out = run_translate(folders, 1, "out", n_best=2)
     sentences = list(read_hypotheses(out / "hypotheses.jsonl"))
     attention = read_attention(out / "attention.npz")
-    assert [len(sentence.source) for sentence in sentences] == [3, 0, 9, 2, 1]
-    assert sentences[0].source == ["ein", "Haus", "."]
-    assert [len(sentence.hypotheses) for sentence in sentences] == [2, 1, 2, 2, 2]
-    for sentence, heat in zip(sentences, attention, strict=True):
-        assert heat.target == sentence.hypotheses[0].tokens
+    assert [len(words) for words, _ in sentences] == [3, 0, 9, 2, 1]
+    assert sentences[0][0] == ["ein", "Haus", "."]
+    assert [len(hypotheses) for _, hypotheses in sentences] == [2, 1, 2, 2, 2]
+    for (_, hypotheses), heat in zip(sentences, attention, strict=True):
+        assert heat.target == hypotheses[0].tokens
         assert heat.weights.shape == (len(heat.target), len(heat.source))
         assert heat.weights.sum() == pytest.approx(len(heat.target), abs=0.1)  # rows sum to 1
 
@@ -77,7 +78,7 @@ def test_the_same_input_gives_the_same_bytes(folders: Path) -> None:
 def test_an_ensemble_translates_with_all_seeds(folders: Path) -> None:
     """Its scores are neither member's."""
     scores = {
-        name: [sentence.hypotheses[0].score for sentence in read_hypotheses(folder / "hypotheses.jsonl")]
+        name: [hypotheses[0].score for _, hypotheses in read_hypotheses(folder / "hypotheses.jsonl")]
         for name, folder in {
             "1": run_translate(folders, 1, "1"),
             "2": run_translate(folders, 2, "2"),
@@ -167,12 +168,14 @@ def test_only_selected_types_are_written(folders: Path, capsys: pytest.CaptureFi
     plain = run_translate(folders, 1, "plain", batch_sentences=1)
     assert capsys.readouterr().err.count("vocabulary selection") == 0
     out = run_translate(folders, 1, "out", batch_sentences=1, selection=selection)
-    assert re.search(r"the output layer had \d+ of \d+ types, the mean of 4 batches", capsys.readouterr().err)
+    assert re.search(
+        r"the output layer had \d+ of \d+ tokens, averaged over 4 batches", capsys.readouterr().err
+    )
     source, target = (Codec.load(folders / "vocabulary", side) for side in ("source", "target"))
-    for sentence in read_hypotheses(out / "hypotheses.jsonl"):
-        ids = source.encode(sentence.source)
+    for words, hypotheses in read_hypotheses(out / "hypotheses.jsonl"):
+        ids = source.encode(words)
         allowed = {EOS, UNK, *(i for id_ in ids[:-1] for i in (id_, max(3, id_ - 1)))}
-        for hypothesis in sentence.hypotheses:
+        for hypothesis in hypotheses:
             names = {target.vocabulary.type(i) for i in allowed}
             assert set(hypothesis.tokens) <= names
     assert (plain / "hypotheses.jsonl").read_bytes() != (out / "hypotheses.jsonl").read_bytes()
@@ -193,7 +196,7 @@ def test_what_is_written_are_the_vocabulary_s_types(folders: Path) -> None:
     write_candidates(folders / "candidates" / "candidates.npz", candidates)
     out = run_translate(folders, 1, "out", min_length=4, selection={"common": 0, "candidates": 2})
     sentences = list(read_hypotheses(out / "hypotheses.jsonl"))
-    found = {token for sentence in sentences for one in sentence.hypotheses for token in one.tokens}
+    found = {token for _, hypotheses in sentences for one in hypotheses for token in one.tokens}
     wanted = {vocabulary.type(id_) for id_ in last}
     assert found & wanted
     assert found <= wanted | {vocabulary.type(EOS), vocabulary.type(UNK)}

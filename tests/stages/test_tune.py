@@ -12,7 +12,8 @@ from convs2s.config.translate import TranslateSection
 from convs2s.config.tune import TuneParams
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.hypotheses import read_hypotheses
-from convs2s.decode.length_normalization import best_alpha, write_alpha
+from convs2s.decode.length_normalization import best_alpha
+from convs2s.decode.tuned_alpha import write_alpha
 from convs2s.score.corpus_scores import tokenized_bleu
 from convs2s.text.alignment.candidates import Candidates, write_candidates
 from convs2s.text.corpus.pair_folder import write_folder
@@ -50,7 +51,7 @@ def searched(folder: Path, alpha: float, **changes: object) -> list[str]:
     none = TOKENIZE.model_copy(update={"tokenizer": "none", "normalize_punctuation": False})
     translate.run(section(alpha, **changes), none, ("en", "de"), [1], "1", *paths)
     sentences = read_hypotheses(folder / "out" / "hypotheses.jsonl")
-    return [" ".join(sentence.hypotheses[0].words) for sentence in sentences]
+    return [" ".join(hypotheses[0].words) for _, hypotheses in sentences]
 
 
 def run(

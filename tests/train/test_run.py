@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from torch.testing import assert_close
 
 from convs2s.config.params import Params
-from convs2s.model.storage import load_model
+from convs2s.model.loading import load_model
 from convs2s.text.corpus.encoded import EncodedCorpus
 from convs2s.train import run
 from convs2s.train.cost import file_name, read_sessions

@@ -1,43 +1,38 @@
-"""Alignment candidates: which target types a source type is linked with, most often first (§5.4).
+"""Alignment candidates: the target tokens that a source token is linked with, most often first (§5.4).
 
-Vocabulary selection takes them. Types are ids of the encoded corpus, pieces or words alike, so the
-alignment is over the very units that the model writes and no word need be mapped to pieces.
+Vocabulary selection uses them. Tokens are ids of the encoded corpus, pieces or words alike, so the
+alignment is over the same units that the model writes, and words need not be mapped to pieces.
 """
 
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from convs2s.text.corpus.encoded import EncodedCorpus
-from convs2s.text.corpus.files import atomic_path, write_lines
-
-HELD_LINKS = 1 << 22
-"""Links that wait to be counted, 8 bytes each."""
+from convs2s.text.corpus.files import atomic_path
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Those of source type s are targets[offsets[s] : offsets[s + 1]]; types after the last have none."""
+    """Those of source token s are targets[offsets[s] : offsets[s + 1]]; ids beyond the last have none."""
 
     offsets: NDArray[np.int64]
     targets: NDArray[np.int32]
 
     def top(self, most: int) -> "Candidates":
-        """Return the first `most` of each source type."""
+        """Return the first `most` of each source token."""
         lengths = np.diff(self.offsets)
         ranks = np.arange(len(self.targets)) - np.repeat(self.offsets[:-1], lengths)
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.minimum(lengths, most))])
         return Candidates(offsets, self.targets[ranks < most])
 
     def of(self, source: NDArray[np.integer]) -> NDArray[np.int32]:
-        """Return the candidates of some source types, one after the other."""
+        """Return the candidates of some source tokens, concatenated."""
         known = source[source < len(self.offsets) - 1]
         starts, lengths = self.offsets[known], np.diff(self.offsets)[known]
-        before = np.cumsum(lengths) - lengths  # candidates of the types before
+        before = np.cumsum(lengths) - lengths  # candidates of the tokens before
         found: NDArray[np.int32] = self.targets[
             np.repeat(starts - before, lengths) + np.arange(lengths.sum())
         ]
@@ -45,60 +40,6 @@ class Candidates:
 
 
 NO_CANDIDATES = Candidates(np.zeros(1, np.int64), np.zeros(0, np.int32))
-
-
-def write_ids(path: Path, corpus: EncodedCorpus) -> None:
-    """Write a side of an encoded corpus as text that can be aligned: ids for words, no end marks."""
-    write_lines(path, (" ".join(map(str, corpus[i][:-1].tolist())) for i in range(len(corpus))))
-
-
-def build_candidates(
-    source: EncodedCorpus, target: EncodedCorpus, links: Iterable[Sequence[tuple[int, int]]], most: int
-) -> Candidates:
-    """Return up to `most` candidates of each source type; equally frequent ones by their ids.
-
-    Args:
-        source: one side of the corpus.
-        target: the other.
-        links: for each sentence pair its (source, target) positions from 0.
-        most: candidates of a source type.
-    """
-    pairs, counts = count_links(source, target, links)
-    sources, targets = pairs >> 32, pairs & 0xFFFFFFFF
-    order = np.lexsort((targets, -counts, sources))
-    rows = np.bincount(sources, minlength=1 if len(sources) else 0)
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(rows, dtype=np.int64)])
-    return Candidates(offsets, targets[order].astype(np.int32)).top(most)
-
-
-def count_links(
-    source: EncodedCorpus, target: EncodedCorpus, links: Iterable[Sequence[tuple[int, int]]]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the different pairs of linked types, source * 2^32 + target, and how often each is linked."""
-    pairs, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
-    for found in link_blocks(source, target, links):
-        every = np.concatenate([pairs, found])
-        weights = np.concatenate([counts, np.ones(len(found), np.int64)])
-        pairs, places = np.unique(every, return_inverse=True)
-        counts = np.bincount(places, weights).astype(np.int64)  # exact: float64 counts to 2^53
-    return pairs, counts
-
-
-def link_blocks(
-    source: EncodedCorpus, target: EncodedCorpus, links: Iterable[Sequence[tuple[int, int]]]
-) -> Iterator[NDArray[np.int64]]:
-    """Yield the linked pairs of types as numbers, about HELD_LINKS at a time."""
-    waiting, held = list[NDArray[np.int64]](), 0
-    for number, of_pair in enumerate(links):
-        if of_pair:
-            i, j = np.array(of_pair).T
-            waiting.append((source[number][i].astype(np.int64) << 32) | target[number][j])
-            held += len(i)
-        if held >= HELD_LINKS:
-            yield np.concatenate(waiting)
-            waiting, held = [], 0
-    if waiting:
-        yield np.concatenate(waiting)
 
 
 def write_candidates(path: Path, candidates: Candidates) -> None:
@@ -124,7 +65,8 @@ def read_candidates(path: Path) -> Candidates:
             candidates = Candidates(file["offsets"], file["targets"])
     except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile) as error:
         raise ValueError(
-            f"{path} is damaged or no file of candidates ({error}). Make it again: dvc repro -f candidates."
+            f"{path} is damaged or not a file of candidates ({error}). Make it again: "
+            "dvc repro -f candidates."
         ) from error
     if not len(candidates.targets):
         raise ValueError(

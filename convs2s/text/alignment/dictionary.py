@@ -3,12 +3,10 @@
 It is a table in a text file, one source word a line, that people can read and correct.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from convs2s.text.alignment.word_ids import numbering
 from convs2s.text.corpus.files import read_lines, write_lines
 
 HEADER = "source\ttarget\tcount\tlinks"
@@ -24,34 +22,6 @@ class Entry:
     """Links between the two."""
     links: int
     """Links of the source word with any target word."""
-
-
-def build_dictionary(
-    pairs: Iterable[tuple[str, str]], links: Iterable[Sequence[tuple[int, int]]]
-) -> list[Entry]:
-    """Return an entry for each source word that has a link, in code point order of source words.
-
-    Of target words that are linked equally often, the first in code point order is taken.
-
-    Args:
-        pairs: sentence pairs, whitespace-separated words.
-        links: for each pair its (source, target) positions from 0.
-    """
-    source_numbers, target_numbers = numbering(), numbering()
-    counts: Counter[tuple[int, int]] = Counter()
-    for (source, target), pair_links in zip(pairs, links, strict=True):
-        left = [source_numbers[word] for word in source.split()]
-        right = [target_numbers[word] for word in target.split()]
-        counts.update([(left[i], right[j]) for i, j in pair_links])
-    sources, targets = list(source_numbers), list(target_numbers)
-    totals: Counter[int] = Counter()
-    best: dict[int, tuple[int, str]] = {}
-    for (s, t), count in counts.items():
-        totals[s] += count
-        candidate = (-count, targets[t])
-        best[s] = min(best.get(s, candidate), candidate)
-    entries = (Entry(sources[s], word, -count, totals[s]) for s, (count, word) in best.items())
-    return sorted(entries)
 
 
 def write_dictionary(path: Path, entries: Iterable[Entry]) -> None:

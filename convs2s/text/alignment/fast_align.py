@@ -30,7 +30,8 @@ from convs2s.text.alignment.posteriors import (
 from convs2s.text.alignment.symmetrization import symmetrize_pairs
 from convs2s.text.alignment.threads import Threads
 from convs2s.text.alignment.translation_table import Table, build_table, look_up, normalize
-from convs2s.text.alignment.word_ids import Chunk, Corpus, Ids, Offsets, Side, encode
+from convs2s.text.alignment.word_ids import Chunk, Corpus, Ids, Side, number_ids, number_words
+from convs2s.text.corpus.flat_ids import FlatIds, Offsets
 
 Links = list[tuple[int, int]]
 """Links of a sentence pair, each (source position, target position) from 0, sorted."""
@@ -58,10 +59,22 @@ def align(
     Raises:
         ValueError, FileNotFoundError: as `read_pairs`.
     """
-    threads = threads or os.cpu_count() or 1
-    with TemporaryDirectory(dir=folder, prefix=".align.") as work, Threads(threads) as pool:
-        corpus = encode(source, target, Path(work))
-        aligner = Aligner(corpus, build_table(corpus, pool), pool)
+    with TemporaryDirectory(dir=folder, prefix=".align.") as work:
+        corpus = number_words(source, target, Path(work))
+        yield from align_corpus(corpus, iterations, chunk_cells, threads)
+
+
+def align_ids(source: FlatIds, target: FlatIds, iterations: int, folder: Path) -> Iterator[Links]:
+    """Yield the links of each pair of encoded sentences, EOS left out; otherwise as `align`."""
+    with TemporaryDirectory(dir=folder, prefix=".align.") as work:
+        corpus = number_ids(source, target, Path(work))
+        yield from align_corpus(corpus, iterations, CHUNK_CELLS, None)
+
+
+def align_corpus(corpus: Corpus, iterations: int, chunk_cells: int, threads: int | None) -> Iterator[Links]:
+    """Yield the links of each sentence pair of a corpus; arguments as for `align`."""
+    with Threads(threads or os.cpu_count() or 1) as workers:
+        aligner = Aligner(corpus, build_table(corpus, workers), workers)
         for iteration in range(1, iterations if corpus.source.words else 1):
             report = aligner.iterate(chunk_cells, fit_tension=iteration > 1)
             print(f"align: iteration {iteration} of {iterations}: {report}", file=sys.stderr, flush=True)

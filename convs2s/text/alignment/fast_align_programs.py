@@ -7,11 +7,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from convs2s.text.corpus.files import read_lines, read_pairs, write_lines
+from convs2s.text.corpus.flat_ids import FlatIds
 
 SEPARATOR = "|||"
-"""Separates the two sides in fast_align's input, so that no word may be spelled like it."""
+"""Separates the two sides in fast_align's input, so no word may be spelled this way."""
 STAND_IN = "¦¦¦"
-"""Replaces such a word; only positions come back."""
+"""Written in place of such a word; only positions come back."""
 
 
 def align_with_programs(
@@ -52,6 +53,22 @@ def align_with_programs(
         for left, right in read_pairs(source, target):
             sizes = len(left.split()), len(right.split())
             yield parse_links(next(alignments), sizes) if all(sizes) else []
+
+
+def align_ids_with_programs(
+    source: FlatIds, target: FlatIds, iterations: int, folder: Path
+) -> Iterator[list[tuple[int, int]]]:
+    """Yield the links of each pair of encoded sentences, which the programs read as text; EOS is left out."""
+    with TemporaryDirectory(dir=folder, prefix=".align.") as name:
+        texts = Path(name) / "source.txt", Path(name) / "target.txt"
+        for text, side in zip(texts, (source, target), strict=True):
+            write_ids(text, side)
+        yield from align_with_programs(*texts, iterations, folder)
+
+
+def write_ids(path: Path, corpus: FlatIds) -> None:
+    """Write a side of an encoded corpus as text: ids for words, without EOS."""
+    write_lines(path, (" ".join(map(str, corpus[i][:-1].tolist())) for i in range(len(corpus))))
 
 
 def fast_align_lines(source: Path, target: Path) -> Iterator[str]:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convs2s.text.alignment.compiled import compiled
-from convs2s.text.alignment.word_ids import Chunk, Ids, Offsets
+from convs2s.text.alignment.word_ids import Chunk, Ids
+from convs2s.text.corpus.flat_ids import Offsets
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convs2s.text.corpus.files import read_pairs
+from convs2s.text.corpus.flat_ids import FlatIds, FlatIdsWriter, Offsets
 
 Ids = NDArray[np.int32]
-Offsets = NDArray[np.int64]
 
 BLOCK = 16_384
 """Pairs whose lengths are looked at together."""
@@ -35,32 +35,30 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True)
 class Side:
-    """One side of the corpus: the ids of all its words in one file, where pairs begin in another."""
+    """One side of the corpus, memory-mapped."""
 
-    ids: Path
-    offsets: Path
+    sentences: FlatIds
     vocabulary: int
     """Number of different words; ids are in order of first occurrence."""
-    words: int
-    """Number of words."""
+
+    @property
+    def words(self) -> int:
+        """Number of words."""
+        return len(self.sentences.ids)
 
     def load(self, first: int, last: int) -> tuple[Ids, Offsets]:
         """Return the ids of pairs [first, last) and their offsets, which begin at 0."""
-        offsets = np.fromfile(self.offsets, np.int64, last - first + 1, offset=8 * first)
-        ids = np.fromfile(self.ids, np.int32, int(offsets[-1] - offsets[0]), offset=4 * int(offsets[0]))
-        return ids, offsets - offsets[0]
+        ids, offsets = self.sentences.load(first, last)
+        return ids.astype(np.int32, copy=False), offsets
 
     def lengths(self, first: int, last: int) -> Offsets:
         """Return the number of words of each of the pairs [first, last)."""
-        offsets = np.fromfile(self.offsets, np.int64, last - first + 1, offset=8 * first)
+        offsets = np.asarray(self.sentences.offsets[first : last + 1])
         return offsets[1:] - offsets[:-1]
 
     def map(self) -> tuple[Ids, Offsets]:
         """Return all ids and offsets as memory-mapped arrays."""
-        if self.words == 0:  # an empty file cannot be mapped
-            return np.zeros(0, np.int32), np.fromfile(self.offsets, np.int64)
-        ids = np.memmap(self.ids, np.int32, "c")
-        return np.asarray(ids), np.asarray(np.memmap(self.offsets, np.int64, "c"))
+        return np.asarray(self.sentences.ids), np.asarray(self.sentences.offsets)
 
 
 @dataclass(frozen=True)
@@ -97,14 +95,14 @@ class Corpus:
         return np.array(rows, np.int64).reshape(-1, 3)
 
 
-def encode(source: Path, target: Path, folder: Path) -> Corpus:
+def number_words(source: Path, target: Path, folder: Path) -> Corpus:
     """Number the words of two files, line i translating line i, and write the numbers to `folder`.
 
     Raises:
         ValueError, FileNotFoundError: as `read_pairs`.
     """
     pairs = 0
-    with Writer(folder, "source") as left, Writer(folder, "target") as right:
+    with WordWriter(folder, "source") as left, WordWriter(folder, "target") as right:
         for source_line, target_line in read_pairs(source, target):
             source_words, target_words = source_line.split(), target_line.split()
             both = bool(source_words and target_words)
@@ -114,43 +112,85 @@ def encode(source: Path, target: Path, folder: Path) -> Corpus:
     return Corpus(left.side(), right.side(), pairs)
 
 
-class Writer:
-    """Writes one side of a corpus, some thousand pairs at a time."""
+def number_ids(source: FlatIds, target: FlatIds, folder: Path) -> Corpus:
+    """Number the ids of encoded sentences, EOS left out, as if they were words; write as `number_words`."""
+    with IdWriter(folder, "source") as left, IdWriter(folder, "target") as right:
+        for first in range(0, len(source), BLOCK):
+            last = min(first + BLOCK, len(source))
+            chunks = source.load(first, last), target.load(first, last)
+            both = np.logical_and(*(np.diff(offsets) > 1 for _, offsets in chunks))
+            left.add(*chunks[0], both)
+            right.add(*chunks[1], both)
+    return Corpus(left.side(), right.side(), len(source))
+
+
+class SideWriter:
+    """Writes the numbers of one side of a corpus."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self.ids, self.offsets = folder / f"{name}.ids", folder / f"{name}.offsets"
-        self.numbers = numbering()
-        self.words = 0
-        self.new_ids, self.new_offsets = array("i"), array("q", [0])
+        self.writer = FlatIdsWriter(folder, name, np.int32)
+        self.vocabulary = 0
 
     def __enter__(self) -> Self:
-        self.streams = self.ids.open("wb"), self.offsets.open("wb")
         return self
+
+    def __exit__(self, *error: object) -> None:
+        self.writer.__exit__(*error)
+
+    def side(self) -> Side:
+        """Return what was written."""
+        # Copy on write: compiled functions take writable arrays.
+        ids, offsets = (np.load(path, mmap_mode="c") for path in (self.writer.ids, self.writer.offsets))
+        return Side(FlatIds(ids, offsets), self.vocabulary)
+
+
+class WordWriter(SideWriter):
+    """Numbers words, some thousand pairs at a time."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        super().__init__(folder, name)
+        self.numbers = numbering()
+        self.new_ids, self.new_lengths = array("i"), array("q")
 
     def __exit__(self, *error: object) -> None:
         try:
             self.flush()
         finally:
-            for stream in self.streams:
-                stream.close()
+            super().__exit__(*error)
 
     def add(self, words: list[str]) -> None:
         """Write the next pair's words."""
         self.new_ids.extend(map(self.numbers.__getitem__, words))
-        self.words += len(words)
-        self.new_offsets.append(self.words)
-        if len(self.new_offsets) >= BLOCK:
+        self.new_lengths.append(len(words))
+        if len(self.new_lengths) >= BLOCK:
             self.flush()
 
     def flush(self) -> None:
-        """Write the buffered words."""
-        for new, stream in zip((self.new_ids, self.new_offsets), self.streams, strict=True):
-            new.tofile(stream)
-            del new[:]
+        """Write what has gathered."""
+        self.writer.append(np.array(self.new_ids, np.int32), np.array(self.new_lengths, np.int64))
+        self.vocabulary = len(self.numbers)
+        self.new_ids, self.new_lengths = array("i"), array("q")
 
-    def side(self) -> Side:
-        """Return what was written."""
-        return Side(self.ids, self.offsets, len(self.numbers), self.words)
+
+class IdWriter(SideWriter):
+    """Numbers ids by first occurrence, as words are: the sums of the aligner depend on the order."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        super().__init__(folder, name)
+        self.numbers = np.zeros(0, np.int32)  # of each id; -1 if it has none yet
+
+    def add(self, ids: NDArray[np.integer], offsets: Offsets, kept: NDArray[np.bool_]) -> None:
+        """Write sentences, the last id of each left out, and of those that are not kept all ids."""
+        lengths = np.diff(offsets)
+        wanted = np.repeat(kept, lengths)
+        wanted[offsets[1:] - 1] = False
+        chosen = ids[wanted]
+        missing = (int(chosen.max()) + 1 if len(chosen) else 0) - len(self.numbers)
+        self.numbers = np.append(self.numbers, np.full(max(missing, 0), -1, np.int32))
+        new, first = np.unique(chosen[self.numbers[chosen] < 0], return_index=True)
+        self.numbers[new[np.argsort(first)]] = self.vocabulary + np.arange(len(new))
+        self.vocabulary += len(new)
+        self.writer.append(self.numbers[chosen], np.where(kept, lengths - 1, 0))
 
 
 def numbering() -> defaultdict[str, int]:

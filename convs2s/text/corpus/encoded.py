@@ -3,16 +3,14 @@
 import contextlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from convs2s.text.corpus.files import atomic_path
+from convs2s.text.corpus.flat_ids import FlatIds, FlatIdsWriter, Ids, Offsets
 from convs2s.text.corpus.pair_folder import SIDES
-
-Ids = NDArray[np.integer[Any]]
-Offsets = NDArray[np.int64]
 
 
 class EncodedSentences(NamedTuple):
@@ -29,19 +27,8 @@ def id_type(vocabulary_size: int) -> np.dtype[Any]:
     return np.dtype(np.uint16 if vocabulary_size < 2**16 else np.int32)
 
 
-class EncodedCorpus:
-    """The sentences of one side of a corpus, memory-mapped: opening reads only their lengths.
-
-    Attributes:
-        ids: of all sentences, one after the other, each ended by EOS.
-        offsets: sentence i is ids[offsets[i]:offsets[i + 1]].
-        lengths: tokens of each sentence, EOS counted.
-    """
-
-    def __init__(self, ids: Ids, offsets: Offsets) -> None:
-        self.ids = ids
-        self.offsets = offsets
-        self.lengths: Offsets = np.diff(offsets)
+class EncodedCorpus(FlatIds):
+    """The sentences of one side of a corpus, each ended by EOS, memory-mapped."""
 
     @classmethod
     def open(cls, folder: Path, side: str) -> Self:
@@ -62,15 +49,6 @@ class EncodedCorpus:
             )
         check_sides(folder)
         return cls(ids, offsets)
-
-    def __len__(self) -> int:
-        return len(self.lengths)
-
-    def __getitem__(self, i: int) -> Ids:
-        """Return the ids of sentence i, EOS at the end."""
-        if not 0 <= i < len(self):
-            raise IndexError(f"sentence {i} of {len(self):,}; wanted 0 to {len(self) - 1:,}")
-        return self.ids[self.offsets[i] : self.offsets[i + 1]]
 
 
 def check_sides(folder: Path) -> None:
@@ -107,50 +85,6 @@ def open_array(path: Path) -> NDArray[Any]:
     return array
 
 
-class ArrayWriter:
-    """Writes a one-dimensional .npy file piece by piece; a context manager, which completes the file."""
-
-    def __init__(self, path: Path, dtype: DTypeLike) -> None:
-        self._stream: IO[bytes] = path.open("wb")
-        self._dtype = np.dtype(dtype)
-        self._length = 0
-        self._header()
-
-    def append(self, values: NDArray[Any]) -> None:
-        self._stream.write(values.astype(self._dtype, copy=False).tobytes())
-        self._length += len(values)
-
-    def _header(self) -> None:
-        # numpy leaves room in the header for a longer first axis, so it can be rewritten in place.
-        descr = np.lib.format.dtype_to_descr(self._dtype)
-        header = {"shape": (self._length,), "fortran_order": False, "descr": descr}
-        np.lib.format.write_array_header_1_0(self._stream, header)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        with self._stream:
-            if error[0] is None:
-                self._stream.seek(0)
-                self._header()
-
-
-class SideWriter:
-    """Writes one side's ids and offsets; its files are closed by `stack`."""
-
-    def __init__(self, folder: Path, side: str, dtype: DTypeLike, stack: contextlib.ExitStack) -> None:
-        self._ids = stack.enter_context(ArrayWriter(folder / f"{side}.ids.npy", dtype))
-        self._offsets = stack.enter_context(ArrayWriter(folder / f"{side}.offsets.npy", np.int64))
-        self._offsets.append(np.zeros(1, dtype=np.int64))
-        self._end = 0
-
-    def append(self, sentences: EncodedSentences) -> None:
-        self._ids.append(sentences.ids)
-        self._offsets.append(self._end + np.cumsum(sentences.lengths))
-        self._end += len(sentences.ids)
-
-
 def write_encoded(
     folder: Path, chunks: Iterable[list[EncodedSentences]], vocabulary_sizes: tuple[int, int]
 ) -> None:
@@ -162,9 +96,9 @@ def write_encoded(
     with atomic_path(folder) as temporary, contextlib.ExitStack() as stack:
         temporary.mkdir()
         writers = [
-            SideWriter(temporary, side, id_type(size), stack)
+            stack.enter_context(FlatIdsWriter(temporary, side, id_type(size)))
             for side, size in zip(SIDES, vocabulary_sizes, strict=True)
         ]
         for chunk in chunks:
             for writer, sentences in zip(writers, chunk, strict=True):
-                writer.append(sentences)
+                writer.append(sentences.ids, sentences.lengths)

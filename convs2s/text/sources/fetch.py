@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from convs2s.text.sources.checksum import algorithm, file_digest, file_sha256
-from convs2s.text.sources.transfer import Refused, file_name, persist
+from convs2s.text.sources.transfer import TransferRefused, file_name, persist
 
 logger = logging.getLogger(__name__)
 
 
-class WrongFile(Refused):
-    """The mirror has a different file under this URL."""
+class WrongFile(TransferRefused):
+    """What this mirror has under the URL is another file."""
 
 
 def fetch(urls: Sequence[str], digest: str | None, local: Path, downloads: Path) -> Path:
@@ -89,12 +89,12 @@ def from_mirrors(urls: Sequence[str], digest: str | None, part: Path, hint: str)
         ConnectionError: if none could be reached or had the file.
         ValueError: if at least one had a different file.
     """
-    refusals: list[tuple[str, Refused]] = []
+    refusals: list[tuple[str, TransferRefused]] = []
     for url in urls:
         try:
             from_mirror(url, digest, part)
             return
-        except Refused as refusal:
+        except TransferRefused as refusal:
             refusals.append((url, refusal))
             logger.warning("%s: %s", url, refusal)
     reasons = "\n".join(f"  {url}: {refusal}" for url, refusal in refusals)
@@ -112,7 +112,7 @@ def from_mirror(url: str, digest: str | None, part: Path) -> None:
     """Fill `part` from one mirror, continuing where it ends.
 
     Raises:
-        Refused: if that fails permanently.
+        TransferRefused: if that fails for good.
     """
     if digest is None:  # nothing would reveal a mix of two files, so each mirror has its own part
         own = part.with_name(f"{download_key([url], None)}.part")

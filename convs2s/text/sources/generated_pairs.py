@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from convs2s.english_german_grammar.corpus import Part as CorpusPart
-from convs2s.english_german_grammar.corpus import generate
+from convs2s.english_german_grammar.corpus import CorpusPart, generate
 from convs2s.text.corpus.files import atomic_path
 from convs2s.text.sources.part import Part, RawPair, Split
 

@@ -27,15 +27,15 @@ class BrokenOff(Exception):
     """A transfer ended early or did not start; another attempt may succeed."""
 
 
-class Refused(Exception):
-    """This mirror does not have the wanted file; another one may."""
+class TransferRefused(Exception):
+    """This mirror does not have the file as wanted; another one may."""
 
 
 def persist(url: str, part: Path) -> None:
     """Transfer the rest of a file, retrying as long as it keeps growing.
 
     Raises:
-        Refused: if the server does not have the file, or nothing arrived in several attempts.
+        TransferRefused: if the server does not have the file, or nothing has arrived for several attempts.
     """
     failures, most = 0, size(part)
     while True:
@@ -47,7 +47,7 @@ def persist(url: str, part: Path) -> None:
             failures = 0 if size(part) > most else failures + 1
             most = max(most, size(part))
             if failures >= ATTEMPTS:
-                raise Refused(f"{reason}, {ATTEMPTS} times in a row") from reason
+                raise TransferRefused(f"{reason}, {ATTEMPTS} times in a row") from reason
             logger.warning("%s: %s; trying again", url, reason)
             time.sleep(PAUSE * 2 ** max(failures - 1, 0))
 
@@ -57,7 +57,7 @@ def transfer(url: str, part: Path) -> None:
 
     Raises:
         BrokenOff: if the transfer ended early or the server is busy.
-        Refused: if the server does not have the file.
+        TransferRefused: if the server does not have the file.
     """
     begin = size(part)
     with answer(url, begin, part) as response:
@@ -80,7 +80,7 @@ def answer(url: str, begin: int, part: Path) -> Any:
     """Request a file from byte `begin` on; return the open response.
 
     Raises:
-        BrokenOff, Refused: as `transfer`.
+        BrokenOff, TransferRefused: as `transfer`.
     """
     headers = {"User-Agent": "convs2s", "Accept-Encoding": "identity"}
     if begin:
@@ -93,10 +93,10 @@ def answer(url: str, begin: int, part: Path) -> Any:
             part.unlink()
             raise BrokenOff("what was fetched earlier is longer than the file") from error
         reason = f"HTTP {error.code} {error.reason}"
-        raise BrokenOff(reason) if error.code in TRANSIENT else Refused(reason) from error
+        raise BrokenOff(reason) if error.code in TRANSIENT else TransferRefused(reason) from error
     except (OSError, http.client.HTTPException) as error:  # URLError is an OSError
         if isinstance(getattr(error, "reason", None), FileNotFoundError):  # file://
-            raise Refused(f"no such file: {error.reason.filename}") from error  # type: ignore[union-attr]
+            raise TransferRefused(f"no such file: {error.reason.filename}") from error  # type: ignore[union-attr]
         raise BrokenOff(f"{getattr(error, 'reason', None) or error!r}") from error
 
 

@@ -4,80 +4,13 @@ A piece that ends a word ends in U+2581. A U+2581 within a word would look like 
 with an underscore, which it resembles; it is the only character that is not restored.
 """
 
-import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 import sentencepiece
 
-from convs2s.text.vocabulary.vocabulary import most_frequent, too_large
-
 WORD_END = "\u2581"
-LONGEST_PIECE = 512  # characters; the most that sentencepiece allows
-LONGEST_WORD = 2**20  # bytes; longer ones are useless for learning
 CHUNK_WORDS = 10_000
-
-
-def learn_bpe(counts: Mapping[str, int], size: int, name: str) -> bytes:
-    """Learn a sentencepiece model of `size` pieces, not counting the unknown one.
-
-    Its bytes depend only on the counts and the size, not on the number of cores or on a path.
-
-    Args:
-        counts: of each word; all are used, without sampling.
-        name: of the parameter that holds `size`, for messages.
-
-    Raises:
-        ValueError: if these words give fewer pieces, or their characters need more.
-    """
-    words = learnable(counts)
-    characters = set().union(WORD_END, *words)
-    if size < len(characters):
-        raise ValueError(
-            f"{name} is {size:,} but the training text has {len(characters):,} different characters, each of "
-            f"which needs a piece. Wanted at least {len(characters):,}: raise {name} in params.yaml, or "
-            "clean the text of stray scripts."
-        )
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter([f"{word}\t{count}" for word, count in most_frequent(words)]),
-        model_writer=model,
-        input_format="tsv",
-        model_type="bpe",
-        vocab_size=size + 1,  # the unknown piece counts there
-        hard_vocab_limit=False,  # reports what it found instead of failing, so that we can name it
-        # T26: words unchanged, every character kept, merges limited only by words, word ends marked.
-        normalization_rule_name="identity",
-        remove_extra_whitespaces=False,
-        character_coverage=1.0,
-        split_by_unicode_script=False,
-        split_by_number=False,
-        split_digits=False,
-        treat_whitespace_as_suffix=True,
-        byte_fallback=False,
-        max_sentencepiece_length=LONGEST_PIECE,
-        max_sentence_length=LONGEST_WORD,
-        bos_id=-1,
-        eos_id=-1,
-        pad_id=-1,
-        unk_id=0,
-        # No piece of the text starts with a word end; "<unk>" itself could occur.
-        unk_piece=WORD_END + "<unk>",
-        num_threads=1,  # is written to the model
-        minloglevel=2,
-    )
-    pieces = Bpe(model.getvalue()).size()
-    if pieces < size:
-        raise too_large(name, size, pieces, "different pieces of words")
-    return model.getvalue()
-
-
-def learnable(counts: Mapping[str, int]) -> Counter[str]:
-    """Return the counts of words as they are segmented; words that differ only in U+2581 become one."""
-    words: Counter[str] = Counter()
-    for word, count in counts.items():
-        words[unmarked(word)] += count
-    return words
 
 
 def unmarked(word: str) -> str:

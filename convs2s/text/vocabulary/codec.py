@@ -1,64 +1,14 @@
 """Words <-> ids of one side: segmentation and vocabulary together, stored in one folder."""
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from functools import partial
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self
 
-import numpy as np
+from convs2s.text.vocabulary.bpe import WORD_END, Bpe
+from convs2s.text.vocabulary.vocabulary import EOS, PAD, Vocabulary, read_vocabulary
 
-from convs2s.text.corpus.encoded import EncodedSentences, id_type
-from convs2s.text.corpus.pair_folder import SIDES
-from convs2s.text.corpus.parallel import map_chunks
-from convs2s.text.vocabulary.bpe import WORD_END, Bpe, learn_bpe
-from convs2s.text.vocabulary.vocabulary import (
-    EOS,
-    PAD,
-    Vocabulary,
-    frequent_words,
-    most_frequent,
-    read_vocabulary,
-    write_vocabulary,
-)
-
-CHUNK_PAIRS = 20_000
 CACHED_WORDS = 50_000
-
-
-def write_codecs(
-    folder: Path,
-    counts: tuple[Counter[str], Counter[str]],
-    kind: Literal["bpe", "word"],
-    joint: bool,
-    sizes: tuple[int, int],
-) -> None:
-    """Learn segmentation and vocabularies from the word counts of both sides; write them to the folder.
-
-    Even with a joint segmentation, a side's vocabulary has only the pieces of that side's text (T26).
-
-    Args:
-        folder: must exist.
-        sizes: pieces or words of each side; equal if joint.
-
-    Raises:
-        ValueError: if the text does not allow vocabularies of these sizes.
-    """
-    both = learn_bpe(counts[0] + counts[1], sizes[0], "vocabulary.source_size") if joint else None
-    record = {"kind": kind, "joint": joint, "source_size": sizes[0], "target_size": sizes[1]}
-    for side, words, size in zip(SIDES, counts, sizes, strict=True):
-        name = f"vocabulary.{side}_size"
-        if kind == "word":
-            entries = frequent_words(words, size, name)
-        else:
-            model = both or learn_bpe(words, size, name)
-            (folder / f"{side}.model").write_bytes(model)
-            entries = most_frequent(Bpe(model).piece_counts(words))
-        write_vocabulary(folder / f"{side}.tsv", entries)
-        record[f"{side}_types"] = len(entries)
-    text = json.dumps(record, indent=2) + "\n"
-    (folder / "segmentation.json").write_text(text, encoding="utf-8", newline="\n")
 
 
 class Codec:
@@ -179,28 +129,3 @@ def missing(path: Path) -> FileNotFoundError:
         f"{path} does not exist. Wanted the folder that the stage vocabulary writes: run dvc repro "
         "vocabulary, or copy the whole folder."
     )
-
-
-class PairEncoder:
-    """Encodes chunks of pairs, one side at a time."""
-
-    def __init__(self, folder: Path) -> None:
-        self._codecs = [Codec.load(folder, side) for side in SIDES]
-
-    def __call__(self, pairs: list[tuple[str, str]]) -> list[EncodedSentences]:
-        encoded = []
-        for codec, lines in zip(self._codecs, zip(*pairs, strict=True), strict=True):
-            sentences = [codec.encode(line.split()) for line in lines]
-            ids = np.array([id_ for ids in sentences for id_ in ids], dtype=id_type(len(codec.vocabulary)))
-            encoded.append(EncodedSentences(ids, np.array([len(ids) for ids in sentences], dtype=np.int64)))
-        return encoded
-
-
-def encode_pairs(pairs: Iterable[tuple[str, str]], folder: Path) -> Iterator[list[EncodedSentences]]:
-    """Yield chunks of encoded source and target sentences; on all cores, in order, a few at a time.
-
-    Args:
-        pairs: whitespace-separated words.
-        folder: with the codecs of both sides.
-    """
-    return map_chunks(partial(PairEncoder, folder), pairs, CHUNK_PAIRS, "encode")

@@ -1,9 +1,9 @@
-"""Vocabulary selection: the few target types that a batch can need (§5.4; Mi et al., 2016).
+"""Vocabulary selection: the few target tokens that a batch can need (§5.4; Mi et al., 2016).
 
-The output layer of a batch is limited to the most common target types and the alignment candidates of its
-source types; in training also to the batch's own target types, else their likelihood would be nothing
-(L'Hostis et al., 2016). The softmax is over the types selected, so what a sentence is translated to may
-depend on the sentences that share its batch.
+The output layer of a batch is limited to the most common target tokens and the alignment candidates of its
+source tokens; in training also to the target tokens of the batch itself, which would otherwise have
+probability 0 (L'Hostis et al., 2016). The softmax is over the selected tokens, so the translation of a
+sentence may depend on the sentences in its batch.
 """
 
 from pathlib import Path
@@ -16,25 +16,25 @@ from convs2s.text.vocabulary.vocabulary import SPECIALS
 
 
 class VocabularySelection:
-    """Selects target types for batches, and keeps count of them.
+    """Selects target tokens for batches, and counts them.
 
     Args:
-        candidates: alignment candidates of source types.
-        common: most frequent target types that every batch has; ids are in order of frequency.
-        most: candidates taken of each source type, the most frequent ones.
-        target_size: types, special ones included.
+        candidates: alignment candidates of source tokens.
+        common: most frequent target tokens, selected for every batch; ids are in order of frequency.
+        most: candidates of each source token to use, the most frequent ones.
+        target_size: size of the target vocabulary, special entries included.
 
     Raises:
-        ValueError: if a candidate is no target type.
+        ValueError: if a candidate is not in the target vocabulary.
     """
 
     def __init__(self, candidates: Candidates, common: int, most: int, target_size: int) -> None:
         largest = int(candidates.targets.max(initial=0))
         if largest >= target_size:
             raise ValueError(
-                f"the alignment candidates go up to target type {largest:,} but the vocabulary has "
-                f"{target_size:,} (3 special ones included). Wanted candidates made of the same vocabulary: "
-                "run dvc repro candidates."
+                f"the alignment candidates go up to target id {largest:,} but the vocabulary has "
+                f"{target_size:,} entries (including 3 special ones). Wanted candidates made with the same "
+                "vocabulary: run dvc repro candidates."
             )
         self.candidates = candidates.top(most)
         self.always = len(SPECIALS) + common
@@ -50,10 +50,10 @@ class VocabularySelection:
         """
         return cls(read_candidates(path), common, most, target_size)
 
-    def types(
+    def tokens(
         self, source: NDArray[np.integer], target: NDArray[np.integer] | None = None
     ) -> NDArray[np.int64]:
-        """Return the ids of a batch's target types, ascending: the special ones first, under their own ids.
+        """Return the ids of a batch's target tokens, ascending; special ones keep their ids, being first.
 
         Args:
             source: ids of the batch, of any shape; padding changes nothing.
@@ -64,14 +64,14 @@ class VocabularySelection:
         chosen[self.candidates.of(np.unique(source))] = True
         if target is not None:
             chosen[target] = True
-        types = np.flatnonzero(chosen)
-        self.batches, self.selected = self.batches + 1, self.selected + len(types)
-        return types
+        tokens = np.flatnonzero(chosen)
+        self.batches, self.selected = self.batches + 1, self.selected + len(tokens)
+        return tokens
 
     def report(self) -> str:
-        """Return a sentence with the mean number of types selected."""
+        """Return a sentence with the mean number of tokens selected."""
         mean = self.selected / max(self.batches, 1)
         return (
-            f"vocabulary selection: the output layer had {mean:,.0f} of {self.target_size:,} types, "
-            f"the mean of {self.batches:,} batches"
+            f"vocabulary selection: the output layer had {mean:,.0f} of {self.target_size:,} tokens, "
+            f"averaged over {self.batches:,} batches"
         )

@@ -1,17 +1,13 @@
 """The vocabulary of a language: words or pieces, their ids, and how often each occurs in training text."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from convs2s.text.corpus.files import read_lines, write_lines
-from convs2s.text.corpus.parallel import map_chunks
 
 # Our own order (T20); importers of other programs' models map ids. EOS also starts the decoder input (T19).
 PAD, EOS, UNK = 0, 1, 2
 SPECIALS = ("<pad>", "</s>", "<unk>")
-
-CHUNK_PAIRS = 20_000
 
 
 class Vocabulary:
@@ -72,54 +68,5 @@ def read_vocabulary(path: Path) -> Vocabulary:
 
 
 def write_vocabulary(path: Path, counts: Sequence[tuple[str, int]]) -> None:
-    """Write entries with their counts in the given order, which is the order of their ids."""
-    write_lines(path, [f"{entry}\t{count}" for entry, count in counts])
-
-
-def most_frequent(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Return entries and counts, most frequent first, then by code points."""
-    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-
-
-def frequent_words(counts: Mapping[str, int], size: int, name: str) -> list[tuple[str, int]]:
-    """Return the `size` most frequent words with their counts.
-
-    Args:
-        name: of the parameter that holds `size`, for the message.
-
-    Raises:
-        ValueError: if there are fewer words than that.
-    """
-    if size > len(counts):
-        raise too_large(name, size, len(counts), "different words")
-    return most_frequent(counts)[:size]
-
-
-def too_large(name: str, size: int, most: int, what: str) -> ValueError:
-    """Return the error for a vocabulary larger than the training text allows."""
-    return ValueError(
-        f"{name} is {size:,} but the training text has only {most:,} {what}. Wanted at most {most:,}: lower "
-        f"{name} in params.yaml, or add training data."
-    )
-
-
-class WordCounter:
-    """Counts the words of chunks of pairs, one side at a time."""
-
-    def __call__(self, pairs: list[tuple[str, str]]) -> tuple[Counter[str], Counter[str]]:
-        source: Counter[str] = Counter()
-        target: Counter[str] = Counter()
-        for one, other in pairs:
-            source.update(one.split())
-            target.update(other.split())
-        return source, target
-
-
-def count_words(pairs: Iterable[tuple[str, str]]) -> tuple[Counter[str], Counter[str]]:
-    """Count source and target words on all cores; memory grows only with the number of different words."""
-    source: Counter[str] = Counter()
-    target: Counter[str] = Counter()
-    for one, other in map_chunks(WordCounter, pairs, CHUNK_PAIRS, "count words"):
-        source.update(one)
-        target.update(other)
-    return source, target
+    """Write types with their counts in the order given, which is that of their ids."""
+    write_lines(path, [f"{type_}\t{count}" for type_, count in counts])

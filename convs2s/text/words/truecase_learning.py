@@ -6,8 +6,10 @@ from functools import partial
 
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.text.corpus.parallel import map_chunks
-from convs2s.text.words.tokenization import CHUNK_PAIRS, Tokenizer
+from convs2s.text.words.tokenization import Tokenizer
 from convs2s.text.words.truecasing import words_inside
+
+CHUNK_PAIRS = 2000
 
 
 class PairCounter:

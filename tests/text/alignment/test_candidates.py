@@ -5,22 +5,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from convs2s.text.alignment import candidates as alignment_candidates
+from convs2s.text.alignment import candidate_counting
+from convs2s.text.alignment.candidate_counting import build_candidates
 from convs2s.text.alignment.candidates import (
     NO_CANDIDATES,
     Candidates,
-    build_candidates,
     has_candidates,
     read_candidates,
     write_candidates,
-    write_ids,
 )
+from convs2s.text.alignment.fast_align_programs import write_ids
 from convs2s.text.corpus.encoded import EncodedCorpus
 from convs2s.text.vocabulary.vocabulary import EOS
 
 
 def corpus(*sentences: list[int]) -> EncodedCorpus:
-    """Return sentences in memory, each with its end mark."""
+    """Return sentences in memory, each ended by EOS."""
     rows = [[*sentence, EOS] for sentence in sentences]
     offsets = np.cumsum([0, *map(len, rows)])
     return EncodedCorpus(np.array([i for row in rows for i in row], dtype=np.uint16), offsets)
@@ -35,7 +35,7 @@ LINKS = [[(0, 0), (1, 1)], [(0, 0), (0, 1), (1, 0)], [], [(0, 0)]]
 @pytest.mark.parametrize("held", [1, 1 << 22])
 def test_candidates_stand_by_frequency_then_by_id(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Worked out by hand; the same however many links are counted at once."""
-    monkeypatch.setattr(alignment_candidates, "HELD_LINKS", held)
+    monkeypatch.setattr(candidate_counting, "HELD_LINKS", held)
     found = build_candidates(SOURCE, TARGET, LINKS, most=10)
     assert found.offsets.tolist() == [0, 0, 0, 0, 3, 3, 5]
     assert found.targets.tolist() == [7, 8, 9, 6, 7]
@@ -87,11 +87,11 @@ def test_faulty_files_are_told_with_what_to_do(tmp_path: Path) -> None:
         read_candidates(path)
     write_candidates(path, Candidates(np.array([0, 1]), np.array([3], np.int32)))
     path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(ValueError, match=r"is damaged or no file of candidates.*repro -f candidates"):
+    with pytest.raises(ValueError, match=r"is damaged or not a file of candidates.*repro -f candidates"):
         read_candidates(path)
     with path.open("wb") as stream:
         np.savez(stream, other=np.zeros(1))
-    with pytest.raises(ValueError, match="is damaged or no file of candidates"):
+    with pytest.raises(ValueError, match="is damaged or not a file of candidates"):
         read_candidates(path)
     write_candidates(path, NO_CANDIDATES)
     assert not has_candidates(path)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.text.alignment.dictionary import Entry, build_dictionary, read_dictionary, write_dictionary
+from convs2s.text.alignment.dictionary import Entry, read_dictionary, write_dictionary
+from convs2s.text.alignment.dictionary_counting import build_dictionary
 
 HEADER = "source\ttarget\tcount\tlinks\n"
 
@@ -63,9 +64,9 @@ def test_an_empty_dictionary_is_its_header(tmp_path: Path) -> None:
         ("", r"dictionary\.tsv, line 1: found '', wanted the header"),
         ("a\tb\t1\t1\n", r"line 1: found 'a\\tb\\t1\\t1', wanted the header .* dvc repro align"),
         (HEADER + "a\tb\t1\t1\nc d\n", r"line 3: found 'c d', wanted four tab-separated columns: source, "),
-        (HEADER + "a\tb\t1\t1\t1\n", r"line 2: .* wanted four columns"),
-        (HEADER + "a\t\t1\t1\n", r"line 2: .* wanted four columns"),
-        (HEADER + "\n", r"line 2: found '', wanted four columns"),
+        (HEADER + "a\tb\t1\t1\t1\n", r"line 2: .* wanted four tab-separated columns"),
+        (HEADER + "a\t\t1\t1\n", r"line 2: .* wanted four tab-separated columns"),
+        (HEADER + "\n", r"line 2: found '', wanted four tab-separated columns"),
         (HEADER + "a\tb\t1.5\t-2\n", r"line 2: found counts '1.5' and '-2', wanted whole numbers"),
         (HEADER + "a\tb\t²\t3\n", r"line 2: found counts '²' and '3', wanted whole numbers"),
         (HEADER + "a\tb\t0\t3\n", r"line 2: found count 0 of 3 links, wanted at least 1"),

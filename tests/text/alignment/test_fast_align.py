@@ -20,7 +20,7 @@ from convs2s.text.alignment.fast_align import Aligner, Links, align
 from convs2s.text.alignment.symmetrization import symmetrize
 from convs2s.text.alignment.threads import Threads
 from convs2s.text.alignment.translation_table import build_table, digamma, find
-from convs2s.text.alignment.word_ids import encode, numbering
+from convs2s.text.alignment.word_ids import number_words, numbering
 
 Pairs = list[tuple[list[str], list[str]]]
 
@@ -61,7 +61,7 @@ def test_first_counts_are_the_priors(tmp_path: Path) -> None:
     """
     files = write(tmp_path, [(["a", "b"], ["x", "y"]), (["a"], ["x"])])
     with Threads(1) as threads:
-        corpus = encode(*files, tmp_path)
+        corpus = number_words(*files, tmp_path)
         aligner = Aligner(corpus, build_table(corpus, threads), threads)
         aligner.iterate(100, fit_tension=False)
     q = math.exp(-2.0)
@@ -151,7 +151,7 @@ def test_tables_tensions_and_links_are_those_of_a_plain_reference(tmp_path: Path
     forward, backward = Reference(SMALL), Reference([(t, s) for s, t in SMALL])
     files = write(tmp_path, SMALL)
     with Threads(2) as threads:
-        corpus = encode(*files, tmp_path)
+        corpus = number_words(*files, tmp_path)
         aligner = Aligner(corpus, build_table(corpus, threads), threads)
         for iteration in range(iterations):
             for reference in (forward, backward):

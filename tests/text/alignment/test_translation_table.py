@@ -17,7 +17,7 @@ from convs2s.text.alignment.translation_table import (
     look_up,
     normalize,
 )
-from convs2s.text.alignment.word_ids import Corpus, encode
+from convs2s.text.alignment.word_ids import Corpus, number_words
 
 EULER = 0.577215664901532860606512
 
@@ -29,7 +29,7 @@ def corpus(tmp_path: Path) -> Corpus:
     for name in ("s", "t"):
         lines = [" ".join(map(str, random.geometric(0.1, random.integers(0, 9)))) for _ in range(60)]
         (tmp_path / name).write_text("\n".join(lines) + "\n")
-    return encode(tmp_path / "s", tmp_path / "t", tmp_path)
+    return number_words(tmp_path / "s", tmp_path / "t", tmp_path)
 
 
 def test_digamma_has_its_known_values() -> None:

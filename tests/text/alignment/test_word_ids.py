@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from convs2s.text.alignment import word_ids
-from convs2s.text.alignment.word_ids import Corpus, encode, numbering
+from convs2s.text.alignment.word_ids import Corpus, number_ids, number_words, numbering
+from convs2s.text.corpus.flat_ids import FlatIds
 
 
 def encoded(folder: Path, source: str, target: str) -> Corpus:
     """Write and encode a corpus."""
     (folder / "s").write_text(source, encoding="utf-8", newline="\n")
     (folder / "t").write_text(target, encoding="utf-8", newline="\n")
-    return encode(folder / "s", folder / "t", folder)
+    return number_words(folder / "s", folder / "t", folder)
 
 
 def test_words_are_numbered_by_first_occurrence(tmp_path: Path) -> None:
@@ -90,3 +91,29 @@ def test_numbering_gives_each_new_word_the_next_number() -> None:
     """And an old word its old one."""
     numbers = numbering()
     assert [numbers[word] for word in ("b", "a", "b", "c")] == [0, 1, 0, 2]
+
+
+def test_ids_are_numbered_as_their_decimal_text_would_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without EOS (1), and empty on both sides if on one: links depend on the numbering."""
+    monkeypatch.setattr(word_ids, "BLOCK", 2)
+    rows = ([[9, 7, 9, 1], [1], [4, 7, 1], [5, 1], [9, 3, 1]], [[8, 1], [6, 8, 1], [6, 5, 1], [1], [8, 4, 1]])
+    sides = []
+    for name, side in zip("st", rows, strict=True):
+        offsets = np.cumsum([0, *map(len, side)])
+        sides.append(FlatIds(np.array([i for row in side for i in row], np.uint16), offsets))
+        lines = "".join(" ".join(map(str, row[:-1])) + "\n" for row in side)
+        (tmp_path / name).write_text(lines, encoding="utf-8")
+    folders = tmp_path / "words", tmp_path / "ids"
+    for folder in folders:
+        folder.mkdir()
+    wanted = number_words(tmp_path / "s", tmp_path / "t", folders[0])
+    found = number_ids(sides[0], sides[1], folders[1])
+    assert found.pairs == wanted.pairs == 5
+    for one, other in ((found.source, wanted.source), (found.target, wanted.target)):
+        assert one.vocabulary == other.vocabulary
+        for i in (0, 1):
+            assert one.map()[i].dtype == other.map()[i].dtype
+            assert one.map()[i].tolist() == other.map()[i].tolist()
+    assert found.source.map()[0].tolist() == [0, 1, 0, 2, 1, 0, 3]

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from convs2s.text.corpus.encoded import ArrayWriter, EncodedCorpus, EncodedSentences, id_type, write_encoded
+from convs2s.text.corpus.encoded import EncodedCorpus, EncodedSentences, id_type, write_encoded
+from convs2s.text.corpus.flat_ids import ArrayWriter
 from convs2s.text.vocabulary.vocabulary import EOS
 
 SOURCE = [[5, 6, EOS], [EOS], [7, EOS]]

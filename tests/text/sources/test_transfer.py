@@ -10,7 +10,7 @@ from typing import IO, Any
 import pytest
 
 from convs2s.text.sources import transfer
-from convs2s.text.sources.transfer import Refused, file_name, persist
+from convs2s.text.sources.transfer import TransferRefused, file_name, persist
 from tests.text.sources.conftest import Site
 
 CONTENT = b"0123456789" * 500
@@ -42,7 +42,7 @@ def test_progress_resets_the_attempts(site: Site, tmp_path: Path) -> None:
 def test_repeated_breaks_at_the_same_byte_end(site: Site, tmp_path: Path) -> None:
     """Without ranges the same bytes come each time, which is no progress: 1 attempt, then ATTEMPTS more."""
     site.files["a.txt"], site.breaks, site.ranges = CONTENT, [400] * 100, False
-    with pytest.raises(Refused, match="connection ended after 400 of 5,000 bytes, 5 times in a row"):
+    with pytest.raises(TransferRefused, match="connection ended after 400 of 5,000 bytes, 5 times in a row"):
         persist(site.url("a.txt"), tmp_path / "part")
     assert len(site.asked) == 1 + transfer.ATTEMPTS
 
@@ -56,7 +56,7 @@ def test_busy_server_is_asked_again(site: Site, tmp_path: Path) -> None:
 
 def test_missing_file_is_not_asked_for_again(site: Site, tmp_path: Path) -> None:
     """404 does not pass, so the next mirror comes at once."""
-    with pytest.raises(Refused, match="HTTP 404 Not Found"):
+    with pytest.raises(TransferRefused, match="HTTP 404 Not Found"):
         persist(site.url("a.txt"), tmp_path / "part")
     assert len(site.asked) == 1
 
@@ -67,7 +67,7 @@ def test_pauses_double(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(transfer, "PAUSE", 1.0)
     monkeypatch.setattr("time.sleep", pauses.append)
     site.statuses = [500] * 100
-    with pytest.raises(Refused, match="HTTP 500 Internal Server Error, 5 times in a row"):
+    with pytest.raises(TransferRefused, match="HTTP 500 Internal Server Error, 5 times in a row"):
         persist(site.url("a.txt"), tmp_path / "part")
     assert pauses == [1.0, 2.0, 4.0, 8.0]
 
@@ -77,7 +77,7 @@ def test_dead_server_is_refused(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with pytest.raises(Refused, match=r"Connection refused.*, 5 times in a row"):
+    with pytest.raises(TransferRefused, match=r"Connection refused.*, 5 times in a row"):
         persist(f"http://127.0.0.1:{port}/a.txt", tmp_path / "part")
 
 
@@ -90,8 +90,8 @@ def test_file_url_is_copied(tmp_path: Path) -> None:
 
 
 def test_missing_file_url_is_refused(tmp_path: Path) -> None:
-    """Asking again will not create it."""
-    with pytest.raises(Refused, match=r"no such file: .*gone\.txt"):
+    """It will not come to be by asking again."""
+    with pytest.raises(TransferRefused, match=r"no such file: .*gone\.txt"):
         persist((tmp_path / "gone.txt").as_uri(), tmp_path / "part")
 
 

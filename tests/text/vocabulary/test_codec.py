@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from convs2s.text.vocabulary import codec as codec_module
-from convs2s.text.vocabulary.codec import Codec, encode_pairs, write_codecs
+from convs2s.text.vocabulary.codec import Codec
+from convs2s.text.vocabulary.codec_learning import write_codecs
+from convs2s.text.vocabulary.encoding import encode_pairs
 from convs2s.text.vocabulary.vocabulary import EOS, PAD, UNK
 
 ENGLISH = Counter({"low": 50, "lower": 20, "newest": 60, "widest": 30, "station": 9, "_": 1})

@@ -1,4 +1,4 @@
-"""Which target types a batch gets (§5.4)."""
+"""Which target tokens a batch gets (§5.4)."""
 
 import numpy as np
 import pytest
@@ -6,42 +6,42 @@ import pytest
 from convs2s.text.alignment.candidates import Candidates
 from convs2s.text.vocabulary.selection import VocabularySelection
 
-# Source type 3 has candidates 10, 11, 12; 4 has 19.
+# Source token 3 has candidates 10, 11, 12; 4 has 19.
 CANDIDATES = Candidates(np.array([0, 0, 0, 0, 3, 4]), np.array([10, 11, 12, 19], np.int32))
 
 
-def test_types_are_the_special_the_common_and_the_candidates() -> None:
-    """Ascending, so that special types keep their ids; padding and the end mark have no candidates."""
+def test_tokens_are_the_special_the_common_and_the_candidates() -> None:
+    """Ascending, so that special tokens keep their ids; padding and EOS have no candidates."""
     selection = VocabularySelection(CANDIDATES, common=2, most=2, target_size=20)
-    assert selection.types(np.array([[3, 1, 0], [3, 3, 1]])).tolist() == [0, 1, 2, 3, 4, 10, 11]
-    assert selection.types(np.array([[4, 1]])).tolist() == [0, 1, 2, 3, 4, 19]
+    assert selection.tokens(np.array([[3, 1, 0], [3, 3, 1]])).tolist() == [0, 1, 2, 3, 4, 10, 11]
+    assert selection.tokens(np.array([[4, 1]])).tolist() == [0, 1, 2, 3, 4, 19]
 
 
-def test_training_adds_the_batch_s_own_types() -> None:
-    """Else a target word that is no candidate would have no likelihood."""
+def test_training_adds_the_target_tokens_of_the_batch() -> None:
+    """Else a target word that is not a candidate would have probability 0."""
     selection = VocabularySelection(CANDIDATES, common=0, most=1, target_size=20)
-    assert selection.types(np.array([[3, 1]]), np.array([[15, 7, 1, 0]])).tolist() == [0, 1, 2, 7, 10, 15]
+    assert selection.tokens(np.array([[3, 1]]), np.array([[15, 7, 1, 0]])).tolist() == [0, 1, 2, 7, 10, 15]
 
 
-def test_more_common_types_than_there_are_select_all() -> None:
+def test_more_common_tokens_than_there_are_select_all() -> None:
     """A selection that is the whole vocabulary."""
     selection = VocabularySelection(CANDIDATES, common=500, most=1, target_size=20)
-    assert selection.types(np.array([[1]])).tolist() == list(range(20))
+    assert selection.tokens(np.array([[1]])).tolist() == list(range(20))
 
 
-def test_the_report_has_the_mean_number_of_types() -> None:
-    """By hand: 7 and 6 types."""
+def test_the_report_has_the_mean_number_of_tokens() -> None:
+    """By hand: 7 and 6 tokens."""
     selection = VocabularySelection(CANDIDATES, common=3, most=1, target_size=20)
-    selection.types(np.array([3]))
-    selection.types(np.array([1]))
+    selection.tokens(np.array([3]))
+    selection.tokens(np.array([1]))
     assert (selection.selected, selection.batches) == (7 + 6, 2)
-    selection.types(np.array([3, 4]))
+    selection.tokens(np.array([3, 4]))
     assert selection.report() == (
-        "vocabulary selection: the output layer had 7 of 20 types, the mean of 3 batches"
+        "vocabulary selection: the output layer had 7 of 20 tokens, averaged over 3 batches"
     )
 
 
 def test_candidates_of_another_vocabulary_are_refused() -> None:
     """They would be other words, or none."""
-    with pytest.raises(ValueError, match=r"go up to target type 19 but the vocabulary has 19.*repro cand"):
+    with pytest.raises(ValueError, match=r"go up to target id 19 but the vocabulary has 19.*repro cand"):
         VocabularySelection(CANDIDATES, common=2, most=2, target_size=19)

@@ -5,16 +5,14 @@ from pathlib import Path
 import pytest
 
 from convs2s.text.vocabulary.vocabulary import (
-    CHUNK_PAIRS,
     EOS,
     PAD,
     UNK,
     Vocabulary,
-    count_words,
-    frequent_words,
     read_vocabulary,
     write_vocabulary,
 )
+from convs2s.text.vocabulary.word_counts import CHUNK_PAIRS, count_words, frequent_words
 
 
 def test_special_symbols_come_first() -> None:

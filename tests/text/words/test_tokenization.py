@@ -8,7 +8,8 @@ import pytest
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.text.words.tokenization import PunctuationNormalizer, Tokenizer, needed, tokenize_pairs
+from convs2s.text.words.pair_tokenization import tokenize_pairs
+from convs2s.text.words.tokenization import PunctuationNormalizer, Tokenizer, needed
 from convs2s.text.words.truecasing import Truecaser
 
 MULTI30K = Path(__file__).parents[3].parent / "shared/data/multi30k"

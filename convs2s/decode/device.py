@@ -1,0 +1,23 @@
+"""The device that translates."""
+
+import torch
+
+
+def find_device(name: str | None) -> torch.device:
+    """Return a device by name; without one a GPU if there is one, else the CPU.
+
+    Raises:
+        ValueError: if there is no such device.
+    """
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ValueError(f"device {name!r} is unknown; wanted cpu, cuda, or cuda: and a number.") from None
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ValueError(
+            f"device {name!r} is not there: PyTorch sees {torch.cuda.device_count()} GPUs. Wanted one of "
+            "them, or cpu."
+        )
+    return device

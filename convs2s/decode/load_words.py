@@ -1,0 +1,80 @@
+"""Load trained models and their vocabularies as a translator of words."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from convs2s.config.translate import TranslateParams
+from convs2s.decode.device import find_device
+from convs2s.decode.ensemble import Ensemble
+from convs2s.decode.stepwise_model import StepwiseModel
+from convs2s.decode.word_translator import WordTranslator
+from convs2s.model.loading import load_model
+from convs2s.text.vocabulary.codec import Codec
+from convs2s.text.vocabulary.imported_codec import load_codec
+from convs2s.text.vocabulary.selection import VocabularySelection
+
+
+def load_words(
+    models: Sequence[Path],
+    vocabulary: Path,
+    candidates: Path,
+    params: TranslateParams,
+    device: str | None = None,
+) -> WordTranslator:
+    """Load models, several as an ensemble, and the codecs of both sides.
+
+    Args:
+        models: folders with model.json and weights.safetensors.
+        vocabulary: folder of the stage vocabulary.
+        candidates: candidates.npz of the stage candidates; read only if `params` select target tokens.
+        params: of the search.
+        device: such as cpu, cuda or cuda:1; None takes a GPU if there is one.
+
+    Raises:
+        FileNotFoundError: if a file is missing.
+        ValueError: if a file is damaged, the device does not exist, or a model or the candidates do not fit
+            the vocabulary.
+    """
+    found = find_device(device)
+    source, target = load_codec(vocabulary, "source"), load_codec(vocabulary, "target")
+    members = [load_member(folder, vocabulary, (source, target), params, found) for folder in models]
+    model = members[0] if len(members) == 1 else Ensemble(members)
+    wanted = params.selection
+    selection = (
+        VocabularySelection.load(candidates, wanted.common, wanted.candidates, len(target.vocabulary))
+        if wanted
+        else None
+    )
+    return WordTranslator(model, source, target, params, found, selection)
+
+
+def load_member(
+    folder: Path, vocabulary: Path, codecs: tuple[Codec, Codec], params: TranslateParams, device: torch.device
+) -> StepwiseModel:
+    """Load one model and check that it was trained with vocabularies of these sizes."""
+    seq2seq = load_model(folder, device)
+    model = StepwiseModel(seq2seq.to(torch.bfloat16) if params.precision == "bfloat16" else seq2seq)
+    sizes = model.source_size, model.target_size
+    for side, size, codec in zip(("source", "target"), sizes, codecs, strict=True):
+        if size != len(codec.vocabulary):
+            raise ValueError(
+                f"{folder} was trained with {size:,} {side} vocabulary entries but {vocabulary / side}.tsv "
+                f"has {len(codec.vocabulary):,} (including 3 special ones). Wanted the vocabulary it was "
+                "trained with: run `dvc repro`, or fetch the whole folder again."
+            )
+    return model
+
+
+def models_of(member: str, seeds: Sequence[int], trained: Path) -> list[Path]:
+    """Return the folders of the models that translate together: trained/SEED/model.
+
+    Models of other seeds in `trained` take no part: with seeds 1 to 10 trained, `train.seeds` of 1 to 8 and
+    then of all ten give both ensembles of Table 2 without further training (T24).
+
+    Args:
+        member: a seed, or `ensemble` for all of `seeds`, which needs two seeds at least: none with one.
+    """
+    members = [int(member)] if member != "ensemble" else seeds if len(seeds) > 1 else []
+    return [trained / str(seed) / "model" for seed in members]

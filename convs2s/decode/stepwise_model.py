@@ -1,0 +1,145 @@
+"""A trained model decoded token by token, nothing computed twice (§5.3), over all tokens or a few (§5.4)."""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from convs2s.model.decoder import DecoderBlock
+from convs2s.model.multistep_attention import Memory
+from convs2s.model.seq2seq import Seq2Seq, average_attention
+
+
+@dataclass(frozen=True)
+class SearchMemory(Memory):
+    """The memory of a batch, from which finished sentences are dropped."""
+
+    def select(self, sentences: Int[Tensor, "R"]) -> "SearchMemory":
+        """Return the memory of these sentences, in this order; rows may repeat."""
+        return SearchMemory(
+            self.keys[sentences],
+            self.values[sentences],
+            None if self.padding is None else self.padding[sentences],
+            self.lengths[sentences],
+        )
+
+
+@dataclass(frozen=True)
+class DecoderState:
+    """What step-by-step decoding remembers, a row per hypothesis (§5.3).
+
+    Attributes:
+        steps: tokens decoded so far, the same for all rows.
+        windows: for each layer the inputs of its last K - 1 steps, oldest first; zeros at the start.
+    """
+
+    steps: int
+    windows: tuple[Float[Tensor, "R _ _"], ...]
+
+    def select(self, rows: Int[Tensor, "N"]) -> "DecoderState":
+        """Return the state of these rows, in this order; rows may repeat."""
+        return DecoderState(self.steps, tuple(window[rows] for window in self.windows))
+
+
+class StepwiseModel:
+    """A model as beam search uses it.
+
+    Args:
+        seq2seq: in eval mode; its weights must not change afterwards.
+        tokens: ids of the only target tokens to consider, for vocabulary selection (§5.4). Token i of this
+            model is then tokens[i], and probabilities are those among these tokens. None: all tokens.
+    """
+
+    def __init__(self, seq2seq: Seq2Seq, tokens: Int[Tensor, "N"] | None = None) -> None:
+        self.seq2seq = seq2seq
+        output = seq2seq.output_layer
+        tables = (seq2seq.target_embedding.words.weight, output.weight, output.bias)
+        self.embeddings, self.output_weights, self.output_biases = (
+            table.detach() if tokens is None else table.detach().index_select(0, tokens) for table in tables
+        )
+
+    def restricted(self, tokens: Int[Tensor, "N"]) -> "StepwiseModel":
+        """Return the same model over these target tokens only; all other weights are shared."""
+        return StepwiseModel(self.seq2seq, tokens)
+
+    @property
+    def source_size(self) -> int:
+        """Size of the source vocabulary, special entries included."""
+        return self.seq2seq.source_embedding.words.num_embeddings
+
+    @property
+    def target_size(self) -> int:
+        """Number of target tokens considered, special ones included."""
+        return len(self.output_biases)
+
+    @property
+    def max_source_tokens(self) -> int | None:
+        """Longest source sentence, EOS included; None if unlimited."""
+        return self.seq2seq.max_source_tokens
+
+    @property
+    def max_target_tokens(self) -> int | None:
+        """Longest target sentence, EOS included; None if unlimited."""
+        return self.seq2seq.max_target_tokens
+
+    def encode(self, source: Int[Tensor, "B S"]) -> SearchMemory:
+        """Encode source sentences, each ended by EOS and then padded."""
+        memory = self.seq2seq.encode(source)
+        return SearchMemory(memory.keys, memory.values, memory.padding, memory.lengths)
+
+    def start(self, rows: int) -> DecoderState:
+        """Return the state before the first step, for `rows` hypotheses in all."""
+        windows = (
+            self.output_biases.new_zeros(rows, block.convolution.kernel_width - 1, block.inputs)
+            for block in self.seq2seq.decoder.layers()
+        )
+        return DecoderState(0, tuple(windows))
+
+    def step(
+        self, tokens: Int[Tensor, "R"], memory: Memory, state: DecoderState
+    ) -> tuple[Float[Tensor, "R V"], Float[Tensor, "R S"], DecoderState]:
+        """Advance every hypothesis by one token.
+
+        Args:
+            tokens: the newest token of each hypothesis, EOS before the first. R = B * H rows, H per sentence
+                of `memory` and grouped by sentence, so that the source is kept once.
+
+        Returns:
+            Logits of the next token, attention averaged over layers, and the next state.
+        """
+        decoder = self.seq2seq.decoder
+        g = self._embed(tokens, state.steps, len(memory.keys))
+        x = decoder.input_map(g)
+        attention, windows = [], []
+        for block, old_window in zip(decoder.layers(), state.windows, strict=True):
+            x, weights, window = step_block(block, x, g, memory, old_window)
+            windows.append(window)
+            if weights is not None:
+                attention.append(weights)
+        logits = F.linear(decoder.output_map(x), self.output_weights, self.output_biases)
+        averaged = average_attention(attention).flatten(0, 1)
+        return logits.flatten(0, 1).float(), averaged, DecoderState(state.steps + 1, tuple(windows))
+
+    def _embed(self, tokens: Int[Tensor, "R"], position: int, sentences: int) -> Float[Tensor, "B H E"]:
+        """Return the embeddings g of the newest tokens, all at this position, counted from 0."""
+        g = F.embedding(tokens, self.embeddings)
+        positions = self.seq2seq.target_embedding.positions
+        if positions is not None:
+            g = g + positions.weight[position + 1]  # row 0 belongs to padding
+        return g.view(sentences, -1, g.shape[-1])
+
+
+def step_block(
+    block: DecoderBlock,
+    x: Float[Tensor, "B H C"],
+    g: Float[Tensor, "B H E"],
+    memory: Memory,
+    window: Float[Tensor, "R K C"],
+) -> tuple[Float[Tensor, "B H D"], Float[Tensor, "B H S"] | None, Float[Tensor, "R K C"]]:
+    """Transform the newest position of H hypotheses per sentence; return also the next window."""
+    full = torch.cat([window, x.reshape(-1, 1, block.inputs)], dim=1)  # (R, K, C)
+    h = F.glu(block.convolution.window_map(full.flatten(1)), dim=-1).view(*x.shape[:2], -1)
+    output, weights = block.attend(x, h, g, memory)
+    return output, weights, full[:, 1:]

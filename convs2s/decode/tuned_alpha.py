@@ -1,0 +1,38 @@
+"""alpha.json: the alpha that the stage tune has chosen, for translate.alpha: tuned (§4.3)."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from convs2s.config.translate import TranslateParams, TranslateSection
+from convs2s.text.corpus.files import read_lines
+from convs2s.text.corpus.json_files import write_json
+
+
+def write_alpha(path: Path, facts: Mapping[str, float]) -> None:
+    """Write the alpha that was chosen, with its score; no facts if none was chosen."""
+    write_json(path, dict(facts))
+
+
+def with_alpha(params: TranslateSection, alpha: float) -> TranslateParams:
+    """Return the same search with this number for alpha."""
+    return TranslateParams.model_validate({**params.model_dump(), "alpha": alpha})
+
+
+def settle(params: TranslateSection, path: Path) -> TranslateParams:
+    """Return the search with a number for alpha: that of params.yaml, or the one that `write_alpha` wrote.
+
+    Raises:
+        FileNotFoundError: if alpha is `tuned` and there is no such file.
+        ValueError: if alpha is `tuned` and the file has none.
+    """
+    if params.alpha != "tuned":
+        return with_alpha(params, params.alpha)
+    text = "\n".join(read_lines(path))
+    try:
+        return with_alpha(params, json.loads(text)["alpha"])
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(
+            f"translate.alpha is tuned, but {path} holds {text!r}; wanted the alpha that the stage tune has "
+            "chosen. Run: dvc repro"
+        ) from None

@@ -1,0 +1,46 @@
+"""Word counts -> segmentation and vocabulary of each side, in a folder that `Codec.load` reads."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Literal
+
+from convs2s.text.corpus.pair_folder import SIDES
+from convs2s.text.vocabulary.bpe import Bpe
+from convs2s.text.vocabulary.bpe_learning import learn_bpe
+from convs2s.text.vocabulary.vocabulary import write_vocabulary
+from convs2s.text.vocabulary.word_counts import frequent_words, most_frequent
+
+
+def write_codecs(
+    folder: Path,
+    counts: tuple[Counter[str], Counter[str]],
+    kind: Literal["bpe", "word"],
+    joint: bool,
+    sizes: tuple[int, int],
+) -> None:
+    """Learn segmentation and vocabularies from the word counts of both sides; write them to the folder.
+
+    Also with a joint segmentation, a side's vocabulary has the pieces of that side's text only (T26).
+
+    Args:
+        folder: exists.
+        sizes: types of each side; equal if joint.
+
+    Raises:
+        ValueError: if the text does not allow vocabularies of these sizes.
+    """
+    both = learn_bpe(counts[0] + counts[1], sizes[0], "vocabulary.source_size") if joint else None
+    record = {"kind": kind, "joint": joint, "source_size": sizes[0], "target_size": sizes[1]}
+    for side, words, size in zip(SIDES, counts, sizes, strict=True):
+        name = f"vocabulary.{side}_size"
+        if kind == "word":
+            types = frequent_words(words, size, name)
+        else:
+            model = both or learn_bpe(words, size, name)
+            (folder / f"{side}.model").write_bytes(model)
+            types = most_frequent(Bpe(model).piece_counts(words))
+        write_vocabulary(folder / f"{side}.tsv", types)
+        record[f"{side}_types"] = len(types)
+    text = json.dumps(record, indent=2) + "\n"
+    (folder / "segmentation.json").write_text(text, encoding="utf-8", newline="\n")

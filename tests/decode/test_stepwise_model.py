@@ -1,0 +1,84 @@
+"""A model step by step, over all target tokens or a few, gives what it gives all at once."""
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from convs2s.decode.beam_search import BeamSearch, StepModel
+from convs2s.decode.stepwise_model import StepwiseModel
+from tests.model.small import EOS, PAD, sentence, small_model
+
+
+@pytest.mark.parametrize("positions", [True, False])
+@pytest.mark.parametrize("attention", [[True, True, True], [False, True, False], [False, False, True]])
+def test_step_by_step_equals_all_at_once(positions: bool, attention: list[bool]) -> None:
+    """Decoding shifts states and recomputes nothing (§5.3), for any layers that attend."""
+    model = small_model(attention=attention, source_positions=positions, target_positions=positions).eval()
+    stepwise = StepwiseModel(model)
+    source = torch.stack([sentence(7, 40), torch.cat([sentence(5, 40), torch.tensor([PAD, PAD])])])
+    target = torch.stack([sentence(8, 50), sentence(8, 50, start=9)])
+    logits, weights = model(source, target)
+    memory, state = stepwise.encode(source), stepwise.start(2)
+    for i in range(8):
+        step_logits, step_weights, state = stepwise.step(target[:, i], memory, state)
+        assert_close(step_logits, logits[:, i], atol=1e-5, rtol=1e-5)
+        assert_close(step_weights, weights[:, i], atol=1e-6, rtol=1e-5)
+
+
+def test_several_hypotheses_share_their_sentence() -> None:
+    """Rows are grouped by sentence: H rows each give what H copies of the sentence would."""
+    model = StepwiseModel(small_model().eval())
+    source = torch.stack([sentence(7, 40), sentence(7, 40, start=4)])
+    memory, state = model.encode(source), model.start(6)
+    tokens = torch.tensor([EOS, 5, 6, EOS, 7, 8])
+    logits, _, _ = model.step(tokens, memory, state)
+    copies = memory.select(torch.tensor([0, 0, 0, 1, 1, 1]))
+    wanted, _, _ = model.step(tokens, copies, model.start(6))
+    assert_close(logits, wanted, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_model_over_some_tokens_is_the_model_with_these_rows(dtype: torch.dtype) -> None:
+    """To the last bit: the same numbers as of a full model whose tables were cut by hand (§5.4)."""
+    model, chosen = small_model().eval().to(dtype), torch.tensor([0, 1, 2, 7, 30, 49])
+    by_hand = small_model().eval().to(dtype)
+    by_hand.load_state_dict(model.state_dict())
+    by_hand.target_embedding.words = torch.nn.Embedding(
+        6, 12, _weight=model.target_embedding.words.weight[chosen]
+    )
+    by_hand.output_layer = torch.nn.Linear(10, 6, dtype=dtype)
+    with torch.no_grad():
+        by_hand.output_layer.weight.copy_(model.output_layer.weight[chosen])
+        by_hand.output_layer.bias.copy_(model.output_layer.bias[chosen])
+    few, wanted = StepwiseModel(model).restricted(chosen), StepwiseModel(by_hand)
+    source = torch.stack([sentence(6, 40), sentence(6, 40, start=3)])
+    states = few.start(4), wanted.start(4)
+    for tokens in ([1, 1, 1, 1], [3, 5, 4, 2], [5, 5, 3, 2]):
+        rows = torch.tensor(tokens)
+        logits, attention, state = few.step(rows, few.encode(source), states[0])
+        other_logits, other_attention, other_state = wanted.step(rows, wanted.encode(source), states[1])
+        assert torch.equal(logits, other_logits)
+        assert torch.equal(attention, other_attention)
+        states = state, other_state
+    assert (few.target_size, model.output_layer.out_features) == (6, 50)
+    assert few.seq2seq is model
+
+
+def test_a_model_over_some_tokens_scores_them_as_the_full_model_does() -> None:
+    """Token i is tokens[i] of the full model; its logits are those columns, its attention is the same."""
+    model, chosen = small_model().eval(), torch.tensor([0, 1, 2, 7, 30, 49])
+    source, rows = sentence(6, 40)[None], torch.tensor([1, 3, 5, 4])
+    full, few = StepwiseModel(model), StepwiseModel(model, chosen)
+    wanted, attention, _ = full.step(chosen[rows], full.encode(source), full.start(4))
+    found, same, _ = few.step(rows, few.encode(source), few.start(4))
+    assert_close(found, wanted[:, chosen])
+    assert_close(same, attention)
+
+
+def test_it_is_what_beam_search_takes() -> None:
+    """The protocol, and its states and memories, can be searched."""
+    model = StepwiseModel(small_model().eval())
+    assert isinstance(model, StepModel)
+    search = BeamSearch(3, 1.0, 1, 3, legacy_eos=False, keep_attention=False)
+    found = search.search(model, torch.stack([sentence(7, 40), sentence(7, 40, start=4)]), [9, 5])
+    assert [len(hypotheses) for hypotheses in found] == [3, 3]
