@@ -6,6 +6,8 @@ from ruamel.yaml import YAML
 
 from convs2s.config.download import UrlSource
 from convs2s.config.load import load_params
+from convs2s.config.params import Params
+from tests.presets import content_of, params_of
 
 ROOT = Path(__file__).parent.parent
 GENERATED = {"kind": "generated", "pairs": 10, "seed": 1, "noise": 0.0}
@@ -14,9 +16,7 @@ MISSING = object()
 
 def changed(folder: Path, name: str, value: Any) -> Path:
     """Write the default preset with one key changed, added or removed; return its path."""
-    content = YAML(typ="safe").load(
-        (ROOT / "experiments" / "presets" / "generated.yaml").read_text(encoding="utf-8")
-    )
+    content = content_of("generated")
     *sections, key = name.split(".")
     target = content
     for section in sections:
@@ -98,7 +98,7 @@ def test_a_fault_is_told_by_dotted_name_what_was_found_and_what_was_wanted(
 
 def test_all_attention_off_is_impossible(tmp_path: Path) -> None:
     """The decoder would not see the source."""
-    layers = len(load_params(ROOT / "experiments" / "presets" / "generated.yaml").model.attention)
+    layers = len(params_of("generated").model.attention)
     with pytest.raises(ValueError, match="no layer switched on"):
         load_params(changed(tmp_path, "model.attention", [False] * layers))
 
@@ -136,7 +136,7 @@ def test_numbers_are_read_as_dvc_reads_them(tmp_path: Path) -> None:
 
 def test_no_yaml_and_no_file_are_told(tmp_path: Path) -> None:
     """With what to do."""
-    with pytest.raises(FileNotFoundError, match=r"cp experiments/presets/generated\.yaml params\.yaml"):
+    with pytest.raises(FileNotFoundError, match=r"make preset NAME=generated"):
         load_params(tmp_path / "params.yaml")
     (tmp_path / "params.yaml").write_text("a: [1, 2\nb: }")
     with pytest.raises(ValueError, match=r"params\.yaml is not valid YAML"):
@@ -145,16 +145,14 @@ def test_no_yaml_and_no_file_are_told(tmp_path: Path) -> None:
 
 def test_parameters_cannot_be_changed_after_reading() -> None:
     """Frozen: what was checked is what is used."""
-    params = load_params(ROOT / "experiments" / "presets" / "generated.yaml")
+    params = params_of("generated")
     with pytest.raises(ValueError, match="frozen"):
         params.train.dropout = 0.5
 
 
 def test_every_value_has_a_meaning_in_the_schema() -> None:
     """Each field is documented, for readers and for forms made of the schema."""
-    for section in type(
-        load_params(ROOT / "experiments" / "presets" / "generated.yaml")
-    ).model_fields.values():
+    for section in Params.model_fields.values():
         fields = section.annotation.model_fields  # type: ignore[union-attr]
         assert all(field.description for field in fields.values())
 

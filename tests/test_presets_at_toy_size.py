@@ -17,12 +17,13 @@ from convs2s.config.params import Params
 from convs2s.english_german_grammar.corpus import generate
 from convs2s.text.corpus.pair_folder import read_folder
 from convs2s.text.sources.part import SPLITS
+from pipelines.preset.render import preset_names
 from pipelines.stages import download, encode, filter, tokenize, truecase, vocabulary
 from tests.preset_servers import PAIRS, Servers, english, german, servers
+from tests.presets import content_of
 from tests.test_end_to_end import SEEDS, run_all
 
-PRESETS = Path(__file__).parents[1] / "experiments" / "presets"
-NAMES = sorted(path.stem for path in PRESETS.glob("*.yaml"))
+NAMES = preset_names()
 TINY = {"embedding_size": 12, "output_embedding_size": 12, "max_positions": 512}
 TYPES = {"bpe": 120, "word": 100}
 SELECTION = {"common": 10, "candidates": 5}
@@ -50,7 +51,7 @@ def toy(name: str, played: Servers, folder: Path, seeds: Sequence[int] = SEEDS) 
 
     What is done to text, and how model and training work, stays as the preset has it.
     """
-    content = YAML(typ="safe", pure=True).load((PRESETS / f"{name}.yaml").read_text(encoding="utf-8"))
+    content = content_of(name)
     local = content["download"]["folder"] = str(folder / "own")
     Path(local).mkdir()
     for split in SPLITS:

@@ -72,7 +72,7 @@ def read_experiment(root: Path, name: str, head: str, folder: Path) -> dict[str,
         )
     (folder / "params.yaml").write_text(command(root, "git", "show", f"{revision}:params.yaml"), "utf-8")
     params = load_params(folder / "params.yaml")
-    preset, changes = preset_of(params, root / "experiments" / "presets")
+    preset, changes = preset_of(params, root / "experiments")
     models = fetch(root, revision, params, folder, name)
     identity = TestSetIdentity.read(folder / "test_set.json")
     signatures = json.loads((folder / "signatures.json").read_text(encoding="utf-8"))

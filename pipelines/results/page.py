@@ -138,11 +138,11 @@ def fits(run: Run, record: RunRecord) -> bool:
 
 def command_of(run: Run) -> str:
     """Return what runs a row, from the repository's root."""
-    copy = f"cp experiments/presets/{run.preset}.yaml params.yaml"
+    write = f"make preset NAME={run.preset}"
     if run.seeds == 1:
-        return f"{copy} && dvc repro"
+        return f"{write} && dvc repro"
     seeds = ",".join(map(str, range(1, run.seeds + 1)))
-    return f"{copy} && dvc exp run -S 'train.seeds=[{seeds}]'"
+    return f"{write} && dvc exp run -S 'train.seeds=[{seeds}]'"
 
 
 def with_spread(row: Mapping[str, str], name: str) -> str:
@@ -208,7 +208,7 @@ def other_cells(
     other: Other, records: Records, scores: Sequence[str], grounds: Grounds
 ) -> Iterator[list[str]]:
     """Yield a line for each record of a preset and one for each ensemble; or one that says `not run`."""
-    command = code(f"cp experiments/presets/{other.preset}.yaml params.yaml && dvc repro")
+    command = code(f"make preset NAME={other.preset} && dvc repro")
     found = {name: record for name, record in records.runs.items() if record.preset == other.preset}
     if not found:
         yield [

@@ -8,13 +8,16 @@ from typing import Any
 from dvc.exceptions import DvcException
 from dvc.repo import Repo
 
-from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from convs2s.config.section import Section
 from convs2s.train.cost import Session, read_sessions, target_tokens_per_second
+from pipelines.preset.render import preset_names, preset_params
 from pipelines.results.records import Cost
 
-CODE = ("convs2s", "pipelines", "experiments/presets", "dvc.yaml", "pyproject.toml", "constraints.txt")
+CODE = (
+    "convs2s", "pipelines", "experiments/base.yaml", "experiments/presets", "dvc.yaml", "pyproject.toml",
+    "constraints.txt",
+)  # fmt: skip
 """What the repository's commit must tell of; params.yaml is told by preset and changes."""
 OF_NO_EFFECT = {
     "download.folder", "train.seeds", "train.checkpoint_updates", "train.nodes", "train.rendezvous",
@@ -79,23 +82,25 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(every[:SHOWN]) + (f" and {len(every) - SHOWN} more" if len(every) > SHOWN else "")
 
 
-def preset_of(params: Params, presets: Path) -> tuple[str, dict[str, Any]]:
+def preset_of(params: Params, experiments: Path) -> tuple[str, dict[str, Any]]:
     """Return the preset of the same `package.name`, and all values that differ from it, by dotted name.
 
     Raises:
         Refused: if there is none.
     """
     names = {}
-    for path in sorted(presets.glob("*.yaml")):
-        preset = load_params(path)
+    # Most presets have the name of their file, so that is the first to try.
+    for name in sorted(preset_names(experiments), key=lambda name: name != params.package.name):
+        preset = preset_params(name, experiments)
         if preset.package.name == params.package.name:
             theirs, ours = flat(preset.model_dump(mode="json")), flat(params.model_dump(mode="json"))
             changed = {key for key in theirs.keys() | ours.keys() if theirs.get(key) != ours.get(key)}
-            return path.stem, {key: ours.get(key) for key in sorted(changed - OF_NO_EFFECT)}
-        names[path.stem] = preset.package.name
+            return name, {key: ours.get(key) for key in sorted(changed - OF_NO_EFFECT)}
+        names[name] = preset.package.name
     raise Refused(
-        f"params.yaml: package.name: found {params.package.name!r}, which no preset in {presets} has; others "
-        f"could not run it again. Wanted one of {', '.join(map(repr, names.values()))}, or a new preset."
+        f"params.yaml: package.name: found {params.package.name!r}, which no preset in "
+        f"{experiments / 'presets'} has; others could not run it again. Wanted one of "
+        f"{', '.join(map(repr, names.values()))}, or a new preset."
     )
 
 

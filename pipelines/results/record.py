@@ -68,7 +68,7 @@ def origin_of_outputs(root: Path) -> dict[str, Any]:
     evaluation = root / "data" / "evaluation"
     signatures = read_json(evaluation / "signatures.json")
     test_set = TestSetIdentity.read(existing(evaluation / "test_set.json"))
-    preset, changes = preset_of(load_params(root / "params.yaml"), root / "experiments" / "presets")
+    preset, changes = preset_of(load_params(root / "params.yaml"), root / "experiments")
     head = commit(root)
     check_fresh(root)
     return {

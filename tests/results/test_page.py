@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.preset.render import preset_names
 from pipelines.results.page import page
 from pipelines.results.paper import read_paper
 from pipelines.results.records import read_records
@@ -82,11 +83,10 @@ def test_rows_that_were_never_run_say_so_and_how_to(results: Path) -> None:
             assert bool(cells[-1]) == wanted.ours
     ensemble = row(text, "Table 2: ensembles, WMT'14 English-German", "ConvS2S, 8 models")
     assert ensemble[-1] == (
-        "`cp experiments/presets/wmt14-en-de-paper.yaml params.yaml && "
-        "dvc exp run -S 'train.seeds=[1,2,3,4,5,6,7,8]'`"
+        "`make preset NAME=wmt14-en-de-paper && dvc exp run -S 'train.seeds=[1,2,3,4,5,6,7,8]'`"
     )
     assert row(text, "Table 6: summarization, DUC", "ConvS2S")[-1] == (
-        "`cp experiments/presets/duc2004.yaml params.yaml && dvc exp run -S 'train.seeds=[1,2,3]'`"
+        "`make preset NAME=duc2004 && dvc exp run -S 'train.seeds=[1,2,3]'`"
     )
     assert row(text, "Table 5", "1,2,3")[-1] == "`make sweep TABLE=table5`"
     assert row(text, "Runs on freely", "Tatoeba en-de")[2] == "not run"
@@ -283,10 +283,10 @@ def test_a_run_without_a_place_is_refused(results: Path) -> None:
 
 def test_every_preset_has_its_place(results: Path) -> None:
     """Of the paper's experiments, and of all others but the user's own."""
-    presets = {path.stem for path in (ROOT / "experiments" / "presets").glob("*.yaml")} - {"own-data"}
+    presets = set(preset_names()) - {"own-data"}
     paper = read_paper(results / "paper.yaml")
     assert presets <= paper.presets()
     assert paper.presets() - presets <= {"ablation-en-de"}, "which the sweeps bring"
     text = made(results)
     for preset in presets - {"ablation-en-de"}:
-        assert f"experiments/presets/{preset}.yaml" in text
+        assert f"make preset NAME={preset} " in text

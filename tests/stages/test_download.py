@@ -18,6 +18,7 @@ from convs2s.text.corpus.files import read_lines, write_lines
 from convs2s.text.sources import pair_files
 from convs2s.text.sources.checksum import file_sha256
 from pipelines.stages.download import run
+from tests.presets import rendered
 
 ROOT = Path(__file__).parents[2]
 GENERATED = {"kind": "generated", "pairs": 3, "seed": 1, "noise": 0.0}
@@ -173,7 +174,7 @@ def test_full_disk_leaves_the_old_result(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_command_of_the_stage(tmp_path: Path) -> None:
     """As dvc.yaml runs it, with params.yaml of the working folder."""
-    (tmp_path / "params.yaml").write_bytes((ROOT / "experiments" / "presets" / "generated.yaml").read_bytes())
+    (tmp_path / "params.yaml").write_text(rendered("generated"), encoding="utf-8")
     command = [sys.executable, "-m", "pipelines.stages.download"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     arguments = ["valid", "data/downloads", "data/raw/valid"]

@@ -11,6 +11,7 @@ from convs2s.config.params import Params
 from convs2s.text.alignment.candidates import Candidates, write_candidates
 from convs2s.text.corpus.encoded import EncodedSentences, write_encoded
 from convs2s.text.vocabulary.vocabulary import EOS, write_vocabulary
+from tests.presets import rendered
 
 ROOT = Path(__file__).parent.parent.parent
 TYPES = 30
@@ -42,7 +43,7 @@ def write_tiny(folder: Path, train: int = 150, valid: int = 20) -> None:
 def tiny_params(folder: Path, **train: Any) -> Params:
     """Write folder/params.yaml: the default preset with a tiny model, changed as said; return it."""
     yaml = YAML()
-    content = yaml.load((ROOT / "experiments" / "presets" / "generated.yaml").read_text(encoding="utf-8"))
+    content = yaml.load(rendered("generated"))
     content["model"].update(
         embedding_size=16,
         output_embedding_size=16,
