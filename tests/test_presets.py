@@ -71,7 +71,7 @@ def test_a_preset_of_the_paper_says_where_its_figure_is_from(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in PAPER if PAPER[name].millions])
 def test_a_model_has_the_size_and_view_of_the_papers(name: str) -> None:
-    """Counted by hand from the paper's shapes: weights in millions, and source words that a state sees."""
+    """Counted by hand from the paper's shapes: weights in millions, and source words in a state's view."""
     params = params_of(name)
     with torch.device("meta"):
         sizes = PAPER[name].entries or (params.vocabulary.source_size, params.vocabulary.target_size)
@@ -86,7 +86,7 @@ def test_a_model_has_the_size_and_view_of_the_papers(name: str) -> None:
 
 @pytest.mark.parametrize("name", PAPER)
 def test_training_is_that_of_the_paper_unless_it_is_fairseqs(name: str) -> None:
-    """§4.2, T10 and T36; what fairseq's command changes is changed in its presets alone."""
+    """§4.2, T10 and T36; only fairseq's presets have the changes of fairseq's command."""
     params = params_of(name)
     train, fairseq = params.train, name.endswith("fairseq")
     assert (train.learning_rate, train.label_smoothing) == ((0.5, 0.1) if fairseq else (0.25, 0.0))
@@ -99,7 +99,7 @@ def test_training_is_that_of_the_paper_unless_it_is_fairseqs(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAPER)
-def test_the_ablations_alone_select_target_types(name: str) -> None:
+def test_only_the_ablations_select_target_words(name: str) -> None:
     """§5.4: in training and in decoding, with the numbers of the authors' code."""
     params = params_of(name)
     numbers = SelectionParams(common=500, candidates=100) if name == "ablation-en-de" else None
@@ -108,7 +108,7 @@ def test_the_ablations_alone_select_target_types(name: str) -> None:
 
 
 def test_alpha_is_tuned_on_newstest2015_where_the_paper_does() -> None:
-    """§4.3; elsewhere it gained nothing there, and stays 1."""
+    """§4.3; for the other corpora tuning gained nothing, and alpha is 1."""
     for name in PAPER:
         params = params_of(name)
         files = [source.target for source in params.download.development if isinstance(source, UrlSource)]
@@ -116,7 +116,7 @@ def test_alpha_is_tuned_on_newstest2015_where_the_paper_does() -> None:
         assert (params.translate.alpha, files) == (("tuned", ["newstest2015.de"]) if tuned else (1.0, []))
 
 
-def test_the_ablations_have_three_runs_of_160_thousand_target_types() -> None:
+def test_the_ablations_have_three_runs_of_160_thousand_target_words() -> None:
     """§5.4; decoder states see 21 words (T25)."""
     params = params_of("ablation-en-de")
     assert (params.train.seeds, params.vocabulary.target_size) == ([1, 2, 3], 160_000)
@@ -149,10 +149,10 @@ def test_pairs_are_removed_as_in_the_paper(
 def test_local_files_of_a_corpus_are_found(
     preset: str, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With download.folder set to a folder with these files, no network is asked, and all lines arrive."""
+    """With download.folder set to a folder of these files, the network is not used; all lines arrive."""
 
     def no_network(*_: object) -> None:
-        raise AssertionError("the network was asked")
+        raise AssertionError("the network was used")
 
     monkeypatch.setattr("convs2s.text.sources.fetch.from_mirrors", no_network)
     folder, lines = LINES[preset]
@@ -170,7 +170,7 @@ def test_local_files_of_a_corpus_are_found(
 
 @pytest.mark.parametrize("target", ["de", "fr"])
 def test_mirrors_of_multi30k_are_the_same_files(target: str) -> None:
-    """Of one repository and commit, each by name the file that the split reads."""
+    """Of one repository and commit, each the file that the split reads."""
     download = params_of(f"multi30k-en-{target}").download
     for split in ("train", "valid", "test"):
         (source,) = download.sources(split)

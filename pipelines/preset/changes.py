@@ -28,7 +28,7 @@ def differences(old: str, new: str) -> list[str]:
 
 
 def values(text: str) -> dict[str, Any]:
-    """Return the values of all keys by dotted name; of a text that is no params.yaml, none."""
+    """Return the values of all keys by dotted name; of a text that is not a params.yaml, none."""
     try:
         content = YAML(typ="safe", pure=True).load(text)
     except YAMLError:

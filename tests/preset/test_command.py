@@ -154,7 +154,7 @@ def test_a_crash_leaves_the_old_file(monkeypatch: pytest.MonkeyPatch) -> None:
     before = PARAMS.read_bytes()
 
     def full_disk(path: Path, text: str, **_: object) -> None:
-        path.touch()
+        path.write_bytes(text.encode()[:100])
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_text", full_disk)
