@@ -3,7 +3,7 @@ PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 
-.PHONY: install repro flow sweep flow-stop test test-flows test-slow check
+.PHONY: install preset repro flow sweep flow-stop test test-flows test-slow check
 
 install: .venv/installed
 
@@ -12,6 +12,10 @@ install: .venv/installed
 	python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
 	python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[pipeline,dev]'
 	touch $@
+
+# Write params.yaml: make preset NAME=multi30k-en-de; FORCE=1 overwrites edits not in git. No NAME: list the presets.
+preset: install
+	@python -m pipelines.preset $(NAME) $(if $(FORCE),--force)
 
 repro: install
 	dvc repro

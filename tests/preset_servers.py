@@ -1,7 +1,7 @@
-"""The servers of the paper's corpora, played on loopback: small files of the same names, layouts and formats.
+"""Stand-ins on loopback for the servers of the paper's corpora: small files of the same names and formats.
 
-The layouts stand here as the publishers have them, apart from the presets, so that a wrong name in one
-of these is found. Text is of the embedded grammar, English and German, whatever the languages' names.
+The layouts are those of the publishers, written independently of the presets, so that a wrong name in
+a preset is found. The text is from the embedded grammar, English and German, whatever the languages' names.
 """
 
 import gzip
@@ -26,7 +26,7 @@ from convs2s.text.words.tokenization import Tokenizer
 PAIRS = 60
 """Sentence pairs of each corpus; of test sets half as many."""
 Side = Callable[[str, str], str]
-"""What makes the line of a file from a pair's English and German."""
+"""Makes the line of a file from a pair's English and German."""
 
 
 def english(source: str, _: str) -> str:
@@ -75,7 +75,7 @@ def packed(lines: list[str], corpus: str) -> bytes:
 
 
 def segments(lines: list[str], corpus: str) -> bytes:
-    """Test set of WMT: two documents, entities."""
+    """A test set of WMT: two documents, with entities."""
     half, marks = len(lines) // 2, []
     for name, part in ((f"{corpus}.1", lines[:half]), (f"{corpus}.2", lines[half:])):
         marks.append(f'<doc sysid="src" docid="{name}" genre="news" origlang="en">\n<p>')
@@ -85,7 +85,7 @@ def segments(lines: list[str], corpus: str) -> bytes:
 
 
 def talks(lines: list[str], corpus: str) -> bytes:
-    """Test set of IWSLT: the head of the talk, spaces around the text."""
+    """A test set of IWSLT: a talk with a head, and spaces around the text."""
     marks = [f'<seg id="{i}"> {escape(line)} </seg>' for i, line in enumerate(lines, start=1)]
     head = '<?xml version="1.0" encoding="UTF-8"?>\n<mteval>\n<srcset setid="iwslt" srclang="german">\n'
     talk = (
@@ -135,7 +135,7 @@ MULTI30K = (
 STANFORD_SITE = "nlp.stanford.edu/projects/nmt/data/wmt14.en-de"
 BACK = "data.statmt.org/rsennrich/wmt16_backtranslations/en-ro/corpus.bt.en-ro"
 
-# Archive -> its members; and below, files that are no archives.
+# Archive -> its members; below, files that are not archives.
 ARCHIVES: dict[str, dict[str, Any]] = {
     "www.statmt.org/wmt13/training-parallel-europarl-v7.tgz": parallel(
         "training/europarl-v7", "de-en", "fr-en", "cs-en"
@@ -187,7 +187,7 @@ def content(name: str, side: Side, form: Callable[[list[str], str], bytes]) -> b
 
 
 def archive(name: str, members: dict[str, bytes]) -> bytes:
-    """Return an archive of the kind that its name says."""
+    """Return an archive of the kind its name says."""
     stream = io.BytesIO()
     if name.endswith(".zip"):
         with zipfile.ZipFile(stream, "w") as file:
@@ -204,7 +204,7 @@ def archive(name: str, members: dict[str, bytes]) -> bytes:
 
 
 def make_all() -> dict[str, bytes]:
-    """Return what the servers have, by host and path."""
+    """Return all files of the servers, by host and path."""
     served = {
         name: archive(name, {member: content(member, *how) for member, how in members.items()})
         for name, members in ARCHIVES.items()
@@ -220,7 +220,7 @@ class Servers:
         self.asked: set[str] = set()
 
     def redirect(self, source: dict[str, Any]) -> dict[str, Any]:
-        """Return a source of params.yaml that asks here, with the checksums of what is here, null if null."""
+        """Return a source of params.yaml with our address and our files' checksums; null checksums stay."""
         return source | {"fetch": [self._file(file) for file in source["fetch"]]}
 
     def _file(self, file: dict[str, Any]) -> dict[str, Any]:
@@ -234,7 +234,7 @@ class Servers:
 
 @contextmanager
 def servers() -> Iterator[Servers]:
-    """Give the servers, until the end of the block."""
+    """Run the servers until the end of the block."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -20,6 +20,7 @@ from dvc.repo import Repo
 from ruamel.yaml import YAML
 
 from pipelines.stages import code
+from tests.presets import rendered
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = (Path("convs2s"), Path("pipelines/stages"))
@@ -146,7 +147,7 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("dvc.yaml", "README.md", ".dvcignore", ".gitignore"):
         shutil.copy(ROOT / name, folder / name)
-    shutil.copy(ROOT / "experiments" / "presets" / "generated.yaml", folder / "params.yaml")
+    (folder / "params.yaml").write_text(rendered("generated"), encoding="utf-8")
     programs = folder / "bin"
     programs.mkdir()
     (programs / "player.py").write_text(PLAYER)

@@ -7,6 +7,7 @@ from ruamel.yaml import YAML
 from convs2s.config.download import UrlSource
 from convs2s.config.load import load_params
 from pipelines.stages.download import digest
+from tests.presets import content_of, params_of
 
 ROOT = Path(__file__).parent.parent
 GENERATED = {"kind": "generated", "pairs": 10, "seed": 1, "noise": 0.0}
@@ -15,9 +16,7 @@ MISSING = object()
 
 def changed(folder: Path, name: str, value: Any) -> Path:
     """Write the default preset with one key changed, added or removed; return its path."""
-    content = YAML(typ="safe").load(
-        (ROOT / "experiments" / "presets" / "generated.yaml").read_text(encoding="utf-8")
-    )
+    content = content_of("generated")
     *sections, key = name.split(".")
     target = content
     for section in sections:
@@ -99,7 +98,7 @@ def test_a_fault_names_the_key_what_was_found_and_what_was_wanted(
 
 def test_all_attention_off_is_impossible(tmp_path: Path) -> None:
     """The decoder would not see the source."""
-    layers = len(load_params(ROOT / "experiments" / "presets" / "generated.yaml").model.attention)
+    layers = len(params_of("generated").model.attention)
     with pytest.raises(ValueError, match="attention is off in every layer"):
         load_params(changed(tmp_path, "model.attention", [False] * layers))
 
@@ -137,7 +136,7 @@ def test_numbers_are_read_as_dvc_reads_them(tmp_path: Path) -> None:
 
 def test_a_missing_file_and_invalid_yaml_are_errors(tmp_path: Path) -> None:
     """The message says what to do."""
-    with pytest.raises(FileNotFoundError, match=r"cp experiments/presets/generated\.yaml params\.yaml"):
+    with pytest.raises(FileNotFoundError, match=r"make preset NAME=generated"):
         load_params(tmp_path / "params.yaml")
     (tmp_path / "params.yaml").write_text("a: [1, 2\nb: }")
     with pytest.raises(ValueError, match=r"params\.yaml is not valid YAML"):
@@ -146,16 +145,14 @@ def test_a_missing_file_and_invalid_yaml_are_errors(tmp_path: Path) -> None:
 
 def test_parameters_cannot_be_changed_after_reading() -> None:
     """Frozen: what was checked is what is used."""
-    params = load_params(ROOT / "experiments" / "presets" / "generated.yaml")
+    params = params_of("generated")
     with pytest.raises(ValueError, match="frozen"):
         params.train.dropout = 0.5
 
 
 def test_every_field_of_the_schema_is_documented() -> None:
     """For readers, and for forms generated from the schema."""
-    for section in type(
-        load_params(ROOT / "experiments" / "presets" / "generated.yaml")
-    ).model_fields.values():
+    for section in type(params_of("generated")).model_fields.values():
         fields = section.annotation.model_fields  # type: ignore[union-attr]
         assert all(field.description for field in fields.values())
 

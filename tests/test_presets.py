@@ -1,4 +1,4 @@
-"""Every preset is a valid params file, and those of real corpora find their data."""
+"""Presets have the values that the paper and fairseq name, and find their data."""
 
 import json
 from pathlib import Path
@@ -8,23 +8,22 @@ import pytest
 import torch
 
 from convs2s.config.download import UrlSource
-from convs2s.config.load import load_params
 from convs2s.config.selection import SelectionParams
 from convs2s.model.seq2seq import Seq2Seq
+from pipelines.preset.render import preset_names
 from pipelines.stages.download import run
-
-PRESETS = Path(__file__).parents[1] / "experiments" / "presets"
+from tests.presets import params_of, rendered
 
 
 class Figures(NamedTuple):
-    """What the paper, or fairseq, says of an experiment."""
+    """What the paper, or fairseq, says about an experiment."""
 
     published: str
     millions: float
-    """Weights with the dictionaries of the authors; 0 where nobody says."""
+    """Weights, with the authors' dictionaries; 0 where it is not published."""
     view: int
-    types: tuple[int, int] | None = None
-    """The authors' dictionaries, which exceed their 40,000 merges (T26); None: as many types as here."""
+    entries: tuple[int, int] | None = None
+    """Sizes of the authors' dictionaries, which exceed their 40,000 merges (T26); None: the preset's."""
 
 
 EN_DE, EN_FR = (42_243, 43_676), (43_881, 43_978)
@@ -49,41 +48,33 @@ LINES = {
 }
 
 
-@pytest.mark.parametrize("preset", sorted(PRESETS.glob("*.yaml")), ids=lambda path: path.stem)
-def test_preset_is_valid(preset: Path) -> None:
-    """`cp experiments/presets/X.yaml params.yaml` must work as it stands; the model card bears its name."""
-    params = load_params(preset)
-    assert params.package.name.startswith(preset.stem) or preset.stem == "generated"
+@pytest.mark.parametrize("name", preset_names())
+def test_the_model_card_has_the_presets_name(name: str) -> None:
+    """By it, a recorded run is traced back to its preset."""
+    assert params_of(name).package.name == (name if name != "generated" else "generated-en-de")
 
 
 def test_the_presets_are_there() -> None:
     """Those that the README names, and those of the paper's experiments."""
-    names = {path.stem for path in PRESETS.glob("*.yaml")}
-    assert names >= {"generated", "multi30k-en-de", "tatoeba-en-de", "own-data", *PAPER}
+    assert {"generated", "multi30k-en-de", "tatoeba-en-de", "own-data", *PAPER} <= set(preset_names())
 
 
-@pytest.mark.parametrize("name", [name for name in PAPER if PAPER[name].published])
+@pytest.mark.parametrize("name", PAPER)
 def test_a_preset_of_the_paper_says_where_its_figure_is_from(name: str) -> None:
-    """In its header: source, published score, hardware and time then, and what is inferred."""
-    lines = (PRESETS / f"{name}.yaml").read_text(encoding="utf-8").split("\n")
+    """In the header of params.yaml: source, published score, hardware and time then, and what is inferred."""
+    lines = rendered(name).split("\n")
     header = " ".join(line.removeprefix("#").strip() for line in lines[: lines.index("download:")])
-    for word in (
-        "Source: ",
-        "Published: ",
-        "Hardware and time",
-        "Inferred: ",
-        f"experiments/presets/{name}.yaml",
-    ):
-        assert word in header
+    for part in ("Source: ", "Published: ", "Hardware and time", "Inferred: ", f"make preset NAME={name}."):
+        assert part in header
     assert PAPER[name].published in header
 
 
 @pytest.mark.parametrize("name", [name for name in PAPER if PAPER[name].millions])
 def test_a_model_has_the_size_and_view_of_the_papers(name: str) -> None:
-    """Counted by hand from the paper's shapes: weights in millions, and source words that a state sees."""
-    params = load_params(PRESETS / f"{name}.yaml")
+    """Counted by hand from the paper's shapes: weights in millions, and source words in a state's view."""
+    params = params_of(name)
     with torch.device("meta"):
-        sizes = PAPER[name].types or (params.vocabulary.source_size, params.vocabulary.target_size)
+        sizes = PAPER[name].entries or (params.vocabulary.source_size, params.vocabulary.target_size)
         selects = params.train.selection is not None
         model = Seq2Seq(params.model, *sizes, padding_id=0, dropout=0.0, plain_output=selects)
     weights = sum(parameter.numel() for parameter in model.parameters())
@@ -95,8 +86,8 @@ def test_a_model_has_the_size_and_view_of_the_papers(name: str) -> None:
 
 @pytest.mark.parametrize("name", PAPER)
 def test_training_is_that_of_the_paper_unless_it_is_fairseqs(name: str) -> None:
-    """§4.2, T10 and T36; what fairseq's command changes is changed in its presets alone."""
-    params = load_params(PRESETS / f"{name}.yaml")
+    """§4.2, T10 and T36; only fairseq's presets have the changes of fairseq's command."""
+    params = params_of(name)
     train, fairseq = params.train, name.endswith("fairseq")
     assert (train.learning_rate, train.label_smoothing) == ((0.5, 0.1) if fairseq else (0.25, 0.0))
     assert (train.momentum, train.clip_norm, train.anneal_factor) == (0.99, 0.1, 0.1)
@@ -108,26 +99,26 @@ def test_training_is_that_of_the_paper_unless_it_is_fairseqs(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAPER)
-def test_the_ablations_alone_select_target_types(name: str) -> None:
+def test_only_the_ablations_select_target_words(name: str) -> None:
     """§5.4: in training and in decoding, with the numbers of the authors' code."""
-    params = load_params(PRESETS / f"{name}.yaml")
+    params = params_of(name)
     numbers = SelectionParams(common=500, candidates=100) if name == "ablation-en-de" else None
     assert (params.train.selection, params.translate.selection) == (numbers, numbers)
     assert params.align.candidates == (1000 if numbers else None)
 
 
 def test_alpha_is_tuned_on_newstest2015_where_the_paper_does() -> None:
-    """§4.3; elsewhere it gained nothing there, and stays 1."""
+    """§4.3; for the other corpora tuning gained nothing, and alpha is 1."""
     for name in PAPER:
-        params = load_params(PRESETS / f"{name}.yaml")
+        params = params_of(name)
         files = [source.target for source in params.download.development if isinstance(source, UrlSource)]
         tuned = name in {"wmt14-en-de-paper", "ablation-en-de"}
         assert (params.translate.alpha, files) == (("tuned", ["newstest2015.de"]) if tuned else (1.0, []))
 
 
-def test_the_ablations_have_three_runs_of_160_thousand_target_types() -> None:
+def test_the_ablations_have_three_runs_of_160_thousand_target_words() -> None:
     """§5.4; decoder states see 21 words (T25)."""
-    params = load_params(PRESETS / "ablation-en-de.yaml")
+    params = params_of("ablation-en-de")
     assert (params.train.seeds, params.vocabulary.target_size) == ([1, 2, 3], 160_000)
     assert 1 + sum(width - 1 for width in params.model.decoder_kernels) == 21
 
@@ -148,7 +139,7 @@ def test_pairs_are_removed_as_in_the_paper(
     name: str, words: int | None, ratio: float | None, every: int
 ) -> None:
     """Per data set, before BPE (T27 to T29)."""
-    rules = load_params(PRESETS / f"{name}.yaml").filter
+    rules = params_of(name).filter
     assert (rules.max_words, rules.max_ratio, rules.valid_every) == (words, ratio, every)
     assert rules.drop_empty
     assert not rules.drop_repeats
@@ -158,14 +149,14 @@ def test_pairs_are_removed_as_in_the_paper(
 def test_local_files_of_a_corpus_are_found(
     preset: str, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With download.folder set to a folder with these files, no network is asked, and all lines arrive."""
+    """With download.folder set to a folder of these files, the network is not used; all lines arrive."""
 
     def no_network(*_: object) -> None:
-        raise AssertionError("the network was asked")
+        raise AssertionError("the network was used")
 
     monkeypatch.setattr("convs2s.text.sources.fetch.from_mirrors", no_network)
     folder, lines = LINES[preset]
-    params = load_params(PRESETS / f"{preset}.yaml").download
+    params = params_of(preset).download
     params = params.model_copy(update={"folder": str(shared_data / folder)})
     for split in ("valid", "test", "train"):
         run(params, split, tmp_path / "downloads", tmp_path / split)
@@ -179,8 +170,8 @@ def test_local_files_of_a_corpus_are_found(
 
 @pytest.mark.parametrize("target", ["de", "fr"])
 def test_mirrors_of_multi30k_are_the_same_files(target: str) -> None:
-    """Of one repository and commit, each by name the file that the split reads."""
-    download = load_params(PRESETS / f"multi30k-en-{target}.yaml").download
+    """Of one repository and commit, each the file that the split reads."""
+    download = params_of(f"multi30k-en-{target}").download
     for split in ("train", "valid", "test"):
         (source,) = getattr(download, split)
         assert isinstance(source, UrlSource)

@@ -34,7 +34,7 @@ def describe(fault: Any) -> str:
             hint = f"did you mean {near[0]}?" if near else "known here: " + ", ".join(known)
             return f"{name}: unknown key, found {fault['input']!r}; {hint}"
         case "missing":
-            return f"{name}: missing; params.yaml gives every value, see experiments/ for examples"
+            return f"{name}: missing; params.yaml gives every value, see experiments/base.yaml"
         case "value_error":
             # A rule about several sections has no key of its own and names them itself.
             return f"{name}: {fault['ctx']['error']}" if keys else str(fault["ctx"]["error"])

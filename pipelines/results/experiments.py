@@ -28,7 +28,7 @@ def sweep_record(root: Path, sweep: Path) -> dict[str, Any]:
     for name in names_in(sweep):
         with TemporaryDirectory() as folder:
             models += fetch(root, name, head, Path(folder))
-            origins.append(origin_of(Path(folder), root / "experiments" / "presets"))
+            origins.append(origin_of(Path(folder), root / "experiments"))
     changes = [one.pop("changes") for one in origins]
     if any(one != origins[0] for one in origins):
         raise NotRecorded(f"{sweep}: its experiments have different presets, test sets or signatures.")

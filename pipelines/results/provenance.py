@@ -11,9 +11,13 @@ from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from convs2s.score.identity import SetIdentity
 from pipelines import shell
+from pipelines.preset.render import preset_names, preset_params
 from pipelines.results.reading import existing, flat, read
 
-CODE = ("convs2s", "pipelines", "experiments/presets", "dvc.yaml", "pyproject.toml", "constraints.txt")
+CODE = (
+    "convs2s", "pipelines", "experiments/base.yaml", "experiments/presets", "dvc.yaml", "pyproject.toml",
+    "constraints.txt",
+)  # fmt: skip
 """What the commit vouches for; params.yaml is recorded as preset and changes."""
 OF_NO_EFFECT = {
     "download.folder", "train.seeds", "train.checkpoint_updates", "train.nodes", "train.rendezvous",
@@ -27,12 +31,12 @@ class NotRecorded(ValueError):
     """Nothing is recorded; the message says why, and what to do."""
 
 
-def origin_of(workspace: Path, presets: Path) -> dict[str, Any]:
+def origin_of(workspace: Path, experiments: Path) -> dict[str, Any]:
     """Return preset, changes, signatures and test set of the outputs in a workspace, or in a copy of them."""
     evaluation = workspace / "data" / "evaluation"
     signatures = read(evaluation / "signatures.json", REPRODUCE)
     test_set = SetIdentity.read(existing(evaluation / "test_set.json", REPRODUCE))
-    preset, changes = preset_of(load_params(workspace / "params.yaml"), presets)
+    preset, changes = preset_of(load_params(workspace / "params.yaml"), experiments)
     return {"preset": preset, "changes": changes, "signatures": signatures, "test_set": str(test_set)}
 
 
@@ -64,21 +68,22 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(every[:SHOWN]) + (f" and {len(every) - SHOWN} more" if len(every) > SHOWN else "")
 
 
-def preset_of(params: Params, presets: Path) -> tuple[str, dict[str, Any]]:
+def preset_of(params: Params, experiments: Path) -> tuple[str, dict[str, Any]]:
     """Return the preset of the same `package.name`, and all values that differ from it, by dotted name.
 
     Raises:
         NotRecorded: if there is none.
     """
     names = {}
-    for path in sorted(presets.glob("*.yaml")):
-        preset = load_params(path)
+    # Most presets have the name of their file, so that is the first to try.
+    for name in sorted(preset_names(experiments), key=lambda name: name != params.package.name):
+        preset = preset_params(name, experiments)
         if preset.package.name == params.package.name:
             theirs, ours = flat(preset.model_dump(mode="json")), flat(params.model_dump(mode="json"))
             changed = {key for key in theirs.keys() | ours.keys() if theirs.get(key) != ours.get(key)}
-            return path.stem, {key: ours.get(key) for key in sorted(changed - OF_NO_EFFECT)}
-        names[path.stem] = preset.package.name
+            return name, {key: ours.get(key) for key in sorted(changed - OF_NO_EFFECT)}
+        names[name] = preset.package.name
     raise NotRecorded(
-        f"params.yaml: package.name: found {params.package.name!r}, which no preset in {presets} has: nobody "
+        f"params.yaml: package.name: found {params.package.name!r}, which no preset has: nobody "
         f"else could run it. Wanted one of {', '.join(map(repr, names.values()))}, or a new preset."
     )

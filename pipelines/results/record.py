@@ -53,7 +53,7 @@ def run_record(root: Path) -> dict[str, Any]:
 
 def fresh_origin(root: Path) -> dict[str, Any]:
     """Return where the outputs in data/ come from; raise NotRecorded if that is not certain."""
-    origin = origin_of(root, root / "experiments" / "presets") | {"commit": commit(root)}
+    origin = origin_of(root, root / "experiments") | {"commit": commit(root)}
     check_fresh(root)
     return origin
 

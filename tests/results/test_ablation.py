@@ -8,17 +8,15 @@ from pathlib import Path
 import matplotlib.image
 import pandas as pd
 import pytest
-from ruamel.yaml import YAML
 
-from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from pipelines.flows.sweep import flat_metrics
 from pipelines.results import ablation_report
 from pipelines.results.ablation import FOLDER, read_ablation
 from pipelines.results.comparison import compare
+from tests.presets import content_of, params_of
 from tests.test_end_to_end import run_all, toy_params
 
-PRESETS = Path(__file__).parents[2] / "experiments" / "presets"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml"))
 EXPERIMENTS = pd.DataFrame(
     [
@@ -36,7 +34,7 @@ EXPERIMENTS = pd.DataFrame(
 
 def overridden(preset: str, changes: dict[str, object]) -> Params:
     """Return a preset with other values."""
-    content = YAML(typ="safe", pure=True).load((PRESETS / f"{preset}.yaml").read_text(encoding="utf-8"))
+    content = content_of(preset)
     for name, value in changes.items():
         section, key = name.split(".")
         content[section][key] = value
@@ -56,7 +54,7 @@ def test_tables_have_the_papers_rows() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_row_gives_valid_parameters(name: str, preset: str) -> None:
     """From the paper's model and from small ones; no two rows of a side of a table are the same."""
-    base = load_params(PRESETS / f"{preset}.yaml")
+    base = params_of(preset)
     changes = [row.overrides(base.model) for row in read_ablation(name).rows]
     models = [overridden(preset, change).model for change in changes]
     same = Counter(model.model_dump_json() for model in models)
@@ -65,7 +63,7 @@ def test_every_row_gives_valid_parameters(name: str, preset: str) -> None:
 
 def test_a_row_is_the_model_that_the_paper_names() -> None:
     """13 encoder layers of kernel 7, attention in layers 1, 3 and 5, as wide as the base."""
-    base = load_params(PRESETS / "ablation-en-de.yaml").model
+    base = params_of("ablation-en-de").model
     deep = next(row for row in read_ablation("table7").rows if (row.row, row.column) == ("7", "13"))
     assert deep.overrides(base) == {
         "model.encoder_widths": [512] * 13,
@@ -141,7 +139,7 @@ def test_experiments_of_another_table_are_refused() -> None:
 
 def test_what_layers_see_is_computed() -> None:
     """By §5.4 it is 27 and 25 words; five decoder layers of kernel 5 see 21 (T25)."""
-    base = load_params(PRESETS / "ablation-en-de.yaml")
+    base = params_of("ablation-en-de")
     full = read_ablation("table4").rows[0].circumstances(base)
     assert full == {"encoder_context": 27, "decoder_context": 21, "corpus": base.package.name}
     shallow = read_ablation("table8").rows[0]

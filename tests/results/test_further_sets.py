@@ -11,6 +11,7 @@ from convs2s.score.corpus_scores import bleu
 from convs2s.text.sources.part import Part, RawPair
 from pipelines.results import further_sets
 from tests.package.small_package import write_small_package
+from tests.presets import rendered
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [
@@ -115,7 +116,7 @@ def test_what_is_missing_is_told(
 
 def work_in(data: Path, monkeypatch: pytest.MonkeyPatch, seeds: str) -> None:
     """Work in a repository whose data folder this is."""
-    text = (ROOT / "experiments" / "presets" / "generated.yaml").read_text(encoding="utf-8")
+    text = rendered("generated")
     assert "seeds: [1]" in text
     (data.parent / "params.yaml").write_text(text.replace("seeds: [1]", f"seeds: {seeds}"), encoding="utf-8")
     monkeypatch.chdir(data.parent)

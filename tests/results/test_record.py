@@ -16,6 +16,7 @@ from ruamel.yaml import YAML
 from convs2s.train.cost import file_name
 from pipelines.results.costs import speed_of
 from pipelines.results.record import main
+from tests.presets import rendered
 from tests.results.made import SIGNATURES, run
 
 ROOT = Path(__file__).parents[2]
@@ -113,8 +114,7 @@ def repo(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 def edit(repo: Path, train: dict[str, Any], preset: str | None = None, name: str | None = None) -> None:
     """Write params.yaml with other values under `train`."""
     yaml, path = YAML(), repo / "params.yaml"
-    source = path if preset is None else repo / "experiments" / "presets" / f"{preset}.yaml"
-    content = yaml.load(source.read_text(encoding="utf-8"))
+    content = yaml.load(path.read_text(encoding="utf-8") if preset is None else rendered(preset))
     content["train"].update(train)
     content["download"]["folder"] = "somewhere/on/this/machine"
     if name is not None:
@@ -215,7 +215,10 @@ def test_results_of_other_parameters_are_refused(repo: Path, capsys: pytest.Capt
     )
 
 
-@pytest.mark.parametrize("name", ["convs2s/play.py", "convs2s/new.py", "experiments/presets/generated.yaml"])
+@pytest.mark.parametrize(
+    "name",
+    ["convs2s/play.py", "convs2s/new.py", "experiments/presets/generated.yaml", "experiments/base.yaml"],
+)
 def test_code_that_no_commit_tells_of_is_refused(
     repo: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from ruamel.yaml import YAML
 
-from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from convs2s.text.alignment.candidates import Candidates, write_candidates
 from convs2s.text.corpus.encoded import EncodedSentences, write_encoded
@@ -16,6 +15,7 @@ from convs2s.text.vocabulary.vocabulary import EOS, write_vocabulary
 from convs2s.train.distributed import Workers
 from convs2s.train.loop import Training
 from convs2s.train.setup import build_training
+from tests.presets import params_of
 
 ROOT = Path(__file__).parent.parent.parent
 TYPES = 30
@@ -48,7 +48,7 @@ def write_tiny(folder: Path, train: int = 150, valid: int = 20) -> None:
 @functools.cache
 def default_params() -> Params:
     """Return the default preset."""
-    return load_params(ROOT / "experiments" / "presets" / "generated.yaml")
+    return params_of("generated")
 
 
 def tiny_params(folder: Path, **train: Any) -> Params:

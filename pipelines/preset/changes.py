@@ -1,0 +1,70 @@
+"""What `python -m pipelines.preset` would change in params.yaml, and whether that would lose edits."""
+
+import json
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from pipelines.preset.render import EXPERIMENTS, render
+
+SHOWN = 60
+"""Characters of a value that are shown."""
+
+
+def differences(old: str, new: str) -> list[str]:
+    """Return a line for each key of params.yaml whose value differs: dotted name, old -> new."""
+    before, after = values(old), values(new)
+    lines = []
+    for name in [*after, *(before.keys() - after.keys())]:
+        pair = [shown(side[name]) if name in side else "(none)" for side in (before, after)]
+        if name not in before or name not in after or before[name] != after[name]:
+            lines.append(f"{name}: {pair[0]} -> {pair[1]}")
+    return lines
+
+
+def values(text: str) -> dict[str, Any]:
+    """Return the values of all keys by dotted name; of a text that is not a params.yaml, none."""
+    try:
+        content = YAML(typ="safe", pure=True).load(text)
+    except YAMLError:
+        return {}
+    sections = content if isinstance(content, Mapping) else {}
+    result: dict[str, Any] = {}
+    for section, keys in sections.items():
+        named = {f"{section}.{key}": value for key, value in keys.items()} if isinstance(keys, dict) else {}
+        result |= named or {str(section): keys}
+    return result
+
+
+def shown(value: Any) -> str:
+    """Return a value on one line, shortened."""
+    line = json.dumps(value, ensure_ascii=False, default=str)
+    return line if len(line) <= SHOWN else line[: SHOWN - 3] + "..."
+
+
+def has_unsaved_edits(path: Path, experiments: Path = EXPERIMENTS) -> bool:
+    """Return whether a file is neither the one of the last git commit nor a rendered preset."""
+    text = path.read_text(encoding="utf-8")
+    if text == committed(path):
+        return False
+    found = re.match(r"# Preset ([\w-]+),", text)
+    try:
+        return found is None or text != render(found[1], experiments)
+    except ValueError:  # no such preset any more
+        return True
+
+
+def committed(path: Path) -> str | None:
+    """Return a file as the last commit has it; None if there is no repository, no commit or no such file."""
+    try:
+        done = subprocess.run(
+            ["git", "show", f"HEAD:./{path.name}"], cwd=path.parent, capture_output=True, check=False
+        )
+    except FileNotFoundError:  # no git
+        return None
+    return done.stdout.decode("utf-8", errors="replace") if done.returncode == 0 else None

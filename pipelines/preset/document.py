@@ -1,0 +1,90 @@
+"""A YAML file of params.yaml's form as text: for each key the lines that set it, comments included."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+
+@dataclass(frozen=True)
+class Block:
+    """The lines of one key."""
+
+    above: list[str]
+    """Blank lines and comments directly above the key."""
+    lines: list[str]
+    """The key's own line and the lines nested below it; of a section, only its own line."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file, divided into the blocks of its keys."""
+
+    name: str
+    header: list[str]
+    """Comment lines above the first section."""
+    blocks: dict[str, Block]
+    """By section ("train") and by dotted name ("train.dropout"), in the order of the file."""
+
+
+def read_document(path: Path, name: str) -> Document:
+    """Read a file of sections with one key a line; a file of comments alone has no blocks.
+
+    Args:
+        name: what messages call the file.
+
+    Raises:
+        ValueError: if it is not YAML, a section has no keys, or two keys share a line.
+    """
+    text = path.read_text(encoding="utf-8")
+    try:
+        # Only the round-trip loader knows in which line each key is.
+        content = YAML().load(text) or {}
+    except YAMLError as error:
+        raise ValueError(f"{name} is not valid YAML: {error}") from error
+    return divide(name, text.split("\n"), first_lines(name, content))
+
+
+def first_lines(name: str, content: Any) -> dict[str, int]:
+    """Return the line in which each section and key begins, counted from 0.
+
+    Raises:
+        ValueError: as `read_document`.
+    """
+    if not isinstance(content, Mapping):
+        raise ValueError(f"{name}: found {content!r}, wanted sections such as `train:` with keys below them.")
+    starts: dict[str, int] = {}
+    for section, keys in content.items():
+        if not isinstance(keys, Mapping):
+            raise ValueError(f"{name}: {section}: found {keys!r}, wanted the keys of this section.")
+        lines: Any = content
+        starts[section] = lines.lc.key(section)[0]
+        lines = keys
+        for key in keys:
+            starts[f"{section}.{key}"] = lines.lc.key(key)[0]
+    for (one, line), (other, next_line) in pairwise(starts.items()):
+        if line == next_line:
+            raise ValueError(f"{name}: {one} and {other} share line {line + 1}, wanted one key a line.")
+    return starts
+
+
+def divide(name: str, lines: list[str], starts: Mapping[str, int]) -> Document:
+    """Return the blocks of the keys that begin at these lines."""
+    blocks: dict[str, Block] = {}
+    header = above = lines[: min(starts.values(), default=len(lines))]
+    for (key, start), (_, end) in pairwise([*starts.items(), ("", len(lines))]):
+        stop = end
+        while is_blank_or_comment(lines[stop - 1]):
+            stop -= 1
+        blocks[key] = Block([] if above is header else above, lines[start:stop])
+        above = lines[stop:end]
+    return Document(name, [line for line in header if line.startswith("#")], blocks)
+
+
+def is_blank_or_comment(line: str) -> bool:
+    """Return whether a line sets nothing."""
+    return line.strip() == "" or line.lstrip().startswith("#")

@@ -1,0 +1,17 @@
+"""A folder of experiments to write presets into."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pipelines.preset.render import EXPERIMENTS
+
+
+@pytest.fixture
+def experiments(tmp_path: Path) -> Path:
+    """The repository's base, and no presets."""
+    folder = tmp_path / "experiments"
+    (folder / "presets").mkdir(parents=True)
+    shutil.copy(EXPERIMENTS / "base.yaml", folder)
+    return folder
