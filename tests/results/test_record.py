@@ -75,7 +75,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     repo = tmp_path_factory.mktemp("finished")
     for name in ("presets", "tables"):
         shutil.copytree(ROOT / "experiments" / name, repo / "experiments" / name)
-    shutil.copy(ROOT / "experiments" / "paper.yaml", repo / "experiments")
+    for name in ("paper.yaml", "base.yaml"):
+        shutil.copy(ROOT / "experiments" / name, repo / "experiments")
     (repo / "convs2s").mkdir()
     (repo / "convs2s" / "play.py").write_text(PLAYER)
     (repo / "dvc.yaml").write_text(PIPELINE.replace("PYTHON", sys.executable))
