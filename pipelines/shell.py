@@ -1,0 +1,29 @@
+"""Other programs, run to their end."""
+
+import os
+import shlex
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+
+class CommandFailed(RuntimeError):
+    """A program ended with a status other than 0; the message holds what it said."""
+
+
+def run(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None) -> str:
+    """Run a program and return what it prints, without white space at either end.
+
+    Args:
+        env: variables to set beside those of this process.
+
+    Raises:
+        CommandFailed: if it fails.
+    """
+    done = subprocess.run(
+        arguments, cwd=cwd, env={**os.environ, **(env or {})}, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        said = done.stderr.strip() or done.stdout.strip()
+        raise CommandFailed(f"{shlex.join(arguments)} failed in {cwd} with status {done.returncode}: {said}")
+    return done.stdout.strip()
