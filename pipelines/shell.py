@@ -1,21 +1,30 @@
-"""Run another program, such as git."""
+"""Other programs, run to their end."""
 
+import os
+import shlex
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 
 class CommandFailed(RuntimeError):
-    """A program ended with an error; the message has the command and the last line it wrote to stderr."""
+    """A program ended with a status other than 0; the message holds what it said."""
 
 
-def run(*arguments: str, cwd: Path) -> str:
-    """Run a program in a folder; return what it prints, without the newline at the end.
+def run(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None) -> str:
+    """Run a program and return what it prints, without the newline at the end.
+
+    Args:
+        env: variables to set beside those of this process.
 
     Raises:
-        CommandFailed: if its exit status is not 0.
+        CommandFailed: if it fails.
     """
-    done = subprocess.run(arguments, cwd=cwd, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        arguments, cwd=cwd, env={**os.environ, **(env or {})}, capture_output=True, text=True, check=False
+    )
     if done.returncode:
-        reason = done.stderr.strip().rpartition("\n")[2] or f"exit status {done.returncode}"
-        raise CommandFailed(f"{' '.join(arguments)} failed in {cwd}: {reason}")
+        said = done.stderr.strip() or done.stdout.strip()
+        status = f"{shlex.join(arguments)} failed in {cwd} with status {done.returncode}"
+        raise CommandFailed(f"{status}: {said}" if said else status)
     return done.stdout.rstrip("\n")

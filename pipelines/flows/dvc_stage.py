@@ -2,21 +2,22 @@
 
 import contextlib
 import enum
+import io
 import os
 import re
-import select
 import subprocess
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+DVC = (sys.executable, "-m", "dvc")
 LAST_LINES = 12
 """Lines of a failed stage's output that its state message shows."""
-LOOK = 0.5
-"""Seconds between two looks at deadline and cancellation."""
+POLL = 0.5
+"""Seconds between two checks of deadline and cancellation."""
 
 
 class Outcome(enum.Enum):
@@ -28,7 +29,7 @@ class Outcome(enum.Enum):
 
 
 class StageFailed(RuntimeError):
-    """A stage ended badly; the message has its last lines."""
+    """A stage failed; the message has its last lines."""
 
 
 class StageEnded(RuntimeError):
@@ -46,38 +47,21 @@ SAID = {
     re.compile(r"^Stage '.*' didn't change, skipping$"): Outcome.UNCHANGED,
 }
 BAR = re.compile(r"\d+%\|.*\|")
-"""Of a progress bar; its last state ends like any line."""
+"""A progress bar; its last state ends like any other line."""
 HINTS = re.compile(
     r"^(To track the changes with git, run:|\s+git add .*|To enable auto staging, run:"
     r"|\s+dvc config core\.autostage true|Data and pipelines are up to date\."
     r"|Use `dvc push` to send your updates to remote storage\.)$"
 )
-"""What DVC says after each stage, of all stages or as advice."""
+"""What DVC says after each stage, about all stages or as advice."""
 ADDRESS = re.compile(r"(?<=://)[^/@\s]+@")
 SECRET = re.compile(r"""(?i)((?:password|token|secret|access_key)\w*(?:=|["']\s*:\s*)["']?)[^\s&"',]+""")
 COLORS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
-def told(line: str) -> Outcome | None:
-    """Return what a line of DVC's output says it does with the stage, None if it says nothing of that."""
-    return next((outcome for pattern, outcome in SAID.items() if pattern.match(line)), None)
-
-
 def without_secrets(line: str) -> str:
     """Hide users and passwords of addresses, and what follows password=, token=, secret= or "token":."""
     return SECRET.sub(r"\1***", ADDRESS.sub("***@", line))
-
-
-def command(name: str, force: bool, pull: bool) -> list[str]:
-    """Return the DVC command for one stage item.
-
-    --single-item, for the flow orders the stages; and without it DVC would lock what others are writing.
-    """
-    options = [*(["--force"] if force else []), *(["--pull"] if pull else [])]
-    return [*DVC, "--wait-for-lock", "repro", "--single-item", *options, name]
-
-
-DVC = (sys.executable, "-m", "dvc")
 
 
 def environment(gpus: Sequence[int] | None) -> dict[str, str]:
@@ -106,21 +90,19 @@ def run_guarded(
     env: Mapping[str, str],
     seconds: float,
     stop: threading.Event,
-    hear: Callable[[str, bool], None],
+    on_line: Callable[[str], None],
 ) -> str:
     """Run a command under the process guard; return its last lines.
 
     Args:
         seconds: deadline.
         stop: set by another thread to end the command.
-        hear: told of each line that says something as it comes, and whether it is one of a progress bar.
+        on_line: called with each line as it comes; not with states of progress bars.
 
     Raises:
-        StageFailed: if it ends with another status than 0.
-        StageEnded: if `stop` was set or the deadline has passed; no process of it is left then.
+        StageFailed: if it ends with a status other than 0.
+        StageEnded: if `stop` was set or the deadline has passed; none of its processes is left then.
     """
-    deadline = time.monotonic() + seconds
-    last: deque[str] = deque(maxlen=LAST_LINES)
     process = subprocess.Popen(
         [sys.executable, "-m", "pipelines.flows.guard", *arguments],
         cwd=root,
@@ -131,54 +113,43 @@ def run_guarded(
         start_new_session=True,  # Prefect kills the flow's process group; the guard must outlive that
     )
     assert process.stdin is not None and process.stdout is not None
-    reason = None
-    try:
-        for line, passing in lines_of(process.stdout.fileno()):
-            if line is not None:
-                clean = without_secrets(COLORS.sub("", line).rstrip())
-                bar = passing or bool(BAR.search(clean))
-                if clean and not HINTS.match(clean):
-                    hear(clean, bar)
-                    last.extend([] if bar else [clean])
+    pipe, over, reasons = process.stdin, threading.Event(), list[str]()
+    deadline = time.monotonic() + seconds
+
+    def close_pipe() -> None:
+        while not over.wait(POLL):
             if stop.is_set():
-                reason = "was ended, for the flow run is cancelled or has ended"
+                reasons.append("was ended, for the flow run is cancelled or has ended")
             elif time.monotonic() > deadline:
-                reason = f"was ended at its deadline, {seconds / 3600:g} hours"
-            if reason:
+                reasons.append(f"was ended at its deadline, {seconds / 3600:g} hours")
+            if reasons:
                 break
-    finally:
         with contextlib.suppress(OSError):
-            process.stdin.close()
-        for _ in lines_of(process.stdout.fileno()):
-            pass  # a full pipe would keep what is being ended from ending
-        status = process.wait()
-        process.stdout.close()
+            pipe.close()
+
+    closing = threading.Thread(target=close_pipe, daemon=True)
+    closing.start()
+    last: deque[str] = deque(maxlen=LAST_LINES)
+    # With newline="", a line also ends at a carriage return, as states of a progress bar do, and keeps it.
+    with io.TextIOWrapper(process.stdout, encoding="utf-8", errors="replace", newline="") as lines:
+        try:
+            for line in lines:
+                clean = without_secrets(COLORS.sub("", line).rstrip())
+                if clean and not (line.endswith("\r") or BAR.search(clean) or HINTS.match(clean)):
+                    on_line(clean)
+                    last.append(clean)
+        finally:
+            over.set()
+            closing.join()
+            for _ in lines:
+                pass  # a full pipe would keep what is being ended from ending
+            status = process.wait()
     tail = "\n".join(last)
-    if reason:
-        raise StageEnded(f"{reason}. Its last lines:\n{tail}")
+    if reasons:
+        raise StageEnded(f"{reasons[0]}. Its last lines:\n{tail}")
     if status != 0:
         raise StageFailed(f"ended with status {status}. Its last lines:\n{tail}")
     return tail
-
-
-def lines_of(descriptor: int) -> Iterator[tuple[str | None, bool]]:
-    """Yield lines of a pipe until it closes, each with whether a carriage return ended it, as progress does.
-
-    Yields None for a line when there was none for a while.
-    """
-    rest = b""
-    while True:
-        if not select.select([descriptor], [], [], LOOK)[0]:
-            yield None, False
-            continue
-        chunk = os.read(descriptor, 65536)
-        if not chunk:
-            break
-        *whole, rest = re.split(rb"(?<=[\r\n])", rest + chunk)
-        for raw in whole:
-            yield raw.decode("utf-8", "replace").rstrip("\r\n"), raw.endswith(b"\r")
-    if rest:
-        yield rest.decode("utf-8", "replace"), False
 
 
 def reproduce(
@@ -187,11 +158,13 @@ def reproduce(
     env: Mapping[str, str],
     seconds: float,
     stop: threading.Event,
-    hear: Callable[[str, bool], None],
-    force: bool = False,
-    pull: bool = False,
+    on_line: Callable[[str], None],
+    options: Sequence[str] = (),
 ) -> Outcome:
     """Bring one stage item up to date through DVC; return what that took.
+
+    Args:
+        options: of `dvc repro`: --force, --pull.
 
     Raises:
         StageFailed: if it failed, or DVC did not say what it did.
@@ -199,12 +172,13 @@ def reproduce(
     """
     outcomes: list[Outcome] = []
 
-    def hear_both(line: str, passing: bool) -> None:
-        if not passing and (outcome := told(line)):
-            outcomes.append(outcome)
-        hear(line, passing)
+    def note_outcome(line: str) -> None:
+        outcomes.extend(outcome for pattern, outcome in SAID.items() if pattern.match(line))
+        on_line(line)
 
-    tail = run_guarded(command(name, force, pull), root, env, seconds, stop, hear_both)
+    # --single-item, for the flow orders the stages; and without it DVC would lock what others are writing.
+    command = [*DVC, "--wait-for-lock", "repro", "--single-item", *options, name]
+    tail = run_guarded(command, root, env, seconds, stop, note_outcome)
     if not outcomes:
-        raise StageFailed(f"ended well, but DVC did not say what it did:\n{tail}")
+        raise StageFailed(f"succeeded, but DVC did not say what it did:\n{tail}")
     return outcomes[-1]

@@ -1,4 +1,4 @@
-"""The DAG as DVC knows it: stage items, what each needs, and what dvc.yaml says of how to run it."""
+"""The DAG as DVC knows it: stage items, what each needs, and what dvc.yaml says about running it."""
 
 import hashlib
 import json
@@ -9,6 +9,7 @@ from typing import Any
 
 from dvc.exceptions import DvcException
 from dvc.repo import Repo
+from networkx import lexicographical_topological_sort  # type: ignore[import-untyped]
 
 HOURS = 24.0
 """Deadline of a stage whose `meta` names none."""
@@ -22,12 +23,12 @@ class Stage:
         name: as DVC names it: train@2.
         command: what it runs.
         parents: names of the stages whose outputs it takes.
-        gpus: how many it takes where there are any; 0 for a stage of the CPU.
-        hours: after which it is ended.
+        gpus: how many it takes where there are any; 0 for a CPU stage.
+        hours: its deadline.
         retries: seconds to wait before each further attempt.
         work: folder of what it leaves while it runs and when it fails, if it has one.
         outputs: files and folders it writes, relative to the repository.
-        travels: whether DVC's cache has all outputs, so that they come home from elsewhere.
+        travels: whether all outputs are in DVC's cache, so that a remote worker can send them home.
         signature: equal for two stages, of two sets of parameters, that compute the same.
     """
 
@@ -48,13 +49,9 @@ class Stage:
         return self.name.split("@")[0]
 
     def output(self, name: str) -> str:
-        """Return the path of the output with this file name.
-
-        Raises:
-            KeyError: if there is none.
-        """
+        """Return the path of the output with this file name; raise a KeyError if there is none."""
         for path in self.outputs:
-            if path.rsplit("/", maxsplit=1)[-1] == name:
+            if Path(path).name == name:
                 return path
         raise KeyError(f"stage {self.name} has no output {name}, only {', '.join(self.outputs)}")
 
@@ -65,29 +62,26 @@ def read_graph(root: Path) -> dict[str, Stage]:
     Raises:
         ValueError: if DVC cannot read dvc.yaml, params.yaml or dvc.lock, with DVC's reason.
     """
+    stages: dict[str, Stage] = {}
     try:
         with Repo(str(root)) as repo:
-            graph = repo.index.graph
-            stages: dict[str, Stage] = {}
-            waiting = sorted(graph, key=lambda stage: str(stage.name))
-            while waiting:
-                ready = [s for s in waiting if all(p.name in stages for p in graph.successors(s))]
-                for stage in ready:
-                    stages[stage.name] = _stage(stage, {p.name for p in graph.successors(stage)}, stages)
-                    waiting.remove(stage)
-            return stages
+            children = repo.index.graph.reverse()  # DVC's edges lead from a stage to what it needs
+            for stage in lexicographical_topological_sort(children, key=lambda stage: str(stage.name)):
+                parents = [stages[parent.name] for parent in children.predecessors(stage)]
+                stages[stage.name] = _stage(stage, parents)
     except DvcException as error:
         raise ValueError(f"DVC cannot read the pipeline in {root}: {error}") from error
+    return stages
 
 
-def _stage(stage: Any, parents: set[str], before: Mapping[str, Stage]) -> Stage:
+def _stage(stage: Any, parents: Sequence[Stage]) -> Stage:
     meta = stage.meta or {}
     params = [[dep.def_path, dep.read_params()] for dep in stage.deps if hasattr(dep, "read_params")]
-    facts = [stage.cmd, params, sorted(before[name].signature for name in parents)]
+    facts = [stage.cmd, params, sorted(parent.signature for parent in parents)]
     return Stage(
         name=stage.name,
         command=stage.cmd,
-        parents=frozenset(parents),
+        parents=frozenset(parent.name for parent in parents),
         gpus=int(meta.get("gpus", 0)),
         hours=float(meta.get("hours", HOURS)),
         retries=tuple(float(delay) for delay in meta.get("retries", ())),
@@ -99,25 +93,17 @@ def _stage(stage: Any, parents: set[str], before: Mapping[str, Stage]) -> Stage:
 
 
 def restrict(stages: Mapping[str, Stage], targets: Sequence[str]) -> dict[str, Stage]:
-    """Return the targets and all they need; all stages if there are no targets.
-
-    Args:
-        targets: names of items (train@2) or of whole stages (train).
+    """Return the targets, items (train@2) or whole stages (train), and all they need; without targets, all.
 
     Raises:
-        ValueError: if there is no such stage; the message lists those there are.
+        ValueError: if there is no such stage.
     """
-    wanted = [stage.name for stage in stages.values() if not targets or {stage.name, stage.kind} & {*targets}]
-    unknown = set(targets) - {name for stage in stages.values() for name in (stage.name, stage.kind)}
-    if unknown:
+    if unknown := set(targets) - {name for stage in stages.values() for name in (stage.name, stage.kind)}:
         raise ValueError(
             f"targets: found {', '.join(sorted(unknown))}, which dvc.yaml does not have. "
             f"Wanted some of: {', '.join(stages)}."
         )
-    needed: set[str] = set()
-    while wanted:
-        name = wanted.pop()
-        if name not in needed:
-            needed.add(name)
-            wanted.extend(stages[name].parents)
+    needed = {name for name, stage in stages.items() if not targets or {name, stage.kind} & {*targets}}
+    for name in reversed(list(stages)):
+        needed |= stages[name].parents if name in needed else set()
     return {name: stage for name, stage in stages.items() if name in needed}

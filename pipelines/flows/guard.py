@@ -1,4 +1,4 @@
-"""Process guard: a command and all it starts end when whoever started the guard is gone.
+"""Process guard: a command and everything it starts end once whoever started the guard is gone.
 
     python -m pipelines.flows.guard COMMAND ARGUMENT...
 
@@ -11,75 +11,62 @@ starts its workers in sessions of their own.
 import contextlib
 import ctypes
 import os
-import select
+import queue
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import psutil
 
 GRACE = 3.0
-"""Seconds between SIGTERM and SIGKILL: enough for a training to end its write of a checkpoint."""
+"""Seconds between SIGTERM and SIGKILL: enough for a training to finish writing a checkpoint."""
 ENDED_BY_GUARD = 128 + signal.SIGTERM
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
 
 def adopt_orphans() -> None:
-    """Become the parent of every descendant whose own parent dies, where the system (Linux) can do so."""
+    """Become the parent of every descendant whose own parent dies, where the system (Linux) allows it."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def end_descendants(grace: float = GRACE) -> None:
+def end_descendants(grace: float) -> None:
     """End all processes below this one: SIGTERM, and SIGKILL for what is left after `grace` seconds.
 
-    Those that start while this goes on are met by the next round.
+    Processes that start in the meantime are caught by the next round.
     """
     deadline = time.monotonic() + grace
-    told: set[psutil.Process] = set()
-    while left := living_descendants():
+    signalled: set[psutil.Process] = set()
+    while left := psutil.Process().children(recursive=True):
         late = time.monotonic() > deadline
         for process in left:
-            if late or process not in told:
-                told.add(process)
+            if late or process not in signalled:
+                signalled.add(process)
                 with contextlib.suppress(psutil.NoSuchProcess):
                     process.send_signal(signal.SIGKILL if late else signal.SIGTERM)
-        psutil.wait_procs(left, timeout=0.1)
-
-
-def living_descendants() -> list[psutil.Process]:
-    """Return the processes below this one that still run; collect those that have ended."""
-    left = []
-    for process in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            if process.status() != psutil.STATUS_ZOMBIE:
-                left.append(process)
-            elif process.ppid() == os.getpid():
-                with contextlib.suppress(ChildProcessError):  # subprocess may have been quicker
-                    os.waitpid(process.pid, os.WNOHANG)
-    return left
+        psutil.wait_procs(left, timeout=0.1)  # also collects the exit statuses of adopted orphans
 
 
 def guard(command: Sequence[str]) -> int:
-    """Run a command until it ends or standard input closes; return its status, as a shell would give it."""
+    """Run a command until it ends or standard input closes; return its status as a shell would."""
     adopt_orphans()
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
-    ended, tell = os.pipe()
+    ended: queue.SimpleQueue[bool] = queue.SimpleQueue()
 
-    def wait() -> None:
-        child.wait()
-        os.close(tell)
+    def put_after(wait: Callable[[], object], by_itself: bool) -> None:
+        wait()
+        ended.put(by_itself)
 
-    threading.Thread(target=wait, daemon=True).start()
-    told, tell_too = os.pipe()
-    signal.signal(signal.SIGTERM, lambda *_: os.write(tell_too, b"."))
+    for event in ((child.wait, True), (lambda: os.read(0, 1), False)):
+        threading.Thread(target=put_after, args=event, daemon=True).start()
+    signal.signal(signal.SIGTERM, lambda *_: ended.put(False))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the flow, which closes the pipe
-    over = ended in select.select([0, ended, told], [], [])[0]
-    end_descendants(GRACE if not over else 0.0)  # what a command leaves behind would hold its GPU
-    if not over:
+    by_itself = ended.get()
+    end_descendants(0.0 if by_itself else GRACE)  # what a command leaves behind would hold its GPU
+    if not by_itself:
         return ENDED_BY_GUARD
     return child.returncode if child.returncode >= 0 else 128 - child.returncode
 

@@ -1,94 +1,74 @@
-"""How far a training is, read from its progress bar."""
+"""Training progress on the pages, from the file progress.json in the stage's work folder."""
 
 import contextlib
 import contextvars
-import re
+import json
 import threading
-from dataclasses import dataclass
-from typing import Self
+import time
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 
+FILE = "progress.json"
 SECONDS = 2.0
 """Between two updates of the artifact."""
-BAR = re.compile(
-    r"epoch (?P<epoch>\d+): .*\| *(?P<done>\d+)/(?P<all>\d+) \[(?P<spent>[\d:]+)<(?P<left>[\d:?]+)"
-)
 
 
-@dataclass(frozen=True)
-class Position:
-    """A look at a progress bar: updates done and in all of an epoch, and its time left as the bar says it."""
-
-    epoch: int
-    done: int
-    updates: int
-    left: str
-
-    def share(self, epochs: int | None) -> float:
-        """Return the percentage done: of all epochs if their number is known, else of this one."""
-        within = self.done / max(1, self.updates)
-        return 100.0 * (within if epochs is None else min(1.0, (self.epoch - 1 + within) / epochs))
-
-    def text(self, epochs: int | None) -> str:
-        """Return it in words; an annealed training may end before its last epoch."""
-        most = "" if epochs is None else f" of at most {epochs}"
-        updates = f"{self.done:,} of {self.updates:,} updates"
-        return f"epoch {self.epoch}{most}: {updates}, {self.left} left in this epoch"
+def percentage(progress: Mapping[str, Any]) -> float:
+    """Return how much of all epochs is done; an annealed training may end before its last epoch."""
+    done = progress["epoch"] - 1 + progress["update"] / max(1, progress["updates"])
+    return float(round(min(100.0, 100.0 * done / progress["max_epochs"]), 1))
 
 
-def position(line: str) -> Position | None:
-    """Read a line of a progress bar, None if it is none of a training."""
-    found = BAR.search(line)
-    if not found:
-        return None
-    return Position(int(found["epoch"]), int(found["done"]), int(found["all"]), found["left"])
+def description(progress: Mapping[str, Any]) -> str:
+    """Return training progress in words."""
+    text = (
+        "epoch {epoch} of at most {max_epochs}: {update:,} of {updates:,} updates, loss {loss:.3f}, "
+        "{tokens_per_second:,.0f} tokens/s".format(**progress)
+    )
+    if progress["validation_perplexity"] is not None:
+        text += f", validation perplexity {progress['validation_perplexity']:.3f}"
+    return f"{text}, {timedelta(seconds=round(progress['seconds_left']))} left in this epoch"
 
 
-class Progress:
-    """The progress artifact of one training, kept by a thread of its own.
+@contextlib.contextmanager
+def showing_progress(key: str, root: Path, work: str | None) -> Iterator[None]:
+    """Keep an artifact up to date with the training that works in this folder; nothing without one.
 
-    A server that is away would make the reader of the training's output wait, and that the training itself.
+    A thread does it: a server that is away would make the reader of the training's output wait, and with it
+    the training itself. It is not waited for at the end, either.
     """
+    if work is None:
+        yield
+        return
+    over = threading.Event()
+    context = contextvars.copy_context()  # the artifact belongs to the task run of the calling thread
+    thread = threading.Thread(target=context.run, args=(_keep, key, root / work / FILE, over), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(timeout=5.0)
 
-    def __init__(self, key: str, epochs: int | None) -> None:
-        self.key = key
-        self.epochs = epochs
-        self.latest: Position | None = None
-        self.over = threading.Event()
-        # The artifact belongs to the task run of the thread that makes this.
-        self.thread = threading.Thread(target=contextvars.copy_context().run, args=(self._keep,), daemon=True)
 
-    def __enter__(self) -> Self:
-        """Begin to show what is heard."""
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End; a server that is away is not waited for."""
-        self.over.set()
-        self.thread.join(timeout=5.0)
-
-    def hear(self, line: str) -> None:
-        """Take note of a line of the progress bar."""
-        self.latest = position(line) or self.latest
-
-    def _keep(self) -> None:
-        shown: Position | None = None
-        artifact: UUID | None = None
-        over = False
-        while not over:
-            over = self.over.wait(SECONDS)
-            seen = self.latest
-            if seen is None or seen == shown:
+def _keep(key: str, path: Path, over: threading.Event) -> None:
+    shown, artifact = time.time_ns(), None  # what an earlier training has left there is not shown
+    last = False
+    while not last:
+        last = over.wait(SECONDS)
+        with contextlib.suppress(Exception):  # no such file yet, or no server: the stage goes on
+            written = path.stat().st_mtime_ns
+            if written <= shown:
                 continue
-            with contextlib.suppress(Exception):  # whatever Prefect's client raises, the stage goes on
-                share, text = round(seen.share(self.epochs), 1), seen.text(self.epochs)
-                if artifact is None:
-                    created = create_progress_artifact(share, key=self.key, description=text)
-                    assert isinstance(created, UUID)
-                    artifact = created
-                else:
-                    update_progress_artifact(artifact, share, description=text)
-                shown = seen
+            progress = json.loads(path.read_text(encoding="utf-8"))
+            if artifact is None:
+                artifact = create_progress_artifact(percentage(progress), key, description(progress))
+            else:
+                assert isinstance(artifact, UUID)
+                update_progress_artifact(artifact, percentage(progress), description(progress))
+            shown = written

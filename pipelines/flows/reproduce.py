@@ -3,19 +3,13 @@
 from typing import Any, Self
 
 from prefect import flow, get_run_logger, runtime
-from prefect.states import Completed, Failed, State
-from prefect.task_runners import ThreadPoolTaskRunner
+from prefect.states import State
 from pydantic import Field, model_validator
 
 from convs2s.config.load import load_params
-from pipelines.flows import remote, workspace
-from pipelines.flows.dvc_stage import StageEnded
-from pipelines.flows.run_stages import Run, RunParams, Workspace, faults, summary
-from pipelines.flows.watch import ended_early
-from pipelines.flows.workspace import ROOT, Refused
-
-THREADS: Any = ThreadPoolTaskRunner(max_workers=256)
-"""A thread for each stage that runs; it only waits for a child process."""
+from pipelines.flows import experiment, workspace
+from pipelines.flows.run_stages import THREADS, RunParams, StagesRun, Workspace, claimed_root
+from pipelines.flows.workspace import ROOT
 
 
 class ReproduceParams(RunParams):
@@ -48,13 +42,7 @@ def run_name() -> str:
     return f"{params.package.name}, seeds {seeds}, {workspace.revision(ROOT)}{changes}"
 
 
-@flow(
-    name="reproduce",
-    flow_run_name=run_name,
-    task_runner=THREADS,
-    persist_result=False,
-    validate_parameters=True,
-)
+@flow(name="reproduce", flow_run_name=run_name, task_runner=THREADS, persist_result=False)
 def reproduce(params: ReproduceParams = ReproduceParams()) -> State[Any]:  # noqa: B008
     """Bring every stage of dvc.yaml up to date, each as soon as its parents are and a place is free.
 
@@ -62,34 +50,13 @@ def reproduce(params: ReproduceParams = ReproduceParams()) -> State[Any]:  # noq
     is a task, whose state says whether DVC has Executed it, found it Unchanged or restored it (Cached).
     With overrides it runs in a copy of the workspace, and its results become an experiment (`dvc exp show`).
     """
-    with workspace.claim(ROOT, f"reproduce {runtime.flow_run.name}"):
-        workspace.check_workspace(ROOT)
-        if params.remote != "none":
-            remote.check(ROOT, params.git_remote)
+    with claimed_root(params):
         root, name = ROOT, ""
         if params.overrides:
-            name = workspace.name_of(params.overrides, workspace.snapshot(ROOT))
-            root = workspace.copy_workspace(ROOT, name, params.overrides)
-        run = Run(params, {"": open_workspace("", root, params)})
-        try:
-            run.run()
-        except StageEnded as ended:
-            return ended_early(ended, summary(run))
-        if not run.succeeded:
-            return Failed(message=f"{summary(run)}\n\n{faults(run)}")
-        if name:
-            workspace.keep_experiment(ROOT, root, name)
+            name = experiment.name_of(params.overrides, workspace.snapshot(ROOT))
+            root = experiment.copy_workspace(ROOT, name, params.overrides)
+        state = StagesRun(params, [Workspace.open("", root, params.targets)]).run()
+        if name and state.is_completed():
+            experiment.keep_experiment(ROOT, root, name)
             get_run_logger().info("Kept as the DVC experiment %s: dvc exp show, dvc exp apply %s", name, name)
-    return Completed(message=summary(run))
-
-
-def open_workspace(label: str, root: Any, params: RunParams) -> Workspace:
-    """Read parameters and DAG of a workspace.
-
-    Raises:
-        Refused: if DVC cannot, or there is no such target.
-    """
-    try:
-        return Workspace.open(label, root, params.targets)
-    except ValueError as error:
-        raise Refused(str(error)) from error
+    return state

@@ -1,10 +1,14 @@
 """What stages share: the GPUs of this machine, and how many stages may use its CPU at once."""
 
+import contextlib
 import os
 import shutil
-import subprocess
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pipelines import shell
+from pipelines.flows.dvc_stage import POLL, StageEnded
 
 
 def visible_gpus() -> list[int]:
@@ -15,18 +19,15 @@ def visible_gpus() -> list[int]:
     Raises:
         ValueError: if nvidia-smi fails, or CUDA_VISIBLE_DEVICES names GPUs in another way.
     """
-    program = shutil.which("nvidia-smi")
-    if program is None:
+    if shutil.which("nvidia-smi") is None:
         return []
-    shown = subprocess.run(
-        [program, "--query-gpu=index", "--format=csv,noheader"], capture_output=True, text=True, check=False
-    )
-    if shown.returncode != 0:
+    try:
+        shown = shell.run("nvidia-smi", "--query-gpu=index", "--format=csv,noheader", cwd=Path())
+    except shell.CommandFailed as error:
         raise ValueError(
-            f"nvidia-smi fails, so GPUs cannot be leased: {shown.stdout.strip()} {shown.stderr.strip()}. "
-            "Mend the driver, or hide it (PATH) to run on the CPU."
-        )
-    present = [int(line) for line in shown.stdout.split() if line.isdigit()]
+            f"GPUs cannot be leased: {error}. Fix the driver, or take nvidia-smi off PATH to run on the CPU."
+        ) from error
+    present = [int(line) for line in shown.split() if line.isdigit()]
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     if named is None:
         return present
@@ -47,8 +48,7 @@ def choose_gpus(asked: Sequence[int] | None) -> list[int]:
         return present
     if len(set(asked)) < len(asked):
         raise ValueError(f"gpus: found {list(asked)}, wanted each id once: two stages would share that GPU.")
-    missing = sorted(set(asked) - set(present))
-    if missing:
+    if not set(asked) <= set(present):
         raise ValueError(
             f"gpus: found {list(asked)}, but this machine shows {present or 'none'} "
             f"(CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', 'unset')}). Wanted ids of GPUs "
@@ -57,38 +57,33 @@ def choose_gpus(asked: Sequence[int] | None) -> list[int]:
     return list(asked)
 
 
-@dataclass
-class Resources:
-    """What is free now; used by the scheduler's thread alone.
+class Leases:
+    """GPUs, and places on the CPU, that stages side by side lease; without GPUs every stage takes a place."""
 
-    Attributes:
-        gpus: ids of free GPUs.
-        places: how many further stages may start that take no GPU.
-        has_gpus: whether there are GPUs at all; if not, stages that would take one take a place.
-    """
+    def __init__(self, gpus: Sequence[int], places: int) -> None:
+        self.gpus, self.places = list(gpus), list(range(places))
+        self.has_gpus = bool(gpus)
+        self.changed = threading.Condition()
 
-    gpus: list[int]
-    places: int
-    has_gpus: bool = field(init=False)
+    @contextlib.contextmanager
+    def lease(self, wanted: int | None, stop: threading.Event) -> Iterator[list[int]]:
+        """Wait until `wanted` GPUs, for 0 a place, for None nothing, are free; give their ids.
 
-    def __post_init__(self) -> None:
-        self.has_gpus = bool(self.gpus)
-
-    def lease(self, wanted: int) -> list[int] | None:
-        """Take `wanted` GPUs, or a place of the CPU if it is 0; None if that is not free now."""
-        if wanted and self.has_gpus:
-            if len(self.gpus) < wanted:
-                return None
-            taken, self.gpus = self.gpus[:wanted], self.gpus[wanted:]
-            return taken
-        if self.places == 0:
-            return None
-        self.places -= 1
-        return []
-
-    def give_back(self, taken: Sequence[int]) -> None:
-        """Return what `lease` gave."""
-        if taken:
-            self.gpus = sorted([*self.gpus, *taken])
-        else:
-            self.places += 1
+        Raises:
+            StageEnded: if `stop` is set before.
+        """
+        on_gpu = bool(wanted and self.has_gpus)
+        free = self.gpus if on_gpu else self.places
+        count = 0 if wanted is None else wanted if on_gpu else 1
+        with self.changed:
+            while len(free) < count and not stop.is_set():
+                self.changed.wait(POLL)
+            if stop.is_set():
+                raise StageEnded("was not started, for the flow run is cancelled or has ended")
+            taken = [free.pop(0) for _ in range(count)]
+        try:
+            yield taken if on_gpu else []
+        finally:
+            with self.changed:
+                free.extend(taken)
+                self.changed.notify_all()

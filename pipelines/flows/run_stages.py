@@ -1,30 +1,36 @@
 """Stages of one or several workspaces as Prefect tasks, side by side."""
 
+import concurrent.futures
+import contextlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from prefect import get_run_logger, runtime, task
 from prefect.cache_policies import NO_CACHE
-from prefect.futures import PrefectFuture
-from prefect.states import Completed, State
+from prefect.futures import PrefectConcurrentFuture
+from prefect.states import Completed, Failed, State
+from prefect.task_runners import ThreadPoolTaskRunner
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
-from pipelines.flows import artifacts, dvc_stage, remote
+from pipelines.flows import artifacts, dvc_stage, remote, workspace
 from pipelines.flows.dvc_stage import Outcome, StageEnded
 from pipelines.flows.graph import Stage, read_graph, restrict
-from pipelines.flows.progress import Progress
-from pipelines.flows.resources import Resources, choose_gpus
-from pipelines.flows.scheduler import Job, Schedule
-from pipelines.flows.watch import watching
-from pipelines.flows.workspace import Refused
+from pipelines.flows.progress import showing_progress
+from pipelines.flows.resources import Leases, choose_gpus
+from pipelines.flows.watch import ended_early, make_check
+from pipelines.flows.workspace import ROOT
 
 Key = tuple[str, str]
 """Label of a workspace, name of a stage."""
+PAUSE = 2.0
+"""Seconds between two checks whether the run itself is to go on."""
+THREADS: Any = ThreadPoolTaskRunner(max_workers=256)
+"""A thread per stage; it only waits, for parents, which come before it in the queue, or a child process."""
 
 
 class RunParams(BaseModel):
@@ -37,9 +43,7 @@ class RunParams(BaseModel):
     )
     force: bool = Field(default=False, description="run stages again that are up to date")
     parallel: int = Field(
-        default=2,
-        ge=1,
-        description="stages on the CPU at once; also trainings, where there is no GPU",
+        default=2, ge=1, description="stages on the CPU at once; also trainings, where there is no GPU"
     )
     gpus: list[int] | None = Field(default=None, description="ids of GPUs to use; None: all there are")
     hours: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(
@@ -59,6 +63,25 @@ class RunParams(BaseModel):
             )
         return self
 
+    def is_remote(self, stage: Stage) -> bool:
+        """Tell whether a stage goes to a remote worker."""
+        wanted = self.remote == "all" or (self.remote == "gpu" and stage.gpus > 0)
+        return wanted and stage.travels
+
+    def seconds(self, stage: Stage) -> float:
+        """Return a stage's deadline."""
+        return 3600.0 * self.hours.get(stage.name, self.hours.get(stage.kind, stage.hours))
+
+
+@contextlib.contextmanager
+def claimed_root(params: RunParams) -> Iterator[None]:
+    """Hold the workspace for the present flow run, after checking that the run may start there."""
+    with workspace.claim(ROOT, f"{runtime.flow_run.flow_name} {runtime.flow_run.name}"):
+        workspace.check_workspace(ROOT)
+        if params.remote != "none":
+            remote.check(ROOT, params.git_remote)
+        yield
+
 
 @dataclass(frozen=True)
 class Workspace:
@@ -71,179 +94,152 @@ class Workspace:
 
     @classmethod
     def open(cls, label: str, root: Path, targets: Sequence[str]) -> "Workspace":
-        """Read parameters and DAG."""
+        """Read parameters and DAG; raise a ValueError if DVC cannot, or there is no such target."""
         return cls(label, root, load_params(root / "params.yaml"), restrict(read_graph(root), targets))
 
 
 @dataclass
-class Run:
-    """A run of stages, and what became of each."""
+class StagesRun:
+    """A run of the stages of some workspaces, and what became of each.
+
+    Attributes:
+        for_others: whether this is a remote worker's, whose results go to the DVC remote.
+    """
 
     params: RunParams
-    workspaces: Mapping[str, Workspace]
-    gpus: list[int] = field(default_factory=list)
+    workspaces: Sequence[Workspace]
+    for_others: bool = False
     stop: threading.Event = field(default_factory=threading.Event)
-    followers: set[Key] = field(default_factory=set)
     outcomes: dict[Key, Outcome] = field(default_factory=dict)
     faults: dict[Key, str] = field(default_factory=dict)
 
-    def jobs(self) -> dict[Key, Job[Key]]:
-        """Return a job for every stage of every workspace.
+    def stages(self) -> dict[Key, tuple[Workspace, Stage]]:
+        """Return every stage of every workspace, parents first."""
+        return {
+            (space.label, name): (space, s) for space in self.workspaces for name, s in space.stages.items()
+        }
 
-        A stage that another workspace computes, too, follows that one and is restored from the cache.
-        """
-        jobs: dict[Key, Job[Key]] = {}
-        self.followers.clear()
-        leaders: dict[str, Key] = {}
-        for label, workspace in self.workspaces.items():
-            for name, stage in workspace.stages.items():
-                leader = leaders.setdefault(stage.signature, (label, name))
-                parents = {(label, parent) for parent in stage.parents} | ({leader} - {(label, name)})
-                if leader != (label, name):
-                    self.followers.add((label, name))
-                jobs[label, name] = Job((label, name), parents, stage.gpus, self.is_remote(stage))
-        return jobs
-
-    @property
-    def succeeded(self) -> bool:
-        """Whether every stage has ended well."""
-        return all(
-            (label, name) in self.outcomes
-            for label, space in self.workspaces.items()
-            for name in space.stages
-        )
-
-    def is_remote(self, stage: Stage) -> bool:
-        """Tell whether a stage goes to a remote worker."""
-        wanted = self.params.remote == "all" or (self.params.remote == "gpu" and stage.gpus > 0)
-        return wanted and stage.travels
-
-    def run(self) -> None:
-        """Run all; `outcomes` and `faults` tell of it then.
+    def run(self) -> State[Any]:
+        """Run all that can be run; return the flow run's state, with what went wrong, a paragraph a stage.
 
         Raises:
-            Refused: if a deadline is for a stage that does not exist.
-            StageEnded: if the flow run was cancelled.
+            ValueError: if a stage of `hours` does not exist, or one takes more GPUs than there are.
         """
-        jobs = self.jobs()
-        names = {
-            n for space in self.workspaces.values() for s in space.stages.values() for n in (s.name, s.kind)
-        }
+        futures = self.submit(self.leases())
+        waited_for, check = [future.wrapped_future for future in futures], make_check()
+        early = None
+        try:
+            while concurrent.futures.wait(waited_for, timeout=PAUSE).not_done:
+                check()
+        except StageEnded as ended:
+            early = ended
+        finally:
+            self.stop.set()
+            concurrent.futures.wait(waited_for)
+        if early:
+            return ended_early(early, self.summary())
+        if len(self.outcomes) == len(futures):
+            return Completed(message=self.summary())
+        faults = [f"{name} {label}".strip() + f" {text}" for (label, name), text in self.faults.items()]
+        return Failed(message="\n\n".join([self.summary(), *faults]))
+
+    def leases(self) -> Leases:
+        """Return the GPUs and places to share, after checking that they and the deadlines fit the stages."""
+        gpus = choose_gpus(self.params.gpus)
+        stages = [stage for _, stage in self.stages().values()]
+        names = {name for stage in stages for name in (stage.name, stage.kind)}
         if unknown := set(self.params.hours) - names:
-            raise Refused(
+            raise ValueError(
                 f"hours: found {', '.join(sorted(unknown))}, which is no stage. Wanted some of: "
                 f"{', '.join(sorted(names))}."
             )
-        self.gpus = choose_gpus(self.params.gpus)
-        schedule = Schedule(jobs, Resources(self.gpus, self.params.parallel))
-        futures: dict[Key, PrefectFuture[Any]] = {}
+        for stage in stages:
+            if gpus and stage.gpus > len(gpus) and not self.params.is_remote(stage):
+                raise ValueError(
+                    f"{stage.name} takes {stage.gpus} GPUs, but there are {len(gpus)}: it could never start. "
+                    "Lower train.workers in params.yaml, or name more ids in gpus."
+                )
+        return Leases(gpus, self.params.parallel)
 
-        def start(key: Key, gpus: Sequence[int]) -> None:
-            before = [futures[parent] for parent in jobs[key].parents]
-            futures[key] = self.submit(key, gpus, before)
-            futures[key].add_done_callback(lambda _: schedule.end(key, key in self.outcomes))
+    def submit(self, leases: Leases) -> list[PrefectConcurrentFuture[Any]]:
+        """Submit a Prefect task for each stage, which begins when its parents have succeeded.
 
-        with watching() as look:
-            try:
-                schedule.run(start, look)
-            finally:
-                self.stop.set()
-                for future in futures.values():
-                    future.wait()
+        A stage that an earlier workspace computes, too, waits for that one and is restored from the cache.
+        """
+        futures: dict[Key, PrefectConcurrentFuture[Any]] = {}
+        firsts: dict[str, Key] = {}
+        for key, (space, stage) in self.stages().items():
+            first = firsts.setdefault(stage.signature, key)
+            needed = [(space.label, parent) for parent in stage.parents] + ([first] if first != key else [])
+            configured = run_stage.with_options(
+                name=stage.name,
+                task_run_name=f"{stage.name} {space.label}".strip(),
+                description=f"`{stage.command}`",
+                tags=[stage.kind, space.params.package.name],
+                retries=0 if self.for_others else len(stage.retries),
+            )
+            parents = [futures[parent] for parent in needed if parent in futures]
+            force = self.params.force and first == key
+            futures[key] = configured.submit(self, space, stage, leases, force, wait_for=parents)  # type: ignore[call-overload]
+        return list(futures.values())
 
-    def submit(self, key: Key, gpus: Sequence[int], before: list[PrefectFuture[Any]]) -> PrefectFuture[Any]:
-        """Start the Prefect task of a stage; its run has the name that DVC gives the stage."""
-        label, name = key
-        workspace = self.workspaces[label]
-        stage = workspace.stages[name]
-        title = f"{name} {label}".strip()
-        where = f"GPU {', '.join(map(str, gpus))}" if gpus else "CPU"
-        configured = run_stage.with_options(
-            name=name,
-            task_run_name=title,
-            description=f"`{stage.command}` on {'a remote worker' if self.is_remote(stage) else where}",
-            tags=[stage.kind, workspace.params.package.name],
-            retries=len(stage.retries),
-        )
-        future: PrefectFuture[Any] = configured.submit(  # type: ignore[call-overload]
-            self, workspace, stage, gpus, wait_for=before
-        )
-        return future
-
-    def seconds(self, stage: Stage) -> float:
-        """Return a stage's deadline."""
-        hours = self.params.hours
-        return 3600.0 * hours.get(stage.name, hours.get(stage.kind, stage.hours))
+    def summary(self) -> str:
+        """Return a line on all stages."""
+        found = list(self.outcomes.values())
+        counts = [f"{found.count(outcome)} {outcome.value.lower()}" for outcome in Outcome]
+        left = len(self.stages()) - len(self.outcomes) - len(self.faults)
+        return ", ".join([*counts, f"{len(self.faults)} failed", f"{left} not run"])
 
 
 def never_after_cancellation(_task: Any, _run: Any, state: State[Any]) -> bool:
     """Retry what failed by itself, not what the flow has ended."""
-    fault = state.result(raise_on_failure=False)
-    return not isinstance(fault, StageEnded)
+    return not isinstance(state.result(raise_on_failure=False), StageEnded)
 
 
 @task(cache_policy=NO_CACHE, persist_result=False, retry_condition_fn=never_after_cancellation)
-def run_stage(run: Run, workspace: Workspace, stage: Stage, gpus: Sequence[int]) -> State[Any]:
+def run_stage(run: StagesRun, space: Workspace, stage: Stage, leases: Leases, force: bool) -> State[Any]:
     """Bring one stage up to date; the state's name says what that took."""
-    logger = get_run_logger()
-    key = (workspace.label, stage.name)
-    progress = Progress(
-        artifacts.key("progress", workspace.label, stage.name), workspace.params.train.max_epochs
-    )
-    attempt = runtime.task_run.run_count
+    key, attempt = (space.label, stage.name), runtime.task_run.run_count
     if attempt > 1 and run.stop.wait(stage.retries[attempt - 2]):  # Prefect's own wait hears no cancellation
         raise StageEnded("was not tried again, for the flow run is cancelled or has ended")
-
-    def hear(line: str, passing: bool) -> None:
-        if passing:
-            progress.hear(line)
-        else:
-            logger.info(line)
-
-    env = dvc_stage.environment(gpus if run.gpus else None)  # a stage of the CPU sees none of the GPUs
-    pull = run.is_remote(stage)
-    try:
-        if pull:
-            remote.execute(stage, workspace.root, run.params.git_remote, run.seconds(stage), run.stop)
-        with progress:
-            outcome = dvc_stage.reproduce(
-                stage.name,
-                workspace.root,
-                env,
-                run.seconds(stage),
-                run.stop,
-                hear,
-                force=run.params.force and key not in run.followers,
-                pull=pull,
-            )
-    except Exception as fault:  # a full disk, a git that fails: whatever it is, the run must tell of it
-        known = isinstance(fault, dvc_stage.StageFailed | StageEnded)
-        run.faults[key] = str(fault) if known else f"failed, {type(fault).__name__}: {fault}"
-        showing(lambda: artifacts.show_failure(stage, workspace.root, workspace.label))
-        raise
-    showing(lambda: artifacts.show(stage, workspace.root, workspace.label))
+    elsewhere = run.params.is_remote(stage)
+    with leases.lease(None if elsewhere else stage.gpus, run.stop) as gpus:
+        env = dvc_stage.environment(gpus if leases.has_gpus else None)  # a CPU stage sees no GPU
+        try:
+            outcome = bring_up_to_date(run, space, stage, env, force)
+        except Exception as fault:  # a full disk, a git that fails: whatever it is, the run must report it
+            known = isinstance(fault, dvc_stage.StageFailed | StageEnded)
+            run.faults[key] = str(fault) if known else f"failed, {type(fault).__name__}: {fault}"
+            show(artifacts.show_failure, stage, space)
+            raise
+    show(artifacts.show, stage, space)
     run.faults.pop(key, None)
     run.outcomes[key] = outcome
     return Completed(name=outcome.value, message=f"{stage.name}: {outcome.value.lower()}")
 
 
-def showing(action: Callable[[], None]) -> None:
+def bring_up_to_date(
+    run: StagesRun, space: Workspace, stage: Stage, env: Mapping[str, str], force: bool
+) -> Outcome:
+    """Run a stage through DVC, here or elsewhere; return what that took."""
+    elsewhere, seconds, on_line = (
+        run.params.is_remote(stage),
+        run.params.seconds(stage),
+        get_run_logger().info,
+    )
+    if elsewhere:
+        remote.execute(stage, space.root, run.params.git_remote, seconds, run.stop)
+    options = ["--pull"] * (elsewhere or run.for_others) + ["--force"] * force
+    with showing_progress(artifacts.key("progress", space.label, stage.name), space.root, stage.work):
+        outcome = dvc_stage.reproduce(stage.name, space.root, env, seconds, run.stop, on_line, options)
+    if run.for_others:
+        remote.push(space.root, run.stop, stage.name)
+    return outcome
+
+
+def show(action: Callable[[Stage, Path, str], None], stage: Stage, space: Workspace) -> None:
     """Show something in the UI; a server that is away costs the picture, not the stage."""
     try:
-        action()
+        action(stage, space.root, space.label)
     except Exception as error:  # whatever it is, the stage's result is safe in DVC
         get_run_logger().warning("Not shown in the UI: %s: %s", type(error).__name__, error)
-
-
-def summary(run: Run) -> str:
-    """Return a line on all stages of a run."""
-    found = [outcome.value.lower() for outcome in run.outcomes.values()]
-    counts = [f"{found.count(word)} {word}" for word in dict.fromkeys(o.value.lower() for o in Outcome)]
-    every = {(label, name) for label, workspace in run.workspaces.items() for name in workspace.stages}
-    left = len(every) - len(run.outcomes) - len(run.faults)
-    return ", ".join([*counts, f"{len(run.faults)} failed", f"{left} not run"])
-
-
-def faults(run: Run) -> str:
-    """Return what went wrong, a paragraph a stage."""
-    return "\n\n".join(f"{name} {label}".strip() + f" {text}" for (label, name), text in run.faults.items())

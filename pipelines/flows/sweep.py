@@ -3,32 +3,25 @@
 import itertools
 import json
 import math
-import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
+from dvc.repo import Repo
 from prefect import flow, get_run_logger, runtime
-from prefect.artifacts import create_markdown_artifact, create_table_artifact
-from prefect.states import Completed, Failed, State
+from prefect.artifacts import create_table_artifact
+from prefect.states import State
 from pydantic import Field, model_validator
 
-from convs2s.config.load import load_params
 from convs2s.text.corpus.files import atomic_path
-from pipelines.flows import artifacts, dvc_stage, remote, workspace
-from pipelines.flows.dvc_stage import StageEnded
-from pipelines.flows.graph import Stage
-from pipelines.flows.reproduce import THREADS, open_workspace
-from pipelines.flows.run_stages import Run, RunParams, faults, summary
-from pipelines.flows.watch import ended_early
-from pipelines.flows.workspace import ROOT, Refused
-from pipelines.results.ablation import SPEED, Ablation, read_ablation
+from pipelines.flows import artifacts, experiment, paper_table, workspace
+from pipelines.flows.paper_table import SPEED
+from pipelines.flows.run_stages import THREADS, RunParams, StagesRun, Workspace, claimed_root
+from pipelines.flows.workspace import ROOT
 
 Overrides = dict[str, Any]
-Cell = tuple[str, dict[str, Any], Overrides]
 LONGEST_FAULT = 300  # characters in a table; the page of the run has all
 
 
@@ -60,7 +53,7 @@ class SweepParams(RunParams):
     )
 
     @model_validator(mode="after")
-    def _something(self) -> "SweepParams":
+    def _something(self) -> Self:
         if self.table and (self.configurations or self.grid):
             raise ValueError(
                 "table: its rows are in experiments/tables/; wanted neither configurations nor grid"
@@ -84,6 +77,15 @@ class SweepParams(RunParams):
         return [row | more for row in self.configurations or [{}] for more in combined]
 
 
+@dataclass
+class Row:
+    """A row of the table: its experiment, what it overrides, and what the paper's table says of it."""
+
+    experiment: str
+    overrides: Overrides
+    facts: dict[str, Any]
+
+
 def run_name() -> str:
     """Return a flow run's name: that of the sweep and the revision."""
     given = runtime.flow_run.parameters.get("params")
@@ -91,12 +93,7 @@ def run_name() -> str:
     return f"{given.get('table') or given.get('name', 'sweep')}, {workspace.revision(ROOT)}"
 
 
-@flow(
-    name="sweep",
-    flow_run_name=run_name,
-    task_runner=THREADS,
-    persist_result=False,
-)
+@flow(name="sweep", flow_run_name=run_name, task_runner=THREADS, persist_result=False)
 def sweep(params: SweepParams) -> State[Any]:
     """Run the pipeline for every row of a table of parameters, side by side on the free GPUs.
 
@@ -105,161 +102,85 @@ def sweep(params: SweepParams) -> State[Any]:
     data/sweeps/NAME.csv; `dvc exp show` shows the same. Of a table of the paper it becomes that, with the
     published figures beside ours: NAME.md, NAME.png.
     """
-    with workspace.claim(ROOT, f"sweep {runtime.flow_run.name}"):
-        workspace.check_workspace(ROOT)
-        if params.remote != "none":
-            remote.check(ROOT, params.git_remote)
-        tree, head = workspace.snapshot(ROOT), workspace.git(ROOT, "rev-parse", "HEAD")
-        ablation = read_ablation(params.table, ROOT / "experiments" / "tables") if params.table else None
-        rows = rows_of(ablation, params.overrides) if ablation else [({}, row) for row in params.rows()]
-        cells = [
-            (f"{params.title}-{workspace.name_of(row, tree)}", cell, row)
-            for cell, row in ((cell, params.overrides | row) for cell, row in rows)
-        ]
-        names = {name: row for name, _, row in cells}
-        labels = labels_of(names)
-        if ablation:
-            labels = {
-                name: ", ".join(filter(None, (cell["row"], cell["column"])))
-                for name, cell, _ in reversed(cells)
-            }
-        run = Run(params, {})
-        spaces = {}
-        for name, row in names.items():
-            label = labels[name]
-            root = workspace.copy_workspace(ROOT, name, row)
-            spaces[label] = (name, open_workspace(label, root, params))
-        run.workspaces = {label: space for label, (_, space) in spaces.items()}
-        try:
-            run.run()
-        except StageEnded as ended:
-            return ended_early(ended, summary(run))
-        roots, speeds = [ROOT, *(space.root for _, space in spaces.values())], dict[str, float]()
-        for label, (name, space) in spaces.items():
-            if all((label, stage) in run.outcomes for stage in space.stages):
-                for _, cell, _ in (one for one in cells if ablation and one[0] == name):
-                    cell.update(grounds_of(space.root, space.stages))
-                if (speed := speed_of(space.root, roots)) is not None:
-                    speeds[name] = speed
-                workspace.keep_experiment(ROOT, space.root, name)
-        failures = {name: why for label, (name, _) in spaces.items() if (why := failure(run, label))}
-        table = comparison(ROOT, head, cells, speeds, failures)
-        show(table, params.title)
-        if ablation:
-            show_ablation(params.title, ablation, table)
-    if not run.succeeded:
-        return Failed(message=f"{summary(run)}\n\n{faults(run)}")
-    return Completed(message=summary(run))
-
-
-def rows_of(ablation: Ablation, overrides: Overrides) -> list[tuple[dict[str, Any], Overrides]]:
-    """Return the rows of a table of the paper: what is told of each, and what that changes here.
-
-    Raises:
-        Refused: if the overrides do not fit params.yaml, from which with them the rows begin.
-    """
-    with TemporaryDirectory() as folder:
-        path = Path(shutil.copy(ROOT / "params.yaml", folder))
-        workspace.override(path, overrides)
-        base = load_params(path)
-    commit = workspace.revision(ROOT)
-    return [
-        (
-            {"row": row.row, "column": row.column, **row.circumstances(base), "commit": commit},
-            row.overrides(base.model),
+    with claimed_root(params):
+        paper = paper_table.read_table(params.table) if params.table else None
+        found = (
+            paper_table.rows_of(paper, params.overrides) if paper else [({}, row) for row in params.rows()]
         )
-        for row in ablation.rows
-    ]
+        tree, rows = workspace.snapshot(ROOT), list[Row]()
+        for facts, own in found:
+            overrides = params.overrides | own
+            rows.append(Row(f"{params.title}-{experiment.name_of(overrides, tree)}", overrides, facts))
+        labels = labels_of(rows)
+        spaces = {}
+        for name, overrides in {row.experiment: row.overrides for row in rows}.items():
+            root = experiment.copy_workspace(ROOT, name, overrides)
+            spaces[name] = Workspace.open(labels[name], root, params.targets)
+        run = StagesRun(params, list(spaces.values()))
+        state = run.run()
+        if not (state.is_completed() or state.is_failed()):  # cancelled, or its worker is gone
+            return state
+        results = {name: results_of(run, space) for name, space in spaces.items()}
+        for row in rows:
+            if paper and "failed" not in results[row.experiment]:
+                space = spaces[row.experiment]
+                row.facts |= paper_table.scored_set(space.root, space.stages)
+        for name, space in spaces.items():
+            if "failed" not in results[name]:
+                experiment.keep_experiment(ROOT, space.root, name)
+        table = comparison(rows, results)
+        show(table, params.title)
+        if paper:
+            paper_table.show_table(params.title, paper, table)
+    return state
 
 
-def grounds_of(root: Path, stages: Mapping[str, Stage]) -> dict[str, str]:
-    """Return test set and signature of the scores, which mean little without; nothing where none are told."""
-    if "evaluate" not in stages:
-        return {}
-    try:
-        paths = [root / stages["evaluate"].output(name) for name in ("test_set.json", "signatures.json")]
-    except KeyError:
-        return {}
-    test_set, signatures = (json.loads(path.read_text(encoding="utf-8")) for path in paths)
-    told = "{name}: {lines:,} lines, sha256 {sha256}".format(**test_set)
-    return {"test_set": told, "signature": signatures["bleu_tokenized"]}
+def labels_of(rows: Sequence[Row]) -> dict[str, str]:
+    """Return what tells experiments apart in the pages: the paper's words, or values by short names."""
+    if rows[0].facts:
+        of_paper = [(row.experiment, (row.facts["row"], row.facts["column"])) for row in reversed(rows)]
+        return {name: ", ".join(filter(None, words)) for name, words in of_paper}
+    long = {row.experiment: ", ".join(f"{k}={v}" for k, v in row.overrides.items()) for row in rows}
+    short = {
+        row.experiment: ", ".join(f"{k.split('.')[-1]}={v}" for k, v in row.overrides.items()) for row in rows
+    }
+    return short if len(set(short.values())) == len(short) else long
 
 
-def speed_of(root: Path, others: Sequence[Path]) -> float | None:
-    """Return target tokens a second of a row's trainings, which may have run in the copy of another row."""
-    from pipelines.results import costs  # noqa: PLC0415  # torch takes its time
+def results_of(run: StagesRun, space: Workspace) -> dict[str, Any]:
+    """Return a row's metrics and the speed of its trainings, or why it has none, as `failed`."""
+    if why := failure(run, space):
+        return {"failed": why, SPEED: math.nan}
+    with Repo(str(space.root)) as repo:
+        metrics = flat_metrics(repo.metrics.show()[""]["data"])
+    speed = paper_table.speed_of(space.root, [ROOT, *(other.root for other in run.workspaces)])
+    return metrics | {SPEED: math.nan if speed is None else speed}
 
-    return costs.speed_of(root, others)
 
-
-def failure(run: Run, label: str) -> str:
+def failure(run: StagesRun, space: Workspace) -> str:
     """Return why a row has no results, in one line; nothing if it has."""
-    missing = [stage for stage in run.workspaces[label].stages if (label, stage) not in run.outcomes]
+    missing = [stage for stage in space.stages if (space.label, stage) not in run.outcomes]
     if not missing:
         return ""
-    told = [f"{stage} {run.faults[label, stage]}" for stage in missing if (label, stage) in run.faults]
+    faults = [
+        f"{stage} {run.faults[space.label, stage]}" for stage in missing if (space.label, stage) in run.faults
+    ]
     # A stage that rows have in common fails in the one that runs it.
-    line = " ".join(("; ".join(told) or f"a stage of another row, before {missing[0]}, failed").split())
+    line = " ".join(("; ".join(faults) or f"a stage of another row, before {missing[0]}, failed").split())
     return line if len(line) <= LONGEST_FAULT else f"... {line[-LONGEST_FAULT:]}"
 
 
-def labels_of(names: Mapping[str, Overrides]) -> dict[str, str]:
-    """Return what tells rows apart in the pages, by experiment: short names of values if these do."""
-    short = {
-        name: ", ".join(f"{k.split('.')[-1]}={v}" for k, v in row.items()) for name, row in names.items()
-    }
-    if len(set(short.values())) == len(short):
-        return short
-    return {name: ", ".join(f"{k}={v}" for k, v in row.items()) for name, row in names.items()}
-
-
-def comparison(
-    root: Path,
-    commit: str,
-    cells: Sequence[Cell],
-    speeds: Mapping[str, float],
-    failures: Mapping[str, str],
-) -> pd.DataFrame:
-    """Return a row per experiment: what was overridden, then its metrics as `dvc exp show` gives them.
+def comparison(rows: Sequence[Row], results: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """Return the table: what each row overrides, then its metrics or why it failed.
 
     The means over seeds come first, then the speed of training, each seed, each training, and the corpus.
-
-    Args:
-        commit: that the experiments began with; the user may have committed more since.
-        cells: an experiment's name, what a table tells of it, and what it overrides.
-        speeds: target tokens a second of an experiment's trainings, by its name, where known.
-        failures: why there are no results of an experiment, by its name; then column `failed` has it.
-
-    Raises:
-        Refused: if DVC fails.
     """
-    shown = subprocess.run(
-        [*dvc_stage.DVC, "exp", "show", "--json", "--rev", commit],
-        cwd=root,
-        env=dvc_stage.environment(None),
-        capture_output=True,
-        text=True,
-        check=False,
+    table = pd.DataFrame(
+        {"experiment": row.experiment, **row.facts, **row.overrides, **results[row.experiment]}
+        for row in rows
     )
-    if shown.returncode:
-        raise Refused(f"dvc exp show failed in {root}: {shown.stderr.strip()}")
-    found = {
-        experiment["revs"][0]["name"]: experiment["revs"][0]["data"]["metrics"]
-        for baseline in json.loads(shown.stdout)
-        for experiment in baseline["experiments"] or []
-        if experiment["revs"] and experiment["revs"][0].get("data")
-    }
-    unseen = {name: "dvc exp show does not have it" for name, _, _ in cells if name not in found}
-    failed = {**unseen, **failures}
-    rows = [
-        {"experiment": name, **cell, **row}
-        | ({"failed": failed[name]} if name in failed else flat_metrics(found[name]))
-        | {SPEED: speeds.get(name, math.nan)}
-        for name, cell, row in cells
-    ]
-    keys = (key for _, cell, row in cells for key in (*cell, *row, "failed"))
+    keys = (key for row in rows for key in (*row.facts, *row.overrides, "failed"))
     settings = list(dict.fromkeys(["experiment", *keys]))
-    table = pd.DataFrame(rows)
     return table[sorted(table.columns, key=lambda column: importance(str(column), settings))]
 
 
@@ -290,13 +211,3 @@ def show(table: pd.DataFrame, name: str) -> None:
     records = json.loads(table.to_json(orient="records"))
     create_table_artifact(records, key=artifacts.key("sweep", name), description=f"Sweep {name}")
     get_run_logger().info("\n%s", table.iloc[:, :9].to_string(index=False))
-
-
-def show_ablation(name: str, ablation: Ablation, table: pd.DataFrame) -> None:
-    """Write the paper's table with ours beside it, and show it and its picture in the UI."""
-    from pipelines.results import ablation_report  # noqa: PLC0415  # matplotlib takes its time
-
-    text, picture = ablation_report.write(name, ablation, table, ROOT / "data" / "sweeps")
-    create_markdown_artifact(text, key=artifacts.key("table", name), description=ablation.title)
-    artifacts.image(picture, artifacts.key("picture", name), ablation.title)
-    get_run_logger().info("\n%s", text)

@@ -1,122 +1,86 @@
-"""The clone that a flow works in: whether it may start there, and copies of it for other parameters."""
+"""The clone that a flow works in, and whether it may start there."""
 
 import contextlib
 import fcntl
-import hashlib
+import itertools
 import json
 import os
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import psutil
-from dvc.config import Config
 from ruamel.yaml import YAML, YAMLError
 
 from convs2s.config.load import load_params
+from pipelines import shell
 
-ROOT = Path(__file__).parent.parent.parent
-COPIES = Path(".dvc/tmp/flows")
-"""Where copies of the workspace live until their runs have ended well; below what DVC keeps out of git."""
-
-
-class Refused(ValueError):
-    """A flow does not start; the message says why, and what to do."""
+ROOT = Path(__file__).parents[2]
+IDENTITY = {
+    f"GIT_{role}_{part}": value  # a machine of workers may have no name of its own
+    for role in ("AUTHOR", "COMMITTER")
+    for part, value in (("NAME", "convs2s flow"), ("EMAIL", "flow@localhost"))
+}
 
 
 def git(root: Path, *arguments: str, env: Mapping[str, str] | None = None) -> str:
-    """Run git in a clone; return what it prints.
-
-    Raises:
-        Refused: if git fails, with its message.
-    """
-    done = subprocess.run(
-        ["git", *arguments],
-        cwd=root,
-        env={**os.environ, **(env or {})},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise Refused(f"git {' '.join(arguments)} failed in {root}: {done.stderr.strip()}")
-    return done.stdout.strip()
+    """Run git in a clone; return what it prints."""
+    return shell.run("git", *arguments, cwd=root, env=env)
 
 
 def check_workspace(root: Path) -> None:
-    """See that a flow may start here.
+    """Check that a flow may start here.
 
     Raises:
-        Refused: if params.yaml is not valid, dvc.lock is no lock file, or a DVC command is at work.
+        ValueError: if params.yaml is not valid, dvc.lock is no lock file, or a DVC command is at work.
     """
-    try:
-        load_params(root / "params.yaml")
-    except (ValueError, FileNotFoundError) as error:
-        raise Refused(str(error)) from error
-    check_lock_file(root / "dvc.lock")
-    check_nobody_works(root / ".dvc" / "tmp" / "rwlock")
+    load_params(root / "params.yaml")
+    if (root / "dvc.lock").exists():
+        check_lock_file(root / "dvc.lock")
+    check_no_dvc_at_work(root / ".dvc" / "tmp" / "rwlock")
 
 
 def check_lock_file(path: Path) -> None:
-    """See that dvc.lock, if there is one, is whole.
-
-    Raises:
-        Refused: if it has conflict marks of git, or is not what DVC writes.
-    """
-    if not path.exists():
-        return
+    """Check that dvc.lock is what DVC writes, without git's conflict markers; raise a ValueError if not."""
     text = path.read_text(encoding="utf-8", errors="replace")
-    marks = re.search(r"^(<{7}|>{7}) .*$", text, re.MULTILINE)
+    markers = re.search(r"^(<{7}|>{7}) .*$", text, re.MULTILINE)
+    found = f"git's conflict marker {markers[0]!r}" if markers else "no table of stages"
     try:
-        content = YAML(typ="safe", pure=True).load(text) if not marks else None
+        content = None if markers else YAML(typ="safe", pure=True).load(text)
     except YAMLError as error:
-        raise Refused(f"{path} is not valid YAML: {error}. Restore it: git checkout dvc.lock") from error
+        content, found = None, f"invalid YAML, {error}"
     if not isinstance(content, dict) or not isinstance(content.get("stages"), dict):
-        found = f"git's conflict mark {marks[0]!r}" if marks else "no table of stages"
-        raise Refused(
-            f"{path} is dirty: found {found}, wanted the lock file that DVC writes. Restore it "
+        raise ValueError(
+            f"{path} is damaged: found {found}, wanted the lock file that DVC writes. Restore it "
             "(git checkout dvc.lock), or remove it: what was run stays in DVC's cache and is restored."
         )
 
 
-def check_nobody_works(path: Path) -> None:
-    """See that no DVC command is at work in this clone, by DVC's own list of who reads and writes.
+def check_no_dvc_at_work(path: Path) -> None:
+    """Check DVC's own list of who reads and writes in this clone; raise a ValueError if somebody does.
 
-    Raises:
-        Refused: if one is, with its process. Dead ones, which stand there after a kill, are no hindrance.
+    Dead processes, which stay in it after a kill, do not matter.
     """
     try:
         held = json.loads(path.read_text(encoding="utf-8") or "{}")
     except (FileNotFoundError, ValueError):
         return  # DVC itself repairs a damaged one
-    holders = [*held.get("write", {}).values()]
-    for readers in held.get("read", {}).values():
-        holders += readers
-    for holder in holders:
-        if is_dvc(holder["pid"]):
-            raise Refused(
-                f"a DVC command is at work in {path.parent.parent.parent}: process {holder['pid']}, "
-                f"{holder['cmd']}. Wait until it has ended, or end it; then start again."
-            )
-
-
-def is_dvc(pid: int) -> bool:
-    """Tell whether a process of this number is one of DVC, not another that has got the number since."""
-    try:
-        return any("dvc" in part for part in psutil.Process(pid).cmdline())
-    except psutil.Error:
-        return False
+    for holder in itertools.chain(held.get("write", {}).values(), *held.get("read", {}).values()):
+        with contextlib.suppress(psutil.Error):
+            # Another program may have got the number since.
+            if any("dvc" in part for part in psutil.Process(holder["pid"]).cmdline()):
+                raise ValueError(
+                    f"a DVC command is at work in {path.parents[2]}: process {holder['pid']}, "
+                    f"{holder['cmd']}. Wait until it has ended, or end it; then start again."
+                )
 
 
 @contextlib.contextmanager
 def claim(root: Path, who: str) -> Iterator[None]:
-    """Hold a workspace for one flow run; the system gives it back however the run ends, kill -9 included.
+    """Hold a workspace for one flow run; the system releases it however the run ends, kill -9 included.
 
     Raises:
-        Refused: if another flow run holds it, with its name.
+        ValueError: if another flow run holds it, with its name.
     """
     path = root / ".dvc" / "tmp" / "flow.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -125,7 +89,7 @@ def claim(root: Path, who: str) -> Iterator[None]:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             stream.seek(0)
-            raise Refused(
+            raise ValueError(
                 f"another flow run works in {root}: {stream.read().strip() or 'one that has just begun'}. "
                 "Wait for its end, or cancel it; a second clone can run beside it."
             ) from None
@@ -140,7 +104,7 @@ def revision(root: Path) -> str:
     try:
         commit = git(root, "rev-parse", "--short", "HEAD")
         return commit + ("+" if git(root, "status", "--porcelain", "-uno") else "")
-    except Refused:
+    except shell.CommandFailed:
         return "none"
 
 
@@ -155,144 +119,3 @@ def snapshot(root: Path) -> str:
         return git(root, "write-tree", env=env)
     finally:
         index.unlink(missing_ok=True)
-
-
-def name_of(overrides: Mapping[str, Any], tree: str) -> str:
-    """Return a name for an experiment: its overrides, readable, and a hash that tells it from others.
-
-    Args:
-        tree: the files that it begins with, as `snapshot` names them.
-    """
-    facts = json.dumps([overrides, tree], sort_keys=True, default=str)
-    words = "-".join(f"{key.split('.')[-1]}-{value}" for key, value in overrides.items())
-    readable = re.sub(r"[^A-Za-z0-9]+", "-", words).strip("-")[:40].strip("-")
-    return f"{readable or 'same'}-{hashlib.sha256(facts.encode()).hexdigest()[:6]}"
-
-
-def copy_workspace(root: Path, name: str, overrides: Mapping[str, Any]) -> Path:
-    """Return a clone with the workspace's files as they are, other parameters, and the same DVC cache.
-
-    One that an earlier run has left, since it did not end well, is taken up again with its checkpoints.
-
-    Raises:
-        Refused: if the overrides do not give valid parameters.
-    """
-    folder = root / COPIES / name
-    tree = snapshot(root)
-    if not (folder / ".git").is_dir():
-        shutil.rmtree(folder, ignore_errors=True)
-        git(root, "clone", "--quiet", "--shared", "--no-checkout", str(root), str(folder))
-    git(folder, "update-ref", "--no-deref", "HEAD", git(root, "rev-parse", "HEAD"))
-    git(folder, "read-tree", "--reset", "-u", tree)
-    share_remotes(root, folder)
-    link_ignored_inputs(root, folder)
-    override(folder / "params.yaml", overrides)
-    return folder
-
-
-def share_remotes(root: Path, folder: Path) -> None:
-    """Give a copy the workspace's git remotes, DVC remotes with their credentials, and DVC cache."""
-    for name in git(root, "remote").split():
-        url = git(root, "remote", "get-url", name)
-        if (root / url).exists():  # a path, which git takes from the clone's own folder
-            url = str((root / url).resolve())
-        known = name in git(folder, "remote").split()
-        git(folder, "remote", "set-url" if known else "add", name, url)
-    mine = Config(str(root / ".dvc"))
-    with Config(str(folder / ".dvc")).edit("local") as local:
-        local["remote"] = mine.get("remote", {})  # DVC has made relative paths whole when it read them
-        if default := mine.get("core", {}).get("remote"):
-            local.setdefault("core", {})["remote"] = default
-        local.setdefault("cache", {})["dir"] = str(cache_folder(root))
-
-
-def cache_folder(root: Path) -> Path:
-    """Return the folder of a workspace's DVC cache."""
-    configured = Config(str(root / ".dvc")).get("cache", {}).get("dir")
-    return Path(configured) if configured else root / ".dvc" / "cache"
-
-
-def link_ignored_inputs(root: Path, folder: Path) -> None:
-    """Link a user's own texts, which git ignores, into a copy; elsewhere they stay where they are.
-
-    Raises:
-        Refused: if the copy would not find them.
-    """
-    source = load_params(root / "params.yaml").download.folder
-    if not Path(os.path.normpath(root / source)).is_relative_to(root):  # a link within is within
-        if not Path(source).is_absolute():
-            raise Refused(
-                f"download.folder: found {source}, which lies outside the repository. Overrides and sweeps "
-                "run in copies, where it would be another folder; wanted the whole path: "
-                f"{(root / source).resolve()}"
-            )
-        return
-    own = git(root, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", str(source))
-    for name in filter(None, own.split("\0")):
-        target = folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.unlink(missing_ok=True)
-        try:
-            target.hardlink_to(root / name)
-        except OSError:  # another file system
-            shutil.copy2(root / name, target)
-
-
-def override(path: Path, overrides: Mapping[str, Any]) -> None:
-    """Set values in a params.yaml, keeping its comments.
-
-    Args:
-        overrides: dotted names, as train.dropout or download.train.0.pairs, and their values.
-
-    Raises:
-        Refused: if a name does not lead anywhere, or the values are not valid.
-    """
-    yaml = YAML()
-    content = yaml.load(path.read_text(encoding="utf-8"))
-    for name, value in overrides.items():
-        *sections, last = [int(part) if part.isdigit() else part for part in name.split(".")]
-        place = content
-        try:
-            for section in sections:
-                place = place[section]
-            place[last]  # a new key would be a typo
-            place[last] = value
-        except (KeyError, IndexError, TypeError) as error:
-            raise Refused(
-                f"overrides: params.yaml has no {name} (found nothing under {error}). Wanted a dotted name "
-                "that it has, for example train.dropout."
-            ) from error
-    with path.open("w", encoding="utf-8") as stream:
-        yaml.dump(content, stream)
-    try:
-        load_params(path)
-    except ValueError as error:
-        raise Refused(f"overrides do not fit: {str(error).replace(str(path), 'params.yaml')}") from error
-
-
-def keep_experiment(root: Path, folder: Path, name: str) -> None:
-    """Keep a copy's results as a DVC experiment of the workspace, then remove the copy.
-
-    Raises:
-        Refused: if DVC or git fail; the copy stays then.
-    """
-    from pipelines.flows.dvc_stage import DVC, environment  # noqa: PLC0415
-
-    env = environment(None)
-    for role in ("AUTHOR", "COMMITTER"):  # a machine of workers may have no name of its own
-        env.setdefault(f"GIT_{role}_NAME", "convs2s flow")
-        env.setdefault(f"GIT_{role}_EMAIL", "flow@localhost")
-    saved = subprocess.run(
-        [*DVC, "exp", "save", "--force", "--name", name],
-        cwd=folder,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if saved.returncode:
-        raise Refused(f"dvc exp save failed in {folder}: {saved.stderr.strip()}")
-    git(root, "fetch", "--quiet", "--force", str(folder), f"refs/exps/*/{name}:refs/exps/*/{name}")
-    for costs in folder.glob("data/checkpoints/*/costs"):  # no outputs, so DVC leaves them
-        shutil.copytree(costs, root / costs.relative_to(folder), dirs_exist_ok=True)
-    shutil.rmtree(folder)

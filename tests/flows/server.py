@@ -15,8 +15,14 @@ import httpx
 import psutil
 
 from pipelines.flows import machine
+from tests.flows import toy
 
 FINAL = {"COMPLETED", "FAILED", "CANCELLED", "CRASHED"}
+
+
+def over(task: Mapping[str, Any]) -> bool:
+    """Tell whether a task run has ended, or will never begin since a parent failed."""
+    return task["state_type"] in FINAL or task["state_name"] == "NotReady"
 
 
 @dataclass
@@ -27,6 +33,7 @@ class Server:
     auth: str = ""
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
+    deployed: bool = False
     env: dict[str, str] = field(default_factory=dict)
     flows: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
@@ -93,7 +100,7 @@ class Server:
             return list(self.post("task_runs/filter", query))
 
         if self.flow_run(run)["state_type"] in FINAL:
-            soon(lambda: all(task["state_type"] in FINAL for task in read()), 20)
+            soon(lambda: all(over(task) for task in read()), 20)
         return {task["name"]: task for task in read()}
 
     def states(self, run: str) -> dict[str, str]:
@@ -129,7 +136,7 @@ class Server:
             process = subprocess.Popen(
                 [sys.executable, "-c", code, json.dumps(params)],
                 cwd=repo,
-                env={**self.env, "PYTHONPATH": str(repo)},
+                env={**self.env, "PYTHONPATH": toy.python_path(repo)},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -155,19 +162,22 @@ class Server:
             return subprocess.Popen(
                 [sys.executable, "-m", "prefect", "worker", "start", "--pool", pool, "--limit", "1"],
                 cwd=repo,
-                env={**self.env, "PYTHONPATH": str(repo)},
+                env={**self.env, "PYTHONPATH": toy.python_path(repo)},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
 
-    def deploy(self, repo: Path) -> None:
-        """Register pools, automation and deployments, as `make flow` does."""
+    def deploy(self, repo: Path, again: bool = False) -> None:
+        """Register pools, automation and deployments, as `make flow` does; once is enough for all clones."""
+        if self.deployed and not again:
+            return
+        self.deployed = True
         subprocess.run(
             [sys.executable, "-c", "from pipelines.flows.deployment import deploy; deploy()"],
             cwd=repo,
-            env={**self.env, "PYTHONPATH": str(repo)},
+            env={**self.env, "PYTHONPATH": toy.python_path(repo)},
             check=True,
             capture_output=True,
         )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.flows.graph import Stage, read_graph, restrict
-from pipelines.flows.run_stages import Run, RunParams
+from pipelines.flows.run_stages import RunParams
 from tests.flows import toy
 
 ROOT = toy.ROOT
@@ -39,10 +39,10 @@ def test_dvc_yaml_says_how_stages_are_run(stages: dict[str, Stage]) -> None:
 
 def test_what_dvc_does_not_cache_is_made_at_home(stages: dict[str, Stage]) -> None:
     """An output in git would not come back from a remote worker, whose clone it would leave edited."""
-    everything = Run(RunParams(remote="all"), {})
+    everything = RunParams(remote="all")
     assert all(everything.is_remote(stage) for stage in stages.values())
     assert not everything.is_remote(replace(stages["evaluate"], travels=False))
-    trainings = Run(RunParams(remote="gpu"), {})
+    trainings = RunParams(remote="gpu")
     assert trainings.is_remote(stages["train@1"]) and not trainings.is_remote(stages["align"])
 
 

@@ -1,5 +1,6 @@
 """`make flow` and `make flow-stop`: what is missing is started, once, and ended again."""
 
+import argparse
 import os
 import socket
 import subprocess
@@ -22,7 +23,7 @@ def play(repo: Path, *arguments: str, **env: str) -> "subprocess.CompletedProces
     return subprocess.run(
         [sys.executable, "-m", "pipelines.flows.machine", *arguments],
         cwd=repo,
-        env={**plain, **toy.IDENTITY, "PYTHONPATH": str(repo), **env},
+        env={**plain, **toy.IDENTITY, "PYTHONPATH": toy.python_path(repo), **env},
         capture_output=True,
         text=True,
         check=False,
@@ -89,7 +90,7 @@ def test_a_server_of_the_users_own_is_never_replaced(repo: Path) -> None:
 
 def test_a_table_that_is_not_there_is_told_before_anything_starts(repo: Path) -> None:
     """A server and a worker would take half a minute to say it."""
-    (repo / "experiments" / "tables").mkdir()
+    (repo / "experiments" / "tables").mkdir(parents=True)
     (repo / "experiments" / "tables" / "table4.yaml").write_text("rows: 3\n", encoding="utf-8")
     missing = play(repo, "sweep", "tabel4", "train.seeds=[1]")
     assert missing.returncode == 2
@@ -100,18 +101,21 @@ def test_a_table_that_is_not_there_is_told_before_anything_starts(repo: Path) ->
 
 def test_overrides_are_read_as_params_yaml_is() -> None:
     """1e-4 is a number."""
-    read = machine.parse_overrides(["train.seeds=[1, 2]", "train.learning_rate=1e-4", "package.name=a b"])
-    assert read == {"train.seeds": [1, 2], "train.learning_rate": 1e-4, "package.name": "a b"}
-    with pytest.raises(machine.Failure, match=r"found 'train\.dropout', wanted NAME=VALUE"):
-        machine.parse_overrides(["train.dropout"])
+    words = ["run", "train.seeds=[1, 2]", "train.learning_rate=1e-4", "package.name=a b"]
+    assert dict(machine.parser().parse_args(words).overrides) == {
+        "train.seeds": [1, 2],
+        "train.learning_rate": 1e-4,
+        "package.name": "a b",
+    }
+    with pytest.raises(argparse.ArgumentTypeError, match=r"found 'train\.dropout', wanted NAME=VALUE"):
+        machine.override("train.dropout")
 
 
 @pytest.mark.flows
 def test_a_dead_servers_number_is_not_taken_for_it(repo: Path, server: Server) -> None:
     """After a reboot another program may have it; `make flow-stop` must not end that."""
     assert server.process is not None
-    home = repo / ".prefect"
-    home.mkdir()
-    (home / "server.json").write_text(f'{{"pid": {server.process.pid}, "started": 1.0}}')
+    (repo / ".prefect").mkdir()
+    (repo / ".prefect" / "server.pid").write_text(str(server.process.pid))
     assert play(repo, "stop").stdout == "Ended: 0 of server and worker.\n"
     assert machine.answers(server.env)

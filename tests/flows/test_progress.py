@@ -1,44 +1,79 @@
-"""The progress bar, read back."""
+"""Training progress, from the file that the stage writes to the pages."""
 
-import io
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
 import pytest
-from tqdm import tqdm
 
-from pipelines.flows.progress import Position, position
+from pipelines.flows import progress
+from pipelines.flows.progress import description, percentage, showing_progress
 
-
-def test_a_bar_of_tqdm_is_understood() -> None:
-    """The format is another project's, so it is read from a real bar."""
-    out = io.StringIO()
-    with tqdm(total=594, initial=150, desc="epoch 12", unit="update", file=out, mininterval=0) as bar:
-        bar.set_postfix_str("loss 2.483, gradient norm 0.875, learning rate 0.25, 11,801 tokens/s")
-        bar.update(28)
-    seen = [position(line) for line in out.getvalue().split("\r") if line.strip()]
-    last = seen[-1]
-    assert last is not None
-    assert (last.epoch, last.done, last.updates) == (12, 178, 594)
-    assert last.left.count(":") >= 1
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "",
-        "epoch 1: 594 updates, learning rate 0.25, training loss 5.227, validation perplexity 31.391 (best)",
-        "tokenize: 40.0k lines [00:03, 11.6k lines/s]",
-        "  0%|          | 0/3 [00:00<?, ?files/s]",
-    ],
-)
-def test_other_lines_are_none(line: str) -> None:
-    """They belong into the log."""
-    assert position(line) is None
+HALF = {
+    "epoch": 2,
+    "max_epochs": 4,
+    "update": 50,
+    "updates": 100,
+    "loss": 2.4831,
+    "gradient_norm": 0.875,
+    "learning_rate": 0.25,
+    "tokens_per_second": 11800.6,
+    "seconds_left": 75.2,
+    "validation_perplexity": None,
+}
 
 
-def test_the_share_is_of_all_epochs_if_their_number_is_known() -> None:
-    """Else of the one that runs."""
-    half = Position(epoch=2, done=50, updates=100, left="00:10")
-    assert half.share(4) == 37.5
-    assert half.share(None) == 50.0
-    assert half.text(4) == "epoch 2 of at most 4: 50 of 100 updates, 00:10 left in this epoch"
-    assert half.text(None) == "epoch 2: 50 of 100 updates, 00:10 left in this epoch"
+def test_the_percentage_is_of_all_epochs() -> None:
+    """The first update of the first epoch is near 0, the last of the last is 100."""
+    assert percentage(HALF) == 37.5
+    assert percentage(HALF | {"epoch": 4, "update": 100}) == 100.0
+    assert percentage(HALF | {"epoch": 1, "update": 0, "updates": 0}) == 0.0
+
+
+def test_progress_in_words() -> None:
+    """What one looks for on the page; there is no perplexity before the first validation."""
+    text = "epoch 2 of at most 4: 50 of 100 updates, loss 2.483, 11,801 tokens/s"
+    assert description(HALF) == f"{text}, 0:01:15 left in this epoch"
+    later = description(HALF | {"validation_perplexity": 31.391})
+    assert later == f"{text}, validation perplexity 31.391, 0:01:15 left in this epoch"
+
+
+def test_the_artifact_follows_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the file of an earlier training, and whatever the server does, the stage goes on."""
+    shown: list[tuple[Any, ...]] = []
+    identity = uuid4()
+
+    def create(*arguments: Any) -> Any:
+        if not shown:
+            shown.append(("away",))
+            raise ConnectionError
+        shown.append(arguments)
+        return identity
+
+    monkeypatch.setattr(progress, "create_progress_artifact", create)
+    monkeypatch.setattr(progress, "update_progress_artifact", lambda *arguments: shown.append(arguments))
+    monkeypatch.setattr(progress, "SECONDS", 0.01)
+    path = tmp_path / "work" / progress.FILE
+    path.parent.mkdir()
+
+    def write(content: dict[str, Any]) -> None:
+        path.write_text(json.dumps(content))
+        time.sleep(0.1)
+
+    path.write_text(json.dumps(HALF))
+    os.utime(path, (1, 1))
+    with showing_progress("key", tmp_path, "work"):
+        time.sleep(0.1)
+        assert shown == []
+        write(HALF)
+        write(HALF | {"update": 60})
+        path.write_text(json.dumps(HALF | {"update": 70}))
+    seen = [(arguments[0], *(a for a in arguments if isinstance(a, float))) for arguments in shown]
+    assert seen[:2] == [("away",), (37.5, 37.5)]
+    assert seen[2:] == [(identity, 40.0), (identity, 42.5)]
+    with showing_progress("key", tmp_path, None):  # a stage without a work folder
+        pass
+    assert len(shown) == 4

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.flows import remote, workspace
-from pipelines.flows.workspace import Refused
+from pipelines.flows import remote, remote_worker, workspace
 from tests.flows import toy
 from tests.flows.server import Server, end, soon
 from tests.flows.trainings import gone
@@ -127,14 +126,16 @@ def test_a_killed_remote_worker_leaves_nothing(server: Server, clones: list[Path
 
 def test_missing_remotes_are_named_at_the_start(server: Server, repo: Path) -> None:
     """Not after the first stages have run."""
-    with pytest.raises(Refused, match=r"git_remote: found 'origin', but .* has none\. Remote workers fetch"):
+    with pytest.raises(
+        ValueError, match=r"git_remote: found 'origin', but .* has none\. Remote workers fetch"
+    ):
         remote.check(repo, "origin")
     toy.run(repo, "git", "remote", "add", "origin", "nowhere")
-    with pytest.raises(Refused, match=r"has no default DVC remote, by which machines share data"):
+    with pytest.raises(ValueError, match=r"has no default DVC remote, by which machines share data"):
         remote.check(repo, "origin")
     toy.dvc(repo, "remote", "add", "--default", "web", "https://example.org/store")
     with pytest.raises(
-        Refused, match="the DVC remote web is plain http, which cannot hold DVC's cache of runs"
+        ValueError, match="the DVC remote web is plain http, which cannot hold DVC's cache of runs"
     ):
         remote.check(repo, "origin")
     toy.dvc(repo, "remote", "remove", "web")
@@ -150,11 +151,11 @@ def test_a_workers_clone_is_not_overwritten_when_someone_edits_there(clones: lis
     toy.run(repo, "git", "push", "--quiet", "origin", f"{commit}:refs/heads/run/x")
     (worker / "toy.py").write_text("edited")
     with pytest.raises(
-        Refused, match=r"has edited files: toy\.py\. A remote worker checks out what it is sent"
+        ValueError, match=r"has edited files: toy\.py\. A remote worker checks out what it is sent"
     ):
-        remote.check_out(worker, "origin", "run/x", commit)
+        remote_worker.check_out(worker, "origin", "run/x", commit)
     toy.run(worker, "git", "checkout", "toy.py")
     (worker / "dvc.lock").write_text("stages: {}")
-    remote.check_out(worker, "origin", "run/x", commit)
+    remote_worker.check_out(worker, "origin", "run/x", commit)
     assert workspace.load_params(worker / "params.yaml").train.dropout == 0.2
     shutil.rmtree(worker)

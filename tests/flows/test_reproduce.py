@@ -48,7 +48,8 @@ def test_each_training_gets_a_gpu_of_its_own(
     run = server.run_flow(repo, gpus=[3, 1], parallel=1)
     assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
     seen = {note[0]: note[4] for note in toy.notes(repo)}
-    assert seen == {"download": "", "align": "", "train@1": "3", "train@2": "1", "evaluate": ""}
+    assert {seen.pop("train@1"), seen.pop("train@2")} == {"1", "3"}
+    assert seen == {"download": "", "align": "", "evaluate": ""}
     assert toy.overlap(repo, "train@1", "train@2")
 
 
@@ -107,7 +108,7 @@ def test_a_failing_stage_is_retried_and_its_last_lines_are_in_its_state(server: 
     run = server.run_flow(repo)
     assert server.flow_run(run)["state_type"] == "FAILED"
     states = server.states(run)
-    assert states == {"download": "Executed", "align": "Executed", "train@1": "Executed", "train@2": "Failed"}
+    assert states == dict.fromkeys(toy.NAMES, "Executed") | {"train@2": "Failed", "evaluate": "NotReady"}
     assert server.tasks(run)["download"]["run_count"] == 3
     assert server.tasks(run)["train@2"]["run_count"] == 2
     message = server.tasks(run)["train@2"]["state"]["message"]
@@ -131,7 +132,7 @@ def test_a_stage_beyond_its_deadline_is_ended(server: Server, repo: Path) -> Non
 def test_a_flow_refuses_to_start_and_says_why(server: Server, repo: Path) -> None:
     """Typos, a dirty lock, and a second run in the same workspace."""
     (repo / "dvc.lock").write_text("<<<<<<< HEAD\n")
-    assert "dvc.lock is dirty" in server.flow_run(server.run_flow(repo))["state"]["message"]
+    assert "dvc.lock is damaged" in server.flow_run(server.run_flow(repo))["state"]["message"]
     (repo / "dvc.lock").unlink()
     run = server.run_flow(repo, overrides={"train.droput": 0.1})
     assert "overrides: params.yaml has no train.droput" in server.flow_run(run)["state"]["message"]
@@ -187,7 +188,7 @@ def test_a_cancellation_is_heard_while_a_stage_waits_for_its_next_attempt(server
     toy.behave(repo, download={"fails": 9})
     flow = server.start_flow(repo)
     run = flow.id()
-    assert soon(lambda: [task["run_count"] for task in server.tasks(run).values()] == [2])
+    assert soon(lambda: server.tasks(run).get("download", {}).get("run_count") == 2)
     server.post(f"flow_runs/{run}/set_state", {"state": {"type": "CANCELLING"}, "force": True})
     flow.process.wait(60)
     assert server.flow_run(run)["state_type"] == "CANCELLED"

@@ -1,11 +1,13 @@
-"""Which GPUs there are: nvidia-smi is played by a script on PATH."""
+"""Which GPUs there are (nvidia-smi is played by a script on PATH), and who may use them."""
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
-from pipelines.flows.resources import choose_gpus, visible_gpus
+from pipelines.flows.dvc_stage import StageEnded
+from pipelines.flows.resources import Leases, choose_gpus, visible_gpus
 
 
 @pytest.fixture
@@ -49,7 +51,9 @@ def test_a_driver_that_fails_is_no_machine_without_gpus(
     program.write_text("#!/bin/sh\necho mismatch of versions; exit 18\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    with pytest.raises(ValueError, match="nvidia-smi fails, so GPUs cannot be leased: mismatch of versions"):
+    with pytest.raises(
+        ValueError, match=r"GPUs cannot be leased: nvidia-smi .* status 18: mismatch of versions"
+    ):
         visible_gpus()
 
 
@@ -68,3 +72,63 @@ def test_without_a_driver_there_are_none(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert visible_gpus() == []
     with pytest.raises(ValueError, match="this machine shows none"):
         choose_gpus([0])
+
+
+def most_at_once(leases: Leases, wanted: list[int]) -> int:
+    """Lease from a thread each, all at once; return how many held a lease at the same time."""
+    lock, held, most = threading.Lock(), list[list[int]](), 0
+    full = threading.Event()
+
+    def hold(count: int) -> None:
+        nonlocal most
+        with leases.lease(count, threading.Event()) as gpus:
+            with lock:
+                assert not {gpu for others in held for gpu in others} & {*gpus}, "a GPU was leased twice"
+                held.append(gpus)
+                most = max(most, len(held))
+            full.wait(0.1)
+            with lock:
+                held.remove(gpus)
+
+    threads = [threading.Thread(target=hold, args=(count,)) for count in wanted]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return most
+
+
+def test_each_stage_has_gpus_of_its_own() -> None:
+    """Two trainings on one GPU would run out of its memory."""
+    assert most_at_once(Leases([4, 7], places=1), [1, 1, 1, 1]) == 2
+    assert most_at_once(Leases([4], places=9), [1, 1]) == 1
+    assert most_at_once(Leases([0, 1, 2], places=1), [2, 2]) == 1
+    assert most_at_once(Leases([0, 1, 2], places=1), [2, 1]) == 2
+
+
+def test_places_bound_the_stages_on_the_cpu() -> None:
+    """These include trainings, where there is no GPU; stages that need none leave the GPUs alone."""
+    assert most_at_once(Leases([], places=2), [1, 1, 0]) == 2
+    assert most_at_once(Leases([3], places=1), [0, 0, 0]) == 1
+    assert most_at_once(Leases([3], places=1), [0, 1]) == 2
+    with Leases([3], places=1).lease(0, threading.Event()) as none:
+        assert none == []
+
+
+def test_a_stage_that_waits_for_a_gpu_ends_when_the_run_does() -> None:
+    """It must not start after a cancellation, when others give their GPUs back."""
+    leases, stop, ended = Leases([0], places=1), threading.Event(), list[str]()
+
+    def wait() -> None:
+        try:
+            with leases.lease(1, stop):
+                ended.append("started")
+        except StageEnded as fault:
+            ended.append(str(fault))
+
+    with leases.lease(1, threading.Event()):
+        thread = threading.Thread(target=wait)
+        thread.start()
+        stop.set()
+    thread.join(5)
+    assert ended == ["was not started, for the flow run is cancelled or has ended"]

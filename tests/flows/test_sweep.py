@@ -3,13 +3,15 @@
 import json
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 from pydantic import ValidationError
 
 from pipelines.flows.graph import read_graph
-from pipelines.flows.sweep import SweepParams, flat_metrics, grounds_of, importance, labels_of
+from pipelines.flows.paper_table import scored_set
+from pipelines.flows.sweep import Row, SweepParams, flat_metrics, importance, labels_of
 from tests.flows import toy
 from tests.flows.server import Server
 
@@ -22,7 +24,7 @@ def test_rows_are_the_list_times_the_grid() -> None:
     assert SweepParams(configurations=[{}, {"a": 1}]).rows() == [{}, {"a": 1}]
     with pytest.raises(ValidationError, match="nothing to sweep over"):
         SweepParams()
-    with pytest.raises(ValidationError, match="table: its rows stand in experiments/tables/; wanted neither"):
+    with pytest.raises(ValidationError, match="table: its rows are in experiments/tables/; wanted neither"):
         SweepParams(table="table5", grid={"c": [3]})
 
 
@@ -51,19 +53,22 @@ def test_scores_come_with_test_set_and_signature(tmp_path: Path) -> None:
         path = tmp_path / stages["evaluate"].output(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(content), encoding="utf-8")
-    found = grounds_of(tmp_path, stages)
+    found = scored_set(tmp_path, stages)
     assert found == {"test_set": "wmt14: 2,737 lines, sha256 00ff", "signature": "tok:none"}
-    assert grounds_of(tmp_path, {}) == grounds_of(tmp_path, {"evaluate": stages["align"]}) == {}
+    assert scored_set(tmp_path, {}) == scored_set(tmp_path, {"evaluate": stages["align"]}) == {}
 
 
 def test_labels_tell_rows_apart() -> None:
     """The last part of a name is enough unless two values share it."""
-    assert labels_of({"a": {"train.dropout": 1}, "b": {"train.dropout": 2}}) == {
-        "a": "dropout=1",
-        "b": "dropout=2",
+
+    def labels(a: dict[str, Any], b: dict[str, Any]) -> dict[str, str]:
+        return labels_of([Row("a", a, {}), Row("b", b, {})])
+
+    assert labels({"train.dropout": 1}, {"train.dropout": 2}) == {"a": "dropout=1", "b": "dropout=2"}
+    assert labels({"download.train.0.pairs": 9}, {"download.test.0.pairs": 9}) == {
+        "a": "download.train.0.pairs=9",
+        "b": "download.test.0.pairs=9",
     }
-    same = {"a": {"download.train.0.pairs": 9}, "b": {"download.test.0.pairs": 9}}
-    assert labels_of(same) == {"a": "download.train.0.pairs=9", "b": "download.test.0.pairs=9"}
 
 
 @pytest.mark.flows
@@ -125,7 +130,7 @@ if name.startswith("train"):
 @pytest.mark.flows
 def test_a_table_of_the_paper_ends_with_ours_beside_its_figures(server: Server, repo: Path) -> None:
     """As a table, a picture and a CSV, rows called as in the paper; one whose training fails says so."""
-    (repo / "experiments" / "tables").mkdir()
+    (repo / "experiments" / "tables").mkdir(parents=True)
     (repo / "experiments" / "tables" / "tiny.yaml").write_text(TABLE, encoding="utf-8")
     breaks = 'import sys\nif sys.argv[-1].endswith("true-false"):\n    sys.exit("toy: out of memory")\n'
     (repo / "toy.py").write_text(breaks + toy.PLAYER + COSTS)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.flows import workspace
-from pipelines.flows.workspace import Refused
+from pipelines.flows import experiment, workspace
 from tests.flows import toy
 
 
@@ -28,7 +27,7 @@ def test_a_sound_workspace_is_accepted(repo: Path) -> None:
 def test_a_typo_in_params_yaml_is_refused(repo: Path) -> None:
     """Before hours of stages, not after."""
     (repo / "params.yaml").write_text((repo / "params.yaml").read_text().replace("dropout:", "droput:"))
-    with pytest.raises(Refused, match=r"train\.droput"):
+    with pytest.raises(ValueError, match=r"train\.droput"):
         workspace.check_workspace(repo)
 
 
@@ -37,17 +36,17 @@ def test_a_typo_in_params_yaml_is_refused(repo: Path) -> None:
     [
         (
             "stages:\n<<<<<<< HEAD\n  a: 1\n=======\n  a: 2\n>>>>>>> other\n",
-            "git's conflict mark '<<<<<<< HEAD'",
+            "git's conflict marker '<<<<<<< HEAD'",
         ),
         ("", "no table of stages"),
         ("schema: '2.0'\n", "no table of stages"),
-        ("stages: {a: [", "is not valid YAML"),
+        ("stages: {a: [", "invalid YAML"),
     ],
 )
 def test_a_dirty_lock_is_refused(repo: Path, text: str, found: str) -> None:
     """Each stage would fail on it, one after the other."""
     (repo / "dvc.lock").write_text(text)
-    with pytest.raises(Refused, match=f"(?s)dvc.lock.*{found}.*git checkout dvc.lock"):
+    with pytest.raises(ValueError, match=f"(?s)dvc.lock.*{found}.*git checkout dvc.lock"):
         workspace.check_workspace(repo)
 
 
@@ -63,7 +62,7 @@ def test_a_dvc_command_at_work_is_refused_but_not_a_dead_one(repo: Path) -> None
     workspace.check_workspace(repo)  # another program has got that number since
     dvc = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "dvc"])
     path.write_text(json.dumps({"write": {"x": {"pid": dvc.pid, "cmd": "dvc repro train"}}}))
-    with pytest.raises(Refused, match=rf"process {dvc.pid}, dvc repro train\. Wait until it has ended"):
+    with pytest.raises(ValueError, match=rf"process {dvc.pid}, dvc repro train\. Wait until it has ended"):
         workspace.check_workspace(repo)
     dvc.kill()
     dvc.wait()
@@ -78,7 +77,7 @@ def test_a_workspace_is_held_by_one(repo: Path) -> None:
     holder = subprocess.Popen([sys.executable, "-c", code, str(repo)], stdout=subprocess.PIPE, cwd=toy.ROOT)
     assert holder.stdout is not None and holder.stdout.readline() == b"held\n"
     message = rf"another flow run works in .*: the first run, process {holder.pid}"
-    with pytest.raises(Refused, match=message), workspace.claim(repo, "the second"):
+    with pytest.raises(ValueError, match=message), workspace.claim(repo, "the second"):
         pass
     holder.kill()
     holder.wait()
@@ -90,16 +89,18 @@ def test_overrides_keep_comments_and_are_checked(repo: Path) -> None:
     """They are typed into a form by hand."""
     path = repo / "params.yaml"
     comments = [line.split("#")[1] for line in path.read_text().splitlines() if "#" in line]
-    workspace.override(path, {"train.dropout": 0.3, "download.train.0.pairs": 77, "train.seeds": [5]})
+    experiment.override(path, {"train.dropout": 0.3, "download.train.0.pairs": 77, "train.seeds": [5]})
     assert [line.split("#")[1] for line in path.read_text().splitlines() if "#" in line] == comments
     params = workspace.load_params(path)
     assert params.train.dropout == 0.3
     assert list(params.train.seeds) == [5]
     for name in ("train.droput", "nothing.at.all", "download.train.7.pairs"):
-        with pytest.raises(Refused, match=f"overrides: params.yaml has no {name}"):
-            workspace.override(path, {name: 1})
-    with pytest.raises(Refused, match=r"overrides do not fit: params.yaml has 1 fault\(s\):\s+train.dropout"):
-        workspace.override(path, {"train.dropout": 3})
+        with pytest.raises(ValueError, match=f"overrides: params.yaml has no {name}"):
+            experiment.override(path, {name: 1})
+    with pytest.raises(
+        ValueError, match=r"overrides do not fit: params.yaml has 1 fault\(s\):\s+train.dropout"
+    ):
+        experiment.override(path, {"train.dropout": 3})
 
 
 def test_a_copy_is_the_workspace_with_other_values(repo: Path) -> None:
@@ -111,14 +112,14 @@ def test_a_copy_is_the_workspace_with_other_values(repo: Path) -> None:
     own.write_text("text")
     toy.dvc(repo, "repro", "download")
     before = toy.run(repo, "git", "status", "--porcelain"), (repo / "params.yaml").read_text()
-    copy = workspace.copy_workspace(repo, "one", {"train.dropout": 0.3})
+    copy = experiment.copy_workspace(repo, "one", {"train.dropout": 0.3})
     assert (toy.run(repo, "git", "status", "--porcelain"), (repo / "params.yaml").read_text()) == before
     for name in ("notes.txt", "toy.py", "data/own/mine.txt", "dvc.lock"):
         assert (copy / name).read_text() == (repo / name).read_text()
     assert workspace.load_params(copy / "params.yaml").train.dropout == 0.3
     assert "is cached - skipping run" in toy.dvc(copy, "repro", "download")
     (copy / "data" / "checkpoint").write_text("kept")
-    again = workspace.copy_workspace(repo, "one", {"train.dropout": 0.3})
+    again = experiment.copy_workspace(repo, "one", {"train.dropout": 0.3})
     assert (again / "data" / "checkpoint").read_text() == "kept"
 
 
@@ -126,13 +127,13 @@ def test_texts_outside_the_repository_stay_there(repo: Path, tmp_path: Path) -> 
     """A corpus for several projects lies somewhere else; a relative path to it would lead elsewhere."""
     (tmp_path / "corpus").mkdir()
     toy.set_params(repo, {"download.folder": str(tmp_path / "corpus")})
-    copy = workspace.copy_workspace(repo, "one", {})
+    copy = experiment.copy_workspace(repo, "one", {})
     assert workspace.load_params(copy / "params.yaml").download.folder == str(tmp_path / "corpus")
     toy.set_params(repo, {"download.folder": "../corpus"})
     with pytest.raises(
-        Refused, match=r"found \.\./corpus, which lies outside the repository\. .* whole path: /"
+        ValueError, match=r"found \.\./corpus, which lies outside the repository\. .* whole path: /"
     ):
-        workspace.copy_workspace(repo, "two", {})
+        experiment.copy_workspace(repo, "two", {})
 
 
 def test_a_linked_folder_of_texts_is_linked_in_the_copy(repo: Path, tmp_path: Path) -> None:
@@ -142,7 +143,7 @@ def test_a_linked_folder_of_texts_is_linked_in_the_copy(repo: Path, tmp_path: Pa
     (repo / "data").mkdir(exist_ok=True)
     (repo / "data" / "linked").symlink_to(tmp_path / "big")
     toy.set_params(repo, {"download.folder": "data/linked"})
-    copy = workspace.copy_workspace(repo, "one", {})
+    copy = experiment.copy_workspace(repo, "one", {})
     assert (copy / "data" / "linked" / "a.txt").read_text() == "text"
 
 
@@ -154,7 +155,7 @@ def test_a_copy_reaches_the_same_remotes(repo: Path) -> None:
     toy.dvc(repo, "remote", "add", "--local", "bucket", "s3://bucket/x")
     toy.dvc(repo, "remote", "modify", "--local", "bucket", "access_key_id", "me")
     toy.dvc(repo, "repro", "download")
-    copy = workspace.copy_workspace(repo, "one", {})
+    copy = experiment.copy_workspace(repo, "one", {})
     assert toy.run(copy, "git", "remote", "get-url", "origin") == str((repo / "../shared.git").resolve())
     toy.dvc(copy, "repro", "download")
     toy.dvc(copy, "push", "download")
@@ -164,10 +165,10 @@ def test_a_copy_reaches_the_same_remotes(repo: Path) -> None:
 
 def test_a_copys_results_become_an_experiment(repo: Path) -> None:
     """That of the workspace's commit, so that `dvc exp show` lists it there."""
-    copy = workspace.copy_workspace(repo, "one", {"train.dropout": 0.3})
+    copy = experiment.copy_workspace(repo, "one", {"train.dropout": 0.3})
     toy.dvc(copy, "repro")
     score = (copy / "data/evaluation/metrics.json").read_text()
-    workspace.keep_experiment(repo, copy, "one")
+    experiment.keep_experiment(repo, copy, "one")
     assert not copy.exists()
     assert toy.dvc(repo, "exp", "list", "--name-only") == "one"
     assert not (repo / "dvc.lock").exists()
@@ -178,11 +179,11 @@ def test_a_copys_results_become_an_experiment(repo: Path) -> None:
 
 def test_names_tell_overrides_apart() -> None:
     """They are git references."""
-    names = [workspace.name_of(o, "tree") for o in ({"train.dropout": 0.1}, {"train.dropout": 0.2}, {})]
+    names = [experiment.name_of(o, "tree") for o in ({"train.dropout": 0.1}, {"train.dropout": 0.2}, {})]
     assert names[0].startswith("dropout-0-1-") and names[2].startswith("same-")
     assert len(set(names)) == 3
-    assert workspace.name_of({"train.dropout": 0.1}, "other edits") != names[0]
-    assert workspace.name_of({"train.dropout": 0.1}, "tree") == names[0]
+    assert experiment.name_of({"train.dropout": 0.1}, "other edits") != names[0]
+    assert experiment.name_of({"train.dropout": 0.1}, "tree") == names[0]
 
 
 def test_the_revision_shows_edits(repo: Path) -> None:

@@ -20,7 +20,7 @@ name, seconds_file = os.environ["DVC_STAGE"], pathlib.Path("behave.json")
 behave = json.loads(seconds_file.read_text()).get(name, {}) if seconds_file.exists() else {}
 work = pathlib.Path("data/checkpoints") / name
 work.mkdir(parents=True, exist_ok=True)
-resumed = len(list(work.iterdir()))
+resumed = len([path for path in work.iterdir() if path.name.isdigit()])
 (work / str(resumed)).write_text("checkpoint")
 def note(what):
     with open("notes.jsonl", "a") as out:
@@ -34,6 +34,9 @@ begin = time.time()
 while time.time() - begin < behave.get("seconds", 0):
     line = "\\nvalidated\\n" if behave.get("talks") else ""
     print(f"{line}\\repoch 1:  10%|#         | 1/10 [00:01<00:09,  1.0update/s]", end="", flush=True)
+    progress = {"epoch": 1, "max_epochs": 4, "update": 1, "updates": 10, "loss": 7.1, "gradient_norm": 1.0}
+    progress |= {"learning_rate": 0.25, "tokens_per_second": 99.0, "seconds_left": 9.0}
+    (work / "progress.json").write_text(json.dumps(progress | {"validation_perplexity": None}))
     time.sleep(0.1)
 seen = hashlib.sha256(pathlib.Path("params.yaml").read_bytes() if name == "evaluate" else name.encode())
 for path in sorted(p for dep in sys.argv[2:] for p in pathlib.Path(dep).rglob("*") if p.is_file()):
@@ -80,6 +83,11 @@ NAMES = ["download", "align", "train@1", "train@2", "evaluate"]
 IDENTITY = {f"GIT_{role}_{part}": "toy" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")}
 
 
+def python_path(folder: Path) -> str:
+    """Return where Python finds the flows' code of a repository, and the library of this tree."""
+    return os.pathsep.join(map(str, (folder, ROOT)))
+
+
 def run(folder: Path, *command: str) -> str:
     """Run a program in a folder; return what it prints."""
     env = {**os.environ, **IDENTITY, "DVC_NO_ANALYTICS": "1"}
@@ -99,6 +107,8 @@ def make(folder: Path) -> Path:
     shutil.copytree(ROOT / "pipelines", folder / "pipelines", ignore=shutil.ignore_patterns("__pycache__"))
     for name in (".gitignore", ".dvcignore", "params.yaml", "prefect.yaml"):
         shutil.copy(ROOT / name, folder / name)
+    (folder / "deploy").mkdir()
+    shutil.copy(ROOT / "deploy" / "automation.yaml", folder / "deploy")
     with (folder / ".gitignore").open("a") as stream:
         stream.write("/notes.jsonl\n/behave.json\n")
     set_params(folder, {"train.seeds": [1, 2]})

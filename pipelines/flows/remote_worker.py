@@ -1,0 +1,47 @@
+"""Flow `run-stage`: one stage in a remote worker's clone, for an orchestrator elsewhere."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from prefect import flow, runtime
+from prefect.states import State
+
+from pipelines.flows import workspace
+from pipelines.flows.run_stages import THREADS, RunParams, StagesRun, Workspace
+from pipelines.flows.workspace import git
+
+
+@flow(name="run-stage", flow_run_name="{stage}", task_runner=THREADS, persist_result=False)
+def run_stage(stage: str, branch: str, commit: str, git_remote: str, seconds: float = 86_400.0) -> State[Any]:
+    """Run one stage in this worker's clone for an orchestrator elsewhere.
+
+    Args:
+        stage: item, as DVC names it.
+        branch: of the git remote, with the orchestrator's files.
+        commit: its commit.
+        git_remote: name of the git remote in this clone.
+        seconds: deadline.
+    """
+    root = workspace.ROOT
+    with workspace.claim(root, f"run-stage {runtime.flow_run.name}"):
+        check_out(root, git_remote, branch, commit)
+        space = Workspace.open("", root, [stage])
+        alone = dataclasses.replace(space, stages={stage: space.stages[stage]})
+        return StagesRun(RunParams(hours={stage: seconds / 3600}), [alone], for_others=True).run()
+
+
+def check_out(root: Path, git_remote: str, branch: str, commit: str) -> None:
+    """Check a run's commit out in a clone that only workers use.
+
+    Raises:
+        ValueError: if files are edited there, since the checkout would lose the edits.
+    """
+    edited = [name for name in git(root, "diff", "--name-only", "HEAD").splitlines() if name != "dvc.lock"]
+    if edited:
+        raise ValueError(
+            f"{root} has edited files: {', '.join(edited)}. A remote worker checks out what it is sent; give "
+            "it a clone of its own, or commit the edits and reset."
+        )
+    git(root, "fetch", "--quiet", git_remote, f"refs/heads/{branch}")
+    git(root, "checkout", "--quiet", "--force", "--detach", commit)
