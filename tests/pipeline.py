@@ -18,10 +18,22 @@ from ruamel.yaml import YAML
 from convs2s.config.params import Params
 
 ROOT = Path(__file__).parent.parent
+# Python imports this at its start, if it is on its path.
+NOTE_MODULES = """
+import atexit, os, sys
+def note():
+    ours = sorted(name for name in sys.modules if name.split(".")[0] in {"convs2s", "pipelines"})
+    with open(os.environ["NOTED_MODULES"], "a") as out:
+        out.write("\\n".join(ours) + "\\n")
+atexit.register(note)
+"""
 
 
-def run_all(params: Params, data: Path, *, processes: bool = False) -> None:
+def run_all(params: Params, data: Path, *, processes: bool = False) -> dict[str, set[str]]:
     """Run every stage with these parameters; outputs go to `data`.
+
+    Returns:
+        The modules of the project that each stage's process had imported at its end, by stage.
 
     Args:
         params: of all stages.
@@ -33,14 +45,15 @@ def run_all(params: Params, data: Path, *, processes: bool = False) -> None:
         folder = Path(temporary)
         data.mkdir(exist_ok=True)
         (folder / "data").symlink_to(data)
-        started: set[str] = set()
+        (folder / "sitecustomize.py").write_text(NOTE_MODULES)
+        imported: dict[str, set[str]] = {}
         for name, command in stage_commands(params, folder).items():
             stage, _, _ = name.partition("@")
-            if processes and stage not in started:
-                run_process(command, folder)
+            if processes and stage not in imported:
+                imported[stage] = run_process(command, folder)
             else:
                 run_here(command, folder)
-            started.add(stage)
+        return imported
 
 
 def stage_commands(params: Params, folder: Path) -> dict[str, str]:
@@ -55,19 +68,22 @@ def stage_commands(params: Params, folder: Path) -> dict[str, str]:
         return {stage.name: stage.cmd for stage in nx.dfs_postorder_nodes(repo.index.graph)}
 
 
-def run_process(command: str, folder: Path) -> None:
-    """Run a command by the shell, with this Python."""
+def run_process(command: str, folder: Path) -> set[str]:
+    """Run a command by the shell, with this Python; return the modules of the project that it imported."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         command,
         shell=True,
         cwd=folder,
-        env={**os.environ, "PATH": path},
+        env={**os.environ, "PATH": path, "PYTHONPATH": str(folder), "NOTED_MODULES": str(folder / "noted")},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    noted = (folder / "noted").read_text().split()
+    (folder / "noted").unlink()
+    return set(noted)
 
 
 def run_here(command: str, folder: Path) -> None:

@@ -9,7 +9,7 @@ import convs2s
 from convs2s.config.params import Params
 from convs2s.config.selection import SelectionParams
 from pipelines.results.report import report
-from tests.pipeline import run_all
+from tests.pipeline import ROOT, run_all
 from tests.train.tiny import tiny_params
 
 SEEDS = [1, 2]
@@ -44,12 +44,25 @@ def toy_params(folder: Path, kind: str) -> Params:
     )
 
 
+def check_reach(stage: str, modules: set[str], digests: Path) -> None:
+    """What a stage has imported is in its digest, but for the schema of params.yaml; so DVC watches it."""
+    if stage == "code":
+        return
+    assert len(modules) > 5
+    name = {"ensemble": "translate"}.get(stage, stage.removesuffix("-ensemble"))
+    watched = {line.split(" ")[1] for line in (digests / f"{name}.txt").read_text().splitlines()}
+    schema = {"convs2s.config." + path.stem for path in (ROOT / "convs2s" / "config").glob("*.py")}
+    assert modules - watched - {"pipelines"} <= schema, f"{stage}: {sorted(modules - watched)}"
+
+
 @pytest.mark.parametrize("kind", ["bpe", "word"])
 def test_raw_text_becomes_scores_and_a_model(tmp_path: Path, kind: str) -> None:
     """Every file that the README promises is there and fits the others."""
     params = toy_params(tmp_path, kind)
     data = tmp_path / "data"
-    run_all(params, data, processes=kind == "bpe")
+    imported = run_all(params, data, processes=kind == "bpe")
+    for stage, modules in imported.items():
+        check_reach(stage, modules, data / "code")
     removed = json.loads((data / "filtered" / "report.json").read_text())["removed"]
     assert removed["empty_side"] > 0
     assert removed["too_long"] > 0

@@ -14,19 +14,19 @@ from convs2s.text.corpus.files import atomic_path
 
 @dataclass(frozen=True)
 class Attention:
-    """Attention weights (T, S) of a hypothesis, the mean of all layers, with the tokens of both sides."""
+    """Attention weights (T, S) of a hypothesis, averaged over layers, with the tokens of both sides."""
 
     weights: Float[np.ndarray, "T S"]
     source: list[str]
     target: list[str]
 
     def halved(self) -> "Attention":
-        """Return the same in float16, as it is kept on disk."""
+        """Return the same in float16, the precision on disk."""
         return Attention(self.weights.astype(np.float16), self.source, self.target)
 
 
 def block_diagonal(blocks: Sequence[Float32[np.ndarray, "..."]]) -> Float32[np.ndarray, "T S"]:
-    """Join the attention (T, S) of a sentence's parts; the end marks between them are left out."""
+    """Join the attention (T, S) of a sentence's parts, leaving out the EOS between them."""
     inner = [block[:-1, :-1] for block in blocks[:-1]] + [blocks[-1]]
     rows, columns = (np.cumsum([0, *(block.shape[axis] for block in inner)]) for axis in (0, 1))
     joined = np.zeros((rows[-1], columns[-1]), dtype=np.float32)
@@ -53,7 +53,7 @@ def read_attention(path: Path) -> list[Attention]:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if the file is damaged or no attention file.
+        ValueError: if the file is damaged or not an attention file.
     """
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist. The stage translate writes it; run that first.")
@@ -69,6 +69,6 @@ def read_attention(path: Path) -> list[Attention]:
         ]
     except (OSError, EOFError, KeyError, ValueError, TypeError, AttributeError, zipfile.BadZipFile) as error:
         raise ValueError(
-            f"{path} is no attention file or damaged ({error}). Wanted one as the stage translate writes it; "
-            "run that stage again."
+            f"{path} is damaged or not an attention file ({error}). Wanted one as the stage translate writes "
+            "it; run that stage again."
         ) from error

@@ -24,6 +24,6 @@ def batches(lengths: Sequence[int], batch_sentences: int) -> Iterator[list[int]]
 
 
 def padded(rows: Sequence[Sequence[int]]) -> Int64[Tensor, "B S"]:
-    """Return rows of ids as one tensor, padding behind the short ones."""
+    """Return rows of ids as one tensor, short ones padded at the end."""
     width = max(map(len, rows))
     return torch.tensor([[*row, *itertools.repeat(PAD, width - len(row))] for row in rows])

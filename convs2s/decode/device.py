@@ -4,7 +4,7 @@ import torch
 
 
 def find_device(name: str | None) -> torch.device:
-    """Return a device by name; without one a GPU if there is one, else the CPU.
+    """Return a device by name; None takes a GPU if there is one, else the CPU.
 
     Raises:
         ValueError: if there is no such device.
@@ -14,10 +14,10 @@ def find_device(name: str | None) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise ValueError(f"device {name!r} is unknown; wanted cpu, cuda, or cuda: and a number.") from None
+        raise ValueError(f"device {name!r} is unknown; wanted cpu, cuda, or cuda:NUMBER.") from None
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise ValueError(
-            f"device {name!r} is not there: PyTorch sees {torch.cuda.device_count()} GPUs. Wanted one of "
+            f"device {name!r} does not exist: PyTorch sees {torch.cuda.device_count()} GPUs. Wanted one of "
             "them, or cpu."
         )
     return device

@@ -28,7 +28,7 @@ class SearchMemory(Memory):
 
 @dataclass(frozen=True)
 class DecoderState:
-    """What step-by-step decoding remembers, a row per hypothesis (§5.3).
+    """What the decoder remembers between steps, a row per hypothesis (§5.3).
 
     Attributes:
         steps: tokens decoded so far, the same for all rows.

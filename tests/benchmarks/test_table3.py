@@ -122,11 +122,11 @@ def test_the_last_line_is_what_a_record_is_made_of(
     main(["--model", str(model), "--source", source, "--target", target, "--settings", "threads"])
     printed = tmp_path / "printed.md"
     printed.write_text(capsys.readouterr().out, encoding="utf-8")
-    rows, signature, test_set = read_speed(printed)
-    assert len(rows) == 1 + 2
-    assert signature == tokenized_bleu(["a"], ["a"]).signature
+    found = read_speed(printed)
+    assert len(found["rows"]) == 2
+    assert found["signatures"] == {"bleu": tokenized_bleu(["a"], ["a"]).signature}
     write_split([file_part([Path(source), Path(target)], None)], tmp_path / "test")
-    assert test_set == str(identify(tmp_path / "test"))
+    assert found["test_set"] == str(identify(tmp_path / "test"))
 
 
 def test_what_cannot_be_measured_is_named(
@@ -135,7 +135,7 @@ def test_what_cannot_be_measured_is_named(
     """Before any time is wasted."""
     empty, line = written(tmp_path, "empty", []), written(tmp_path, "line", ["Haus"])
     start = ["--model", str(model), "--settings", "gpu"]
-    with pytest.raises(ValueError, match=r"there are 2 files of --source but 1 of --target; wanted one for"):
+    with pytest.raises(ValueError, match=r"2 files of --source but 1 of --target; wanted equally many"):
         main([*start, "--source", line, line, "--target", line])
     with pytest.raises(ValueError, match=r"line has 1 lines but .*empty has 0"):
         main([*start, "--source", line, "--target", empty])

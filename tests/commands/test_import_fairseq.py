@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from convs2s.cli import main
+from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.model.loading import load_model
-from convs2s.model.seq2seq import Seq2Seq
 from convs2s.package.translator import load
 from convs2s.text.vocabulary.vocabulary import EOS
 from tests.golden import (
@@ -182,8 +182,8 @@ def reaching(folder: Path, text: str) -> list[int]:
     translator = load(folder, "cpu")
     seen: list[list[int]] = []
     model = translator.words.model
-    assert isinstance(model, Seq2Seq)
-    hook = model.source_embedding.words.register_forward_pre_hook(
+    assert isinstance(model, StepwiseModel)
+    hook = model.seq2seq.source_embedding.words.register_forward_pre_hook(
         lambda _, inputs: seen.append(inputs[0][0].tolist())
     )
     translator.translate([text])

@@ -69,7 +69,7 @@ def environment_variables() -> str:
     """Return all code in which an environment variable may be read."""
     folders = ("pipelines", "convs2s", "deploy", "Makefile")
     files = [file for name in folders for file in [ROOT / name, *(ROOT / name).rglob("*")] if file.is_file()]
-    return "\n".join(file.read_text(encoding="utf-8") for file in files if file.suffix != ".pyc")
+    return "\n".join(file.read_text(encoding="utf-8") for file in files if "__pycache__" not in file.parts)
 
 
 def check_variable(assignment: str) -> None:

@@ -235,14 +235,14 @@ def test_code_that_no_commit_tells_of_is_refused(
 def test_no_git_no_record(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """There is no commit to tell."""
     shutil.rmtree(repo / ".git")
-    assert "git rev-parse HEAD failed in .: " in refused(repo, capsys, "one")
+    assert "git rev-parse HEAD failed in . with status 128: " in refused(repo, capsys, "one")
 
 
 def test_parameters_of_no_preset_are_refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nobody could run them again."""
     edit(repo, {}, name="mine")
     message = refused(repo, capsys, "one")
-    assert "package.name: found 'mine', which no preset in" in message
+    assert "package.name: found 'mine', which no preset has" in message
     assert "'multi30k-en-de'" in message
 
 

@@ -12,7 +12,7 @@ def build_dictionary(
 ) -> list[Entry]:
     """Return an entry for each source word that has a link, in code point order of source words.
 
-    Of target words that are linked equally often, the first in code point order is taken.
+    On a tie, the target word that is first in code point order is taken.
 
     Args:
         pairs: sentence pairs, whitespace-separated words.
