@@ -69,7 +69,7 @@ class WordTranslator:
         ]
 
     def parts(self, words: list[str]) -> list[range]:
-        """Return the ranges of pieces to search one by one: as a rule one, none if there are no words."""
+        """Return the ranges of pieces to search separately: usually one, none if there are no words."""
         word_of_piece, limit = self.source.word_of_piece(words), self.model.max_source_tokens
         if limit is not None and len(word_of_piece) > limit - 1:
             self._warn(len(word_of_piece), limit)
@@ -117,7 +117,7 @@ class WordTranslator:
         found: Sequence[list[Hypothesis]],
         keep_attention: bool,
     ) -> list[TextHypothesis]:
-        """Join what was found for the parts of a sentence by rank: best with best, and so on."""
+        """Join the hypotheses of a sentence's parts by rank: best with best, and so on."""
         if not parts:
             nothing = Attention(np.zeros((0, 0), dtype=np.float32), [], [])
             return [TextHypothesis([], [], 0.0, 0.0, [], [], nothing if keep_attention else None)]
@@ -128,7 +128,7 @@ class WordTranslator:
         ]
         if keep_attention:
             blocks = [ranked[0].attention for ranked in found if ranked[0].attention is not None]
-            labels = [*self.source.pieces(words), self.source.vocabulary.type(EOS)]
+            labels = [*self.source.pieces(words), self.source.vocabulary.entry(EOS)]
             attention = Attention(block_diagonal(blocks), labels, joined[0].tokens)
             joined[0] = replace(joined[0], attention=attention)
         return joined
@@ -149,7 +149,7 @@ class WordTranslator:
         total = sum(hypothesis.log_likelihood for hypothesis in hypotheses)
         length = sum(len(hypothesis.tokens) for hypothesis in hypotheses)
         return TextHypothesis(
-            tokens=[self.target.vocabulary.type(token) for token in tokens],
+            tokens=[self.target.vocabulary.entry(token) for token in tokens],
             words=words,
             log_likelihood=total,
             score=total / length**self.params.alpha,
@@ -158,7 +158,7 @@ class WordTranslator:
         )
 
     def _unknowns(self, hypothesis: Hypothesis, sources: Sequence[int], first_word: int) -> list[Unknown]:
-        """Return the unknown words; the first unknown piece stands for its word."""
+        """Return the unknown words; of several unknown pieces of a word, the first counts."""
         unknowns: dict[int, Unknown] = {}
         for i, token in enumerate(hypothesis.tokens):
             if token == UNK:

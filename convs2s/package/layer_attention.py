@@ -42,13 +42,13 @@ class LayerAttention:
 
 
 class LayerReader(WordTranslator):
-    """A translator of words that shows the layers of its model, which is not an ensemble."""
+    """A translator of words that returns the attention of each layer of its single model."""
 
     def read(self, words: Sequence[str]) -> LayerAttention:
         """Translate a sentence and return the attention of its best translation.
 
         A sentence that is longer than the position table is translated in parts, as by `translate`; each
-        part attends to itself alone.
+        part attends only to itself.
 
         Raises:
             ValueError: if there are no words, or the model's scores are not numbers.
@@ -60,12 +60,12 @@ class LayerReader(WordTranslator):
         best = [ranked[0].tokens for ranked in self.search(rows, keep_attention=False)]
         blocks = [self._of_part(source, target) for source, target in zip(rows, best, strict=True)]
         tokens = [token for target in best for token in target[:-1]]
-        type_ = self.target.vocabulary.type
+        entry = self.target.vocabulary.entry
         return LayerAttention(
             np.stack([block_diagonal(of_parts) for of_parts in zip(*blocks, strict=True)]),
             [number for number, flag in enumerate(self._attending(), start=1) if flag],
-            [*self.source.pieces(sentence), self.source.vocabulary.type(EOS)],
-            [type_(token) for token in [*tokens, EOS]],
+            [*self.source.pieces(sentence), self.source.vocabulary.entry(EOS)],
+            [entry(token) for token in [*tokens, EOS]],
         )
 
     @torch.inference_mode()

@@ -98,11 +98,11 @@ def test_files_of_fairseq_translate_as_fairseq_does(tmp_path: Path) -> None:
     assert import_command(checkpoint, dictionaries, tmp_path / "model") == 0
     translator = load(tmp_path / "model", "cpu", n_best=5)
     source, target = translator.words.source, translator.words.target
-    texts = [" ".join(map(source.vocabulary.type, ids.tolist()[:-1])) for ids in sources("varied")]
+    texts = [" ".join(map(source.vocabulary.entry, ids.tolist()[:-1])) for ids in sources("varied")]
     found = translator.translate_n_best(texts)
     for translations, wanted in zip(found, wanted_hypotheses("varied", 5), strict=True):
         assert [t.text for t in translations] == [
-            " ".join(map(target.vocabulary.type, tokens[:-1])) for tokens, _ in wanted
+            " ".join(map(target.vocabulary.entry, tokens[:-1])) for tokens, _ in wanted
         ]
         assert [t.score for t in translations] == pytest.approx([score for _, score in wanted], abs=1e-5)
     assert settings(tmp_path / "model")["source_language"] == "en"  # from the name dict.en.txt

@@ -38,7 +38,7 @@ def test_of_entries_spelled_alike_the_last_is_used(tmp_path: Path) -> None:
     vocabulary = read_vocabulary(tmp_path / "source.tsv")
     assert vocabulary.ids(["a", "b", "<s>", "c"]) == [3 + line for line in (4, 1, 3, 5)]
     for hidden in (0, 2, 6):
-        assert " " in vocabulary.type(3 + hidden)
+        assert " " in vocabulary.entry(3 + hidden)
 
 
 @pytest.mark.parametrize("mark", ["<pad>", "</s>", "<unk>"])

@@ -176,7 +176,7 @@ def test_only_selected_types_are_written(folders: Path, capsys: pytest.CaptureFi
         ids = source.encode(words)
         allowed = {EOS, UNK, *(i for id_ in ids[:-1] for i in (id_, max(3, id_ - 1)))}
         for hypothesis in hypotheses:
-            names = {target.vocabulary.type(i) for i in allowed}
+            names = {target.vocabulary.entry(i) for i in allowed}
             assert set(hypothesis.tokens) <= names
     assert (plain / "hypotheses.jsonl").read_bytes() != (out / "hypotheses.jsonl").read_bytes()
 
@@ -197,6 +197,6 @@ def test_what_is_written_are_the_vocabulary_s_types(folders: Path) -> None:
     out = run_translate(folders, 1, "out", min_length=4, selection={"common": 0, "candidates": 2})
     sentences = list(read_hypotheses(out / "hypotheses.jsonl"))
     found = {token for _, hypotheses in sentences for one in hypotheses for token in one.tokens}
-    wanted = {vocabulary.type(id_) for id_ in last}
+    wanted = {vocabulary.entry(id_) for id_ in last}
     assert found & wanted
-    assert found <= wanted | {vocabulary.type(EOS), vocabulary.type(UNK)}
+    assert found <= wanted | {vocabulary.entry(EOS), vocabulary.entry(UNK)}

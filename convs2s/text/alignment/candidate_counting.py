@@ -9,7 +9,7 @@ from convs2s.text.alignment.candidates import Candidates
 from convs2s.text.corpus.flat_ids import FlatIds
 
 HELD_LINKS = 1 << 22
-"""Links that wait to be counted, 8 bytes each."""
+"""Links buffered before they are counted, 8 bytes each."""
 
 
 def build_candidates(
@@ -47,11 +47,11 @@ def count_links(
 def link_blocks(
     source: FlatIds, target: FlatIds, links: Iterable[Sequence[tuple[int, int]]]
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield the linked pairs of tokens as numbers, about HELD_LINKS at a time."""
+    """Yield the linked pairs of tokens as numbers, in blocks of about HELD_LINKS."""
     waiting, held = list[NDArray[np.int64]](), 0
-    for number, of_pair in enumerate(links):
-        if of_pair:
-            i, j = np.array(of_pair).T
+    for number, pair_links in enumerate(links):
+        if pair_links:
+            i, j = np.array(pair_links).T
             waiting.append((source[number][i].astype(np.int64) << 32) | target[number][j])
             held += len(i)
         if held >= HELD_LINKS:

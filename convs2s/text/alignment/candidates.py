@@ -1,7 +1,7 @@
 """Alignment candidates: the target tokens that a source token is linked with, most often first (§5.4).
 
 Vocabulary selection uses them. Tokens are ids of the encoded corpus, pieces or words alike, so the
-alignment is over the same units that the model writes, and words need not be mapped to pieces.
+alignment is over the same units that the model outputs, and words need not be mapped to pieces.
 """
 
 import zipfile
@@ -16,7 +16,7 @@ from convs2s.text.corpus.files import atomic_path
 
 @dataclass(frozen=True)
 class Candidates:
-    """Those of source token s are targets[offsets[s] : offsets[s + 1]]; ids beyond the last have none."""
+    """Source token s has targets[offsets[s] : offsets[s + 1]]; ids beyond the last have none."""
 
     offsets: NDArray[np.int64]
     targets: NDArray[np.int32]

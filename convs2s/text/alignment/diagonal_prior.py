@@ -1,7 +1,7 @@
 """The diagonal prior of word alignment and its tension (Dyer et al., 2013, eq. 1 to 4).
 
-A word at position j of m generated ones that has a link at all has it with position i of n given ones
-in proportion to exp(-tension * |i/n - j/m|). Positions count from 1.
+If word j of m generated words is linked at all, it is linked with word i of n given words with a
+probability proportional to exp(-tension * |i/n - j/m|). Positions count from 1.
 """
 
 import math
@@ -21,18 +21,18 @@ STEP_SIZE = 20.0
 def expected_distance(
     given: NDArray[np.int64], generated: NDArray[np.int64], pairs: NDArray[np.int64], tension: float
 ) -> float:
-    """Return the sum over generated words of the prior's mean |i/n - j/m|, null set aside.
+    """Return the sum over generated words of the prior's mean |i/n - j/m|, the null word excluded.
 
     Args:
         given: lengths n in words, above 0.
         generated: lengths m in words.
-        pairs: how many sentence pairs have both lengths.
+        pairs: number of sentence pairs with these two lengths.
         tension: above 0.
     """
     total = 0.0
     for k in range(len(pairs)):
         n, m = given[k], generated[k]
-        # Weights fall geometrically on either side of the diagonal, so that two prefix sums per n serve
+        # Weights fall geometrically on either side of the diagonal, so two prefix sums per n are enough for
         # all j: mass[c] = sum of ratio^k and moment[c] = sum of k ratio^k over k < c.
         mass, moment = np.zeros(n + 1), np.zeros(n + 1)
         power, ratio = 1.0, math.exp(-tension / n)
@@ -56,9 +56,9 @@ def optimize_tension(tension: float, distance: float, lengths: NDArray[np.int64]
     """Return the tension after gradient steps that bring the prior's mean distance to the posterior's.
 
     Args:
-        tension: where to begin.
+        tension: to start from.
         distance: mean |i/n - j/m| under the posterior, per generated word.
-        lengths: columns given length, generated length, number of pairs; one row for each two lengths.
+        lengths: columns given length, generated length, number of pairs; a row per combination of lengths.
         words: number of generated words.
     """
     given, generated, pairs = (np.ascontiguousarray(column) for column in lengths.T)

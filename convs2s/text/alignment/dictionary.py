@@ -1,6 +1,6 @@
-"""The dictionary of unknown-word replacement: source word -> its most frequent partner (§4.3, T33).
+"""The dictionary of unknown-word replacement: source word -> most frequently linked word (§4.3, T33).
 
-It is a table in a text file, one source word a line, that people can read and correct.
+It is a table in a text file, one source word per line, that people can read and correct.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ class Entry:
 
 
 def write_dictionary(path: Path, entries: Iterable[Entry]) -> None:
-    """Write entries as tab-separated lines below a header; the file appears whole or not at all."""
+    """Write entries as tab-separated lines below a header; written atomically."""
     write_lines(path, lines_of(entries))
 
 
@@ -48,14 +48,14 @@ def read_dictionary(path: Path) -> dict[str, str]:
     if header != HEADER:
         raise ValueError(
             f"{path}, line 1: found {header!r}, wanted the header {HEADER!r}. Is this a dictionary? "
-            "Write it anew with: dvc repro align"
+            "Write it again with: dvc repro align"
         )
     dictionary: dict[str, str] = {}
     for number, line in enumerate(lines, start=2):
         entry = parse(line, f"{path}, line {number}")
         if entry.source in dictionary:
             raise ValueError(
-                f"{path}, line {number}: {entry.source!r} has an entry already, "
+                f"{path}, line {number}: {entry.source!r} already has an entry, "
                 f"{dictionary[entry.source]!r}; wanted one per source word. Delete one of the two lines."
             )
         dictionary[entry.source] = entry.target
@@ -63,7 +63,7 @@ def read_dictionary(path: Path) -> dict[str, str]:
 
 
 def parse(line: str, place: str) -> Entry:
-    """Return the entry in a line of a dictionary, whose place an error names."""
+    """Return the entry in a line of a dictionary; errors name its place."""
     columns = line.split("\t")
     if len(columns) != 4 or not all(columns):
         raise ValueError(

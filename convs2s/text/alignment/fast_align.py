@@ -1,12 +1,12 @@
-"""Word alignment by fast_align's model, in both directions at once (Dyer et al., 2013).
+"""Word alignment with fast_align's model, in both directions at once (Dyer et al., 2013).
 
 IBM model 2 with a diagonal prior whose tension is fitted, a null word and variational Bayes: each
 generated word is linked with one given word or with none. "Forward" generates target words from given
-source words, "backward" the reverse; grow-diag-final-and makes one alignment of the two (T33).
+source words, "backward" the reverse; grow-diag-final-and merges the two alignments into one (T33).
 
-The corpus is read from disk in chunks. Results are the same bytes whatever the size of the chunks and
-the number of threads: threads share out the posteriors, whose values do not depend on each other, and
-one thread per direction adds them up in the order of the corpus.
+The corpus is read from disk in chunks. Results are byte-identical for any chunk size and any number of
+threads: threads divide up the posteriors, which do not depend on each other, and one thread per
+direction adds them up in the order of the corpus.
 """
 
 import math
@@ -37,7 +37,7 @@ Links = list[tuple[int, int]]
 """Links of a sentence pair, each (source position, target position) from 0, sorted."""
 
 CHUNK_CELLS = 1 << 18
-"""Pairs of words that are in memory at once, 16 bytes each; more only for a longer sentence pair."""
+"""Word pairs in memory at once, 16 bytes each; only a longer sentence pair takes more."""
 
 
 def align(
@@ -46,15 +46,15 @@ def align(
 ) -> Iterator[Links]:  # fmt: skip
     """Yield the links of each sentence pair of two files of whitespace-separated words.
 
-    A pair with an empty side has no links. Each iteration is reported by a line on stderr.
+    A pair with an empty side has no links. Each iteration prints a line to stderr.
 
     Args:
         source: line i translates line i of `target`.
         target: see source.
-        iterations: passes over the corpus; as in fast_align the last one only links.
-        folder: where a temporary folder is made, for 4 bytes a word and 16 a sentence pair.
-        chunk_cells: pairs of words looked at together; changes memory, not the result.
-        threads: as many as cores if not given; changes time, not the result.
+        iterations: passes over the corpus; as in fast_align, the last one only links.
+        folder: where a temporary folder is created; it takes 4 bytes per word and 16 per sentence pair.
+        chunk_cells: word pairs processed together; affects memory, not the result.
+        threads: by default, the number of cores; affects time, not the result.
 
     Raises:
         ValueError, FileNotFoundError: as `read_pairs`.
@@ -143,7 +143,7 @@ class Direction:
         self.sums = np.zeros(2)  # of log likelihood, and of posterior distance from the diagonal
 
     def model(self) -> Model:
-        """Return what posteriors are computed with."""
+        """Return the parameters from which posteriors are computed."""
         return Model(self.probabilities, self.null_probabilities, self.tension)
 
     def add(self, posteriors: Posteriors, generated: Ids, slots: Offsets) -> None:
@@ -151,7 +151,7 @@ class Direction:
         accumulate(slots, generated, posteriors, self.counts, self.null_counts, self.sums)
 
     def update(self, lengths: Offsets, fit_tension: bool) -> str:
-        """Turn the counts, which return to 0, into probabilities; return a one-line report.
+        """Turn the counts into probabilities, and reset them to 0; return a one-line report.
 
         Args:
             lengths: rows of given length, generated length, number of pairs.

@@ -24,12 +24,12 @@ def align_with_programs(
         source: whitespace-separated words; line i translates line i of `target`.
         target: see source.
         iterations: given to fast_align.
-        folder: where a temporary folder is made, for a copy of both files and both alignments.
+        folder: where a temporary folder is created, for copies of both files and both alignments.
 
     Raises:
         FileNotFoundError: if a program is not on PATH.
-        RuntimeError: if a program fails, or prints another number of lines than it was given.
-        ValueError: if what atools prints are no links that fit the sentences, or as `read_pairs`.
+        RuntimeError: if a program fails, or prints a different number of lines than it was given.
+        ValueError: if atools prints anything but links that fit the sentences, or as `read_pairs`.
     """
     fast_align, atools = find_program("fast_align"), find_program("atools")
     with TemporaryDirectory(dir=folder, prefix=".align.") as name:
@@ -47,7 +47,7 @@ def align_with_programs(
         if printed != count:
             raise RuntimeError(
                 f"atools printed {printed:,} lines for {count:,} sentence pairs, wanted one each. Are the "
-                "programs whole? Build them anew, or choose align.backend: builtin in params.yaml."
+                "programs damaged? Rebuild them, or choose align.backend: builtin in params.yaml."
             )
         alignments = read_lines(both)
         for left, right in read_pairs(source, target):
@@ -67,7 +67,7 @@ def align_ids_with_programs(
 
 
 def write_ids(path: Path, corpus: FlatIds) -> None:
-    """Write a side of an encoded corpus as text: ids for words, without EOS."""
+    """Write a side of an encoded corpus as text: ids as words, without EOS."""
     write_lines(path, (" ".join(map(str, corpus[i][:-1].tolist())) for i in range(len(corpus))))
 
 
@@ -82,7 +82,7 @@ def fast_align_lines(source: Path, target: Path) -> Iterator[str]:
 
 
 def find_program(name: str) -> str:
-    """Return where a program is.
+    """Return the path of a program.
 
     Raises:
         FileNotFoundError: if it is not on PATH.
@@ -107,7 +107,7 @@ def execute(command: list[str], output: Path) -> None:
         code = subprocess.run(command, stdout=stream, check=False).returncode
     if code != 0:
         raise RuntimeError(
-            f"'{' '.join(command)}' ended with status {code}, wanted 0. Its messages above tell why; "
+            f"'{' '.join(command)}' ended with status {code}, wanted 0. Its messages above say why; "
             "or choose align.backend: builtin in params.yaml."
         )
 
@@ -120,7 +120,7 @@ def parse_links(line: str, sizes: tuple[int, int]) -> list[tuple[int, int]]:
         sizes: words of the source and of the target sentence.
 
     Raises:
-        ValueError: if a link is none, or is outside of the sentences.
+        ValueError: if an item is not a link, or lies outside the sentences.
     """
     links = []
     for link in line.split():

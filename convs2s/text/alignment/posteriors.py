@@ -1,4 +1,4 @@
-"""How probably each two words of a sentence pair are linked (Dyer et al., 2013, §2), for chunks of pairs.
+"""How likely two words of a sentence pair are to be linked (Dyer et al., 2013, §2), for chunks of pairs.
 
 A cell is a source word with a target word of one sentence pair. The cells of pair k are
 [cells[k], cells[k + 1]) of flat arrays, source position by source position.
@@ -30,7 +30,7 @@ class Model(NamedTuple):
 
 
 class Posteriors(NamedTuple):
-    """What one direction makes of a chunk."""
+    """One direction's posteriors of a chunk."""
 
     words: Floats
     """Of each cell: the probability that the two words are linked."""
@@ -41,7 +41,7 @@ class Posteriors(NamedTuple):
 
 
 def empty_posteriors(cells: Offsets, generated_words: int) -> Posteriors:
-    """Return room for the posteriors of a chunk."""
+    """Return uninitialized posteriors for a chunk."""
     words, nulls = np.empty(cells[-1], np.float32), np.empty(generated_words, np.float32)
     return Posteriors(words, nulls, np.empty((len(cells) - 1, 2)))
 
@@ -128,7 +128,7 @@ def choose_pairs(
     first: int, last: int, chunk: Chunk, cells: Offsets, forward: Posteriors, backward: Posteriors,
     source_of: Ids, target_of: Ids,
 ) -> None:  # fmt: skip
-    """Write to which word each word of the chunk's pairs [first, last) is linked.
+    """Write which word each word of the chunk's pairs [first, last) is linked with.
 
     Args:
         first: with `last`, which pairs.
@@ -152,7 +152,7 @@ def choose_pairs(
 def choose(cell: int, given: Line, generated: Line, posteriors: Posteriors, given_of: Ids) -> None:
     """Write the most probable given position of each generated word, or -1 for none.
 
-    Of equally probable ones, none comes first, then the leftmost, as in fast_align.
+    On a tie, no link wins, then the leftmost position, as in fast_align.
     """
     for j in range(generated.length):
         highest, position = posteriors.nulls[generated.begin + j], -1

@@ -1,4 +1,4 @@
-"""Symmetrization: two one-sided word alignments become one (grow-diag-final-and; Koehn et al., 2003)."""
+"""Symmetrization: merge the word alignments of both directions (grow-diag-final-and; Koehn et al., 2003)."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ Offsets = NDArray[np.int64]
 
 @compiled
 def symmetrize(forward: Positions, backward: Positions) -> Positions:
-    """Return the links that grow-diag-final-and makes from both directions, equal to those of `atools`.
+    """Return the links that grow-diag-final-and derives from both directions, equal to those of `atools`.
 
     Begin with the links that both directions have. Grow: add a link of either direction that touches
-    an accepted one, diagonally too, and that gives a word its first link, until none is left. Final:
+    an accepted one, even diagonally, and that gives a word its first link, until none is left. Final:
     add forward links, then backward links, between two words that both still have none. Links are
     tried in order of source, then target position.
 

@@ -1,4 +1,4 @@
-"""Threads that share out compiled work."""
+"""A thread pool that divides up compiled work."""
 
 import itertools
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class Threads(ThreadPoolExecutor):
-    """A number of threads; tasks whose results do not depend on each other give the same for any number."""
+    """A fixed number of threads; independent tasks give the same results with any number."""
 
     def __init__(self, count: int) -> None:
         super().__init__(count)
@@ -20,9 +20,9 @@ class Threads(ThreadPoolExecutor):
         """Call function(first, last, *arguments) for ranges that together cover all items, and wait.
 
         Args:
-            offsets: where the work of each item begins, the end being the last; ranges have about as
-                much work each.
-            function: compiled, so that threads run side by side.
+            offsets: where the work of each item begins, and the end; ranges have about equal amounts of
+                work.
+            function: compiled, so that threads run in parallel.
             arguments: passed on.
         """
         cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], self.count + 1)[1:-1])

@@ -1,8 +1,8 @@
-"""Which words occur together, and how probably one translates the other: tables over pairs of words.
+"""Which words occur together, and how likely one is to translate the other: tables over pairs of words.
 
-Each source word has a row, a hash table of the target words that it occurs with. A pair of words thus
-has a slot, and all that is known of the pair stands at this index of flat arrays. Memory is in
-proportion to the number of different pairs of words, about 35 bytes each.
+Each source word has a row, a hash table of the target words that it occurs with. Each pair of words thus
+has a slot, its index into flat arrays. Memory is proportional to the number of distinct pairs of words,
+about 35 bytes each.
 """
 
 import math
@@ -42,7 +42,7 @@ class Batch(NamedTuple):
 
 
 def build_table(corpus: Corpus, threads: Threads, batch_words: int = BATCH_WORDS) -> Table:
-    """Return the table of all pairs of words that occur in one sentence pair.
+    """Return the table of all pairs of words that occur together in a sentence pair.
 
     Neither the number of threads nor the size of batches changes it.
     """
@@ -59,7 +59,7 @@ def build_table(corpus: Corpus, threads: Threads, batch_words: int = BATCH_WORDS
 
 
 def batches(source: Ids, offsets: Offsets, vocabulary: int, batch_words: int) -> Iterator[Batch]:
-    """Yield batches of source words that occur at most so often together, but of one word at least."""
+    """Yield batches of source words with at most `batch_words` occurrences, but at least one word."""
     frequencies = np.zeros(vocabulary, np.int64)
     for begin in range(0, len(source), batch_words):
         frequencies += np.bincount(source[begin : begin + batch_words], minlength=vocabulary)
@@ -77,7 +77,7 @@ def batches(source: Ids, offsets: Offsets, vocabulary: int, batch_words: int) ->
 
 @compiled
 def gather(source: Ids, offsets: Offsets, first: int, last: int, places: Offsets, sentences: Ids) -> None:
-    """List in `sentences`, from places[w - first] on, the sentences of each word w in [first, last)."""
+    """List the sentences of each word w in [first, last) in `sentences`, starting at places[w - first]."""
     for k in range(len(offsets) - 1):
         for word in source[offsets[k] : offsets[k + 1]]:
             if first <= word < last:
@@ -89,8 +89,8 @@ def gather(source: Ids, offsets: Offsets, first: int, last: int, places: Offsets
 def count_rows(
     begin: int, end: int, batch: Batch, target: Ids, offsets: Offsets, vocabulary: int, sizes: Offsets
 ) -> None:
-    """Write to `sizes` how many different target words each source word [begin, end) of a batch meets."""
-    seen = np.full(vocabulary, EMPTY, np.int32)  # the last source word that met this target word
+    """Write to `sizes` with how many target words each source word [begin, end) of a batch occurs."""
+    seen = np.full(vocabulary, EMPTY, np.int32)  # the last source word that occurred with this target word
     for word in range(begin, end):
         for k in batch.sentences[batch.places[word] : batch.places[word + 1]]:
             for t in target[offsets[k] : offsets[k + 1]]:
@@ -103,7 +103,7 @@ def count_rows(
 def fill_rows(
     begin: int, end: int, batch: Batch, target: Ids, offsets: Offsets, vocabulary: int, table: Table
 ) -> None:
-    """Put the target words that each source word [begin, end) of a batch meets into its row."""
+    """Fill the row of each source word [begin, end) of a batch with the target words it occurs with."""
     seen = np.full(vocabulary, EMPTY, np.int32)
     for word in range(begin, end):
         for k in batch.sentences[batch.places[word] : batch.places[word + 1]]:
@@ -115,7 +115,7 @@ def fill_rows(
 
 @compiled
 def find(table: Table, source: int, target: int) -> int:
-    """Return the slot of a pair of words or, if there is none, the free slot where it belongs."""
+    """Return the slot of a pair of words, or if it has none, the free slot where it belongs."""
     slot: int
     start, end = table.starts[source], table.starts[source + 1]
     # Fibonacci hashing: the product's lower 32 bits, as a fraction of 2^32, choose a place in the row.
@@ -148,7 +148,7 @@ def normalize(
     counts: NDArray[np.float64],
     probabilities: NDArray[np.float32],
 ) -> None:
-    """Turn expected counts, which are set to 0, into probabilities by mean-field variational Bayes.
+    """Turn expected counts into probabilities by mean-field variational Bayes, and reset them to 0.
 
     p(f|e) = exp(digamma(count(e, f) + ALPHA) - digamma(total of these over f)). It does not sum to 1.
 

@@ -1,4 +1,4 @@
-"""A parallel corpus as numbers on disk, for passes over it in chunks of bounded memory."""
+"""A parallel corpus as word ids on disk, for passes over it in chunks of bounded memory."""
 
 from array import array
 from collections import defaultdict
@@ -16,7 +16,7 @@ from convs2s.text.corpus.flat_ids import FlatIds, FlatIdsWriter, Offsets
 Ids = NDArray[np.int32]
 
 BLOCK = 16_384
-"""Pairs whose lengths are looked at together."""
+"""Sentence pairs processed together."""
 
 
 class Chunk(NamedTuple):
@@ -39,7 +39,7 @@ class Side:
 
     sentences: FlatIds
     vocabulary: int
-    """Number of different words; ids are in order of first occurrence."""
+    """Number of distinct words; ids are in order of first occurrence."""
 
     @property
     def words(self) -> int:
@@ -74,7 +74,7 @@ class Corpus:
         return Chunk(*self.source.load(first, last), *self.target.load(first, last))
 
     def chunks(self, cells: int) -> Iterator[Chunk]:
-        """Yield all pairs in order, in chunks of at most so many cells, but of one pair at least."""
+        """Yield all pairs in order, in chunks of at most `cells` cells, but at least one pair."""
         first = 0
         while first < self.pairs:
             last = min(first + BLOCK, self.pairs)
@@ -145,7 +145,7 @@ class SideWriter:
 
 
 class WordWriter(SideWriter):
-    """Numbers words, some thousand pairs at a time."""
+    """Numbers words, buffering some thousand pairs at a time."""
 
     def __init__(self, folder: Path, name: str) -> None:
         super().__init__(folder, name)
@@ -166,21 +166,21 @@ class WordWriter(SideWriter):
             self.flush()
 
     def flush(self) -> None:
-        """Write what has gathered."""
+        """Write the buffered words."""
         self.writer.append(np.array(self.new_ids, np.int32), np.array(self.new_lengths, np.int64))
         self.vocabulary = len(self.numbers)
         self.new_ids, self.new_lengths = array("i"), array("q")
 
 
 class IdWriter(SideWriter):
-    """Numbers ids by first occurrence, as words are: the sums of the aligner depend on the order."""
+    """Renumbers ids by first occurrence, as for words: the aligner's sums depend on the order."""
 
     def __init__(self, folder: Path, name: str) -> None:
         super().__init__(folder, name)
-        self.numbers = np.zeros(0, np.int32)  # of each id; -1 if it has none yet
+        self.numbers = np.zeros(0, np.int32)  # the number of each id; -1 if it has none yet
 
     def add(self, ids: NDArray[np.integer], offsets: Offsets, kept: NDArray[np.bool_]) -> None:
-        """Write sentences, the last id of each left out, and of those that are not kept all ids."""
+        """Write sentences without their last id, EOS; those that are not kept become empty."""
         lengths = np.diff(offsets)
         wanted = np.repeat(kept, lengths)
         wanted[offsets[1:] - 1] = False

@@ -41,9 +41,9 @@ class EncodedCorpus(FlatIds):
         ids = open_array(folder / f"{side}.ids.npy")
         offsets = open_array(folder / f"{side}.offsets.npy")
         if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(ids) or np.any(np.diff(offsets) < 1):
-            found = f"from {offsets[0]:,} to {offsets[-1]:,}" if len(offsets) else "over nothing"
+            found = f"goes from {offsets[0]:,} to {offsets[-1]:,}" if len(offsets) else "is empty"
             raise ValueError(
-                f"{folder}: {side}.ids.npy has {len(ids):,} ids but {side}.offsets.npy goes {found}. Wanted "
+                f"{folder}: {side}.ids.npy has {len(ids):,} ids but {side}.offsets.npy {found}. Wanted "
                 "offsets that rise from 0 to the number of ids: was a file truncated or swapped? Make both "
                 "again: dvc repro -f encode."
             )
@@ -66,7 +66,7 @@ def open_array(path: Path) -> NDArray[Any]:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if it is not one, or is truncated.
+        ValueError: if it is something else, or truncated.
     """
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist. Wanted an encoded corpus: run dvc repro encode.")
@@ -74,7 +74,7 @@ def open_array(path: Path) -> NDArray[Any]:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
         raise ValueError(
-            f"{path} is truncated or no .npy file ({error}). Wanted the whole file that the stage encode "
+            f"{path} is truncated or not a .npy file ({error}). Wanted the whole file that the stage encode "
             "wrote: make it again with dvc repro -f encode."
         ) from error
     if array.ndim != 1 or array.dtype.kind not in "iu":

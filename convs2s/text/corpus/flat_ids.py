@@ -1,4 +1,4 @@
-"""Sentences as one flat array of ids, and offsets that say where each begins: in memory and as .npy files."""
+"""Sentences as one flat array of ids, and the offset of each sentence: in memory and as .npy files."""
 
 from functools import cached_property
 from pathlib import Path
@@ -73,7 +73,7 @@ class ArrayWriter:
 
 
 class FlatIdsWriter:
-    """Writes NAME.ids.npy and NAME.offsets.npy chunk by chunk; a context manager, which ends the files."""
+    """Writes NAME.ids.npy and NAME.offsets.npy in chunks; a context manager, which completes the files."""
 
     def __init__(self, folder: Path, name: str, dtype: DTypeLike) -> None:
         self.ids, self.offsets = folder / f"{name}.ids.npy", folder / f"{name}.offsets.npy"
@@ -82,7 +82,7 @@ class FlatIdsWriter:
         self._end = 0
 
     def append(self, ids: Ids, lengths: Offsets) -> None:
-        """Write further sentences: all their ids, and the length of each."""
+        """Append sentences: all their ids, and the length of each."""
         self._ids.append(ids)
         self._offsets.append(self._end + np.cumsum(lengths))
         self._end += len(ids)

@@ -10,7 +10,7 @@ from convs2s.text.vocabulary.bpe import WORD_END, Bpe, unmarked
 from convs2s.text.vocabulary.word_counts import most_frequent, too_large
 
 LONGEST_PIECE = 512  # characters; the most that sentencepiece allows
-LONGEST_WORD = 2**20  # bytes; longer ones teach nothing
+LONGEST_WORD = 2**20  # bytes; longer words are skipped
 
 
 def learn_bpe(counts: Mapping[str, int], size: int, name: str) -> bytes:

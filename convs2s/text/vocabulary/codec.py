@@ -1,4 +1,4 @@
-"""Words <-> ids of one side: segmentation and vocabulary together, stored in one folder."""
+"""Words <-> ids of one side: segmentation and vocabulary, stored in one folder."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ class Codec:
         """Args: bpe: None if the vocabulary consists of words."""
         self.vocabulary = vocabulary
         self._bpe = bpe
-        self._longest = max(map(len, vocabulary.types), default=1)
+        self._longest = max(map(len, vocabulary.entries), default=1)
         self._cache: dict[str, tuple[list[str], list[int]]] = {}
 
     @classmethod
@@ -52,7 +52,7 @@ class Codec:
 
     def decode(self, ids: Iterable[int]) -> list[str]:
         """Return the words; EOS and PAD are dropped, UNK is "<unk>", alone or within a word of pieces."""
-        pieces = [self.vocabulary.type(int(id_)) for id_ in ids if id_ not in (EOS, PAD)]
+        pieces = [self.vocabulary.entry(int(id_)) for id_ in ids if id_ not in (EOS, PAD)]
         if self._bpe is None:
             return pieces
         # Every WORD_END ends a word: no piece has it anywhere else.
@@ -118,7 +118,7 @@ def read_model(path: Path) -> Bpe:
         return Bpe(path.read_bytes())
     except RuntimeError as error:
         raise ValueError(
-            f"{path} is no sentencepiece model ({error}). Wanted the whole file that the stage vocabulary "
+            f"{path} is not a sentencepiece model ({error}). Wanted the whole file that the stage vocabulary "
             "wrote: make it again with dvc repro -f vocabulary, or copy it again."
         ) from error
 

@@ -21,11 +21,11 @@ def write_codecs(
 ) -> None:
     """Learn segmentation and vocabularies from the word counts of both sides; write them to the folder.
 
-    Also with a joint segmentation, a side's vocabulary has the pieces of that side's text only (T26).
+    Even with a joint segmentation, a side's vocabulary has only the pieces of that side's text (T26).
 
     Args:
         folder: exists.
-        sizes: types of each side; equal if joint.
+        sizes: vocabulary entries of each side; equal if joint.
 
     Raises:
         ValueError: if the text does not allow vocabularies of these sizes.
@@ -35,12 +35,12 @@ def write_codecs(
     for side, words, size in zip(SIDES, counts, sizes, strict=True):
         name = f"vocabulary.{side}_size"
         if kind == "word":
-            types = frequent_words(words, size, name)
+            entries = frequent_words(words, size, name)
         else:
             model = both or learn_bpe(words, size, name)
             (folder / f"{side}.model").write_bytes(model)
-            types = most_frequent(Bpe(model).piece_counts(words))
-        write_vocabulary(folder / f"{side}.tsv", types)
-        record[f"{side}_types"] = len(types)
+            entries = most_frequent(Bpe(model).piece_counts(words))
+        write_vocabulary(folder / f"{side}.tsv", entries)
+        record[f"{side}_types"] = len(entries)
     text = json.dumps(record, indent=2) + "\n"
     (folder / "segmentation.json").write_text(text, encoding="utf-8", newline="\n")

@@ -31,13 +31,13 @@ class SubwordNmtCodec(Codec):
 
     def decode(self, ids: Iterable[int]) -> list[str]:
         """Return the words; EOS and PAD are dropped, UNK is "<unk>", alone or within a word of pieces."""
-        pieces = [self.vocabulary.type(int(id_)) for id_ in ids if id_ not in (EOS, PAD)]
+        pieces = [self.vocabulary.entry(int(id_)) for id_ in ids if id_ not in (EOS, PAD)]
         text = (" ".join(pieces) + " ").replace(CONTINUED + " ", "")
         return [word for word in text.split(" ") if word]
 
     def _segment(self, word: str) -> list[str]:
         pieces: list[str] = self._codes.segment_tokens([word])
-        self._codes.cache.clear()  # this codec caches words itself, and within a bound
+        self._codes.cache.clear()  # this codec has its own, bounded cache
         return pieces
 
 
@@ -77,7 +77,7 @@ def read_codes(path: Path) -> Any:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if a line is something else, or the package subword-nmt is not installed.
+        ValueError: if a line has another form, or the package subword-nmt is not installed.
     """
     lines = list(read_lines(path))
     while lines and not lines[-1]:

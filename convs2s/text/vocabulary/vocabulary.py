@@ -11,36 +11,36 @@ SPECIALS = ("<pad>", "</s>", "<unk>")
 
 
 class Vocabulary:
-    """Entries (types: words or pieces) and their ids: PAD, EOS, UNK, then the entries in order.
+    """Entries (words or pieces) and their ids: PAD, EOS, UNK, then the entries in order.
 
     A word of the text spelled like a special symbol, such as "</s>", is an entry like any other.
     """
 
-    def __init__(self, types: Sequence[str]) -> None:
-        """Args: types: without the special symbols, each once."""
-        self._types = [*SPECIALS, *types]
-        self._ids = {type_: i for i, type_ in enumerate(types, start=len(SPECIALS))}
-        assert len(self._ids) == len(types), "an entry occurs twice"
+    def __init__(self, entries: Sequence[str]) -> None:
+        """Args: entries: without the special symbols, each once."""
+        self._entries = [*SPECIALS, *entries]
+        self._ids = {entry: i for i, entry in enumerate(entries, start=len(SPECIALS))}
+        assert len(self._ids) == len(entries), "an entry occurs twice"
 
     def __len__(self) -> int:
         """Return the number of ids, special symbols included."""
-        return len(self._types)
+        return len(self._entries)
 
-    def __contains__(self, type_: str) -> bool:
-        return type_ in self._ids
+    def __contains__(self, entry: str) -> bool:
+        return entry in self._ids
 
     @property
-    def types(self) -> list[str]:
+    def entries(self) -> list[str]:
         """The entries, without the special symbols."""
-        return self._types[len(SPECIALS) :]
+        return self._entries[len(SPECIALS) :]
 
-    def ids(self, types: list[str]) -> list[int]:
+    def ids(self, tokens: list[str]) -> list[int]:
         """Return an id for each word or piece, UNK for unknown ones."""
-        return [self._ids.get(type_, UNK) for type_ in types]
+        return [self._ids.get(token, UNK) for token in tokens]
 
-    def type(self, id_: int) -> str:
+    def entry(self, id_: int) -> str:
         """Return the entry with an id; "<pad>", "</s>" or "<unk>" for the special symbols."""
-        return self._types[id_]
+        return self._entries[id_]
 
 
 def read_vocabulary(path: Path) -> Vocabulary:
@@ -48,7 +48,7 @@ def read_vocabulary(path: Path) -> Vocabulary:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if a line is something else, or an entry occurs twice.
+        ValueError: if a line has another form, or an entry occurs twice.
     """
     lines: dict[str, int] = {}
     for number, line in enumerate(read_lines(path), start=1):
@@ -68,5 +68,5 @@ def read_vocabulary(path: Path) -> Vocabulary:
 
 
 def write_vocabulary(path: Path, counts: Sequence[tuple[str, int]]) -> None:
-    """Write types with their counts in the order given, which is that of their ids."""
-    write_lines(path, [f"{type_}\t{count}" for type_, count in counts])
+    """Write entries with their counts in the order given, which is that of their ids."""
+    write_lines(path, [f"{entry}\t{count}" for entry, count in counts])

@@ -9,7 +9,7 @@ CHUNK_PAIRS = 20_000
 
 
 def most_frequent(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Return entries and counts, most frequent first, then by code points."""
+    """Return entries and counts, most frequent first, ties in code point order."""
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
@@ -48,7 +48,7 @@ class WordCounter:
 
 
 def count_words(pairs: Iterable[tuple[str, str]]) -> tuple[Counter[str], Counter[str]]:
-    """Count source and target words on all cores; memory grows only with the number of different words."""
+    """Count source and target words on all cores; memory grows only with the number of distinct words."""
     source: Counter[str] = Counter()
     target: Counter[str] = Counter()
     for one, other in map_chunks(WordCounter, pairs, CHUNK_PAIRS, "count words"):

@@ -36,7 +36,7 @@ def tokenize_pairs(
     Args:
         pairs: lines of the corpus.
         languages: of source and target.
-        params: what is done to words.
+        params: of the tokenizer.
         truecasers: output folder of the stage truecase, read if `params.truecase`.
     """
     make = partial(PairTokenizer, languages, params, truecasers)

@@ -71,7 +71,7 @@ def test_an_empty_dictionary_is_its_header(tmp_path: Path) -> None:
         (HEADER + "a\tb\t²\t3\n", r"line 2: found counts '²' and '3', wanted whole numbers"),
         (HEADER + "a\tb\t0\t3\n", r"line 2: found count 0 of 3 links, wanted at least 1"),
         (HEADER + "a\tb\t4\t3\n", r"line 2: found count 4 of 3 links, wanted .* at most all links"),
-        (HEADER + "a\tb\t1\t1\na\tc\t1\t1\n", r"line 3: 'a' has an entry already, 'b'; .* Delete one"),
+        (HEADER + "a\tb\t1\t1\na\tc\t1\t1\n", r"line 3: 'a' already has an entry, 'b'; .* Delete one"),
     ],
 )
 def test_what_is_no_dictionary_is_told_with_its_line(tmp_path: Path, text: str, message: str) -> None:

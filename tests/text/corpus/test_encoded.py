@@ -81,7 +81,7 @@ def test_a_truncated_file_is_named(folder: Path, name: str, keep: int) -> None:
     """A training must not use what is left of a truncated copy."""
     content = (folder / name).read_bytes()
     (folder / name).write_bytes(content[:keep])
-    with pytest.raises(ValueError, match=rf"{name} is truncated or no \.npy file.*dvc repro -f encode"):
+    with pytest.raises(ValueError, match=rf"{name} is truncated or not a \.npy file.*dvc repro -f encode"):
         EncodedCorpus.open(folder, "source")
 
 
@@ -92,13 +92,13 @@ def test_a_truncated_file_is_named(folder: Path, name: str, keep: int) -> None:
         ([1, 3, 4, 6], "from 1 to 6"),
         ([0, 4, 3, 6], "from 0 to 6"),
         ([0, 3, 3, 6], "from 0 to 6"),
-        ([], "over nothing"),
+        ([], "is empty"),
     ],
 )
 def test_offsets_that_do_not_fit_the_ids_are_an_error(folder: Path, offsets: list[int], found: str) -> None:
     """With files of two runs mixed up, sentences would start anywhere. Each has at least EOS."""
     np.save(folder / "source.offsets.npy", np.array(offsets, dtype=np.int64))
-    with pytest.raises(ValueError, match=rf"source\.ids\.npy has 6 ids but .* goes {found}\..*rise from 0"):
+    with pytest.raises(ValueError, match=rf"source\.ids\.npy has 6 ids but .* {found}\..*rise from 0"):
         EncodedCorpus.open(folder, "source")
 
 

@@ -56,7 +56,7 @@ def test_training_words_are_cut_into_the_model_s_pieces(joint_folder: Path) -> N
 
 def test_each_side_has_its_own_vocabulary(joint_folder: Path) -> None:
     """T26: learned jointly, but each side's entries occur in that side's text, most frequent first."""
-    source, target = (Codec.load(joint_folder, side).vocabulary.types for side in ("source", "target"))
+    source, target = (Codec.load(joint_folder, side).vocabulary.entries for side in ("source", "target"))
     assert "ß" not in "".join(source)
     assert "ß" in "".join(target)
     assert {"l", "o"} <= set(source)
@@ -125,7 +125,7 @@ def test_each_piece_knows_its_word(joint_folder: Path, words: list[str]) -> None
 def test_words_are_their_own_pieces(word_folder: Path) -> None:
     """In a word vocabulary, all but the most frequent are unknown; U+2581 means nothing there."""
     codec = Codec.load(word_folder, "source")
-    assert codec.vocabulary.types == ["newest", "low", "widest"]
+    assert codec.vocabulary.entries == ["newest", "low", "widest"]
     assert codec.encode(["low", "lower", "\u2581"]) == [4, UNK, UNK, EOS]
     assert codec.decode([4, UNK, 3, EOS]) == ["low", "<unk>", "newest"]
     assert codec.pieces(["low", "☃"]) == ["low", "☃"]
@@ -176,7 +176,9 @@ def test_a_missing_model_is_named(joint_folder: Path) -> None:
 def test_a_damaged_model_is_named(joint_folder: Path) -> None:
     """sentencepiece's own message names no file."""
     (joint_folder / "source.model").write_bytes(b"\xff\xfe nonsense")
-    with pytest.raises(ValueError, match=r"source\.model is no sentencepiece model.*dvc repro -f vocabulary"):
+    with pytest.raises(
+        ValueError, match=r"source\.model is not a sentencepiece model.*dvc repro -f vocabulary"
+    ):
         Codec.load(joint_folder, "source")
 
 

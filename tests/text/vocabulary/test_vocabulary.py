@@ -19,9 +19,9 @@ def test_special_symbols_come_first() -> None:
     """T20: our own order, which checkpoints rely on."""
     vocabulary = Vocabulary(["the", "a"])
     assert (PAD, EOS, UNK) == (0, 1, 2)
-    assert [vocabulary.type(i) for i in range(len(vocabulary))] == ["<pad>", "</s>", "<unk>", "the", "a"]
+    assert [vocabulary.entry(i) for i in range(len(vocabulary))] == ["<pad>", "</s>", "<unk>", "the", "a"]
     assert vocabulary.ids(["a", "b", "the"]) == [4, UNK, 3]
-    assert vocabulary.types == ["the", "a"]
+    assert vocabulary.entries == ["the", "a"]
 
 
 def test_words_spelled_like_special_symbols_are_words() -> None:
@@ -36,7 +36,7 @@ def test_a_file_comes_back_as_written(tmp_path: Path) -> None:
     path = tmp_path / "source.tsv"
     write_vocabulary(path, [("ä\u2581", 5), ("x\x85y", 3), ("\u2028", 0)])
     assert path.read_bytes() == "ä\u2581\t5\nx\x85y\t3\n\u2028\t0\n".encode()
-    assert read_vocabulary(path).types == ["ä\u2581", "x\x85y", "\u2028"]
+    assert read_vocabulary(path).entries == ["ä\u2581", "x\x85y", "\u2028"]
 
 
 @pytest.mark.parametrize("line", ["word", "word\t", "\t3", "word\tx", "word\t1\t2", ""])
