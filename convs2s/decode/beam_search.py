@@ -1,4 +1,4 @@
-"""Beam search: a step function -> the best hypotheses, with attention; knows no text (§4.3, T21)."""
+"""Beam search over token ids: a step function -> the best hypotheses, with attention (§4.3, T21)."""
 
 import itertools
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class Rows(Protocol):
 
 @runtime_checkable
 class StepModel(Protocol):
-    """What beam search needs of a model, or of an ensemble of models."""
+    """What beam search needs from a model, or from an ensemble of models."""
 
     def encode(self, source: Tensor, /) -> Rows:
         """Encode padded source sentences, (B, S), into what the steps attend to."""
@@ -65,7 +65,7 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Step:
-    """The record of one step: a row per hypothesis that it extended, or for `parents` and `tokens`, kept."""
+    """The record of one step: a row per hypothesis extended; in `parents` and `tokens`, per one kept."""
 
     sources: NDArray[np.int64]
     at_end: NDArray[np.bool_]
@@ -129,7 +129,7 @@ class BeamSearch:
             forced = limits[alive] <= step
             best = self._candidates(logits, totals, step, forced)
             sources, at_end = attended(attention, real, lengths)
-            scores, rows, ids = (part.cpu().numpy() for part in best)  # the one wait for the device
+            scores, rows, ids = (part.cpu().numpy() for part in best)  # the only wait for the device
             check_numbers(scores, alive, step)
             going = np.flatnonzero(~finished.add(step, alive, scores, rows, ids) & ~forced)
             # At most beam_size of the 2 * beam_size are EOS, so enough others remain.
@@ -275,7 +275,7 @@ def attended(
 
 
 def check_numbers(scores: NDArray[np.float32], alive: NDArray[np.int64], step: int) -> None:
-    """Stop at scores that are not numbers; NaN sorts first, so the best candidates show it.
+    """Check that no score is NaN; NaN sorts first, so the best candidates show it.
 
     Raises:
         ValueError: naming the first such sentence of the batch and the step.
@@ -285,5 +285,5 @@ def check_numbers(scores: NDArray[np.float32], alive: NDArray[np.int64], step: i
         raise ValueError(
             f"The model's scores for token {step + 1} of sentence {alive[bad[0]] + 1} of the batch are not "
             "numbers (NaN). Wanted finite scores: has training diverged, or is the weights file damaged? "
-            "Look at the training curves, or lower train.learning_rate and train again."
+            "Check the training curves, or lower train.learning_rate and train again."
         )

@@ -1,4 +1,4 @@
-"""Several models as one: the mean of their probabilities and of their attention (§5.2, T23)."""
+"""Several models as one, by the mean of their probabilities and of their attention (§5.2, T23)."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from convs2s.decode.stepwise_model import DecoderState, SearchMemory, StepwiseMo
 
 @dataclass(frozen=True)
 class EnsembleMemory:
-    """What each member's decoder sees of the source."""
+    """Each member's encoded source."""
 
     members: tuple[SearchMemory, ...]
 
@@ -24,7 +24,7 @@ class EnsembleMemory:
 
 @dataclass(frozen=True)
 class EnsembleState:
-    """What each member's decoder remembers."""
+    """Each member's decoder state."""
 
     members: tuple[DecoderState, ...]
 

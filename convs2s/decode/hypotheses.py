@@ -10,7 +10,7 @@ from convs2s.decode.attention import Attention
 from convs2s.decode.unknown_replacement import Unknown
 from convs2s.text.corpus.files import read_lines, write_lines
 
-# The last digits of a sum depend on how many threads added it up; files must not.
+# The last digits of a sum depend on the number of threads; files must not.
 DECIMALS = 4
 
 
@@ -58,7 +58,7 @@ def read_hypotheses(path: Path) -> Iterator[tuple[list[str], list[TextHypothesis
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if a line is not as `write_hypotheses` writes it, with its number.
+        ValueError: if a line is not as `write_hypotheses` writes it, with the line's number.
     """
     for number, line in enumerate(read_lines(path), start=1):
         try:

@@ -1,4 +1,4 @@
-"""alpha.json: the alpha that the stage tune has chosen, for translate.alpha: tuned (§4.3)."""
+"""alpha.json: the alpha that the stage tune chose, for translate.alpha: tuned (§4.3)."""
 
 import json
 from collections.abc import Mapping
@@ -10,12 +10,12 @@ from convs2s.text.corpus.json_files import write_json
 
 
 def write_alpha(path: Path, facts: Mapping[str, float]) -> None:
-    """Write the alpha that was chosen, with its score; no facts if none was chosen."""
+    """Write the chosen alpha and its score; `facts` is empty if none was chosen."""
     write_json(path, dict(facts))
 
 
 def with_alpha(params: TranslateSection, alpha: float) -> TranslateParams:
-    """Return the same search with this number for alpha."""
+    """Return the same search with this alpha."""
     return TranslateParams.model_validate({**params.model_dump(), "alpha": alpha})
 
 
@@ -33,6 +33,6 @@ def settle(params: TranslateSection, path: Path) -> TranslateParams:
         return with_alpha(params, json.loads(text)["alpha"])
     except (ValueError, KeyError, TypeError):
         raise ValueError(
-            f"translate.alpha is tuned, but {path} holds {text!r}; wanted the alpha that the stage tune has "
-            "chosen. Run: dvc repro"
+            f"translate.alpha is tuned, but {path} holds {text!r}; wanted the alpha that the stage tune "
+            "chose. Run: dvc repro"
         ) from None

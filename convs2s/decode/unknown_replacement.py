@@ -15,9 +15,9 @@ class Unknown:
 
     Attributes:
         word: its index among the hypothesis's words.
-        source: index of the source word that got most attention, layers averaged (T7). Of word pieces: the
-            word that the piece is of.
-        past_end: whether the source's EOS got even more, and was passed over (T34).
+        source: index of the source word that got most attention, layers averaged (T7). With word pieces:
+            the word that the piece belongs to.
+        past_end: whether the source's EOS got even more, and was skipped (T34).
     """
 
     word: int
@@ -68,9 +68,9 @@ def write_replacements(path: Path, sentences: Iterable[Sequence[Replacement]]) -
         for r in records:
             columns = (number, r.word + 1, r.source_word, r.replacement, r.how, int(r.past_end))
             lines.append("\t".join(map(str, columns)))
-            counts.update([r.how, *(["end mark"] if r.past_end else [])])
+            counts.update([r.how, *(["EOS"] if r.past_end else [])])
     write_lines(path, lines)
     return (
         f"replaced {len(lines) - 1} unknown words: {counts['dictionary']} from the dictionary, "
-        f"{counts['copy']} copied; {counts['end mark']} looked mostly at the source's EOS"
+        f"{counts['copy']} copied; {counts['EOS']} attended mostly to the source's EOS"
     )

@@ -28,7 +28,7 @@ class ShapesOnly(TorchFunctionMode):
         if getattr(function, "__module__", None) == "torch.nn.init":
             return kwargs["tensor"] if kwargs and "tensor" in kwargs else args[0]
         if function is torch.norm_except_dim:
-            return torch.empty(())  # g, of which folding leaves nothing
+            return torch.empty(())  # g, which folding removes
         if function is torch._weight_norm:
             return args[0]
         return function(*args, **(kwargs or {}))

@@ -56,23 +56,23 @@ def write_package(
     """Write a model folder, atomically.
 
     Args:
-        folder: to write; replaced if it is there.
+        folder: to write; replaced if it exists.
         model: folder with model.json and weights.safetensors.
-        vocabulary: folder of the stage vocabulary, all of whose files are taken.
+        vocabulary: folder of the stage vocabulary; all its files are copied.
         dictionary: dictionary.tsv of the stage align.
-        candidates: candidates.npz of the stage candidates; left out if it holds none; None: no such file.
+        candidates: candidates.npz of the stage candidates, left out if it is empty; None if there is no file.
         settings: how the model translates.
         card: text of README.md.
-        truecaser: source.tsv of the stage truecase, taken if the settings truecase.
+        truecaser: source.tsv of the stage truecase, copied if the settings use truecasing.
 
     Raises:
-        FileNotFoundError: if a file of these is missing.
+        FileNotFoundError: if one of these files is missing.
     """
-    types = (vocabulary / name for name in ("source.tsv", "target.tsv", "segmentation.json"))
+    vocabularies = (vocabulary / name for name in ("source.tsv", "target.tsv", "segmentation.json"))
     cases = [truecaser] if settings.tokenize.truecase and truecaser is not None else []
     files = [model / "model.json", model / "weights.safetensors", dictionary]
     selection = [] if candidates is None else [candidates]
-    for path in (*files, *selection, *types, *cases):
+    for path in (*files, *selection, *vocabularies, *cases):
         if not path.is_file():
             raise FileNotFoundError(f"{path} does not exist; a model folder needs it. Run: dvc repro")
     with atomic_path(folder) as temporary:
@@ -139,7 +139,7 @@ def read_settings(folder: Path) -> Settings:
 
 
 def check_complete(folder: Path) -> None:
-    """Raise FileNotFoundError unless all files of a model folder are there."""
+    """Raise FileNotFoundError unless the folder has all files of a model folder."""
     if not folder.is_dir():
         raise FileNotFoundError(
             f"{folder} is not a folder. Wanted a model folder as the stage package writes it, such as "

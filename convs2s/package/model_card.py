@@ -20,12 +20,12 @@ class Sizes:
     Attributes:
         parameters: numbers learned, weight norm folded in.
         layers: blocks of encoder and decoder.
-        types: entries of the source and the target vocabulary, special ones included.
+        entries: of the source and the target vocabulary, special ones included.
     """
 
     parameters: int
     layers: tuple[int, int]
-    types: tuple[int, int]
+    entries: tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,14 @@ def read_sizes(model: Path) -> Sizes:
     return Sizes(
         parameters=sum(math.prod(shape) for shape in shapes),
         layers=(len(architecture["encoder_widths"]), len(architecture["decoder_widths"])),
-        types=(description["source_size"], description["target_size"]),
+        entries=(description["source_size"], description["target_size"]),
     )
 
 
 def model_card(facts: Facts) -> str:
-    """Return the card as Markdown; it depends on nothing but the facts."""
+    """Return the card as Markdown; it depends only on the facts."""
     source, target = facts.languages
-    types, layers = facts.sizes.types, facts.sizes.layers
+    entries, layers = facts.sizes.entries, facts.sizes.layers
     return "\n".join([
         f"# {facts.name}",
         "",
@@ -87,7 +87,7 @@ def model_card(facts: Facts) -> str:
         f"| training data | {facts.name}; license: {facts.data_license} |",
         f"| layers | {layers[0]} encoder, {layers[1]} decoder |",
         f"| parameters | {facts.sizes.parameters:,} |",
-        f"| vocabulary | {facts.segmentation}; {types[0]:,} source types, {types[1]:,} target types |",
+        f"| vocabulary | {facts.segmentation}; {entries[0]:,} source types, {entries[1]:,} target types |",
         f"| seed | {facts.seed} |",
         "",
         *score_lines(facts.scores, facts.signatures, facts.test_set),
@@ -116,6 +116,6 @@ def score_lines(scores: Mapping[str, float], signatures: Mapping[str, str], test
     if not named:
         return []
     rows = [f"| {NAMES[name]} | {scores[name]:.2f} | `{signatures.get(name, '')}` |" for name in named]
-    told = [f"`{test_set}`", ""] if test_set else []
+    test_set_lines = [f"`{test_set}`", ""] if test_set else []
     table = ["| score | | sacreBLEU signature |", "|---|---|---|", *rows]
-    return ["## Scores on the test set", "", *told, *table, ""]
+    return ["## Scores on the test set", "", *test_set_lines, *table, ""]

@@ -39,7 +39,7 @@ class Translation:
 
 
 class Translator:
-    """A model, or an ensemble, with all it takes to translate text; made by `load`.
+    """A model, or an ensemble, with everything needed to translate text; made by `load`.
 
     Args:
         words: translates tokenized text.

@@ -29,6 +29,6 @@ def test_a_file_without_alpha_is_named(tmp_path: Path, content: str) -> None:
     """It was written when translate.alpha was a number, or is damaged."""
     path = tmp_path / "alpha.json"
     path.write_text(content, encoding="utf-8")
-    wanted = rf"alpha is tuned, but {re.escape(str(path))} holds .*; wanted the alpha that the stage tune has"
+    wanted = rf"alpha is tuned, but {re.escape(str(path))} holds .*; wanted the alpha that the stage tune chose"
     with pytest.raises(ValueError, match=wanted):
         settle(SECTION.model_copy(update={"alpha": "tuned"}), path)

@@ -7,7 +7,7 @@ from tests.package.small_package import write_model
 
 
 def facts(scores: dict[str, float]) -> Facts:
-    sizes = Sizes(parameters=1234567, layers=(15, 5), types=(40003, 39000))
+    sizes = Sizes(parameters=1234567, layers=(15, 5), entries=(40003, 39000))
     return Facts(
         "news", ("en", "de"), "CC0", sizes, "bpe", 7, scores, {"bleu": "nrefs:1|tok:13a", "chrf": "chrF2"},
         "newstest2014: 2,737 lines, sha256 00",
@@ -48,4 +48,4 @@ def test_sizes_are_read_from_the_files(tmp_path: Path) -> None:
     tables = (11 + 13 + 2 * 32) * 8
     assert sizes.parameters == tables + (2 * square + window) + (4 * square + window) + (8 * 13 + 13)
     assert sizes.layers == (1, 1)
-    assert sizes.types == (11, 13)
+    assert sizes.entries == (11, 13)

@@ -49,7 +49,7 @@ def test_unknown_words_are_replaced_beside_the_plain_text(
             "1\t2\tdog\tHund\tdictionary\t0\n1\t4\tWuffi\tWuffi\tcopy\t1\n"
         ),
     }
-    assert "replaced 2 unknown words: 1 from the dictionary, 1 copied; 1 looked" in capsys.readouterr().out
+    assert "replaced 2 unknown words: 1 from the dictionary, 1 copied; 1 attended" in capsys.readouterr().out
 
 
 def test_switched_off_there_is_plain_text_only(folders: Path) -> None:
