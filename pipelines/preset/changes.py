@@ -13,7 +13,7 @@ from ruamel.yaml.error import YAMLError
 from pipelines.preset.render import EXPERIMENTS, render
 
 SHOWN = 60
-"""Characters of a value that are shown."""
+"""Most characters of a value to show."""
 
 
 def differences(old: str, new: str) -> list[str]:
@@ -28,7 +28,7 @@ def differences(old: str, new: str) -> list[str]:
 
 
 def values(text: str) -> dict[str, Any]:
-    """Return the values of all keys by dotted name; of a text that is not a params.yaml, none."""
+    """Return the values of all keys by dotted name; none if the text is not a params.yaml."""
     try:
         content = YAML(typ="safe", pure=True).load(text)
     except YAMLError:
@@ -48,19 +48,19 @@ def shown(value: Any) -> str:
 
 
 def has_unsaved_edits(path: Path, experiments: Path = EXPERIMENTS) -> bool:
-    """Return whether a file is neither the one of the last git commit nor a rendered preset."""
+    """Return whether a file differs from both the last git commit and every preset as rendered."""
     text = path.read_text(encoding="utf-8")
     if text == committed(path):
         return False
     found = re.match(r"# Preset ([\w-]+),", text)
     try:
         return found is None or text != render(found[1], experiments)
-    except ValueError:  # no such preset any more
+    except ValueError:  # the preset no longer exists
         return True
 
 
 def committed(path: Path) -> str | None:
-    """Return a file as the last commit has it; None if there is no repository, no commit or no such file."""
+    """Return a file's text in the last commit; None without a repository, a commit or the file in it."""
     try:
         done = subprocess.run(
             ["git", "show", f"HEAD:./{path.name}"], cwd=path.parent, capture_output=True, check=False

@@ -1,4 +1,4 @@
-"""A YAML file of params.yaml's form as text: for each key the lines that set it, comments included."""
+"""The text of a YAML file shaped like params.yaml: for each key the lines that set it, with comments."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Document:
 
 
 def read_document(path: Path, name: str) -> Document:
-    """Read a file of sections with one key a line; a file of comments alone has no blocks.
+    """Read a file of sections with one key per line; a file of comments alone has no blocks.
 
     Args:
         name: what messages call the file.
@@ -68,7 +68,7 @@ def first_lines(name: str, content: Any) -> dict[str, int]:
             starts[f"{section}.{key}"] = lines.lc.key(key)[0]
     for (one, line), (other, next_line) in pairwise(starts.items()):
         if line == next_line:
-            raise ValueError(f"{name}: {one} and {other} share line {line + 1}, wanted one key a line.")
+            raise ValueError(f"{name}: {one} and {other} share line {line + 1}, wanted one key per line.")
     return starts
 
 

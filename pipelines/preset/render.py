@@ -22,7 +22,7 @@ def preset_title(name: str, experiments: Path = EXPERIMENTS) -> str:
 
 
 def read_preset(name: str, experiments: Path = EXPERIMENTS) -> Document:
-    """Read a preset as it is in its file, with the keys that differ from the base.
+    """Read the file of a preset, which has only the keys that differ from the base.
 
     Raises:
         ValueError: if there is no such preset, with similar names; or as `read_document`.
@@ -37,7 +37,7 @@ def read_preset(name: str, experiments: Path = EXPERIMENTS) -> Document:
 
 
 def render(name: str, experiments: Path = EXPERIMENTS) -> str:
-    """Return the whole, checked params.yaml of a preset: the base, with the preset's lines for its keys.
+    """Return the complete, validated params.yaml of a preset: the base, with the preset's lines for its keys.
 
     Raises:
         ValueError: if the preset has a key that the base lacks, or a value is impossible; with the preset's

@@ -1,4 +1,4 @@
-"""Run one stage: `python -m pipelines.stages STAGE --PATH VALUE ...`, as dvc.yaml does.
+"""Run one stage: `python -m pipelines.stages STAGE --NAME VALUE ...`, as dvc.yaml does.
 
 A stage is a module of this package with a function `run`. Its annotations say where each argument comes from:
 a section of params.yaml by its class, a single value by its alias in `values`, and everything else (paths, a
@@ -32,7 +32,7 @@ def load(name: str) -> Callable[..., None]:
 
 
 def keys(annotation: Any) -> tuple[str, ...]:
-    """Return the keys of params.yaml that an argument is filled from; none for one of the command line."""
+    """Return the keys of params.yaml that fill an argument; none if it comes from the command line."""
     if annotation in SECTIONS:
         return (SECTIONS[annotation],)
     return tuple(key for key in getattr(annotation, "__metadata__", ()) if isinstance(key, str))

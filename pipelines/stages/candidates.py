@@ -15,8 +15,8 @@ BACKENDS = {"builtin": align_ids, "fast_align": align_ids_with_programs}
 def run(params: AlignParams, encoded: Path, out: Path) -> None:
     """Align the two sides of a folder of encoded pairs; write out/candidates.npz.
 
-    Without `align.candidates` the file holds none and is the same whatever the corpus, so that a training
-    that does not use selection depends on nothing.
+    Without `align.candidates` the file is empty and does not depend on the corpus, so a training without
+    selection never reruns because of it.
     """
     out.mkdir(parents=True, exist_ok=True)
     if params.candidates is None:

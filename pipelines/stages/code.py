@@ -1,14 +1,14 @@
 """Stage code: the project's own source -> for each stage a digest of all modules that it can execute.
 
 Every other stage depends on its digest, so an edit reruns the stages that can execute the edited code, and no
-other. What a stage can execute follows from its imports alone, so nobody keeps a list:
+other. What a stage can execute follows from its imports alone, so no list is kept by hand:
 
 - from the stage's module and the runner, through all imports, those inside functions included;
 - a package's `__init__` runs when one of its modules is imported: its top-level statements count, while its
   functions count only for those who import the package by itself (`from convs2s import load`).
 
-Left out, for they cannot change an output: comments, docstrings, and modules that only declare the schema of
-params.yaml, whose values DVC tracks as params.
+Left out, since they cannot change an output: comments, docstrings, and modules that only declare the schema
+of params.yaml, whose values DVC tracks as params.
 """
 
 import ast
@@ -51,7 +51,7 @@ class Module:
 
     @cached_property
     def own_imports(self) -> set[str]:
-        """Names that the module imports while it is imported itself."""
+        """Names that the module imports when it is itself imported."""
         return imported(self.tree, functions=False)
 
     @cached_property
@@ -166,7 +166,7 @@ def is_validator(node: ast.stmt) -> bool:
 
 
 def read_project(packages: Iterable[Path]) -> dict[str, Module]:
-    """Return the modules of packages by dotted name; a package's own is that of its `__init__`.
+    """Return the modules of packages by dotted name; a package's name stands for its `__init__`.
 
     Args:
         packages: folders, relative to the folder that Python imports from.
@@ -180,7 +180,7 @@ def read_project(packages: Iterable[Path]) -> dict[str, Module]:
 
 
 def reach(names: Iterable[str], project: Mapping[str, Module]) -> set[str]:
-    """Return all modules of the project that can be executed when these are, themselves included."""
+    """Return these modules and all others of the project that they can execute."""
     waiting = [(name, True) for name in names]
     seen: set[tuple[str, bool]] = set()
     while waiting:
@@ -200,7 +200,7 @@ def reach(names: Iterable[str], project: Mapping[str, Module]) -> set[str]:
 
 
 def digests(project: Mapping[str, Module]) -> dict[str, list[str]]:
-    """Return for each stage a line per module that it can execute: digest and name."""
+    """Return, for each stage, a line with digest and name for each module that it can execute."""
     package = RUNNER.rpartition(".")[0]
     names = [name for name in project if name.startswith(f"{package}.") and name != RUNNER]
     stages = [name for name in names if project[name].is_stage and name != __name__]

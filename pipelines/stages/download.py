@@ -26,8 +26,8 @@ from convs2s.text.sources.split import write_split
 def run(params: DownloadParams, split: Split, downloads: Path, out: Path) -> None:
     """Write the sources of a split to out/{source,target}.txt, one after the other.
 
-    Beside them stand provenance.json (where the pairs are from), if all of them are generated alignment.txt,
-    and for the test split target.2.txt and so on, further references. What comes from the network is kept in
+    Also writes provenance.json (where the pairs are from); alignment.txt, if all pairs are generated; and for
+    the test split further references, target.2.txt and so on. What comes from the network is kept in
     `downloads`, which is safe to delete.
     """
     opened = [open_parts(source, params, split, downloads) for source in getattr(params, split)]
@@ -36,7 +36,7 @@ def run(params: DownloadParams, split: Split, downloads: Path, out: Path) -> Non
 
 
 def open_parts(source: Source, params: DownloadParams, split: Split, downloads: Path) -> list[Part]:
-    """Return what a source of params.yaml stands for, fetched if need be."""
+    """Return the parts of a source in params.yaml, fetching them if necessary."""
     languages = (params.source_language, params.target_language)
     local = Path(params.folder)
     match source:
@@ -54,7 +54,7 @@ def open_parts(source: Source, params: DownloadParams, split: Split, downloads: 
 
 
 def digest(file: RemoteFile | Md5RemoteFile) -> str | None:
-    """Return what a file is checked by."""
+    """Return the digest that a file is checked against."""
     return file.md5 if isinstance(file, Md5RemoteFile) else file.sha256
 
 

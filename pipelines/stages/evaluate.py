@@ -43,8 +43,8 @@ def run(
     Writes to `out` metrics.json, signatures.json, scores.csv, by_length.csv, examples.tsv, pictures/, and
     test_set.json: the test set's name, number of lines and hash. ROUGE takes all references; BLEU and chrF
     take the first. All scores but tokenized BLEU are of detokenized text.
-    With `replacement`, the stage replace wrote replaced.txt beside plain.txt: the main scores are then those
-    with unknown words replaced, and those without are reported too. `languages` are source and target
+    With `replacement`, the stage replace wrote replaced.txt as well as plain.txt: the main scores are then
+    those with unknown words replaced, and those without are reported too. `languages` are source and target
     language. Attention is drawn from `translations`/SEED of the first seed.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Stage package@SEED: a trained model with all that translates text -> a folder for users."""
+"""Stage package@SEED: a trained model and everything it needs to translate text -> a folder for users."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def run(
     seed: int,
     out: Path,
 ) -> None:
-    """Write the model folder `out`, which `convs2s translate` and `convs2s.load` take.
+    """Write the model folder `out`, for `convs2s translate` and `convs2s.load`.
 
     From `evaluation`, metrics.json, signatures.json and test_set.json give the model card this seed's scores;
     from `tuned` comes the alpha for `translate.alpha: tuned`.

@@ -23,9 +23,9 @@ def run(
 ) -> None:
     """Write the best hypotheses of translations/hypotheses.jsonl as text, a line per sentence.
 
-    Writes out/plain.txt, detokenized, and plain.tok.txt, words separated by spaces, where `<unk>` stands for
-    unknown words. If `params.enabled`, also replaced.txt and replaced.tok.txt, with alignment/dictionary.tsv,
-    and replacements.tsv, a line per word replaced.
+    Writes out/plain.txt, detokenized, and plain.tok.txt, words separated by spaces, both with `<unk>`.
+    If `params.enabled`, also replaced.txt and replaced.tok.txt, with unknown words replaced by means of
+    alignment/dictionary.tsv, and replacements.tsv, a line per word replaced.
     """
     tokenizer = Tokenizer(languages[1], tokenize)
     sentences = list(read_hypotheses(translations / "hypotheses.jsonl"))

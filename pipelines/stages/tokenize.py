@@ -9,7 +9,7 @@ from pipelines.stages.values import Languages
 
 
 def run(params: TokenizeParams, languages: Languages, truecasers: Path, raw: Path, out: Path) -> None:
-    """Read raw/{source,target}.txt; write the words to out/{source,target}.txt, one line for one line.
+    """Read raw/{source,target}.txt; write the words to out/{source,target}.txt, line for line.
 
     If `params.truecase`, truecasers/{source,target}.tsv give words their case.
     """

@@ -32,7 +32,7 @@ def run(
 ) -> None:
     """Write out/alphas.csv, the scores of each alpha on the pairs of `development`; out/alpha.json, the best.
 
-    If `development` has no pairs, those of `valid` serve. `member` is a seed, or `ensemble` for the models
+    If `development` has no pairs, those of `valid` are used. `member` is a seed, or `ensemble` for the models
     trained/SEED/model of all seeds together. Scores are BLEU of tokenized text, unknown words not replaced.
     With a number for translate.alpha, or the ensemble of a single seed, nothing is searched, and the files
     hold no alpha.

@@ -1,4 +1,4 @@
-"""Single values of params.yaml that a stage takes instead of a whole section, with their keys."""
+"""Single values of params.yaml, with their keys, for stages that do not need the whole section."""
 
 from typing import Annotated
 

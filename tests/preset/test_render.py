@@ -127,7 +127,7 @@ def test_comments_above_and_below_keys_stay_with_the_next_key(experiments: Path)
         ("train: 3\n", r"train: found 3, wanted the keys of this section"),
         ("train:\n", r"train: found None, wanted the keys of this section"),
         ("- train\n", r"found \['train'\], wanted sections such as `train:`"),
-        ("train: {dropout: 0.3}\n", r"train and train\.dropout share line 1, wanted one key a line"),
+        ("train: {dropout: 0.3}\n", r"train and train\.dropout share line 1, wanted one key per line"),
         ("train:\n  dropout: [0.3\n", r"is not valid YAML"),
         ("train:\n  dropout: 0.3\n  dropout: 0.4\n", r"is not valid YAML: .*found duplicate key"),
     ],
