@@ -1,4 +1,4 @@
-"""Alignment candidates of source types, counted from links."""
+"""Alignment candidates of source tokens, counted from links."""
 
 from pathlib import Path
 
@@ -33,16 +33,16 @@ LINKS = [[(0, 0), (1, 1)], [(0, 0), (0, 1), (1, 0)], [], [(0, 0)]]
 
 
 @pytest.mark.parametrize("held", [1, 1 << 22])
-def test_candidates_stand_by_frequency_then_by_id(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Worked out by hand; the same however many links are counted at once."""
+def test_candidates_are_ordered_by_frequency_then_by_id(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Worked out by hand; the block size makes no difference."""
     monkeypatch.setattr(candidate_counting, "HELD_LINKS", held)
     found = build_candidates(SOURCE, TARGET, LINKS, most=10)
     assert found.offsets.tolist() == [0, 0, 0, 0, 3, 3, 5]
     assert found.targets.tolist() == [7, 8, 9, 6, 7]
 
 
-def test_at_most_so_many_are_kept_of_each_type() -> None:
-    """The most frequent ones, and `top` afterwards is the same."""
+def test_each_token_keeps_at_most_the_requested_number() -> None:
+    """The most frequent ones; applying `top` afterwards gives the same."""
     kept = build_candidates(SOURCE, TARGET, LINKS, most=1)
     assert kept.targets.tolist() == [7, 6]
     later = build_candidates(SOURCE, TARGET, LINKS, most=10).top(1)
@@ -50,25 +50,25 @@ def test_at_most_so_many_are_kept_of_each_type() -> None:
     assert later.targets.tolist() == [7, 6]
 
 
-def test_candidates_of_several_types_are_joined() -> None:
-    """A type without candidates, or unknown to the alignment, adds none."""
+def test_candidates_of_several_tokens_are_concatenated() -> None:
+    """A token without candidates, or unknown to the alignment, adds none."""
     found = build_candidates(SOURCE, TARGET, LINKS, most=10)
     assert found.of(np.array([5, 4, 3, 999])).tolist() == [6, 7, 7, 8, 9]
     assert NO_CANDIDATES.of(np.array([0, 5])).tolist() == []
 
 
 def test_no_links_give_no_candidates() -> None:
-    """Of a corpus of empty sentences, say."""
+    """For example with a corpus of empty sentences."""
     assert build_candidates(SOURCE, TARGET, [[], [], [], []], most=10).targets.tolist() == []
 
 
-def test_ids_become_words_without_end_marks(tmp_path: Path) -> None:
-    """An end mark would be aligned with whatever stands last; an empty sentence is an empty line."""
+def test_ids_become_words_without_eos(tmp_path: Path) -> None:
+    """EOS would be aligned with whatever comes last; an empty sentence is an empty line."""
     write_ids(tmp_path / "source.txt", SOURCE)
     assert (tmp_path / "source.txt").read_bytes() == b"3 5\n3 3\n\n5\n"
 
 
-def test_what_is_written_is_read_and_equal_candidates_are_equal_bytes(tmp_path: Path) -> None:
+def test_candidates_round_trip_and_equal_ones_give_equal_bytes(tmp_path: Path) -> None:
     """DVC hashes the file."""
     candidates = build_candidates(SOURCE, TARGET, LINKS, most=10)
     for name in ("a", "b"):
@@ -80,8 +80,8 @@ def test_what_is_written_is_read_and_equal_candidates_are_equal_bytes(tmp_path: 
     assert has_candidates(tmp_path / "a")
 
 
-def test_faulty_files_are_told_with_what_to_do(tmp_path: Path) -> None:
-    """Missing, cut short, of another kind, and that of a pipeline without selection."""
+def test_errors_of_faulty_files_say_what_to_do(tmp_path: Path) -> None:
+    """Missing, cut short, of another kind, and from a pipeline without selection."""
     path = tmp_path / "candidates.npz"
     with pytest.raises(FileNotFoundError, match=r"candidates.npz does not exist.*Set align.candidates"):
         read_candidates(path)

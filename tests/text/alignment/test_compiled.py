@@ -1,4 +1,4 @@
-"""Compiled code must be that of the present source."""
+"""Compiled code must match the current source."""
 
 import importlib
 from pathlib import Path
@@ -17,7 +17,7 @@ MODULES = sorted(path.stem for path in TEXT.glob("*.py") if "@compiled" in path.
 
 @pytest.mark.parametrize("name", MODULES)
 def test_compiled_functions_use_compiled_functions_and_constants_of_their_own_module(name: str) -> None:
-    """Numba's cache sees edits of a function's own file only: what it takes from another would be stale."""
+    """Numba's cache notices edits of a function's own file only: code from another would be stale."""
     imported = importlib.import_module(f"convs2s.text.alignment.{name}")
     functions = [value.py_func for value in vars(imported).values() if isinstance(value, Dispatcher)]
     own = [function for function in functions if function.__module__ == imported.__name__]
@@ -32,7 +32,7 @@ def test_compiled_functions_use_compiled_functions_and_constants_of_their_own_mo
                 assert f"\n{used}" in source, f"{function.__name__} uses {used}, defined elsewhere"
 
 
-def test_functions_are_compiled_where_no_cache_can_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_functions_are_compiled_even_without_a_writable_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numba refuses to cache when neither the package nor the home folder is writable; work goes on."""
     asked = []
 

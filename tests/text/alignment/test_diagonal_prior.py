@@ -32,14 +32,14 @@ def test_two_words_each_have_distance_one_half_with_weight_exp_of_half_the_tensi
 @pytest.mark.parametrize("tension", [0.1, 4.0, 14.0])
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 5), (5, 1), (7, 4), (4, 7), (6, 6), (175, 150)])
 def test_geometric_sums_equal_the_terms_added_one_by_one(n: int, m: int, tension: float) -> None:
-    """The closed form is only faster."""
+    """The closed form is faster, nothing else."""
     assert expected_distance(array(n), array(m), array(1), tension) == pytest.approx(
         summed(n, m, tension), rel=1e-9, abs=1e-12
     )
 
 
-def test_pairs_of_equal_lengths_count_so_often() -> None:
-    """The sum runs over the corpus, whose lengths are given with their number."""
+def test_each_combination_of_lengths_is_weighted_by_its_pairs() -> None:
+    """The sum runs over all sentence pairs, given as lengths with their counts."""
     found = expected_distance(array(3, 2), array(4, 5), array(7, 2), 3.0)
     assert found == pytest.approx(7 * summed(3, 4, 3.0) + 2 * summed(2, 5, 3.0), rel=1e-12)
 
@@ -61,7 +61,7 @@ def test_eight_steps_are_those_of_gradient_ascent() -> None:
 
 
 def test_tension_stays_within_its_limits() -> None:
-    """No distance at all calls for an infinite tension, a large one for a negative tension."""
+    """A distance of zero would call for infinite tension, a large one for negative tension."""
     lengths = np.array([[6, 5, 10]])
     assert optimize_tension(4.0, 0.0, lengths, 50) == 14.0
     assert optimize_tension(4.0, 0.9, lengths, 50) == 0.1

@@ -24,7 +24,7 @@ def test_the_most_frequent_partner_is_taken_with_its_counts() -> None:
     assert build_dictionary(pairs, links) == [Entry("house", "Haus", 2, 3), Entry("the", "das", 1, 1)]
 
 
-def test_of_equally_frequent_partners_the_first_by_code_point_is_taken() -> None:
+def test_ties_between_partners_go_to_the_first_by_code_point() -> None:
     """Whatever the order of the text; upper case comes before lower case, ä after z."""
     for words in (["z", "Z", "ä"], ["ä", "z", "Z"]):
         pairs = [("a", word) for word in words]
@@ -44,7 +44,7 @@ def test_links_without_pairs_are_an_error() -> None:
 
 
 def test_a_written_dictionary_reads_back(tmp_path: Path) -> None:
-    """Also with words that hold separators of other kinds than tab and line feed."""
+    """Even with words that contain separators other than tab and line feed."""
     entries = [Entry('"', '"', 1, 1), Entry("a\xa0b", "#", 3, 4), Entry("x\x0by", "\u2028", 2, 2)]
     write_dictionary(tmp_path / "d", entries)
     assert (tmp_path / "d").read_bytes().startswith(b'source\ttarget\tcount\tlinks\n"\t"\t1\t1\n')
@@ -74,7 +74,7 @@ def test_an_empty_dictionary_is_its_header(tmp_path: Path) -> None:
         (HEADER + "a\tb\t1\t1\na\tc\t1\t1\n", r"line 3: 'a' already has an entry, 'b'; .* Delete one"),
     ],
 )
-def test_what_is_no_dictionary_is_told_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+def test_an_invalid_dictionary_is_an_error_with_its_line(tmp_path: Path, text: str, message: str) -> None:
     """People may correct the file by hand, so mistakes must be found where they are."""
     with pytest.raises(ValueError, match=message):
         read_dictionary(written(tmp_path, text))

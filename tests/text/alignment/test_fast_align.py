@@ -1,4 +1,4 @@
-"""The built-in aligner against hand-worked steps, a plain reference, true alignments and systran-align."""
+"""The built-in aligner against steps worked by hand, a plain reference, true alignments and systran-align."""
 
 import gzip
 import importlib
@@ -57,7 +57,7 @@ def test_first_counts_are_the_priors(tmp_path: Path) -> None:
     """With uniform t a pair's posterior is its prior, so counts can be added up by hand.
 
     "a b / x y" has 2 x 2 words: (a, x) is on the diagonal, b is 1/2 off it, with exp(-4/2) of its weight.
-    "a / x" has one candidate beside the null word. The tables are variational Bayes of these counts.
+    "a / x" has one candidate besides the null word. The tables are variational Bayes of these counts.
     """
     files = write(tmp_path, [(["a", "b"], ["x", "y"]), (["a"], ["x"])])
     with Threads(1) as threads:
@@ -147,7 +147,7 @@ class Reference:
 
 @pytest.mark.parametrize("iterations", [1, 2, 4])
 def test_tables_tensions_and_links_are_those_of_a_plain_reference(tmp_path: Path, iterations: int) -> None:
-    """Hash tables, chunks, float32 storage and closed forms are only means."""
+    """Hash tables, chunks, float32 storage and closed forms must not show in the result."""
     forward, backward = Reference(SMALL), Reference([(t, s) for s, t in SMALL])
     files = write(tmp_path, SMALL)
     with Threads(2) as threads:
@@ -197,13 +197,13 @@ def test_empty_sides_have_no_links_and_change_nothing_else(tmp_path: Path) -> No
 
 
 def test_a_corpus_without_words_has_no_links(tmp_path: Path) -> None:
-    """Nothing to count is no division by zero."""
+    """With nothing to count, there must be no division by zero."""
     assert aligned(tmp_path, []) == []
     assert aligned(tmp_path, [([], ["x"]), ([], [])]) == [[], []]
 
 
 def test_temporary_files_are_removed(tmp_path: Path) -> None:
-    """They lie beside the result, where they would look like part of it."""
+    """They are next to the result, where they would look like part of it."""
     aligned(tmp_path, SMALL)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["source", "target"]
 
@@ -254,7 +254,7 @@ def judged(folder: Path, pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> list[
 
 
 def multi30k(folder: Path, count: int, words: Callable[[str, str], list[str]]) -> Pairs:
-    """Return the first pairs of Multi30k, lower-cased and made words of."""
+    """Return the first pairs of Multi30k, lower-cased and split into words."""
     sides = []
     for language in ("en", "de"):
         path = folder / "multi30k" / f"train.{language}.gz"

@@ -7,7 +7,7 @@ import pytest
 
 from convs2s.text.alignment.fast_align_programs import align_with_programs, parse_links
 
-# Links the first word of either side, and prints the options it was given beside the input.
+# Links the first words of both sides, and prints the options it was given besides the input.
 FAST_ALIGN = """#!/bin/sh
 echo "$@" >> "$(dirname "$0")/calls"
 cp "$2" "$(dirname "$0")/input"
@@ -55,7 +55,7 @@ def test_both_directions_and_atools_are_run_with_fast_aligns_options(tmp_path: P
     assert not Path(text).exists()  # the temporary folder is gone
 
 
-def test_pairs_with_an_empty_side_are_not_given_and_have_no_links(tmp_path: Path, programs: Path) -> None:
+def test_pairs_with_an_empty_side_are_skipped_and_have_no_links(tmp_path: Path, programs: Path) -> None:
     """fast_align stops at such a line."""
     files = corpus(tmp_path, "a\n\nb\nc\n", "x\ny\n\nz\n")
     assert list(align_with_programs(*files, 5, tmp_path)) == [[(0, 0)], [], [], [(0, 0)]]
@@ -65,7 +65,7 @@ def test_pairs_with_an_empty_side_are_not_given_and_have_no_links(tmp_path: Path
 def test_words_are_separated_by_one_space_and_the_separator_is_replaced(
     tmp_path: Path, programs: Path
 ) -> None:
-    """A word ||| would end the source side; a no-break space parts words for us, but not for fast_align."""
+    """A word ||| would end the source side; a no-break space separates words, but not for fast_align."""
     files = corpus(tmp_path, "a  |||\xa0b\n", "||| x\n")
     list(align_with_programs(*files, 5, tmp_path))
     assert (programs / "input").read_text(encoding="utf-8") == "a ¦¦¦ b ||| ¦¦¦ x\n"
@@ -78,7 +78,7 @@ def test_a_corpus_without_words_needs_no_run(tmp_path: Path, programs: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["fast_align", "atools"])
-def test_a_missing_program_is_told_with_the_way_out(tmp_path: Path, programs: Path, name: str) -> None:
+def test_a_missing_program_is_named_with_a_remedy(tmp_path: Path, programs: Path, name: str) -> None:
     """Before anything is computed."""
     (programs / name).unlink()
     message = f"program {name} is not on PATH. Build it from .* or choose align.backend: builtin"
@@ -87,7 +87,7 @@ def test_a_missing_program_is_told_with_the_way_out(tmp_path: Path, programs: Pa
     assert not (programs / "calls").exists()
 
 
-def test_a_failing_program_is_told_with_its_command_and_status(tmp_path: Path, programs: Path) -> None:
+def test_a_failing_program_is_named_with_its_command_and_status(tmp_path: Path, programs: Path) -> None:
     """Its own messages go to stderr."""
     install(programs, "fast_align", "#!/bin/sh\necho 'out of memory' >&2\nexit 3\n")
     with pytest.raises(RuntimeError, match=r"fast_align -i .* ended with status 3, wanted 0"):
@@ -95,7 +95,7 @@ def test_a_failing_program_is_told_with_its_command_and_status(tmp_path: Path, p
 
 
 def test_too_few_lines_are_an_error(tmp_path: Path, programs: Path) -> None:
-    """Links would slip to other pairs."""
+    """Links would shift to other pairs."""
     install(programs, "atools", "#!/bin/sh\necho 0-0\n")
     with pytest.raises(RuntimeError, match="atools printed 1 lines for 2 sentence pairs"):
         list(align_with_programs(*corpus(tmp_path, "a\nb\n", "x\ny\n"), 5, tmp_path))
@@ -108,7 +108,7 @@ def test_links_are_parsed_and_sorted() -> None:
 
 
 @pytest.mark.parametrize("link", ["0", "0-", "-0", "a-0", "0-0-0", "2-0", "0-3", "0--1"])
-def test_what_is_no_link_of_the_sentences_is_an_error(link: str) -> None:
-    """A position outside would end in an IndexError far from its cause."""
+def test_an_invalid_link_is_an_error(link: str) -> None:
+    """A position outside the sentence would raise an IndexError far from its cause."""
     with pytest.raises(ValueError, match=f"found the link '{link}' for 2 source and 3 target words"):
         parse_links(f"0-0 {link}", (2, 3))

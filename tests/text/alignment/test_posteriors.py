@@ -29,7 +29,7 @@ def of(words: list[float], nulls: list[float]) -> Posteriors:
 def test_posteriors_are_prior_times_probability_over_their_sum() -> None:
     """x has source word 1 on the diagonal and 0 at distance 1/2; p(x|0) = 1/2, p(x|1) = 1/4, p(x|null) = 1/8.
 
-    Backward, each source word has only one candidate beside the null word, whose prior is 0.08.
+    Backward, each source word has only one candidate besides the null word, whose prior is 0.08.
     """
     forward = Model(np.array([0.25, 0.5], np.float32), np.array([0.125], np.float32), 2 * math.log(2))
     backward = Model(np.array([0.5, 0.25], np.float32), np.array([0.5, 0.5], np.float32), 1.0)
@@ -50,8 +50,8 @@ def test_posteriors_are_prior_times_probability_over_their_sum() -> None:
     assert both[1].sums[0, 0] == pytest.approx(math.log(totals[0]) + math.log(totals[1]), rel=1e-6)
 
 
-def test_counts_gather_what_belongs_to_the_same_words() -> None:
-    """Two cells of one slot and two words of one number are added to what is there."""
+def test_counts_of_the_same_words_are_added_up() -> None:
+    """Two cells of one slot, and two words with one id, are added to the present counts."""
     counts, null_counts, sums = np.array([1.0, 0.0]), np.array([0.5]), np.array([2.0, 0.0])
     posteriors = Posteriors(
         np.array([0.25, 0.5], np.float32),
@@ -75,7 +75,7 @@ def test_counts_gather_what_belongs_to_the_same_words() -> None:
     ],
 )
 def test_the_most_probable_word_is_chosen(words: list[float], null: float, wanted: int) -> None:
-    """Ties are common between repeated words; fast_align breaks them so, and a rule makes it repeatable."""
+    """Repeated words often tie; fast_align breaks ties this way, and a fixed rule is reproducible."""
     source_of, target_of = np.full(1, -9, np.int32), np.full(2, -9, np.int32)
     choose_pairs(0, 1, CHUNK, CELLS, of(words, [null]), of([0.6, 0.4], [0.4, 0.6]), source_of, target_of)
     assert source_of.tolist() == [wanted]

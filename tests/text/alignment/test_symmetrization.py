@@ -56,8 +56,8 @@ def test_links_lie_between_intersection_and_union() -> None:
         assert found == sorted(set(found))
 
 
-def test_pairs_of_a_chunk_do_not_touch_each_other() -> None:
-    """Positions count anew in each pair; links of pair k begin at the sum of its offsets."""
+def test_pairs_of_a_chunk_are_independent() -> None:
+    """Positions start at 0 in each pair; links of pair k begin at the sum of its offsets."""
     source_offsets, target_offsets = np.array([0, 2, 2, 3]), np.array([0, 1, 1, 3])
     forward = np.array([1, 0, 0], np.int32)
     backward = np.array([-1, 0, 1], np.int32)

@@ -1,4 +1,4 @@
-"""Threads share out all work, once."""
+"""Threads divide up all work, exactly once."""
 
 import numpy as np
 import pytest

@@ -82,7 +82,7 @@ def test_slots_are_looked_up_cell_by_cell(corpus: Corpus) -> None:
     assert slots.tolist() == [find(table, s, t) for s, t in pairs]
 
 
-# Source word 0 met target words 0 and 1, source word 1 met target word 1; slots 2 and 4 are free.
+# Source word 0 occurs with target words 0 and 1, source word 1 with target word 1; slots 2 and 4 are free.
 TABLE = Table(np.array([0, 3, 5]), np.array([0, 1, EMPTY, 1, EMPTY], np.int32))
 
 
@@ -99,7 +99,7 @@ def test_probabilities_are_those_of_variational_bayes(given_source: bool) -> Non
 
 
 def test_no_probability_becomes_zero() -> None:
-    """Where all candidates of a word had 0, its posterior would be 0/0."""
+    """If all candidates of a word had 0, its posterior would be 0/0."""
     counts = np.array([0.0, 1e12, 0.0, 0.0, 0.0])
     probabilities = np.zeros(5, np.float32)
     normalize(TABLE, True, 2, counts, probabilities)

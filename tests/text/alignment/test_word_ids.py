@@ -18,7 +18,7 @@ def encoded(folder: Path, source: str, target: str) -> Corpus:
 
 
 def test_words_are_numbered_by_first_occurrence(tmp_path: Path) -> None:
-    """The same text gives the same numbers, on which the table's layout rests."""
+    """The same text gives the same numbers, on which the table's layout depends."""
     corpus = encoded(tmp_path, "b a b\nc\n", "x\ny x\n")
     chunk = corpus.load(0, 2)
     assert chunk.source.tolist() == [0, 1, 0, 2]
@@ -30,7 +30,7 @@ def test_words_are_numbered_by_first_occurrence(tmp_path: Path) -> None:
 
 
 def test_a_later_chunk_begins_at_zero(tmp_path: Path) -> None:
-    """Chunks are worked on by themselves, whatever came before."""
+    """Each chunk is processed by itself, whatever came before."""
     chunk = encoded(tmp_path, "b a b\nc\n", "x\ny x\n").load(1, 2)
     assert (chunk.source.tolist(), chunk.source_offsets.tolist()) == ([2], [0, 1])
     assert (chunk.target.tolist(), chunk.target_offsets.tolist()) == ([1, 0], [0, 2])
@@ -47,7 +47,7 @@ def test_a_pair_with_an_empty_side_is_empty_on_both(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("source", "target", "pairs"), [("", "", 0), ("\n", "x\n", 1)])
 def test_a_corpus_without_words_can_be_read(tmp_path: Path, source: str, target: str, pairs: int) -> None:
-    """An empty file cannot be memory-mapped; there is just nothing in it."""
+    """An empty file cannot be memory-mapped, but is not an error."""
     corpus = encoded(tmp_path, source, target)
     assert [array.tolist() for array in corpus.source.map()] == [[], [0] * (pairs + 1)]
     assert corpus.lengths().shape == (0, 3)
@@ -56,10 +56,10 @@ def test_a_corpus_without_words_can_be_read(tmp_path: Path, source: str, target:
 
 @pytest.mark.parametrize("block", [1, 2, 16_384])
 @pytest.mark.parametrize("cells", [1, 4, 5, 100])
-def test_chunks_hold_at_most_so_many_cells_and_together_all_pairs(
+def test_chunks_respect_the_limit_of_cells_and_cover_all_pairs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: int, block: int
 ) -> None:
-    """One pair may be larger than a chunk; then it is one alone."""
+    """A pair larger than the limit is a chunk by itself."""
     monkeypatch.setattr(word_ids, "BLOCK", block)
     corpus = encoded(tmp_path, "a b\na\n\na b c\nb\n", "x y\nx\nx\ny z\nz\n")
     chunks = list(corpus.chunks(cells))
@@ -82,13 +82,13 @@ def test_ids_are_memory_mapped_as_written(tmp_path: Path) -> None:
 
 
 def test_files_of_different_length_are_an_error(tmp_path: Path) -> None:
-    """Every pair after a lost line would be aligned with a stranger."""
+    """After a lost line, every sentence would be aligned with the wrong one."""
     with pytest.raises(ValueError, match=r"s has 2 lines but .*t has 1"):
         encoded(tmp_path, "a\nb\n", "x\n")
 
 
 def test_numbering_gives_each_new_word_the_next_number() -> None:
-    """And an old word its old one."""
+    """And a known word its old one."""
     numbers = numbering()
     assert [numbers[word] for word in ("b", "a", "b", "c")] == [0, 1, 0, 2]
 
@@ -96,7 +96,7 @@ def test_numbering_gives_each_new_word_the_next_number() -> None:
 def test_ids_are_numbered_as_their_decimal_text_would_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without EOS (1), and empty on both sides if on one: links depend on the numbering."""
+    """Without EOS (1), and empty on both sides if on one; links depend on the numbering."""
     monkeypatch.setattr(word_ids, "BLOCK", 2)
     rows = ([[9, 7, 9, 1], [1], [4, 7, 1], [5, 1], [9, 3, 1]], [[8, 1], [6, 8, 1], [6, 5, 1], [1], [8, 4, 1]])
     sides = []

@@ -69,7 +69,7 @@ def test_a_corpus_of_no_sentences_can_be_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("i", [-1, 3])
-def test_a_sentence_that_is_not_there_is_an_error(folder: Path, i: int) -> None:
+def test_a_sentence_out_of_range_is_an_error(folder: Path, i: int) -> None:
     """ids[offsets[-1]:offsets[0]] would silently be empty."""
     with pytest.raises(IndexError, match=rf"sentence {i} of 3; wanted 0 to 2"):
         EncodedCorpus.open(folder, "source")[i]
@@ -78,7 +78,7 @@ def test_a_sentence_that_is_not_there_is_an_error(folder: Path, i: int) -> None:
 @pytest.mark.parametrize("name", ["source.ids.npy", "source.offsets.npy"])
 @pytest.mark.parametrize("keep", [0, 7, 100, -1])
 def test_a_truncated_file_is_named(folder: Path, name: str, keep: int) -> None:
-    """A training must not use what is left of a truncated copy."""
+    """Training must not use the remainder of a truncated copy."""
     content = (folder / name).read_bytes()
     (folder / name).write_bytes(content[:keep])
     with pytest.raises(ValueError, match=rf"{name} is truncated or not a \.npy file.*dvc repro -f encode"):
@@ -96,7 +96,7 @@ def test_a_truncated_file_is_named(folder: Path, name: str, keep: int) -> None:
     ],
 )
 def test_offsets_that_do_not_fit_the_ids_are_an_error(folder: Path, offsets: list[int], found: str) -> None:
-    """With files of two runs mixed up, sentences would start anywhere. Each has at least EOS."""
+    """If files of two runs were mixed up, sentences would start anywhere. Each has at least EOS."""
     np.save(folder / "source.offsets.npy", np.array(offsets, dtype=np.int64))
     with pytest.raises(ValueError, match=rf"source\.ids\.npy has 6 ids but .* {found}\..*rise from 0"):
         EncodedCorpus.open(folder, "source")

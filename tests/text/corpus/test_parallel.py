@@ -98,7 +98,7 @@ def test_cores_are_those_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_progress_goes_to_stderr_only(capfd: pytest.CaptureFixture[str]) -> None:
-    """stdout belongs to the pipeline; progress is for whoever watches."""
+    """stdout belongs to the pipeline; progress is for the person watching."""
     list(map_chunks(make_adder, range(30), 10, "counting", workers=1))
     out, err = capfd.readouterr()
     assert out == ""

@@ -146,7 +146,7 @@ def test_md5_is_checked_where_only_that_is_known(site: Site, tmp_path: Path) -> 
 def test_without_a_digest_any_file_is_accepted_and_its_hash_logged(
     site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """So that the user can have it checked from then on; the file is not fetched again."""
+    """So that the user can have it checked in the future; the file is not fetched again."""
     site.files["a.txt"] = CONTENT
     paths = [fetch([site.url("a.txt")], None, tmp_path / "own", tmp_path / "downloads") for _ in range(2)]
     assert paths[0] == paths[1]

@@ -124,7 +124,7 @@ def test_known_sha256_is_checked(tmp_path: Path) -> None:
     ],
 )
 def test_unfit_ids_are_errors(tmp_path: Path, name: str, languages: tuple[str, str], message: str) -> None:
-    """Found before the first transfer, with the command that lists what there is."""
+    """Found before the first transfer; the message has the command that lists all ids."""
     with pytest.raises(ValueError, match=message):
         mtdata_parts([name], {}, languages, tmp_path)
 

@@ -121,7 +121,7 @@ def test_long_lists_of_names_are_cut(tmp_path: Path) -> None:
 
 
 def test_name_in_two_archives_is_an_error(site: Site, tmp_path: Path) -> None:
-    """Which one is meant cannot be known."""
+    """It is ambiguous which one is meant."""
     files = [
         offer(site, f"{name}.tar", make_tar(tmp_path / f"{name}.tar", {"a.tsv": name.encode()}).read_bytes())
         for name in ("one", "two")

@@ -48,14 +48,14 @@ def test_repeated_breaks_at_the_same_byte_end(site: Site, tmp_path: Path) -> Non
 
 
 def test_busy_server_is_asked_again(site: Site, tmp_path: Path) -> None:
-    """503 and 429 pass."""
+    """503 and 429 are temporary."""
     site.files["a.txt"], site.statuses = CONTENT, [503, 429]
     persist(site.url("a.txt"), tmp_path / "part")
     assert (tmp_path / "part").read_bytes() == CONTENT
 
 
 def test_missing_file_is_not_asked_for_again(site: Site, tmp_path: Path) -> None:
-    """404 does not pass, so the next mirror comes at once."""
+    """404 is permanent, so the next mirror is tried at once."""
     with pytest.raises(TransferRefused, match="HTTP 404 Not Found"):
         persist(site.url("a.txt"), tmp_path / "part")
     assert len(site.asked) == 1
@@ -90,7 +90,7 @@ def test_file_url_is_copied(tmp_path: Path) -> None:
 
 
 def test_missing_file_url_is_refused(tmp_path: Path) -> None:
-    """It will not come to be by asking again."""
+    """Asking again will not create it."""
     with pytest.raises(TransferRefused, match=r"no such file: .*gone\.txt"):
         persist((tmp_path / "gone.txt").as_uri(), tmp_path / "part")
 

@@ -100,7 +100,7 @@ def test_name_that_points_outside_is_refused(tmp_path: Path, name: str, make: An
         (tarfile.FIFOTYPE, "is a device or other special file"),
     ],
 )
-def test_tar_member_that_is_no_file_is_refused(tmp_path: Path, kind: bytes, what: str) -> None:
+def test_tar_member_that_is_not_a_file_is_refused(tmp_path: Path, kind: bytes, what: str) -> None:
     """A link may point outside, also for later members; a device or pipe can hang or harm readers."""
     archive = make_tar(tmp_path / "a.tar", {"good": b"x"}, special("bad", kind, target="good"))
     with pytest.raises(ValueError, match=f"member 'bad': {what}"):
@@ -109,7 +109,7 @@ def test_tar_member_that_is_no_file_is_refused(tmp_path: Path, kind: bytes, what
 
 
 @pytest.mark.parametrize(("mode", "what"), [(stat.S_IFLNK, "is a link"), (stat.S_IFIFO, "is a device")])
-def test_zip_member_that_is_no_file_is_refused(tmp_path: Path, mode: int, what: str) -> None:
+def test_zip_member_that_is_not_a_file_is_refused(tmp_path: Path, mode: int, what: str) -> None:
     """A zip archive keeps links as files whose Unix mode says so."""
     member = zipfile.ZipInfo("bad")
     member.external_attr = (mode | 0o777) << 16
@@ -175,7 +175,7 @@ def test_damage_within_a_member_is_an_error(tmp_path: Path, suffix: str) -> None
 def test_full_disk_is_reported_as_such_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The archive is not at fault."""
+    """The archive is not to blame."""
 
     def copyfileobj(*_: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -188,8 +188,8 @@ def test_full_disk_is_reported_as_such_and_leaves_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["a.tar"]
 
 
-def test_compressed_text_is_no_archive() -> None:
-    """train.en.gz is read as it is; train.tar.gz is unpacked."""
+def test_compressed_text_is_not_an_archive() -> None:
+    """train.en.gz is read directly; train.tar.gz is unpacked."""
     names = ["a.tar", "a.tgz", "a.tar.gz", "a.tar.bz2", "a.tar.xz", "a.zip"]
     assert all(map(is_archive, names))
     assert not any(map(is_archive, ["a", "a.gz", "a.bz2", "a.xz", "a.zst", "a.txt"]))

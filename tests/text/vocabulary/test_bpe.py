@@ -37,7 +37,7 @@ def test_a_piece_may_be_longer_than_sentencepieces_default() -> None:
 
 
 def test_the_same_counts_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DVC hashes the model: neither the order of counts, the folder nor the cores may show in it."""
+    """DVC hashes the model: it must not depend on the order of counts, the folder or the cores."""
     first = learn_bpe(COUNTS, 28, "n")
     monkeypatch.chdir("/")
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
@@ -74,7 +74,7 @@ def test_the_maximum_that_the_words_allow_is_no_error() -> None:
 
 
 def test_odd_words_do_not_stop_learning() -> None:
-    """Over-long words, those sentencepiece skips, and "<unk>" as in Gigaword, are text as any other."""
+    """Over-long words, those sentencepiece skips, and "<unk>" as in Gigaword are ordinary text."""
     odd = {
         "x" * 70_000: 1,
         "y" * 2**21: 1,
@@ -116,7 +116,7 @@ def test_piece_counts_are_those_of_the_text() -> None:
 
 
 def test_every_character_of_the_text_is_a_piece() -> None:
-    """Then any word of these characters can be written, also in an order that was never seen."""
+    """Then any word of these characters can be written, even in an order that was never seen."""
     bpe = Bpe(learn_bpe(COUNTS, 30, "n"))
     counts = bpe.piece_counts({"low": 1, "\u2585\u2585": 2})
     assert {"l", "o", "w", "\u2585", WORD_END} <= set(counts)

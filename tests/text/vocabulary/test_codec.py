@@ -67,7 +67,7 @@ def test_each_side_has_its_own_vocabulary(joint_folder: Path) -> None:
     assert sum(counts) >= sum(ENGLISH.values())
 
 
-def test_another_sides_pieces_are_cut_into_own_ones(joint_folder: Path) -> None:
+def test_pieces_of_the_other_side_are_cut_into_entries(joint_folder: Path) -> None:
     """English text with a German word: its pieces are not English entries, but most characters are."""
     codec = Codec.load(joint_folder, "source")
     pieces = codec.pieces(["neueste"])
@@ -92,13 +92,13 @@ def test_another_sides_pieces_are_cut_into_own_ones(joint_folder: Path) -> None:
 def test_unknown_characters_are_unknown_pieces(
     joint_folder: Path, words: list[str], decoded: list[str]
 ) -> None:
-    """Each character by itself, and the word's end stays: the number of words is that of the input."""
+    """Each character by itself; the word's end is kept, so the number of words does not change."""
     codec = Codec.load(joint_folder, "source")
     assert codec.decode(codec.encode(words)) == decoded
 
 
 def test_decoding_drops_end_and_padding(joint_folder: Path) -> None:
-    """A model may stop within a word; what there is of it is shown."""
+    """A model may stop within a word; the part it wrote is kept."""
     codec = Codec.load(joint_folder, "source")
     low, n = codec.encode(["low"])[:-1], codec.vocabulary.ids(["n"])
     assert codec.decode([*low, *n, EOS, PAD, PAD]) == ["low", "n"]
@@ -161,7 +161,7 @@ def test_long_unknown_text_does_not_take_quadratic_time(joint_folder: Path) -> N
 def test_too_large_a_vocabulary_names_its_parameter(
     tmp_path: Path, kind: str, sizes: tuple[int, int], message: str
 ) -> None:
-    """The one of the side to change."""
+    """That of the side to change."""
     with pytest.raises(ValueError, match=message):
         write_codecs(tmp_path, (ENGLISH, GERMAN), kind, False, sizes)  # type: ignore[arg-type]
 
@@ -184,7 +184,7 @@ def test_a_damaged_model_is_named(joint_folder: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "3", '{"kind": "bytes"}'])
 def test_a_damaged_segmentation_is_named(joint_folder: Path, text: str) -> None:
-    """Without it, pieces and words cannot be told apart."""
+    """Without it, pieces and words are indistinguishable."""
     (joint_folder / "segmentation.json").write_text(text)
     with pytest.raises(ValueError, match=r"segmentation\.json: found no key `kind` with the value bpe"):
         Codec.load(joint_folder, "source")

@@ -1,4 +1,4 @@
-"""Segmentations of imported models: those of subword-nmt and sentencepiece themselves."""
+"""Segmentations of imported models equal those of subword-nmt and sentencepiece."""
 
 import io
 import json
@@ -16,10 +16,10 @@ from tests.decode.parrot import write_word_vocabulary
 TEXT = ["low low low low low lower lower newest newest newest newest newest newest widest widest widest"] * 3
 
 
-def folder_of(folder: Path, kind: str, types: list[str], name: str, content: bytes) -> Path:
+def folder_of(folder: Path, kind: str, entries: list[str], name: str, content: bytes) -> Path:
     """Write what the codec of an imported model reads."""
     for side in ("source", "target"):
-        rows = "".join(f"{type_}\t1\n" for type_ in types)
+        rows = "".join(f"{entry}\t1\n" for entry in entries)
         (folder / f"{side}.tsv").write_text(rows, encoding="utf-8", newline="\n")
     (folder / "segmentation.json").write_text(json.dumps({"kind": kind}), encoding="utf-8")
     (folder / name).write_bytes(content)
@@ -30,8 +30,8 @@ def test_words_are_segmented_by_subword_nmt(tmp_path: Path) -> None:
     """By hand: l o -> lo, lo w</w> -> low, e s -> es, es t</w> -> est; the rest stays characters."""
     pytest.importorskip("subword_nmt", reason="needs the package subword-nmt")
     codes = b"#version: 0.2\nl o\nlo w</w>\ne s\nes t</w>\n"
-    types = ["low", "lo@@", "w@@", "e@@", "n@@", "est", "r"]
-    codec = load_codec(folder_of(tmp_path, "subword-nmt", types, CODES, codes), "source")
+    entries = ["low", "lo@@", "w@@", "e@@", "n@@", "est", "r"]
+    codec = load_codec(folder_of(tmp_path, "subword-nmt", entries, CODES, codes), "source")
     assert codec.pieces(["low", "lower", "newest"]) == [
         "low", "lo@@", "w@@", "e@@", "r", "n@@", "e@@", "w@@", "est",
     ]  # fmt: skip
@@ -54,10 +54,10 @@ def test_segmentation_is_that_of_the_program_on_whole_lines(tmp_path: Path) -> N
 
 
 def test_pieces_of_subword_nmt_are_joined_to_words(tmp_path: Path) -> None:
-    """As fairseq does: "@@ " goes; also at the end, where no piece follows, and beside an unknown one."""
+    """As in fairseq, "@@ " is removed; also at the end, where no piece follows, and before an unknown one."""
     pytest.importorskip("subword_nmt", reason="needs the package subword-nmt")
-    types = ["a@@", "b", "c", "@@"]
-    codec = load_codec(folder_of(tmp_path, "subword-nmt", types, CODES, b"a b</w>\n"), "target")
+    entries = ["a@@", "b", "c", "@@"]
+    codec = load_codec(folder_of(tmp_path, "subword-nmt", entries, CODES, b"a b</w>\n"), "target")
     assert codec.decode([3, 4, 5, EOS]) == ["ab", "c"]
     assert codec.decode([3, 3]) == ["aa"]
     assert codec.decode([3, UNK, 5]) == ["a<unk>", "c"]
@@ -75,9 +75,9 @@ def sentencepiece_model() -> bytes:
 def test_words_are_segmented_by_sentencepiece_as_whole_lines_are(tmp_path: Path) -> None:
     """Its own default model marks the start of words; pieces are unknown as a whole."""
     program = sentencepiece.SentencePieceProcessor(model_proto=sentencepiece_model())
-    types = [program.id_to_piece(i) for i in range(3, program.get_piece_size())][:-1]
+    entries = [program.id_to_piece(i) for i in range(3, program.get_piece_size())][:-1]
     last = program.id_to_piece(program.get_piece_size() - 1)
-    codec = load_codec(folder_of(tmp_path, "sentencepiece", types, MODEL, sentencepiece_model()), "source")
+    codec = load_codec(folder_of(tmp_path, "sentencepiece", entries, MODEL, sentencepiece_model()), "source")
     for line in (TEXT[0], "lowest newest wider slow"):
         pieces = program.encode(line, out_type=str)
         assert codec.pieces(line.split()) == pieces

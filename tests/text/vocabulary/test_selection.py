@@ -24,7 +24,7 @@ def test_training_adds_the_target_tokens_of_the_batch() -> None:
 
 
 def test_more_common_tokens_than_there_are_select_all() -> None:
-    """A selection that is the whole vocabulary."""
+    """The selection is then the whole vocabulary."""
     selection = VocabularySelection(CANDIDATES, common=500, most=1, target_size=20)
     assert selection.tokens(np.array([[1]])).tolist() == list(range(20))
 
@@ -42,6 +42,6 @@ def test_the_report_has_the_mean_number_of_tokens() -> None:
 
 
 def test_candidates_of_another_vocabulary_are_refused() -> None:
-    """They would be other words, or none."""
+    """Their ids would mean other words, or none."""
     with pytest.raises(ValueError, match=r"go up to target id 19 but the vocabulary has 19.*repro cand"):
         VocabularySelection(CANDIDATES, common=2, most=2, target_size=19)

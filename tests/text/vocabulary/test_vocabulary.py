@@ -77,7 +77,7 @@ def test_more_words_than_there_are_is_an_error() -> None:
 
 
 def test_words_are_counted_by_side_over_all_chunks() -> None:
-    """Chunks are counted apart, in other processes if there are cores; the sums are those of the text."""
+    """Chunks are counted separately, on several cores if possible; the sums are those of the text."""
     n = 3 * CHUNK_PAIRS
     source, target = count_words(("a b a", "x" if i % 2 else "y") for i in range(n))
     assert source == {"a": 2 * n, "b": n}
