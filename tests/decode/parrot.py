@@ -1,4 +1,4 @@
-"""A model that repeats its source, so that what surrounds it can be tested with exact values."""
+"""A model that repeats its source, so that the code around it can be tested with exact values."""
 
 from collections import Counter
 from pathlib import Path
@@ -53,13 +53,13 @@ class Steps:
 
 
 class Parrot(StepwiseModel):
-    """Writes source token t as target token t with probability near 1, looking at position t.
+    """Writes source token t as target token t with probability near 1, attending to position t.
 
-    At the second token it looks mostly at the source's EOS, then at its own position.
+    At the second token it attends mostly to the source's EOS, then to its own position.
     """
 
-    def __init__(self, types: int, max_source_tokens: int | None = None) -> None:
-        self.types = types
+    def __init__(self, vocabulary: int, max_source_tokens: int | None = None) -> None:
+        self.vocabulary = vocabulary
         self.limit = max_source_tokens
         self.batches: list[tuple[int, int]] = []
 
@@ -83,7 +83,7 @@ class Parrot(StepwiseModel):
         source = memory.keys[:, :, 0].long().repeat_interleave(len(tokens) // len(memory.keys), dim=0)
         position = min(state.steps, source.shape[1] - 1)
         wanted = source[:, position].clamp(min=EOS)
-        logits = torch.zeros(len(tokens), self.types).scatter_(1, wanted[:, None], 20.0)
+        logits = torch.zeros(len(tokens), self.vocabulary).scatter_(1, wanted[:, None], 20.0)
         lengths = memory.lengths.repeat_interleave(len(tokens) // len(memory.keys))
         rows = torch.arange(len(tokens))
         attention = torch.zeros(source.shape)

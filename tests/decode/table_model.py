@@ -9,7 +9,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Held:
-    """Some rows; stands for memory (source ids) and for state (all tokens so far)."""
+    """Some rows, as memory (source ids) or as state (all tokens so far)."""
 
     rows: Tensor
 
@@ -22,7 +22,7 @@ class TableModel:
     """Scores of the next token depend on the first source token and on *all* tokens so far.
 
     Attributes:
-        table: (source types, contexts, V) logits; the context is the sum of the tokens so far, modulo
+        table: (source tokens, contexts, V) logits; the context is the sum of the tokens so far, modulo
             its number, so a state that is reordered wrongly gives other scores.
     """
 
@@ -43,17 +43,17 @@ class TableModel:
 
     @staticmethod
     def attention(source: Tensor, step: int) -> Tensor:
-        """Look mostly at source position step - 1, counted around the sentence and its end mark."""
+        """Attend mostly to source position step - 1, modulo the sentence's length with EOS."""
         lengths = (source != 0).sum(dim=1)
         weights = (source != 0).float() * 0.5 / lengths[:, None]
         weights[torch.arange(len(source)), (step - 1) % lengths] += 0.5
         return weights
 
 
-def random_table(sources: int, contexts: int, types: int) -> TableModel:
-    """Return a model with varied logits, set by formula so that they rest on no seed."""
-    n = torch.arange(sources * contexts * types, dtype=torch.float64)
-    return TableModel((3.0 * torch.sin(n * n * 0.7310 + n)).float().view(sources, contexts, types))
+def random_table(sources: int, contexts: int, vocabulary: int) -> TableModel:
+    """Return a model with varied logits, set by formula so that they depend on no seed."""
+    n = torch.arange(sources * contexts * vocabulary, dtype=torch.float64)
+    return TableModel((3.0 * torch.sin(n * n * 0.7310 + n)).float().view(sources, contexts, vocabulary))
 
 
 def probabilities(rows: Sequence[Sequence[float]]) -> TableModel:

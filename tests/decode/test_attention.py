@@ -18,7 +18,7 @@ def attention() -> list[Attention]:
     ]
 
 
-def test_attention_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_attention_round_trips(tmp_path: Path) -> None:
     """These weights are exact in float16."""
     write_attention(tmp_path / "attention.npz", attention())
     back = read_attention(tmp_path / "attention.npz")

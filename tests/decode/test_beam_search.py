@@ -35,7 +35,7 @@ def next_log_probabilities(model: TableModel, source: int, tokens: tuple[int, ..
 def written_out(
     model: TableModel, source: int, beam: int, max_length: int, min_length: int = 0, legacy: bool = False
 ) -> list[tuple[list[int], float]]:
-    """Search one sentence with plain lists: the rule of T21, word for word."""
+    """Search one sentence with plain lists: the rule of T21, literally."""
     live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     done: list[tuple[float, list[int]]] = []
     for step in itertools.count():
@@ -79,13 +79,13 @@ def test_a_beam_finds_what_greedy_search_misses() -> None:
 
 @pytest.mark.parametrize("alpha", [0.0, 0.7, 1.0, 2.0])
 def test_score_is_log_likelihood_over_length_to_alpha(alpha: float) -> None:
-    """|y| counts the end mark (§4.3)."""
+    """|y| counts EOS (§4.3)."""
     for h in searcher(4, alpha=alpha).search(random_table(4, 7, 6), torch.tensor([[3, 2, EOS]]), [6])[0]:
         assert h.score == pytest.approx(h.log_likelihood / len(h.tokens) ** alpha)
 
 
 def test_a_beam_as_wide_as_the_space_finds_the_best_of_all() -> None:
-    """With room for every sequence the search is exhaustive, so its best is the best there is."""
+    """With room for every sequence the search is exhaustive, so its best is the best of all."""
     model, max_length = random_table(4, 7, 4), 3
     sequences = [
         (*middle, EOS) for n in range(max_length + 1) for middle in itertools.product((UNK, 3), repeat=n)
@@ -114,7 +114,7 @@ def test_search_follows_the_rule_written_out(beam: int, legacy: bool) -> None:
 
 
 def test_legacy_rule_differs_from_the_new_one() -> None:
-    """An end mark ranked behind beam_size finishes a hypothesis under the old rule only."""
+    """EOS ranked below beam_size finishes a hypothesis under the old rule only."""
     rows = [[0.01, 0.33, 0.33, 0.33]] * 5
     rows[1] = [0.1, 0.2, 0.3, 0.4]
     rows[4] = [0.02, 0.9, 0.04, 0.04]
@@ -144,7 +144,7 @@ def test_a_sentence_does_not_depend_on_its_batch() -> None:
 
 
 def test_limits_hold_for_every_hypothesis() -> None:
-    """The end mark is barred below min_length and forced at max_length, neither counting it."""
+    """EOS is ruled out below min_length and forced at max_length; neither counts EOS."""
     model = random_table(12, 11, 9)
     source = torch.tensor([[s, EOS] for s in range(3, 12)])
     results = searcher(4, min_length=3).search(model, source, [5] * 9)
@@ -154,7 +154,7 @@ def test_limits_hold_for_every_hypothesis() -> None:
         assert found(hypotheses) == written_out(model, int(s), 4, 5, min_length=3)
 
 
-def test_the_longest_length_goes_before_the_shortest() -> None:
+def test_the_maximum_length_takes_precedence_over_the_minimum() -> None:
     """A position table may hold fewer tokens than min_length asks for: end there, not never."""
     [[best]] = searcher(1, min_length=9).search(random_table(4, 7, 5), torch.tensor([[3, EOS]]), [2])
     assert len(best.tokens) == 3
@@ -168,14 +168,14 @@ def test_padding_is_never_generated() -> None:
         assert PAD not in h.tokens
 
 
-def test_a_vocabulary_smaller_than_the_beam_is_no_fault() -> None:
-    """Two tokens can begin a hypothesis, the beam holds eight: the places left over stay impossible."""
+def test_a_vocabulary_smaller_than_the_beam_is_no_error() -> None:
+    """Two tokens can begin a hypothesis, the beam holds eight: the remaining rows stay impossible."""
     [hypotheses] = searcher(8).search(random_table(4, 7, 3), torch.tensor([[3, EOS]]), [2])
     assert sorted(h.tokens for h in hypotheses) == [[EOS], [UNK, EOS], [UNK, UNK, EOS]]
 
 
 def test_equal_scores_are_ordered_by_row() -> None:
-    """Both continuations are as likely; the earlier row, whose end mark comes first, wins every time."""
+    """Both continuations are equally likely; the earlier row, whose EOS comes first, always wins."""
     rows = [[0.25, 0.25, 0.25, 0.25]] * 5
     search = searcher(2, n_best=2)
     first = found(search.search(probabilities(rows), torch.tensor([[3, EOS]]), [3])[0])
@@ -183,8 +183,8 @@ def test_equal_scores_are_ordered_by_row() -> None:
     assert [found(hypotheses) for hypotheses in batch] == [first] * 5
 
 
-def test_sources_leave_out_the_end_mark_and_note_it() -> None:
-    """The table model looks at 0, 1, 2, 0, ...; 2 is the end mark, so the best word stands in (T34)."""
+def test_sources_exclude_eos_and_record_it() -> None:
+    """The table model attends to 0, 1, 2, 0, ...; 2 is EOS, so the best word replaces it (T34)."""
     table = torch.zeros(4, 1, 5)
     table[3, 0] = torch.tensor([0.0, -9.0, 0.0, 0.0, 5.0])
     [[best]] = searcher(1, keep_attention=True).search(TableModel(table), torch.tensor([[3, 2, EOS]]), [3])
@@ -196,12 +196,12 @@ def test_sources_leave_out_the_end_mark_and_note_it() -> None:
 
 
 def test_a_source_without_words_has_no_source_position() -> None:
-    """Only the end mark is there to look at."""
+    """There is only EOS to attend to."""
     [[best]] = searcher(1).search(random_table(4, 7, 5), torch.tensor([[EOS]]), [2])
     assert set(best.sources) == {NOWHERE}
 
 
-def test_scores_that_are_no_numbers_stop_the_search() -> None:
+def test_nan_scores_stop_the_search() -> None:
     """A diverged model must not produce a translation."""
     table = random_table(4, 7, 5).table
     table[3] = torch.nan
@@ -210,7 +210,7 @@ def test_scores_that_are_no_numbers_stop_the_search() -> None:
 
 
 def test_log_normalizer_is_logsumexp_at_any_magnitude() -> None:
-    """The quick way by softmax must not overflow, nor lose digits where all types are alike."""
+    """The shortcut by softmax must not overflow, nor lose digits where all tokens are alike."""
     n = torch.arange(40 * 9000).view(40, 9000)
     logits = torch.cat([torch.sin(n * 0.7), 80 * torch.cos(n * 0.3), torch.full((3, 9000), 1e4)])
     torch.testing.assert_close(log_normalizer(logits), torch.logsumexp(logits.double(), 1).float())

@@ -56,7 +56,7 @@ def test_the_shortest_position_table_limits_all() -> None:
 
 
 def test_members_must_share_vocabularies() -> None:
-    """A mean over tokens that mean different things is nonsense."""
+    """A mean over ids of different tokens is meaningless."""
     other = Seq2Seq(model_params("plain"), 352, 400, 0, 0.0)
     with pytest.raises(
         ValueError, match=r"target vocabularies of .* members have 376, 400 entries; wanted the"

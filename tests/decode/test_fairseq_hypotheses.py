@@ -20,7 +20,7 @@ def test_every_hypothesis_and_score_is_fairseqs(name: str, beam: int) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_sentence_alone_gives_the_same_hypotheses(name: str) -> None:
-    """Padding and company change nothing (T8)."""
+    """Neither padding nor the other sentences change anything (T8)."""
     search = BeamSearch(5, 1.0, 1, 5, legacy_eos=False, keep_attention=False)
     for source, wanted in list(zip(sources(name), wanted_hypotheses(name, 5), strict=True))[:3]:
         check_sentence(

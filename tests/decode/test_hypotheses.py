@@ -19,8 +19,8 @@ SENTENCE = (
 EMPTY: tuple[list[str], list[TextHypothesis]] = ([], [TextHypothesis([], [], 0.0, 0.0, [], [])])
 
 
-def test_hypotheses_come_back_as_they_were(tmp_path: Path) -> None:
-    """Also with characters that some take for line ends."""
+def test_hypotheses_round_trip(tmp_path: Path) -> None:
+    """Even with characters that some programs take for line ends."""
     path = tmp_path / "hypotheses.jsonl"
     write_hypotheses(path, [SENTENCE, EMPTY])
     assert list(read_hypotheses(path)) == [SENTENCE, EMPTY]
@@ -39,7 +39,7 @@ def test_scores_are_kept_to_four_decimals(tmp_path: Path) -> None:
     "line", ["{", "[]", "{}", '{"source": [], "hypotheses": []}', '{"source": [], "hypotheses": [{}]}']
 )
 def test_a_line_that_is_not_a_sentence_is_an_error(tmp_path: Path, line: str) -> None:
-    """With its number, so that one can look at it."""
+    """With its number, so that it can be found."""
     path = tmp_path / "hypotheses.jsonl"
     write_hypotheses(path, [SENTENCE])
     path.write_text(path.read_text(encoding="utf-8") + line + "\n", encoding="utf-8")

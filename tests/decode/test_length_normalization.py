@@ -47,7 +47,7 @@ def test_reranking_equals_another_search(alpha: float, searched_with: float) -> 
 
 
 def test_another_alpha_may_rank_another_first() -> None:
-    """Else the test above, and tuning, would mean nothing."""
+    """Otherwise the test above, and tuning, would be pointless."""
     assert len({json.dumps([ranked[0][0] for ranked in search(4, alpha)]) for alpha in ALPHAS}) > 1
 
 

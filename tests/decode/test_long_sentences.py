@@ -15,8 +15,8 @@ def pieces(text: str, size: int = 99) -> tuple[list[str], list[int]]:
     ("text", "limit", "wanted"),
     [
         ("a b c", 3, ["a b c"]),
-        ("a b . c d e f", 5, ["a b .", "c d e f"]),  # behind a sentence
-        ("a b , c d e f", 5, ["a b ,", "c d e f"]),  # else behind a clause
+        ("a b . c d e f", 5, ["a b .", "c d e f"]),  # after a sentence
+        ("a b , c d e f", 5, ["a b ,", "c d e f"]),  # else after a clause
         ("a b , c . d e f", 6, ["a b , c .", "d e f"]),  # the last end counts
         ("a b c d e f", 4, ["a b c d", "e f"]),  # else as much as fits
         (". a b c d e f", 4, [". a b c", "d e f"]),  # no part shorter than half of what fits
@@ -29,7 +29,7 @@ def test_parts_end_where_text_pauses(text: str, limit: int, wanted: list[str]) -
     assert [" ".join(words[i] for i in part) for part in cut(words, word_of_piece, limit)] == wanted
 
 
-def test_words_are_cut_only_when_they_alone_are_too_long() -> None:
+def test_words_are_cut_only_if_too_long_by_themselves() -> None:
     """Pieces of two characters; five fit: ab|cd ef|gh|ij, then the long word, wherever it must."""
     words, word_of_piece = pieces("abcd efghij klmnopqrstuvwxyz", size=2)
     parts = cut(words, word_of_piece, 5)

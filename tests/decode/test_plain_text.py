@@ -7,7 +7,7 @@ from convs2s.text.words.tokenization import Tokenizer
 from tests.decode.parrot import TOKENIZE
 
 
-def test_only_what_ends_a_line_is_taken_out() -> None:
+def test_only_line_ends_are_removed() -> None:
     r"""Readers here split at \n and strip \r; U+2028 and the like are text."""
     assert one_line("a\nb\rc\u2028d\x0be") == "a b c\u2028d\x0be"
 

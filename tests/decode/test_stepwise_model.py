@@ -75,8 +75,8 @@ def test_a_model_over_some_tokens_scores_them_as_the_full_model_does() -> None:
     assert_close(same, attention)
 
 
-def test_it_is_what_beam_search_takes() -> None:
-    """The protocol, and its states and memories, can be searched."""
+def test_it_implements_the_protocols_of_beam_search() -> None:
+    """The model, its states and its memories."""
     model = StepwiseModel(small_model().eval())
     assert isinstance(model, StepModel)
     search = BeamSearch(3, 1.0, 1, 3, legacy_eos=False, keep_attention=False)

@@ -5,7 +5,7 @@ from pathlib import Path
 from convs2s.decode.unknown_replacement import Replacement, Unknown, replace_unknowns, write_replacements
 
 
-def test_dictionary_goes_before_copy() -> None:
+def test_the_dictionary_takes_precedence_over_copying() -> None:
     """§4.3: look the attended source word up, else copy it."""
     words, records = replace_unknowns(
         ["A", "dog", "named", "Wuffi"],
@@ -21,13 +21,13 @@ def test_dictionary_goes_before_copy() -> None:
 
 
 def test_only_unknown_words_are_replaced() -> None:
-    """A text may be about the word <unk> itself: the ids tell, not the spelling."""
+    """A text may contain the word <unk> itself: ids decide, not the spelling."""
     words, records = replace_unknowns(["the", "mark"], ["<unk>", "<unk>"], [Unknown(1, 1, False)], {})
     assert words == ["<unk>", "mark"]
     assert len(records) == 1
 
 
-def test_the_hypothesis_itself_is_left_as_it_is() -> None:
+def test_the_hypothesis_itself_does_not_change() -> None:
     """Both texts are written and scored."""
     words = ["<unk>"]
     replace_unknowns(["Wuffi"], words, [Unknown(0, 0, False)], {})

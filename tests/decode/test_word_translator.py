@@ -37,7 +37,7 @@ def test_results_are_in_the_order_of_their_sentences(vocabulary: Path) -> None:
 
 
 def test_a_sentence_without_words_is_not_searched(vocabulary: Path) -> None:
-    """Nothing is the translation of nothing, with attention of no size."""
+    """Its translation is empty, with attention of shape (0, 0)."""
     [[best]] = word_parrot(vocabulary).translate([[]], keep_attention=True)
     assert best.words == []
     assert best.tokens == []
@@ -46,7 +46,7 @@ def test_a_sentence_without_words_is_not_searched(vocabulary: Path) -> None:
 
 
 def test_unknown_words_know_their_source(vocabulary: Path) -> None:
-    """The parrot looks at the same position; at the second one EOS is passed over (T34)."""
+    """The parrot attends to the same position; at the second one EOS is skipped (T34)."""
     translator = word_parrot(vocabulary)
     [[best]] = translator.translate([["Ein", "Dackel", "ist", "ein", "Wuffi"]], keep_attention=False)
     assert best.words == ["<unk>", "<unk>", "ist", "ein", "<unk>"]
@@ -111,7 +111,7 @@ def test_sentences_beyond_the_position_table_are_joined_from_parts(vocabulary: P
 
 
 def test_longest_lengths_follow_the_source(vocabulary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """ratio * source tokens + extra, EOS excluded, as far as the position table reaches."""
+    """ratio * source tokens + extra, EOS excluded, limited by the position table."""
     seen: list[list[int]] = []
     search = BeamSearch.search
 

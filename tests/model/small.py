@@ -35,6 +35,6 @@ def small_model(dropout: float = 0.0, **changes: Any) -> Seq2Seq:
     return Seq2Seq(small_params(**changes), 40, 50, PAD, dropout)
 
 
-def sentence(length: int, types: int, start: int = 0) -> Tensor:
+def sentence(length: int, vocabulary: int, start: int = 0) -> Tensor:
     """Return ids by formula, EOS last."""
-    return torch.tensor([3 + (7 * i + start) % (types - 3) for i in range(length - 1)] + [EOS])
+    return torch.tensor([3 + (7 * i + start) % (vocabulary - 3) for i in range(length - 1)] + [EOS])

@@ -107,7 +107,7 @@ FRENCH = [512] * 5 + [768] * 4 + [1024] * 3 + [2048, 4096]
 
 
 @pytest.mark.parametrize(
-    ("widths", "kernels", "embedding", "types", "millions"),
+    ("widths", "kernels", "embedding", "entries", "millions"),
     [
         ([512] * 20, [3] * 20, 512, (40_000, 40_000), 137),
         ([512] * 20, [3] * 20, 512, (200_000, 80_000), 260),
@@ -118,7 +118,7 @@ FRENCH = [512] * 5 + [768] * 4 + [1024] * 3 + [2048, 4096]
     ids=["en-ro bpe", "en-ro word", "en-de", "en-fr", "summarization"],
 )
 def test_parameters_are_as_many_as_the_paper_s_shapes_have(
-    widths: list[int], kernels: list[int], embedding: int, types: tuple[int, int], millions: int
+    widths: list[int], kernels: list[int], embedding: int, entries: tuple[int, int], millions: int
 ) -> None:
     """Counted from the sizes of §5.1 and §5.7, g included; to 3 %, since sizes are rounded."""
     sizes = SMALL | {
@@ -132,5 +132,5 @@ def test_parameters_are_as_many_as_the_paper_s_shapes_have(
         "max_positions": 1024,
     }
     with torch.device("meta"):
-        model = Seq2Seq(ModelParams.model_validate(sizes), types[0], types[1], PAD, 0.1)
+        model = Seq2Seq(ModelParams.model_validate(sizes), entries[0], entries[1], PAD, 0.1)
     assert sum(p.numel() for p in model.parameters()) / 1e6 == pytest.approx(millions, rel=0.03)

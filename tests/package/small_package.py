@@ -47,26 +47,26 @@ MODEL = ModelParams(
 )
 
 
-def write_model(folder: Path, types: tuple[int, int], phase: float = 0.0) -> Path:
+def write_model(folder: Path, sizes: tuple[int, int], phase: float = 0.0) -> Path:
     """Write model.json and weights.safetensors; another phase gives other weights."""
-    model = Seq2Seq(MODEL, *types, padding_id=PAD, dropout=0.0)
+    model = Seq2Seq(MODEL, *sizes, padding_id=PAD, dropout=0.0)
     with torch.no_grad():
         for i, parameter in enumerate(model.parameters()):
             n = torch.arange(parameter.numel(), dtype=torch.float64)
             parameter.copy_(torch.sin(n * 1.37 + i + phase).float().view_as(parameter))
-    save_model(folder, model, MODEL, *types, padding_id=PAD)
+    save_model(folder, model, MODEL, *sizes, padding_id=PAD)
     return folder
 
 
 def write_parts(folder: Path, phase: float = 0.0) -> tuple[Path, Path, Path, Path]:
-    """Write what a package is made of: model, vocabularies, dictionary, candidates (none)."""
+    """Write the parts of a package: model, vocabularies, dictionary, candidates (none)."""
     vocabulary = write_bpe_vocabulary(folder / "vocabulary", WORDS, size=30)
-    types = len(Codec.load(vocabulary, "source").vocabulary)
+    size = len(Codec.load(vocabulary, "source").vocabulary)
     dictionary = folder / "alignment" / "dictionary.tsv"
     write_dictionary(dictionary, [Entry("dog", "Hund", 3, 4)])
     candidates = folder / "candidates" / "candidates.npz"
     write_candidates(candidates, NO_CANDIDATES)
-    return write_model(folder / "model", (types, types), phase), vocabulary, dictionary, candidates
+    return write_model(folder / "model", (size, size), phase), vocabulary, dictionary, candidates
 
 
 def write_small_package(folder: Path, phase: float = 0.0, *, replace: bool = False) -> Path:

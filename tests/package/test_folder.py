@@ -1,4 +1,4 @@
-"""The model folder for users: what is in it, and what is said when it is not."""
+"""The model folder for users: its content, and the errors if some of it is missing."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.decode.parrot import TOKENIZE, TRANSLATE
 from tests.package.small_package import write_parts, write_small_package
 
 
-def test_a_folder_has_all_that_translation_needs(tmp_path: Path) -> None:
+def test_a_folder_has_everything_that_translation_needs(tmp_path: Path) -> None:
     """And nothing else."""
     package = write_small_package(tmp_path)
     assert {path.name for path in package.iterdir()} == {
@@ -20,14 +20,14 @@ def test_a_folder_has_all_that_translation_needs(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_settings_come_back_as_they_were(tmp_path: Path) -> None:
+def test_settings_round_trip(tmp_path: Path) -> None:
     """All of them."""
     package = write_small_package(tmp_path, replace=True)
     assert read_settings(package) == Settings(("en", "de"), TOKENIZE, TRANSLATE, replace=True)
 
 
-def test_folders_without_the_keys_of_today_still_load(tmp_path: Path) -> None:
-    """They were written before vocabulary selection and truecasing; a user's model outlives versions."""
+def test_folders_without_later_keys_still_load(tmp_path: Path) -> None:
+    """They date from before vocabulary selection and truecasing; a user's model outlives versions."""
     package = write_small_package(tmp_path)
     for name, section, keys in (
         ("translate.json", "translate", ["selection"]),
@@ -48,7 +48,7 @@ def test_the_same_parts_give_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_a_missing_part_leaves_the_old_folder(tmp_path: Path) -> None:
-    """What stood there works still."""
+    """The previous one still works."""
     package = write_small_package(tmp_path)
     model, vocabulary, dictionary, candidates = write_parts(tmp_path)
     dictionary.unlink()
@@ -67,7 +67,7 @@ def truecased_package(folder: Path, truecaser: Path | None) -> Path:
     return folder / "package"
 
 
-def test_a_truecased_model_brings_its_truecaser(tmp_path: Path) -> None:
+def test_a_truecased_model_includes_its_truecaser(tmp_path: Path) -> None:
     """And uses it: words at a sentence's start as inside, translations with a capital."""
     (tmp_path / "source.tsv").write_text("aus\t3\n", encoding="utf-8")
     package = truecased_package(tmp_path, tmp_path / "source.tsv")

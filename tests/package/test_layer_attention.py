@@ -38,7 +38,7 @@ def reader(vocabulary: Path, attention: list[bool]) -> LayerReader:
 def test_the_average_is_what_the_search_attended_to(
     tmp_path: Path, attention: list[bool], length: int
 ) -> None:
-    """The search goes step by step and keeps no layers; 75 tokens are three parts, for 31 fit."""
+    """The search is stepwise and keeps no layers; 75 tokens make three parts, since 31 fit."""
     layers = reader(write_word_vocabulary(tmp_path), attention)
     words = (WORDS * 8)[:length]
     with warnings.catch_warnings():
@@ -50,7 +50,7 @@ def test_the_average_is_what_the_search_attended_to(
     np.testing.assert_allclose(found.average, searched.weights, atol=1e-5)
 
 
-def test_only_layers_that_attend_are_there_under_their_own_numbers(tmp_path: Path) -> None:
+def test_only_layers_that_attend_appear_under_their_own_numbers(tmp_path: Path) -> None:
     """Table 5 has models whose lower layers do not attend; counting the others from 1 would mislead."""
     found = reader(write_word_vocabulary(tmp_path), [False, True, False, True]).read(WORDS[:4])
     assert found.numbers == [2, 4]
@@ -61,7 +61,7 @@ def test_only_layers_that_attend_are_there_under_their_own_numbers(tmp_path: Pat
 
 
 def test_a_text_without_words_has_no_attention(tmp_path: Path) -> None:
-    """There is no translation to look at."""
+    """There is no translation."""
     with pytest.raises(ValueError, match=r"the text has no words, so .* wanted a sentence"):
         reader(write_word_vocabulary(tmp_path), [True]).read([])
 
@@ -78,8 +78,8 @@ def test_a_model_folder_and_a_text_are_enough(tmp_path: Path, text: str) -> None
     np.testing.assert_allclose(found.average, translation.attention.weights, atol=1e-5)
 
 
-def test_types_are_selected_as_in_translation(tmp_path: Path) -> None:
-    """A folder that selects draws the translation that it gives: here of one type and the special ones."""
+def test_tokens_are_selected_as_in_translation(tmp_path: Path) -> None:
+    """The attention is that of the folder's translation: here of one token and the special ones."""
     folder = write_small_package(tmp_path)
     text = "Das ist ein Haus."
     everything = load(folder, "cpu").translate_n_best([text])[0][0].tokens
@@ -94,7 +94,7 @@ def test_types_are_selected_as_in_translation(tmp_path: Path) -> None:
 
 
 def test_the_file_has_weights_and_tokens_and_no_pickle(tmp_path: Path) -> None:
-    """A reader needs nothing of ours, and executes nothing."""
+    """It can be read without our code, and without executing anything."""
     found = reader(write_word_vocabulary(tmp_path), [True, False, True]).read(["Haus", "日本"])
     write_layers(tmp_path / "attention.npz", found)
     with np.load(tmp_path / "attention.npz", allow_pickle=False) as arrays:

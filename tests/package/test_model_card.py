@@ -1,4 +1,4 @@
-"""The model card says what a model is, from facts alone."""
+"""The model card describes a model, from facts alone."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ def facts(scores: dict[str, float]) -> Facts:
     )  # fmt: skip
 
 
-def test_card_tells_what_why_and_how() -> None:
+def test_card_describes_the_model_its_scores_and_its_use() -> None:
     """Languages, data, licence, sizes, scores with their signatures, and use."""
     card = model_card(facts({"bleu": 25.163, "chrf": 50.0, "length_ratio": 1.0}))
     assert card.startswith("# news\n")

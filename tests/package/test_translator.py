@@ -91,7 +91,7 @@ def test_a_real_model_takes_any_line_too(tmp_path: Path) -> None:
 
 
 def test_a_model_folder_is_self_contained(tmp_path: Path) -> None:
-    """Loaded from elsewhere, without what it was made of, it gives what its parts give."""
+    """Loaded from elsewhere, without the files it was made of, it gives the same translations."""
     package = write_small_package(tmp_path)
     words = load_words(
         [tmp_path / "model"], tmp_path / "vocabulary", tmp_path / "candidates.npz", TRANSLATE, "cpu"
@@ -106,7 +106,7 @@ def test_a_model_folder_is_self_contained(tmp_path: Path) -> None:
 
 
 def test_replacement_is_as_packaged_unless_asked_for(tmp_path: Path) -> None:
-    """The folder's word is the default, the caller's word goes first."""
+    """The folder has the default; the caller can override it."""
     package = write_small_package(tmp_path, replace=True)
     assert load(package, "cpu").dictionary == {"dog": "Hund"}
     assert load(package, "cpu", replace=False).dictionary is None
@@ -122,7 +122,7 @@ def test_search_values_can_be_changed(tmp_path: Path) -> None:
         load(package, "cpu", beam=3)
 
 
-def test_bfloat16_is_a_matter_of_precision(tmp_path: Path) -> None:
+def test_bfloat16_changes_only_precision(tmp_path: Path) -> None:
     """Weights are rounded to eight bits, so scores move, a little."""
     package = write_small_package(tmp_path)
     [[exact]] = load(package, "cpu").translate_n_best(["ein Haus."])
@@ -156,7 +156,7 @@ def test_members_of_an_ensemble_must_share_vocabularies(tmp_path: Path) -> None:
 
 
 def test_no_folder_is_an_error() -> None:
-    """An empty list is a slip of the caller's."""
+    """An empty list is a mistake of the caller."""
     with pytest.raises(ValueError, match="no model folder was given; wanted one, or several"):
         load([])
 

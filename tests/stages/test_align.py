@@ -61,15 +61,17 @@ def test_fast_align_is_run_when_chosen(train: Path, tmp_path: Path, monkeypatch:
     assert dictionary == {"the": "das", "a": "ein", "blue": "blaue"}
 
 
-def test_fast_align_missing_is_told(train: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No dictionary is left behind that a later stage could take for one."""
+def test_missing_fast_align_is_an_error(
+    train: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No partial dictionary is left for a later stage to use."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(FileNotFoundError, match="fast_align is not on PATH"):
         run(train, tmp_path / "alignment", "fast_align")
     assert not (tmp_path / "alignment" / "dictionary.tsv").exists()
 
 
-def test_unequal_files_are_told(train: Path, tmp_path: Path) -> None:
+def test_unequal_files_are_an_error(train: Path, tmp_path: Path) -> None:
     """The two sides must correspond line by line."""
     (train / "target.txt").write_text("das Haus\n")
     with pytest.raises(ValueError, match=r"source\.txt has 5 lines but .*target\.txt has 1"):

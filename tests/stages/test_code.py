@@ -92,7 +92,7 @@ def names(digest: str) -> set[str]:
 
 
 def test_a_digest_names_every_module_that_a_stage_can_execute(project: Path) -> None:
-    """Through packages and functions, with the runner; a package's functions only for who imports it."""
+    """Through packages and functions, with the runner; a package's functions only if it is imported."""
     found = {name: names(text) for name, text in written(project).items()}
     assert found == {
         "one.txt": ALWAYS | {f"convs2s.{name}" for name in ONE} | {"pipelines.stages.one"},
@@ -112,7 +112,7 @@ def test_a_digest_names_every_module_that_a_stage_can_execute(project: Path) -> 
 def test_an_edit_changes_the_digests_of_the_stages_that_can_execute_it(
     name: str, old: str, new: str, project: Path
 ) -> None:
-    """And of no other stage."""
+    """And no other digest."""
     before = written(project)
     path = project / name
     path.write_text(path.read_text().replace(old, new))
@@ -191,7 +191,7 @@ def test_comments_docstrings_and_empty_lines_do_not_count(edit: Callable[[str], 
     [('"#1"', '"#2"'), ("    return", "return"), ("x = 1", "x = 2"), ("'é'", "'e'"), ("f'{x}'", "f'{x!r}'")],
 )
 def test_everything_else_counts(old: str, new: str, tmp_path: Path) -> None:
-    """Strings that are used, indentation, code beside a docstring on its line."""
+    """Strings that are used, indentation, code on the same line as a docstring."""
     source = textwrap.dedent(CODE)
     assert old in source
     assert digest(tmp_path, source) != digest(tmp_path, source.replace(old, new))
@@ -206,7 +206,7 @@ def digest(folder: Path, source: str) -> str:
 def test_every_module_of_the_project_changes_just_the_stages_that_reach_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One changed statement in each module in turn; whoever does not reach it keeps its digest."""
+    """One changed statement in each module in turn; a stage that does not reach it keeps its digest."""
     monkeypatch.chdir(ROOT)
     project = code.read_project(PACKAGES)
     before = code.digests(project)

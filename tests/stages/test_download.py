@@ -84,7 +84,7 @@ def test_no_validation_sources_give_empty_files(tmp_path: Path) -> None:
 
 
 def test_url_is_fetched(tmp_path: Path) -> None:
-    """A TSV by file URL; its hash stands in the provenance."""
+    """A TSV by file URL; its hash is in the provenance."""
     (tmp_path / "a.tsv").write_bytes(b"one\teins\n")
     fetch = [{"urls": [(tmp_path / "a.tsv").as_uri()], "sha256": file_sha256(tmp_path / "a.tsv")}]
     remote = {
@@ -124,8 +124,8 @@ def test_mtdata_needs_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         run(wanted, "test", tmp_path / "downloads", tmp_path / "test")
 
 
-def test_further_references_stand_beside_the_test_pairs(tmp_path: Path) -> None:
-    """DUC-2004 has four; they are of the test split alone."""
+def test_further_references_are_written_with_the_test_pairs(tmp_path: Path) -> None:
+    """DUC-2004 has four; only the test split has them."""
     write_lines(tmp_path / "own" / "en", ["a", "b"])
     for name, lines in (("de", ["A", "B"]), ("ref1", ["\ufeffA1", "B1"]), ("ref2", ["A2", ""])):
         write_lines(tmp_path / "own" / name, lines)
@@ -149,7 +149,7 @@ def test_further_references_stand_beside_the_test_pairs(tmp_path: Path) -> None:
 
 
 def test_bytes_are_the_same_every_time(tmp_path: Path) -> None:
-    """DVC compares hashes: another time, folder or download must not make another result."""
+    """DVC compares hashes: time, folder and download must not change the result."""
     wanted = params(tmp_path, train=[GENERATED, GENERATED])
     run(wanted, "train", tmp_path / "downloads", tmp_path / "a")
     run(wanted, "train", tmp_path / "others", tmp_path / "deep" / "b")
@@ -157,7 +157,7 @@ def test_bytes_are_the_same_every_time(tmp_path: Path) -> None:
 
 
 def test_full_disk_leaves_the_old_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither half a result nor none; the message names the folder."""
+    """It is neither lost nor half replaced; the message names the folder."""
     (tmp_path / "a.en").write_bytes(b"one\n" * 10)
     wanted = params(tmp_path, train=[files("a.en", "a.en")])
     run(wanted, "train", tmp_path / "downloads", tmp_path / "train")

@@ -139,7 +139,7 @@ def test_several_seeds_have_mean_deviation_and_ensemble(data: Path) -> None:
 
 
 def test_with_replacement_both_texts_are_scored_and_the_replaced_one_is_the_main(data: Path) -> None:
-    """The note can then say what replacement gains."""
+    """So that the gain of replacement can be reported."""
     out = run(data, [3, 4], replacement=True)
     metrics = read_json(out / "metrics.json")
     assert list(metrics) == ["seeds", "mean", "std", "ensemble", "without_replacement"]
@@ -181,13 +181,13 @@ def test_pictures_are_drawn_for_as_many_sentences_as_asked(data: Path) -> None:
     assert names == ["attention-1.png", "scores.png"]
 
 
-def test_signatures_are_written_beside_the_numbers(data: Path) -> None:
+def test_signatures_are_written_with_the_scores(data: Path) -> None:
     """In a file of their own, since DVC's metrics are numbers."""
     signatures = json.loads((run(data, [3], replacement=False) / "signatures.json").read_text())
     assert "tok:13a" in signatures["bleu"]
 
 
-def test_the_test_set_is_named_beside_the_numbers(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_test_set_is_named_with_the_scores(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its name, lines and hash, on screen too: newstest2014 alone is three different sets (T30)."""
     found = read_json(run(data, [3], replacement=False) / "test_set.json")
     text = "".join(f"{s}\t{r}\n" for s, r in zip(SOURCES, REFERENCES, strict=True))
@@ -197,7 +197,7 @@ def test_the_test_set_is_named_beside_the_numbers(data: Path, capsys: pytest.Cap
 
 
 def test_the_same_input_gives_the_same_bytes(data: Path) -> None:
-    """DVC compares hashes; nor is anything left beside the results."""
+    """DVC compares hashes; no temporary files are left, either."""
     contents = []
     for _ in range(2):
         out = run(data, [3, 4], replacement=True)
@@ -229,7 +229,7 @@ def test_a_missing_translation_is_named(data: Path) -> None:
 
 
 def test_attention_of_another_test_set_is_refused(data: Path) -> None:
-    """Its maps would be labeled with the wrong sentence; no result of pictures is left."""
+    """Its maps would be labeled with the wrong sentence; no pictures are left."""
     write_attention(data / "translations" / "3" / "attention.npz", [])
     with pytest.raises(ValueError, match=r"attention.npz has the attention of 0 sentences; wanted 4"):
         run(data, [3], replacement=False)

@@ -31,7 +31,7 @@ def words(stage: Any) -> list[str]:
 
 @pytest.fixture
 def filtering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """The calls of a stage that only notes them, in a folder with the params.yaml of the repository."""
+    """The calls of a stage that only records them, in a folder with the params.yaml of the repository."""
     (tmp_path / "params.yaml").write_bytes((ROOT / "params.yaml").read_bytes())
     monkeypatch.chdir(tmp_path)
     calls: list[tuple[Any, ...]] = []
@@ -63,7 +63,7 @@ def test_a_stage_gets_its_section_by_class_and_its_paths_by_name(filtering: list
         ("train --seed one", "argument --seed: invalid int value: 'one'"),
     ],
 )
-def test_a_slip_in_a_command_is_an_error(
+def test_a_mistake_in_a_command_is_an_error(
     arguments: str, message: str, filtering: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The message names the argument; nothing runs."""
@@ -99,7 +99,7 @@ def params_of(item: Any) -> list[str]:
     return [key for dep in item.deps for key in getattr(dep, "params", [])]
 
 
-def test_of_a_section_dvc_tracks_every_key_but_those_without_effect(pipeline: dict[str, list[Any]]) -> None:
+def test_dvc_tracks_every_key_of_a_section_that_has_an_effect(pipeline: dict[str, list[Any]]) -> None:
     """How often a checkpoint is saved changes no result; a list of seeds is one stage item each."""
     untracked = {
         "train": {"train.seeds", "train.checkpoint_updates"},

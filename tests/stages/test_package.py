@@ -65,12 +65,12 @@ def test_the_folder_translates_and_its_card_has_the_scores(tmp_path: Path) -> No
 
 
 def test_the_folder_carries_the_number_that_was_tuned(tmp_path: Path) -> None:
-    """A user has no validation set; and a number of params.yaml is not replaced by a tuned one."""
+    """A user has no validation set; a number in params.yaml is not replaced by a tuned one."""
     assert read_settings(write_package(tmp_path / "tuned", alpha="tuned")).translate.alpha == 0.25
     assert read_settings(write_package(tmp_path / "number", alpha=0.5)).translate.alpha == 0.5
 
 
-def test_a_folder_takes_its_candidates_along_and_selects(tmp_path: Path) -> None:
+def test_a_folder_includes_its_candidates_and_selects(tmp_path: Path) -> None:
     """As it was packaged, or when asked to; a folder without candidates says so."""
     model, vocabulary, dictionary, candidates = write_parts(tmp_path)
     settings = Settings(("en", "de"), TOKENIZE, TRANSLATE, replace=False)

@@ -35,7 +35,7 @@ def run(folders: Path, enabled: bool) -> dict[str, str]:
     return {path.name: path.read_text(encoding="utf-8") for path in out.iterdir()}
 
 
-def test_unknown_words_are_replaced_beside_the_plain_text(
+def test_unknown_words_are_replaced_in_a_second_text(
     folders: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By the dictionary, else by a copy; the best hypothesis only, a line per sentence."""
@@ -53,7 +53,7 @@ def test_unknown_words_are_replaced_beside_the_plain_text(
 
 
 def test_switched_off_there_is_plain_text_only(folders: Path) -> None:
-    """What an earlier run replaced goes away."""
+    """The replaced text of an earlier run is removed."""
     run(folders, enabled=True)
     assert sorted(run(folders, enabled=False)) == ["plain.tok.txt", "plain.txt"]
 

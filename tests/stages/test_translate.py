@@ -28,8 +28,8 @@ def folders(tmp_path: Path) -> Path:
     model, *_ = write_parts(tmp_path)
     (tmp_path / "trained" / "1").mkdir(parents=True)
     model.rename(tmp_path / "trained" / "1" / "model")
-    types = len((tmp_path / "vocabulary" / "source.tsv").read_text(encoding="utf-8").split("\n")) - 1 + 3
-    write_model(tmp_path / "trained" / "2" / "model", (types, types), phase=1.0)
+    size = len((tmp_path / "vocabulary" / "source.tsv").read_text(encoding="utf-8").split("\n")) - 1 + 3
+    write_model(tmp_path / "trained" / "2" / "model", (size, size), phase=1.0)
     write_lines(tmp_path / "test" / "source.txt", LINES)
     return tmp_path
 
@@ -76,7 +76,7 @@ def test_the_same_input_gives_the_same_bytes(folders: Path) -> None:
 
 
 def test_an_ensemble_translates_with_all_seeds(folders: Path) -> None:
-    """Its scores are neither member's."""
+    """Its scores differ from those of each member."""
     scores = {
         name: [hypotheses[0].score for _, hypotheses in read_hypotheses(folder / "hypotheses.jsonl")]
         for name, folder in {
@@ -100,15 +100,15 @@ def test_an_ensemble_of_one_seed_is_left_out(folders: Path) -> None:
 def test_an_ensemble_is_of_the_seeds_named_and_no_other(folders: Path) -> None:
     """Table 2 has ensembles of 8 and of 10: the first 8 of 10 trained models are one of them."""
     vocabulary = folders / "vocabulary" / "source.tsv"
-    types = len(vocabulary.read_text(encoding="utf-8").split("\n")) - 1 + 3
+    size = len(vocabulary.read_text(encoding="utf-8").split("\n")) - 1 + 3
     two = (run_ensemble(folders, [1, 2]) / "hypotheses.jsonl").read_bytes()
-    write_model(folders / "trained" / "3" / "model", (types, types), phase=2.0)
+    write_model(folders / "trained" / "3" / "model", (size, size), phase=2.0)
     assert (run_ensemble(folders, [1, 2]) / "hypotheses.jsonl").read_bytes() == two
     assert (run_ensemble(folders, [1, 2, 3]) / "hypotheses.jsonl").read_bytes() != two
 
 
 def test_a_tuned_alpha_is_that_of_the_stage_tune(folders: Path) -> None:
-    """Not another: translations are then those with the number."""
+    """The translations are those with this number."""
     write_alpha(folders / "alpha.json", {"alpha": 0.25})
     for name in ("hypotheses.jsonl", "attention.npz"):
         one = [
@@ -135,10 +135,10 @@ def test_a_missing_test_set_is_named(folders: Path) -> None:
 
 
 def write_some_candidates(folders: Path) -> None:
-    """Let every source type have itself, and the type before, as candidates."""
-    types = len((folders / "vocabulary" / "source.tsv").read_text(encoding="utf-8").split("\n")) - 1 + 3
-    targets = [target for type_ in range(3, types) for target in (type_, max(3, type_ - 1))]
-    offsets = np.maximum(np.arange(types + 1) - 3, 0) * 2
+    """Give every source token itself, and the token before, as candidates."""
+    size = len((folders / "vocabulary" / "source.tsv").read_text(encoding="utf-8").split("\n")) - 1 + 3
+    targets = [target for token in range(3, size) for target in (token, max(3, token - 1))]
+    offsets = np.maximum(np.arange(size + 1) - 3, 0) * 2
     write_candidates(
         folders / "candidates" / "candidates.npz", Candidates(offsets, np.array(targets, np.int32))
     )
@@ -161,8 +161,8 @@ def test_selecting_the_whole_vocabulary_changes_no_byte(folders: Path, beam_size
         assert (outs[0] / name).read_bytes() == (outs[1] / name).read_bytes(), name
 
 
-def test_only_selected_types_are_written(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each sentence by itself here; the mean number of types is told."""
+def test_only_selected_tokens_are_written(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each sentence is a batch here; the mean number of tokens is reported."""
     write_some_candidates(folders)
     selection = {"common": 0, "candidates": 2}
     plain = run_translate(folders, 1, "plain", batch_sentences=1)
@@ -181,14 +181,14 @@ def test_only_selected_types_are_written(folders: Path, capsys: pytest.CaptureFi
     assert (plain / "hypotheses.jsonl").read_bytes() != (out / "hypotheses.jsonl").read_bytes()
 
 
-def test_selection_without_candidates_is_told(folders: Path) -> None:
+def test_selection_without_candidates_is_an_error(folders: Path) -> None:
     """The stage candidates writes none unless align.candidates is set."""
     with pytest.raises(ValueError, match=r"candidates.npz holds no candidates.*Set align.candidates"):
         run_translate(folders, 1, "out", selection={"common": 9, "candidates": 1})
 
 
-def test_what_is_written_are_the_vocabulary_s_types(folders: Path) -> None:
-    """The search numbers selected types anew; with the two last types as only candidates these come out."""
+def test_tokens_are_written_with_the_ids_of_the_vocabulary(folders: Path) -> None:
+    """The search renumbers selected tokens; with the last two as the only candidates, those are written."""
     vocabulary = Codec.load(folders / "vocabulary", "target").vocabulary
     last = [len(vocabulary) - 2, len(vocabulary) - 1]
     everyone = np.arange(len(vocabulary) + 1) * 2

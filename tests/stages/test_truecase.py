@@ -1,4 +1,4 @@
-"""Stage truecase, and what later stages make of it."""
+"""Stage truecase, and its effect on later stages."""
 
 from pathlib import Path
 

@@ -30,9 +30,9 @@ SOURCES = ["ein Haus .", "Das ist noch eins , und der Hund .", "ein Hund", "Maus
 def folders(tmp_path: Path) -> Path:
     """Models of two seeds, and a validation set that the first wrote with alpha 2."""
     vocabulary = write_word_vocabulary(tmp_path / "vocabulary")
-    types = len(Codec.load(vocabulary, "source").vocabulary)
+    size = len(Codec.load(vocabulary, "source").vocabulary)
     for seed, phase in ((1, 11.84), (2, 4.07)):
-        write_model(tmp_path / "trained" / str(seed) / "model", (types, types), phase)
+        write_model(tmp_path / "trained" / str(seed) / "model", (size, size), phase)
     write_folder(tmp_path / "test", [(source, "-") for source in SOURCES])
     write_folder(tmp_path / "valid", zip(SOURCES, searched(tmp_path, 2.0), strict=True))
     write_folder(tmp_path / "development", [])
@@ -81,7 +81,7 @@ def test_the_table_has_the_scores_of_a_search_with_each_alpha(folders: Path) -> 
 
 
 def test_development_pairs_are_taken_if_there_are_any(folders: Path) -> None:
-    """As the paper does with newstest2015 (§4.3); what the validation pairs say no longer counts."""
+    """As in the paper with newstest2015 (§4.3); the validation pairs are then ignored."""
     (folders / "development").rename(folders / "none")
     (folders / "valid").rename(folders / "development")
     write_folder(folders / "valid", zip(SOURCES, searched(folders, 0.0), strict=True))
@@ -91,8 +91,8 @@ def test_development_pairs_are_taken_if_there_are_any(folders: Path) -> None:
     assert json.loads((run(folders, "1") / "alpha.json").read_text())["alpha"] == 1.0
 
 
-def test_types_are_selected_as_in_translation(folders: Path) -> None:
-    """The alpha that is best there is wanted; without its selection the search finds other scores."""
+def test_tokens_are_selected_as_in_translation(folders: Path) -> None:
+    """The best alpha with selection is wanted; without it, the search finds other scores."""
     table = Candidates(np.array([0, 0, 0, 0, 1, 2]), np.array([6, 7], np.int32))
     write_candidates(folders / "candidates" / "candidates.npz", table)
     selection = {"common": 2, "candidates": 1}

@@ -35,9 +35,9 @@ def test_word_vocabularies_hold_the_most_frequent_words(train: Path, tmp_path: P
 
 
 def test_segmentation_is_recorded(train: Path, tmp_path: Path) -> None:
-    """A folder tells by itself how it was made, and how many types each side has."""
+    """A folder records how it was made, and how many entries each side has."""
     vocabulary.run(params(), train, tmp_path / "out")
-    types = {
+    sizes = {
         side: (tmp_path / f"out/{side}.tsv").read_text(encoding="utf-8").count("\n")
         for side in ("source", "target")
     }
@@ -46,8 +46,8 @@ def test_segmentation_is_recorded(train: Path, tmp_path: Path) -> None:
         "joint": True,
         "source_size": 30,
         "target_size": 30,
-        "source_types": types["source"],
-        "target_types": types["target"],
+        "source_types": sizes["source"],
+        "target_types": sizes["target"],
     }
 
 
@@ -63,7 +63,7 @@ def test_a_joint_model_is_that_of_both_sides(train: Path, tmp_path: Path) -> Non
 
 
 def test_the_same_text_gives_the_same_bytes(train: Path, tmp_path: Path) -> None:
-    """DVC hashes the output: neither folder nor time may show in it."""
+    """DVC hashes the output: it must not depend on folder or time."""
     for name in ("one", "two"):
         vocabulary.run(params(), train, tmp_path / name)
     for path in (tmp_path / "one").iterdir():

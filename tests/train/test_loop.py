@@ -17,7 +17,7 @@ from convs2s.train.loop import (
     train,
     validation_loss,
 )
-from tests.train.tiny import TYPES, tiny_training, weights
+from tests.train.tiny import VOCABULARY, tiny_training, weights
 
 
 def test_training_learns(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def losses_and_gradients(run: Training, entries: torch.Tensor | None) -> list[to
 def test_selecting_every_entry_is_plain_training(tmp_path: Path) -> None:
     """The same losses and gradients, to the last bit: selection only leaves entries out."""
     run = tiny_training(tmp_path, dropout=0.0)
-    plain, selected = (losses_and_gradients(run, entries) for entries in (None, torch.arange(TYPES)))
+    plain, selected = (losses_and_gradients(run, entries) for entries in (None, torch.arange(VOCABULARY)))
     assert len(plain) == 2 + len(list(run.model.parameters()))
     assert all(torch.equal(one, other) for one, other in zip(plain, selected, strict=True))
 
@@ -135,9 +135,9 @@ def test_entries_left_out_get_no_gradient_and_no_probability(tmp_path: Path) -> 
     source, target = run.inputs(run.train, range(3))
     entries = run.entries(run.train, Batch(torch.arange(3).numpy(), [], 0, 3))
     assert entries is not None
-    assert 3 < len(entries) < TYPES
+    assert 3 < len(entries) < VOCABULARY
     logits, _ = run.model(source, torch.cat([target.new_full((3, 1), EOS), target[:, :-1]], dim=1))
-    out = torch.ones(TYPES, dtype=torch.bool).index_fill(0, entries, value=False)
+    out = torch.ones(VOCABULARY, dtype=torch.bool).index_fill(0, entries, value=False)
     plain = logits.masked_fill(out, -math.inf).flatten(0, 1)
     wanted = F.cross_entropy(plain, target.flatten(), ignore_index=0, reduction="sum")
     total, likelihood = SummedLoss(run.model, smoothing=0.0)(source, target, entries)
@@ -182,7 +182,7 @@ def test_selection_learns_and_reports_how_much_it_selects(tmp_path: Path) -> Non
     reports = list(train(run))
     assert run.state.perplexities[-1] < run.state.perplexities[0] / 1.5
     updates = [r.selected for r in reports if isinstance(r, UpdateReport) and r.epoch == 1]
-    assert all(selected is not None and 5 <= selected <= TYPES for selected in updates)
+    assert all(selected is not None and 5 <= selected <= VOCABULARY for selected in updates)
     assert run.state.epochs[0]["selected_types"] == pytest.approx(sum(s or 0 for s in updates) / len(updates))
     assert run.state.epoch_selected == 0
 

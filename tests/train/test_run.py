@@ -20,7 +20,7 @@ from convs2s.train import run
 from convs2s.train.cost import file_name, read_sessions
 from convs2s.train.progress import ProgressFile
 from convs2s.train.run import PATHS, train_model
-from tests.train.tiny import ROOT, TYPES, tiny_params, write_tiny
+from tests.train.tiny import ROOT, VOCABULARY, tiny_params, write_tiny
 
 KILLED_AFTER = 68  # in the fourth epoch of 19 updates; there is a checkpoint after the 65th
 KILLED = f"""
@@ -183,6 +183,6 @@ def test_with_selection_the_metrics_have_the_entries_of_a_batch(
     params = prepare(folder, pairs=40, max_epochs=1, selection={"common": 2, "candidates": 5})
     in_process(folder, params, monkeypatch)
     selected = json.loads((folder / "out" / "metrics.json").read_text())["selected_types"]
-    assert 5 < selected < TYPES
+    assert 5 < selected < VOCABULARY
     assert f"{selected:,.0f} vocabulary entries selected" in capsys.readouterr().err
-    assert load_model(folder / "out" / "model").output_layer.out_features == TYPES
+    assert load_model(folder / "out" / "model").output_layer.out_features == VOCABULARY

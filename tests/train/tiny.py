@@ -18,14 +18,15 @@ from convs2s.train.setup import build_training
 from tests.presets import params_of
 
 ROOT = Path(__file__).parent.parent.parent
-TYPES = 30
+VOCABULARY = 30
 ALONE = Workers(0, 1, torch.device("cpu"))
 
 
 def sentences(count: int, start: int) -> EncodedSentences:
     """Return sentences of 2 to 9 tokens, a simple function of their numbers."""
     rows = [
-        [3 + (7 * (i + start) + 3 * k * k) % (TYPES - 3) for k in range(1 + (5 * (i + start)) % 8)] + [EOS]
+        [3 + (7 * (i + start) + 3 * k * k) % (VOCABULARY - 3) for k in range(1 + (5 * (i + start)) % 8)]
+        + [EOS]
         for i in range(count)
     ]
     return EncodedSentences(np.array([t for row in rows for t in row]), np.array([len(row) for row in rows]))
@@ -35,13 +36,13 @@ def write_tiny(folder: Path, train: int = 150, valid: int = 20) -> None:
     """Write folder/{encoded,vocabulary,candidates}; a sentence is its own translation."""
     for split, count, start in (("train", train, 0), ("valid", valid, 1000)):
         side = sentences(count, start)
-        write_encoded(folder / "encoded" / split, [[side, side]], (TYPES, TYPES))
+        write_encoded(folder / "encoded" / split, [[side, side]], (VOCABULARY, VOCABULARY))
     for side_name in ("source", "target"):
         (folder / "vocabulary").mkdir(exist_ok=True)
         write_vocabulary(
-            folder / "vocabulary" / f"{side_name}.tsv", [(f"w{i}", 99 - i) for i in range(TYPES - 3)]
+            folder / "vocabulary" / f"{side_name}.tsv", [(f"w{i}", 99 - i) for i in range(VOCABULARY - 3)]
         )
-    own = Candidates(np.maximum(np.arange(TYPES + 1) - 3, 0), np.arange(3, TYPES, dtype=np.int32))
+    own = Candidates(np.maximum(np.arange(VOCABULARY + 1) - 3, 0), np.arange(3, VOCABULARY, dtype=np.int32))
     write_candidates(folder / "candidates" / "candidates.npz", own)
 
 
