@@ -20,7 +20,7 @@ class Adjective:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gradable:
-    """The three degrees of an adjective; the last two are None where comparing makes no sense."""
+    """The three degrees of an adjective; the last two are None where comparison makes no sense."""
 
     positive: Adjective
     comparative: Adjective | None
@@ -140,5 +140,5 @@ SAME = {
     "drink": "food", "stuff": "food", "document": "idea", "openable": "thing", "device": "thing",
     "clothing": "thing", "vehicle": "thing", "building": "place", "spot": "place", "surface": "place",
 }  # fmt: skip
-"""Classes that share the adjectives of another one."""
+"""Classes that use the adjectives of another class."""
 ADJECTIVES |= {kind: ADJECTIVES[other] for kind, other in SAME.items()}

@@ -73,7 +73,7 @@ REFLEXIVE = forms("mich dich sich uns euch sich sich")
 
 
 class VerbGroup(NamedTuple):
-    """The words of a verb in a clause, in two parts: the one that moves, and the rest."""
+    """The verb's words in a clause, in two parts: the one that moves, and the rest."""
 
     first: Phrase
     """The English auxiliary, if any; the German finite verb."""
@@ -206,7 +206,7 @@ def arrange(clause: Clause, place: int, question: bool = False) -> Phrase:
     Args:
         clause: what to say.
         place: of the German finite verb: SECOND, FIRST or LAST.
-        question: True if English turns subject and auxiliary round.
+        question: True if English inverts subject and auxiliary.
     """
     slot = clause.subject.slot
     last = place == LAST
@@ -229,7 +229,7 @@ def arrange(clause: Clause, place: int, question: bool = False) -> Phrase:
 
 
 def negate(clause: Clause, auxiliary: Phrase) -> tuple[Phrase, Phrase]:
-    """Return the auxiliary, maybe contracted, and "not"; German says "nicht" unless there is a "kein"."""
+    """Return the auxiliary, possibly contracted, and "not"; German says "nicht" unless there is a "kein"."""
     word = auxiliary.english[-1]
     german = () if clause.no_article else ("nicht",)
     links = () if clause.no_article else ((0, 0),)

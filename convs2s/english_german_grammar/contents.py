@@ -111,7 +111,7 @@ def circumstances(bits: Bits, clause: Clause) -> None:
 
 
 def passive(bits: Bits, past: bool, relative: n.RelativeClause | None) -> Clause:
-    """Draw what is done to something, at times by whom."""
+    """Draw what is done to something, sometimes by whom."""
     verb = draw(bits, PASSIVE_VERBS)
     what = n.nominal(bits, verb.objects, NOMINATIVE, relative=relative)
     tense = c.PASSIVE_PAST if past else draw(bits, PASSIVE_PRESENT)

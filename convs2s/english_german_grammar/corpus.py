@@ -21,9 +21,9 @@ HELD_OUT = {0: "valid", 1: "test"}
 BLOCK = 1024
 """Pairs that share a generator; seeding one for each pair would take a third of the time."""
 LONG = 176
-"""Words at which a sentence is over the paper's limit of 175 (§4.1.1)."""
+"""Words with which a sentence exceeds the paper's limit of 175 (§4.1.1)."""
 RATIO = 1.5
-"""Of lengths in tokens; beyond it the paper's filter drops a pair (§4.1.1)."""
+"""Length ratio, in tokens, beyond which the paper's filter drops a pair (§4.1.1)."""
 
 
 class GeneratedPair(NamedTuple):

@@ -20,7 +20,7 @@ def listed(text: str) -> list[str]:
 def spread(weighted: Iterable[tuple[T, int]]) -> tuple[T, ...]:
     """Return a table of `TABLE_SIZE` entries in which each item occurs in proportion to its weight.
 
-    Only integers take part, so no rounding differs between machines. An item whose weight is under
+    Only integers are used, so no rounding differs between machines. An item whose weight is under
     about 1/`TABLE_SIZE` of the sum may be missing.
     """
     pairs = list(weighted)
@@ -34,7 +34,7 @@ def spread(weighted: Iterable[tuple[T, int]]) -> tuple[T, ...]:
 
 
 def zipf(items: Sequence[T], offset: int = 4) -> tuple[T, ...]:
-    """Return a table in which the item of rank r = 0, 1, ... has a share in proportion to 1/(r + offset)."""
+    """Return a table in which the item of rank r = 0, 1, ... has a share proportional to 1/(r + offset)."""
     return spread((item, 10**9 // (rank + offset)) for rank, item in enumerate(items))
 
 

@@ -78,7 +78,7 @@ def draw_noun(bits: Bits, kinds: tuple[str, ...]) -> Noun:
     if noun.kind in HEADS or (noun.kind == "person" and noun.english[0] in ROLE_SET):
         roll = bits(8)
         if roll < 30:
-            # now and then of three: city library door
+            # sometimes of three: city library door
             modifiers = tuple(draw(bits, MODIFIERS) for _ in range(2 if roll < 2 else 1))
             words = {modifier.english for modifier in modifiers}
             if len(words) == len(modifiers) and noun.english[0][-1] not in words:

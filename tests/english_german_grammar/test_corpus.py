@@ -80,7 +80,7 @@ def test_indices_fit_the_moses_tokens(clean: list[GeneratedPair]) -> None:
 def test_copied_tokens_are_linked_to_each_other(clean: list[GeneratedPair]) -> None:
     """An index that is off by one would link names and marks to other words.
 
-    A capitalized word or a mark that stands once on either side translates itself, but for the comma.
+    A capitalized word or a mark that occurs once on each side translates itself, except for the comma.
     """
     checked = 0
     for pair in clean[:2000]:
@@ -193,7 +193,7 @@ def test_long_pairs_keep_a_true_alignment() -> None:
 
 
 def test_noise_is_for_training_only() -> None:
-    """A test set is scored as it is."""
+    """A test set must not be altered."""
     assert list(generate(40, 1, 0.9, "test")) == list(generate(40, 1, 0.0, "test"))
 
 
