@@ -19,10 +19,10 @@ ROOT = Path(__file__).parent.parent
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Return the folder of real corpora beside the repository; without it, tests that need it are skipped."""
+    """Return the folder of real corpora next to the repository, or skip the test if there is none."""
     folder = ROOT.parent / "shared" / "data"
     if not folder.is_dir():
-        pytest.skip("no folder ../shared/data with real corpora beside the repository")
+        pytest.skip("no folder ../shared/data with real corpora next to the repository")
     return folder
 
 

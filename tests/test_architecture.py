@@ -1,4 +1,4 @@
-"""The house: arrows point one way, paths are in dvc.yaml, values in params.yaml."""
+"""The architecture: dependencies point one way, paths are in dvc.yaml, values in params.yaml."""
 
 import ast
 import functools
@@ -88,7 +88,7 @@ def test_imports_point_one_way(path: Path) -> None:
 
 @pytest.mark.parametrize("path", modules("pipelines/stages"), ids=dotted)
 def test_stages_import_only_the_library(path: Path) -> None:
-    """A stage knows neither another stage nor who runs it."""
+    """A stage depends neither on another stage nor on what runs it."""
     for name in imports(path):
         root = name.split(".", maxsplit=1)[0]
         runner = name == "pipelines.stages.values"

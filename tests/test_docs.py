@@ -164,7 +164,7 @@ def broken_links(page: str, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", LINKED)
-def test_every_link_leads_somewhere(page: str) -> None:
+def test_every_link_has_a_target(page: str) -> None:
     """Files and headings exist."""
     assert broken_links(page, pages.read(page)) == []
 

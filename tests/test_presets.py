@@ -54,7 +54,7 @@ def test_the_model_card_has_the_presets_name(name: str) -> None:
     assert params_of(name).package.name == (name if name != "generated" else "generated-en-de")
 
 
-def test_the_presets_are_there() -> None:
+def test_the_presets_exist() -> None:
     """Those that the README names, and those of the paper's experiments."""
     assert {"generated", "multi30k-en-de", "tatoeba-en-de", "own-data", *PAPER} <= set(preset_names())
 

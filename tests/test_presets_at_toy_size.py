@@ -236,7 +236,7 @@ def test_the_preset_runs_from_download_to_evaluation(name: str, played: Servers,
     ("name", "models"), [("wmt14-en-de-paper", 8), ("wmt14-en-fr-paper", 8), ("wmt14-en-fr-paper", 10)]
 )
 def test_the_ensembles_of_table_2_run(name: str, models: int, played: Servers, tmp_path: Path) -> None:
-    """By train.seeds alone (§5.2, T24); the output is that of all their model folders together."""
+    """With train.seeds alone (§5.2, T24); the output is that of all their model folders together."""
     params = toy(name, played, tmp_path, range(1, models + 1))
     run_all(params, tmp_path / "data")
     metrics = json.loads((tmp_path / "data/evaluation/metrics.json").read_text(encoding="utf-8"))

@@ -40,7 +40,7 @@ def test_a_batch_has_sentences_of_one_length_only() -> None:
     assert equal_lengths([3, 5, 3, 3, 1], size=2) == [[1], [0, 2], [3], [4]]
 
 
-def test_the_paper_is_as_fast_as_it_says() -> None:
+def test_the_papers_speedups_follow_from_its_figures() -> None:
     """§5.3: 9.3, 13.7 and 21.3 times as fast on GPUs, 9.3 on CPU, with the beam of 1."""
     seconds = {(name, beam): seconds for name, beam, _, seconds in PAPER}
     gnmt = seconds["GNMT, GPU (K80)", None]
@@ -114,7 +114,7 @@ def test_the_table_has_the_paper_and_a_row_for_each_beam(
     )
 
 
-def test_the_last_line_is_what_a_record_is_made_of(
+def test_the_last_line_is_the_content_of_a_record(
     tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Test set and signature, in the form of every other record; names may have any characters."""
@@ -129,7 +129,7 @@ def test_the_last_line_is_what_a_record_is_made_of(
     assert found["test_set"] == str(identify(tmp_path / "test"))
 
 
-def test_what_cannot_be_measured_is_named(
+def test_unmeasurable_settings_are_named(
     tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before any time is wasted."""

@@ -1,4 +1,4 @@
-"""`convs2s import-fairseq`, as a user meets it: judged by what real fairseq computed with the same files."""
+"""`convs2s import-fairseq`, as a user runs it: compared with real fairseq on the same files."""
 
 import json
 import shutil
@@ -365,7 +365,7 @@ def test_a_tokenizer_needs_the_languages(tmp_path: Path, capsys: pytest.CaptureF
     assert settings(tmp_path / "split")["source_language"] == "und"
 
 
-def test_what_is_no_segmentation_is_refused(
+def test_an_invalid_segmentation_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before a folder is written that could not translate."""

@@ -1,4 +1,4 @@
-"""The command `convs2s translate`, as a user meets it."""
+"""The command `convs2s translate`, as a user runs it."""
 
 import io
 import json
@@ -83,7 +83,7 @@ def test_n_best_and_scores_are_columns(package: Path, tmp_path: Path) -> None:
 
 
 def test_a_packaged_n_best_still_gives_one_line_per_sentence(package: Path, tmp_path: Path) -> None:
-    """Several lines per sentence are only for those who ask."""
+    """Several lines per sentence are only on request."""
     more = write_small_package(tmp_path)
     content = json.loads((more / "translate.json").read_text(encoding="utf-8"))
     content["translate"]["n_best"] = 2
@@ -172,7 +172,7 @@ def test_a_failure_leaves_the_old_output(package: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.txt"]
 
 
-def test_a_closed_pipe_is_no_error(package: Path) -> None:
+def test_a_closed_pipe_is_not_an_error(package: Path) -> None:
     """`convs2s translate | head -1` must end quietly."""
     command = [sys.executable, "-m", "convs2s.cli", "translate", "--model", str(package), "--device", "cpu"]
     with subprocess.Popen(
@@ -188,7 +188,7 @@ def test_a_closed_pipe_is_no_error(package: Path) -> None:
 
 @pytest.mark.filterwarnings("default:A sentence has")
 def test_a_warning_is_one_line(package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Long sentences are translated in parts, and the user is told once."""
+    """Long sentences are translated in parts, with a single warning."""
     assert len(run(tmp_path, "x" * 60 + "\n" + "x" * 70 + "\n", "--model", str(package))) == 2
     error = capsys.readouterr().err
     assert error.startswith("convs2s: warning: A sentence has 61 tokens but")

@@ -28,7 +28,7 @@ def occurs(message: str, among: list[str]) -> bool:
 
 
 def in_order(parts: list[str], text: str) -> bool:
-    """Return whether a text has all parts, one behind the other."""
+    """Return whether a text contains all parts in this order."""
     end = 0
     for part in parts:
         begin = text.find(part, end)

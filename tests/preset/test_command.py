@@ -66,7 +66,7 @@ def test_a_preset_is_written_and_its_differences_are_listed(capsys: pytest.Captu
 
 @pytest.mark.parametrize("committed", [False, True])
 def test_edits_not_in_git_are_kept(committed: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    """Unless told to; those that a commit has are safe."""
+    """Unless forced; committed edits are safe."""
     text = edit()
     if committed:
         commit()
@@ -84,7 +84,7 @@ def test_edits_not_in_git_are_kept(committed: bool, capsys: pytest.CaptureFixtur
 
 
 def test_an_edited_comment_is_an_edit() -> None:
-    """It is somebody's note."""
+    """It may be somebody's note."""
     edit("# probability of dropping", "# 0.3 was worse")
     assert main(["multi30k-en-de"]) == 1
 
@@ -99,7 +99,7 @@ def test_a_preset_nobody_edited_is_overwritten() -> None:
 
 
 def test_without_git_or_commit_only_presets_are_overwritten(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing else has the text."""
+    """Otherwise the only copy could be lost."""
     git("rm", "--quiet", "--cached", "params.yaml")
     git("-c", "core.hooksPath=", "commit", "--quiet", "--message", "untracked")
     edit()
@@ -113,7 +113,7 @@ def test_without_git_or_commit_only_presets_are_overwritten(capsys: pytest.Captu
 
 
 def test_without_the_program_git_edits_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A machine may have none."""
+    """A machine may not have git."""
     monkeypatch.setenv("PATH", str(tmp_path))
     edit()
     assert main(["multi30k-en-de"]) == 1

@@ -1,4 +1,4 @@
-"""A preset is the base with the lines that it changes; nothing of either is lost."""
+"""A preset is the base with the lines that it changes; neither loses anything."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ def keys_of(text: str) -> dict[str, Any]:
 
 
 def own_text(name: str) -> str:
-    """Return a preset's file as it is in the repository."""
+    """Return the text of a preset's file in the repository."""
     return (EXPERIMENTS / "presets" / f"{name}.yaml").read_text(encoding="utf-8")
 
 

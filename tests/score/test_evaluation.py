@@ -37,7 +37,7 @@ def test_references_are_tokenized_as_the_training_text_was(references: Reference
 
 
 def test_the_last_text_gives_the_main_scores(references: ReferenceSet) -> None:
-    """Plain text stands beside it; scores by length are of the seeds' final texts, without the ensemble."""
+    """Plain text is scored as well; scores by length are of the seeds' final texts, without the ensemble."""
     plain, good = "das <unk> schläft hier.", REFERENCES[0]
     texts = [text("1", "plain", plain), text("2", "plain", plain), text("ensemble", "plain", plain)]
     texts += [text("1", "replaced", good), text("2", "replaced", good), text("ensemble", "replaced", "das.")]

@@ -23,7 +23,7 @@ TABLE = [
     # a word counts as often as both have it
     ("the the the the", "the cat the", (2, 3, 4), (0, 2, 3), (2, 3, 4)),
     ("cat the", "the cat the", (2, 3, 2), (1, 2, 1), (2, 3, 2)),
-    # case, punctuation and hyphens; letters beyond ASCII part words, and the Kelvin sign is no k
+    # case, punctuation and hyphens; letters beyond ASCII separate words, and the Kelvin sign is no k
     ("U.S. X-ray: 3.5%!", "u s x ray 3 5", (6, 6, 6), (5, 5, 5), (6, 6, 6)),
     ("Größe", "gr e", (2, 2, 2), (1, 1, 1), (2, 2, 2)),
     ("\N{KELVIN SIGN}", "k", (0, 1, 0), (0, 0, 0), (0, 1, 0)),

@@ -61,9 +61,7 @@ def test_fast_align_is_run_when_chosen(train: Path, tmp_path: Path, monkeypatch:
     assert dictionary == {"the": "das", "a": "ein", "blue": "blaue"}
 
 
-def test_missing_fast_align_is_an_error(
-    train: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_fast_align_is_an_error(train: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No partial dictionary is left for a later stage to use."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(FileNotFoundError, match="fast_align is not on PATH"):

@@ -1,4 +1,4 @@
-"""Tiny models train fastest on one thread, and so do the tests beside them."""
+"""Tiny models train fastest on one thread, and so do tests that run at the same time."""
 
 import pytest
 import torch

@@ -44,7 +44,7 @@ def test_a_changed_setting_starts_afresh_and_says_which(tmp_path: Path) -> None:
 
 
 def test_a_damaged_checkpoint_starts_afresh_and_says_so(tmp_path: Path) -> None:
-    """A truncated file is not read as a whole one."""
+    """A truncated file must not be read as a complete one."""
     run = tiny_training(tmp_path)
     path = tmp_path / "c"
     save_checkpoint(path, run, PRINTS)

@@ -1,4 +1,4 @@
-"""The cost of a training is kept over interruptions, apart from its outputs, under the model's hash."""
+"""The cost of a training survives interruptions, apart from its outputs, under the model's hash."""
 
 import json
 from collections.abc import Iterator
@@ -98,7 +98,7 @@ def test_gpus_count_by_name(clock: list[float], tmp_path: Path, monkeypatch: pyt
     assert (session.device, session.unit, session.count) == ("GPU of cuda:1", "GPU", 4)
 
 
-def test_a_training_that_starts_afresh_forgets_what_was_before(tmp_path: Path, clock: list[float]) -> None:
+def test_a_training_that_starts_afresh_drops_earlier_costs(tmp_path: Path, clock: list[float]) -> None:
     """The checkpoint of other parameters is dropped, and so are its seconds."""
     path = tmp_path / "cost.json"
     Meter(path, ALONE, 0).save(500)
@@ -136,7 +136,7 @@ def test_an_incomplete_cost_is_not_kept(tmp_path: Path, clock: list[float], befo
 
 
 def test_models_have_their_own_files(tmp_path: Path, clock: list[float]) -> None:
-    """A model that comes back from DVC's cache has its own seconds, not those of the last training."""
+    """A model restored from DVC's cache has its own seconds, not those of the last training."""
     for content, updates in ((b"one", 10), (b"two", 20)):
         Meter(tmp_path / "cost.json", ALONE, 0).save(updates)
         keep_cost(tmp_path / "cost.json", updates, weights(tmp_path, content), tmp_path / "costs")

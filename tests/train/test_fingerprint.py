@@ -93,7 +93,7 @@ def test_data_are_part_of_the_fingerprint() -> None:
 
 @pytest.mark.usefixtures("_files")
 def test_every_setting_of_an_update_is_part_of_the_fingerprint() -> None:
-    """All of `train` but what says how long to go on and how often to save."""
+    """All of `train` except how long to train and how often to save."""
     selecting = prints(train=TRAIN.model_copy(update={"selection": SELECTION}))
     assert set(TrainParams.model_fields) - NO_EFFECT <= selecting.keys()
     assert {"seed", "model", "workers"} <= selecting.keys()

@@ -1,4 +1,4 @@
-"""Processes are started with their place and share of the cores; nothing of it stays in the caller."""
+"""Processes are started with their rank and share of the cores; the caller's environment is restored."""
 
 import os
 import signal

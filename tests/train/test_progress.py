@@ -47,7 +47,7 @@ def test_an_epoch_interrupted_during_validation_ends(
     assert not (tmp_path / "p.json").exists()
 
 
-def test_the_file_has_what_the_bar_shows(tmp_path: Path, clock: list[float]) -> None:
+def test_the_file_has_the_values_of_the_bar(tmp_path: Path, clock: list[float]) -> None:
     """For programs, which need not parse the bar: the first of four updates, then the end of the epoch."""
     path = tmp_path / "progress.json"
     progress = Progress(ProgressFile(path, 9, perplexity=None))
@@ -88,7 +88,7 @@ def test_the_file_costs_nothing_measurable(tmp_path: Path) -> None:
 
 
 def test_selected_entries_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In the bar and in the line of the epoch; nothing without vocabulary selection."""
+    """In the bar and in the epoch's line; without vocabulary selection, nowhere."""
     progress = Progress(ProgressFile(tmp_path / "p.json", 9, None))
     progress.update(report(1, selected=1234), 1, 0.5)
     progress.epoch(EpochReport(RECORD | {"selected_types": 1234.4}, is_best=True), seconds=50.0)
