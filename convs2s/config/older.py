@@ -20,7 +20,7 @@ ADDED: dict[str, dict[str, object]] = {
 def with_added_keys(name: str, section: object) -> object:
     """Return a section read from a file, completed by the keys that older files lack.
 
-    Anything but a mapping is returned as it is, for the schema to reject.
+    Anything but a mapping is returned unchanged, for the schema to reject.
     """
     return ADDED[name] | dict(section) if isinstance(section, Mapping) else section
 

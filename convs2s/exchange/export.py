@@ -24,7 +24,7 @@ PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 ENCODER, STEP = "encoder", "decoder_step"
 ENCODER_NAMES = (["source"], ["keys", "values", "padding"])
 TOLERANCE = 1e-4  # absolute and relative
-LARGE = 2**30  # bytes of weights; an ONNX file cannot hold 2 GiB, so they go beside it
+LARGE = 2**30  # bytes of weights; an ONNX file cannot hold 2 GiB, so they go next to it
 Run = Callable[..., Sequence[Tensor]]
 
 

@@ -1,6 +1,6 @@
 """The cost of a training: hardware, seconds and speed, over all interruptions; kept apart from its outputs.
 
-A model has the same bytes however fast it was trained, so its cost is in no output. It is kept beside the
+A model has the same bytes however fast it was trained, so its cost is in no output. It is kept next to the
 checkpoints, under the hash of the model, and is found again when the model comes back from a cache.
 """
 
@@ -77,7 +77,7 @@ def cpu_name() -> str:
 
 
 class Meter:
-    """Counts a training's seconds and target tokens, and keeps them beside its checkpoint."""
+    """Counts a training's seconds and target tokens, and keeps them next to its checkpoint."""
 
     def __init__(self, path: Path, workers: Workers, updates: int) -> None:
         """Begin a session after `updates` updates, and keep earlier ones of a resumed training."""
@@ -174,7 +174,7 @@ def target_tokens_per_second(sessions: Iterable[Session]) -> float | None:
 
 
 def remove_all_but(kept: Path) -> None:
-    """Remove all files and folders beside `kept`, or the whole folder if `kept` does not exist."""
+    """Remove all files and folders next to `kept`, or the whole folder if `kept` does not exist."""
     if not kept.exists():
         shutil.rmtree(kept.parent)
         return

@@ -9,7 +9,7 @@ from convs2s.train.loop import Training
 
 
 def export(training: Training, model: Path, curves: Path, out: Path) -> None:
-    """Copy the folders `model` and `curves` to `out`, and write metrics.json beside them."""
+    """Copy the folders `model` and `curves` to `out`, and write metrics.json next to them."""
     out.mkdir(parents=True, exist_ok=True)
     for source, name in ((model, "model"), (curves, "curves")):
         with atomic_path(out / name) as temporary:

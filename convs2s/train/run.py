@@ -130,7 +130,7 @@ def watch(
 
 
 def save_best(training: Training, params: ModelParams, folder: Path) -> None:
-    """Write the model as it is now, for export."""
+    """Write the current model, for export."""
     source_size = training.model.source_embedding.words.num_embeddings
     target_size = training.model.target_embedding.words.num_embeddings
     with atomic_path(folder) as temporary:

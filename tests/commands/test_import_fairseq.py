@@ -39,7 +39,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shared_files(name: str) -> tuple[Path, tuple[Path, Path]]:
     """Return a checkpoint that fairseq itself saved, and its dictionaries."""
     if not FAIRSEQ.is_dir():
-        pytest.skip("no folder ../shared/fairseq with files of fairseq beside the repository")
+        pytest.skip("no folder ../shared/fairseq with files of fairseq next to the repository")
     return FAIRSEQ / name, (FAIRSEQ / "dict.en.txt", FAIRSEQ / "dict.de.txt")
 
 
