@@ -40,7 +40,7 @@ FOR_FLOWS = {
     "convs2s.score.curves",
     "convs2s.text.corpus.files",
     "pipelines.results",
-    "pipelines.results.ablation",
+    "pipelines.results.paper",
 }
 
 

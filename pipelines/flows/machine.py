@@ -110,10 +110,10 @@ def check_table(name: str) -> None:
     Raises:
         Failure: if not, or its file has faults.
     """
-    from pipelines.results.ablation import read_ablation  # noqa: PLC0415
+    from pipelines.results.paper import read_table  # noqa: PLC0415
 
     try:
-        read_ablation(name, ROOT / "experiments" / "tables")
+        read_table(name, ROOT / "experiments" / "tables")
     except (FileNotFoundError, ValueError) as error:
         raise Failure(str(error)) from error
 

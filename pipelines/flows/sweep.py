@@ -25,7 +25,7 @@ from pipelines.flows.reproduce import THREADS, open_workspace
 from pipelines.flows.run_stages import Run, RunParams, faults, summary
 from pipelines.flows.watch import ended_early
 from pipelines.flows.workspace import ROOT, Refused
-from pipelines.results.ablation import SPEED, Ablation, read_ablation
+from pipelines.results.paper import SPEED, Table, read_table
 
 Overrides = dict[str, Any]
 Cell = tuple[str, dict[str, Any], Overrides]
@@ -110,7 +110,7 @@ def sweep(params: SweepParams) -> State[Any]:
         if params.remote != "none":
             remote.check(ROOT, params.git_remote)
         tree, head = workspace.snapshot(ROOT), workspace.git(ROOT, "rev-parse", "HEAD")
-        ablation = read_ablation(params.table, ROOT / "experiments" / "tables") if params.table else None
+        ablation = read_table(params.table, ROOT / "experiments" / "tables") if params.table else None
         rows = rows_of(ablation, params.overrides) if ablation else [({}, row) for row in params.rows()]
         cells = [
             (f"{params.title}-{workspace.name_of(row, tree)}", cell, row)
@@ -152,7 +152,7 @@ def sweep(params: SweepParams) -> State[Any]:
     return Completed(message=summary(run))
 
 
-def rows_of(ablation: Ablation, overrides: Overrides) -> list[tuple[dict[str, Any], Overrides]]:
+def rows_of(ablation: Table, overrides: Overrides) -> list[tuple[dict[str, Any], Overrides]]:
     """Return the rows of a table of the paper: what is told of each, and what that changes here.
 
     Raises:
@@ -292,7 +292,7 @@ def show(table: pd.DataFrame, name: str) -> None:
     get_run_logger().info("\n%s", table.iloc[:, :9].to_string(index=False))
 
 
-def show_ablation(name: str, ablation: Ablation, table: pd.DataFrame) -> None:
+def show_ablation(name: str, ablation: Table, table: pd.DataFrame) -> None:
     """Write the paper's table with ours beside it, and show it and its picture in the UI."""
     from pipelines.results import ablation_report  # noqa: PLC0415  # matplotlib takes its time
 

@@ -44,7 +44,7 @@ def test_a_page_that_cannot_be_made_is_an_error(
 
 def made(results: Path) -> str:
     paper = read_paper(results.parent)
-    return page(paper, read_records(results, paper))
+    return page(paper, read_records(results))
 
 
 def part(text: str, heading: str) -> str:
@@ -97,7 +97,7 @@ def test_rows_that_were_never_run_say_so_and_how_to(results: Path) -> None:
     text = made(results)
     for table_of_paper in read_paper(results.parent).values():
         for wanted, cells in zip(table_of_paper.rows, rows(text, table_of_paper.title), strict=True):
-            assert cells[0] == wanted.label
+            assert cells[0] == table_of_paper.label.format(row=wanted.row, column=wanted.column)
             assert ("not run" in cells) == wanted.ours
             assert bool(cells[-1]) == wanted.ours
     ensemble = row(text, "Table 2: ensembles, WMT'14 English-German", "ConvS2S, 8 models")
@@ -298,6 +298,13 @@ def test_a_run_without_a_place_is_refused(results: Path) -> None:
     """It would be recorded and seen by nobody."""
     put(results, "mine", run("own-data", 12.0))
     with pytest.raises(ValueError, match=r"records/mine\.json: preset: found own-data, which .*paper\.yaml"):
+        made(results)
+
+
+def test_a_table_that_the_paper_does_not_have_is_refused(results: Path) -> None:
+    """With those that there are."""
+    put(results, "t", table("table9", "multi30k-en-de", picture="x.png"))
+    with pytest.raises(ValueError, match=r"t\.json: table: found 'table9'; wanted one of: table1-en-ro, "):
         made(results)
 
 
