@@ -36,7 +36,7 @@ def write(name: str, table: Table, experiments: pd.DataFrame, folder: Path) -> t
 
 
 def drawn(table: Table, frame: pd.DataFrame) -> Figure:
-    """Return a picture of each row's difference to the first one, or for a grid, of lines over its columns."""
+    """Return a picture: differences to the first row, or for a grid, lines over its columns."""
     picture = Figure(figsize=(11, 4.5), layout="constrained")
     picture.suptitle(f"{table.title} ({table.section})")
     if table.column is None:

@@ -13,7 +13,7 @@ OURS = [f"{name}{suffix}" for name in MEASURES for suffix in ("", "_std")]
 PAPERS = {f"paper_{name}": name for name in MEASURES}
 CONTEXTS = ["encoder_context", "decoder_context"]
 COLUMNS = ["row", "column", *PAPERS, *OURS, "seeds", SPEED]  # numbers or empty, but for the row's name
-CIRCUMSTANCES = [*CONTEXTS, "corpus", "commit", "test_set", "signature", "failed"]
+CIRCUMSTANCES = [SPEED, *CONTEXTS, "corpus", "commit", "test_set", "signature", "failed"]
 """What the flow adds to a row beside its settings and metrics."""
 BLEU, KEPT = ["mean.bleu_tokenized", "std.bleu_tokenized"], "without_replacement."
 ORIGIN = (
@@ -24,7 +24,7 @@ ORIGIN_OF_SPEED = "Our target tokens/s count updates only, without validation, E
 
 
 def read_experiments(path: Path, key: str) -> pd.DataFrame:
-    """Read what the flow `sweep` wrote for a table; raise ValueError if it is of another, or something else."""
+    """Read what the flow `sweep` wrote for a table; raise ValueError if it is something else."""
     experiments = pd.read_csv(path, dtype={"row": str, "column": str})
     wanted = "wanted the CSV that the sweep of this table has written"
     if missing := {"experiment", "row"} - set(experiments):
@@ -60,11 +60,10 @@ def compare(of: Table, experiments: pd.DataFrame) -> pd.DataFrame:
     kept = ours.reindex(columns=[f"{KEPT}{name}" for name in BLEU]).set_axis(BLEU, axis="columns")
     bleu = ours.reindex(columns=BLEU).mask(kept[BLEU[0]].notna(), kept).astype(float)
     measured = [perplexities.mean(axis=1), perplexities.std(axis=1), bleu[BLEU[0]], bleu[BLEU[1]]]
-    papers = {column: [getattr(row, name) for row in of.rows] for column, name in PAPERS.items()}
-    places = {"row": [row.row for row in of.rows], "column": [row.column for row in of.rows]}
-    frame = ours.assign(**places, **papers, **dict(zip(OURS, measured, strict=True)))
-    frame["seeds"] = perplexities.count(axis=1)
-    return frame.reindex(columns=[*COLUMNS, *CIRCUMSTANCES]).astype({SPEED: float})
+    keys = {"row": "row", "column": "column", **PAPERS}
+    paper = pd.DataFrame([{column: getattr(row, name) for column, name in keys.items()} for row in of.rows])
+    figures = pd.DataFrame(dict(zip(OURS, measured, strict=True))).assign(seeds=perplexities.count(axis=1))
+    return paper.join([figures, ours.reindex(columns=CIRCUMSTANCES)]).astype({SPEED: float})
 
 
 def place_of(row: Mapping[Any, Any]) -> tuple[str, str]:
@@ -113,7 +112,7 @@ def markdown(of: Table, frame: pd.DataFrame) -> str:
     if of.column is not None:
         frame = frame.assign(cell=[" / ".join(cells(row, "bleu")) for row in rows])
         grid = frame.pivot_table("cell", "row", "column", "first", fill_value="", sort=False)
-        grid = grid[sorted(grid, key=float)]
+        grid = grid[sorted(grid, key=lambda layers: float(str(layers)))]
         body = [[str(name), *line] for name, line in zip(grid.index, grid.to_numpy(), strict=True)]
         lines += [*table([f"{of.row} \\ {of.column}", *grid], body), ""]
         lines += ["Each cell: BLEU of the paper / ours.", ""]

@@ -41,13 +41,12 @@ def page(paper: Paper, records: Records) -> str:
         ValueError: if a record has no place on the page, or a run lacks a score that its row needs.
     """
     for name, record in records.items():
-        path = f"experiments/records/{name}.json"
-        if isinstance(record, TableRecord) and record.table not in paper:
-            raise ValueError(f"{path}: table: found {record.table!r}; wanted one of: {', '.join(paper)}.")
-        if isinstance(record, RunRecord) and record.preset not in presets(paper):
+        key = "table" if isinstance(record, TableRecord) else "preset"
+        known = sorted(paper if key == "table" else presets(paper))
+        if (found := getattr(record, key)) not in known:
             raise ValueError(
-                f"{path}: preset: found {record.preset}, which paper.yaml lacks. Add a row there: in the table "
-                "`others` if it is not the paper's."
+                f"experiments/records/{name}.json: {key}: found {found!r}, which paper.yaml lacks; "
+                f"wanted one of {', '.join(known)}. Add a row for your own runs in the table `others`."
             )
     marks: Marks = {}
     sections = [line for one in paper.values() for line in section(one, records, marks)]
@@ -123,14 +122,11 @@ def origin(name: str, record: Record, scores: dict[str, str], marks: Marks) -> l
 
 def cost_cells(record: Record) -> list[str]:
     """Return hardware, and training time with the speed if that is known."""
-    if record.cost is None:
+    if (cost := record.cost) is None:
         return ["not measured", "not measured"]
-    hours = " and ".join(f"{figure(value)} {unit}-hours" for unit, value in record.cost.hours.items())
-    speed = record.cost.target_tokens_per_second
-    return [
-        ", ".join(record.cost.hardware),
-        hours + ("" if speed is None else f", {speed:,.0f} target tokens/s"),
-    ]
+    hours = " and ".join(f"{figure(value)} {unit}-hours" for unit, value in cost.hours.items())
+    speed = cost.target_tokens_per_second
+    return [", ".join(cost.hardware), hours + ("" if speed is None else f", {speed:,.0f} target tokens/s")]
 
 
 def recorded_table(one: Table, name: str, record: TableRecord, marks: Marks) -> Iterator[str]:
@@ -140,16 +136,14 @@ def recorded_table(one: Table, name: str, record: TableRecord, marks: Marks) -> 
     yield from [f"{cells}; test set `{record.test_set}`.", ""]
     if one.kind == "sweep" and record.rows:
         papers = {row.place: one.published(row) for row in one.rows}  # as printed: a CSV may lose a zero
-        printed = [papers.get((row["row"], row["column"]), {}) for row in record.rows]
-        rows = [
-            row | {f"paper_{score}": text for score, text in figures.items()}
-            for row, figures in zip(record.rows, printed, strict=True)
-        ]
-        titles = ["", ""] if any(row["column"] for row in rows) else [""]
-        yield from [*row_lines(titles, rows), ""]
+        rows = []
+        for row in record.rows:
+            printed = papers.get((row["row"], row["column"]), {})
+            rows.append(row | {f"paper_{score}": text for score, text in printed.items()})
+        yield from [*row_lines(["", ""] if any(row["column"] for row in rows) else [""], rows), ""]
     elif record.rows:
-        header, body = list(record.rows[0]), [list(row.values()) for row in record.rows]
-        yield from [*table(header, [[*line[:2], *map(figure, line[2:])] for line in body]), ""]
+        body = [[*line[:2], *map(figure, line[2:])] for line in (list(row.values()) for row in record.rows)]
+        yield from [*table(list(record.rows[0]), body), ""]
     if record.picture:
         yield from [f"![{name}](../{record.picture})", ""]
 

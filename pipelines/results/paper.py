@@ -48,7 +48,7 @@ class Figures(Section):
     bleu_tokenized: Published | None = None
     rouge1: Published | None = None
     rouge2: Published | None = None
-    rougeL: Published | None = None  # noqa: N815  # as stage evaluate names it
+    rougeL: Published | None = None  # as stage evaluate names it
     seconds: Published | None = None
 
 
@@ -102,7 +102,7 @@ class Table(Section):
     key: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")]  # for `pipelines.results.record --table`
     title: str
     kind: Literal["runs", "sweep", "speed", "picture"]
-    scores: dict[str, str] = {}  # titles of their columns by their names in the records
+    scores: dict[str, str] = Field(default={})  # titles of their columns by their names in the records
     section: str = ""
     preset: str | None = None  # of the paper's own experiment, for sweeps and speed
     command: str = ""  # makes our figures; in a table of runs the row's preset gives the command

@@ -84,7 +84,7 @@ def fetch(root: Path, name: str, folder: Path) -> Path:
     try:
         files = DVCFileSystem(str(root), rev=revision)
         # `weights` reads params.yaml only after that has been copied.
-        for path in chain(map(folder.joinpath, ("params.yaml", SIGNATURES, TEST_SET)), weights(folder)):
+        for path in chain([folder / one for one in ("params.yaml", SIGNATURES, TEST_SET)], weights(folder)):
             path.parent.mkdir(parents=True, exist_ok=True)
             files.get_file(path.relative_to(folder).as_posix(), str(path))
     except (DvcException, OSError) as error:

@@ -62,7 +62,7 @@ class RunRecord(Record):
         return {seed: {"perplexity": self.perplexities[seed], **s} for seed, s in self.metrics.seeds.items()}
 
     def results(self, score: str) -> dict[str, str]:
-        """Return mean, best and ensemble, each with the number of models; nothing if a seed has no such score."""
+        """Return mean, best and ensemble, with the number of models; nothing if a seed lacks the score."""
         values = [scores[score] for scores in self.scores().values() if score in scores]
         count, ensemble = len(self.perplexities), (self.metrics.ensemble or {}).get(score)
         if len(values) < count:

@@ -3,9 +3,8 @@
 import re
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -55,8 +54,8 @@ def report(data: Path) -> str:
     trained = {path.parent.name: figures(path) for path in sorted(data.glob("trained/*/metrics.json"))}
     paths = {path: text for pattern, text in RESULTS.items() for path in sorted(data.glob(pattern))}
     sections = {
-        "Scores of the test set": [score_table(scores), "", *wrapped("of ", str(test_set)), "", *named],
-        "Example translations": list(example_lines(existing(evaluation / "examples.tsv", REMEDY))),
+        "Scores of the test set": [score_table(scores), "", wrapped("of ", str(test_set)), "", *named],
+        "Example translations": [examples(existing(evaluation / "examples.tsv", REMEDY))],
         "Corpus": corpus,
         "Training": [pd.DataFrame(trained).rename_axis(columns="seed").to_string()] if trained else [],
         "Where everything is": aligned({str(path): text.format(path=path) for path, text in paths.items()}),
@@ -75,53 +74,42 @@ def score_table(scores: pd.DataFrame) -> str:
     """Return the score table: a row per seed, their mean and standard deviation, and the ensemble."""
     if "std" not in set(scores["member"]):  # with one seed the mean only repeats it
         scores = scores[scores["member"] != "mean"]
-    names = [
-        name for name in TITLES if name in scores and (name != "text" or (scores[name] != "plain").any())
-    ]
-    models = (
-        scores["member"].replace("std", "standard deviation").str.replace(r"^(\d+)$", r"seed \1", regex=True)
-    )
+    hidden = {"text"} if (scores["text"] == "plain").all() else set()
+    names = [name for name in TITLES if name in scores and name not in hidden]
+    models = scores["member"].replace({"std": "standard deviation", r"^(\d+)$": r"seed \1"}, regex=True)
     table = scores[names].replace({"text": {"plain": "kept"}}).set_axis(models)
+    formats = {name: f"{{:,.{DIGITS[name]}f}}".format for name in names if name in DIGITS}
     table = table.rename_axis(index=None, columns="model")
-    return table.to_string(
-        header=[TITLES[name] for name in names],
-        formatters={name: f"{{:,.{digits}f}}".format for name, digits in DIGITS.items() if name in names},
-    )
+    return table.to_string(header=[TITLES[name] for name in names], formatters=formats)
 
 
-def example_lines(path: Path) -> Iterator[str]:
-    """Yield the examples, wrapped, with an empty line between two."""
+def examples(path: Path) -> str:
+    """Return the examples, wrapped, with an empty line between two."""
     header, *rows = [line.split("\t") for line in read_lines(path)]
-    for number, row in enumerate(rows):
-        one = dict(zip(header, row, strict=True))
+    texts = []
+    for one in (dict(zip(header, row, strict=True)) for row in rows):
         model = f"seed {one['model']}" if one["model"].isdigit() else f"the {one['model']}"
-        yield from [""] * bool(number)
-        yield f"line {one['line']}, by {model}: sentence BLEU {one['bleu']}, chrF2 {one['chrf']}"
-        for name in ("source", "hypothesis", "reference"):
-            yield from wrapped(f"  {name:12}", one[name])
+        head = f"line {one['line']}, by {model}: sentence BLEU {one['bleu']}, chrF2 {one['chrf']}"
+        sides = (wrapped(f"  {name:12}", one[name]) for name in ("source", "hypothesis", "reference"))
+        texts.append("\n".join([head, *sides]))
+    return "\n\n".join(texts)
 
 
-def wrapped(label: str, text: str) -> list[str]:
+def wrapped(label: str, text: str) -> str:
     """Return a text behind its label, on as many lines as it needs."""
     # A sentence may hold control characters; none may reach the terminal.
     visible = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text) or "(empty)"
-    indent = " " * len(label)
-    return textwrap.fill(
-        visible, WIDTH, initial_indent=label, subsequent_indent=indent, break_on_hyphens=False
-    ).split("\n")
+    wrapper = textwrap.TextWrapper(WIDTH, label, " " * len(label), break_on_hyphens=False)
+    return wrapper.fill(visible)
 
 
 def figures(path: Path) -> dict[str, str]:
-    """Return the nested figures of a JSON file as one level, for reading: 30,000 or 12.35."""
-    return {re.sub("[._]", " ", name): number(value) for name, value in flat(read(path)).items()}
-
-
-def number(value: Any) -> str:
-    """Return a figure for reading: 30,000 or 12.35."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    digits = ".0f" if float(value).is_integer() else ".4g" if abs(value) < 1 else ".2f"
-    return f"{value:,{digits}}"
+    """Return the nested figures of a JSON file as one level, for reading: 30,000, 12.35 or 0.04321."""
+    found = {re.sub("[._]", " ", name): value for name, value in flat(read(path)).items()}
+    forms = {
+        name: ".4g" if 0 < abs(value) < 1 else ".2f" if value % 1 else ".0f" for name, value in found.items()
+    }
+    return {name: f"{value:,{forms[name]}}" for name, value in found.items()}
 
 
 def main(arguments: list[str]) -> int:

@@ -142,7 +142,9 @@ def test_what_cannot_be_measured_is_named(
     """Before any time is wasted."""
     empty, line = written(tmp_path, "empty", []), written(tmp_path, "line", ["Haus"])
     start = ["--model", str(model), "--settings", "gpu"]
-    with pytest.raises(ValueError, match=r"there are 2 files of --source but 1 of --target; wanted equally many"):
+    with pytest.raises(
+        ValueError, match=r"there are 2 files of --source but 1 of --target; wanted equally many"
+    ):
         main([*start, "--source", line, line, "--target", line])
     with pytest.raises(ValueError, match=r"line has 1 lines but .*empty has 0"):
         main([*start, "--source", line, "--target", empty])

@@ -246,7 +246,7 @@ def test_a_run_without_a_place_on_the_page_is_refused(repo: Path, capsys: pytest
     """Before it is written, for the page could not be made with it."""
     edit(repo, {"seeds": [1, 2], "dropout": 0.3}, preset="own-data")
     reproduce(repo)
-    assert "experiments/records/one.json: preset: found own-data" in refused(repo, capsys, "one")
+    assert "experiments/records/one.json: preset: found 'own-data'" in refused(repo, capsys, "one")
 
 
 def test_metrics_of_another_form_are_refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
