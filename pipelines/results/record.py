@@ -29,7 +29,7 @@ from pipelines.results.page import page
 from pipelines.results.paper import Paper, read_paper
 from pipelines.results.provenance import REPRODUCE, check_fresh, fetch, origin_of
 from pipelines.results.reading import checked, existing, read
-from pipelines.results.records import RECORD, read_records, read_rows
+from pipelines.results.records import RECORD, MeasuredSpeed, read_records, read_rows
 from pipelines.shell import CommandFailed
 
 
@@ -59,7 +59,11 @@ def table_record(root: Path, paper: Paper, options: argparse.Namespace) -> dict[
         return record | sweep_origin(root, options) | ({"rows": read_rows(rows)} if rows else {})
     record |= origin_of(root, [root]) | {"cost": None}  # these do not measure the model's training
     check_fresh(root)
-    return record | (read(rows, "run python -m benchmarks.table3 --json FILE") if rows else {})
+    if rows is None:
+        return record
+    content = read(rows, "python -m benchmarks.table3 ... --json FILE writes it")
+    measured: MeasuredSpeed = checked(MeasuredSpeed, content, rows)
+    return record | measured.model_dump()
 
 
 def sweep_origin(root: Path, options: argparse.Namespace) -> dict[str, Any]:
@@ -71,7 +75,7 @@ def sweep_origin(root: Path, options: argparse.Namespace) -> dict[str, Any]:
     if names.empty:
         raise ValueError(f"{options.experiments}: all experiments failed; wanted one that did not.")
     with TemporaryDirectory() as folder:
-        workspaces = [fetch(root, name, Path(folder, name)) for name in names]
+        workspaces = [fetch(root, name, Path(folder, name)) for name in names.unique()]
         origin = origin_of(root, workspaces) | {"cost": cost_of(workspaces, [root])}
     return origin | {"signatures": {"bleu": origin["signatures"]["bleu_tokenized"]}}  # of tables of sweeps
 
@@ -108,7 +112,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("name", metavar="NAME", help="of the record: lowercase letters, digits and hyphens")
     parser.add_argument("--table", metavar="KEY", help="table of the paper that rows and picture belong to")
-    parser.add_argument("--rows", type=Path, metavar="FILE", help="rows of the table")
+    parser.add_argument(
+        "--rows", type=Path, metavar="FILE", help="rows; of Table 3, from benchmarks.table3 --json"
+    )
     parser.add_argument("--picture", type=Path, metavar="FILE", help="of the table, in the repository")
     parser.add_argument("--experiments", type=Path, metavar="FILE", help="what the flow sweep wrote")
     options, root = parser.parse_args(arguments), Path()

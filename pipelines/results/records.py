@@ -84,6 +84,14 @@ class TableRecord(Record):
     rows: tuple[dict[str, str], ...] = ()  # of NAME.csv, values as they are in the file
 
 
+class MeasuredSpeed(Section):
+    """What benchmarks.table3 --json writes: rows of Table 3, and where they come from."""
+
+    rows: Annotated[tuple[dict[str, str], ...], Field(min_length=1)]
+    signatures: dict[str, str]
+    test_set: str
+
+
 Records = dict[str, RunRecord | TableRecord]
 RECORD = Annotated[RunRecord | TableRecord, Field(discriminator="kind")]
 

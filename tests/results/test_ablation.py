@@ -99,13 +99,13 @@ def test_a_row_is_the_model_that_the_paper_names() -> None:
         ("rows: [", r"is not valid YAML"),
     ],
 )
-def test_faults_of_a_file_are_told(tmp_path: Path, change: str, message: str) -> None:
+def test_errors_in_a_file_name_it(tmp_path: Path, change: str, message: str) -> None:
     """With its name."""
     text = "title: t\nsection: s\nrow: r\ncolumn: null\n" + change + "\n"
     (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=message) as told:
+    with pytest.raises(ValueError, match=message) as error:
         read_table("mine", tmp_path)
-    assert "mine.yaml" in str(told.value)
+    assert "mine.yaml" in str(error.value)
     with pytest.raises(FileNotFoundError, match=r"other\.yaml does not exist: wanted .* there: mine"):
         read_table("other", tmp_path)
 
@@ -118,7 +118,7 @@ def test_columns_are_numbers(tmp_path: Path) -> None:
         read_table("mine", tmp_path)
 
 
-def test_ours_stands_beside_the_papers() -> None:
+def test_ours_is_shown_beside_the_papers() -> None:
     """Mean and deviation over seeds; BLEU before replacement; a row that failed or was not run is there."""
     table = compare(read_table("table4"), EXPERIMENTS).set_index("row")
     both = table.loc["ConvS2S"]
@@ -162,15 +162,15 @@ def test_the_table_is_written_to_be_read(tmp_path: Path, capsys: pytest.CaptureF
     assert "Test set of ours: `flickr: 1,000 lines`.\nSignature of BLEU of ours: `tok:none`.\n" in text
     assert "Ours: multi30k-en-de at commit abc1234; mean ± standard deviation over seeds; BLEU of tok" in text
     assert text.endswith("\n\n- -target position failed: train@1 ended with status 1\n")
-    assert "tokens/s" not in text, "of which these trainings, older than their count, tell nothing"
+    assert "tokens/s" not in text, "which older trainings did not count"
     assert "-source position,,6.69,21.3,8.0," in (tmp_path / "table4.table.csv").read_text()
     table = pd.read_csv(tmp_path / "table4.table.csv")
     assert table["bleu"].tolist()[:2] == [30.0, 28.0]
     assert matplotlib.image.imread(tmp_path / "table4.png").std() > 0.01
 
 
-def test_speed_stands_beside_the_papers(tmp_path: Path) -> None:
-    """Of Table 5 the paper tells two (§5.5); an attention less makes little difference."""
+def test_speed_is_shown_beside_the_papers(tmp_path: Path) -> None:
+    """The paper gives two speeds for Table 5 (§5.5); fewer attentions make little difference."""
     cells = [
         {"row": "1,2,3,4,5", "target_tokens_per_second": 5399.6, "mean.bleu_tokenized": 30.0},
         {"row": "1", "mean.bleu_tokenized": 29.0},

@@ -13,7 +13,7 @@ from tests.results.made import COMMIT, put, run, table
 
 ROOT = Path(__file__).parents[2]
 SWEEP = "row,column,paper_perplexity,paper_bleu,perplexity,perplexity_std,bleu,bleu_std,seeds"
-# PAPER: rows of every table, by the heading that they stand under.
+# PAPER: rows of every table, by the heading above them.
 ROWS = {
     "Table 1: WMT'16 English-Romanian": 3, "Table 1: WMT'14 English-German": 7,
     "Table 1: WMT'14 English-French": 9, "Table 2: ensembles, WMT'14 English-German": 3,
@@ -125,7 +125,7 @@ def test_a_recorded_run_fills_its_row(results: Path) -> None:
     assert COMMIT in part(text, "Records")
 
 
-def test_tokenized_scores_stand_beside_the_papers_of_multi_bleu(results: Path) -> None:
+def test_tokenized_scores_are_shown_beside_the_papers_of_multi_bleu(results: Path) -> None:
     """Mean and best run come from the same record, the ensemble only of as many models as the paper's."""
     eight = [20.5 + i / 10 for i in range(8)]
     put(results, "de", run("wmt14-en-de-paper", *eight, ensemble=22.5))
@@ -142,7 +142,7 @@ def test_tokenized_scores_stand_beside_the_papers_of_multi_bleu(results: Path) -
     assert row(made(results), heading, "ConvS2S, 10 models")[2] == "not run"
 
 
-def test_what_differs_from_the_preset_stands_beside_the_row(results: Path) -> None:
+def test_a_row_shows_what_differs_from_the_preset(results: Path) -> None:
     """A smaller model is not the paper's; two records of one preset have a line each."""
     changes = {"train.max_epochs": 3, "download.train": [{"kind": "files", "source": "x" * 70}]}
     put(results, "small", run("wmt16-en-ro-bpe", 12.0, changes=changes))
@@ -182,18 +182,18 @@ def test_runs_on_other_data_have_a_table_of_their_own(results: Path) -> None:
     assert found[0][9] == "S1, S2, S3"
 
 
-def test_scores_before_unknown_words_are_replaced_are_told(results: Path) -> None:
+def test_scores_before_unknown_words_are_replaced_are_shown(results: Path) -> None:
     """Whether replacement gained anything is what a reader of a word model asks (§4.3)."""
     record = run("multi30k-en-de", 36.0)
     record["metrics"]["without_replacement"] = run("multi30k-en-de", 30.0)["metrics"]
     put(results, "words", record)
-    told = [line for line in made(results).split("\n") if line.startswith("- seed 1")]
-    assert [line.split(", ")[0] for line in told] == ["- seed 1: validation perplexity 6.50", "- seed 1"]
-    assert ", bleu 36.00, " in told[0]
-    assert told[1].startswith("- seed 1, unknown words kept: bleu 30.00, ")
+    found = [line for line in made(results).split("\n") if line.startswith("- seed 1")]
+    assert [line.split(", ")[0] for line in found] == ["- seed 1: validation perplexity 6.50", "- seed 1"]
+    assert ", bleu 36.00, " in found[0]
+    assert found[1].startswith("- seed 1, unknown words kept: bleu 30.00, ")
 
 
-def test_a_recorded_sweep_stands_beside_the_papers_table(results: Path) -> None:
+def test_a_recorded_sweep_is_shown_beside_the_papers_table(results: Path) -> None:
     """Of another corpus it is a table of its own; of the paper's preset it fills the paper's rows, too."""
     put(
         results, "table5-multi30k", table("table5", "multi30k-en-de", changes={"train.max_epochs": 9}),
@@ -212,7 +212,7 @@ def test_a_recorded_sweep_stands_beside_the_papers_table(results: Path) -> None:
     assert row(text, "Table 5", "1")[3:5] == ["not run", "not run"]
 
 
-def test_speed_stands_with_the_time_of_training(results: Path) -> None:
+def test_speed_is_shown_with_the_time_of_training(results: Path) -> None:
     """Where it was counted; of a sweep also by row."""
     cost = {"hardware": ["2 x A CPU"], "hours": {"CPU core": 0.28}, "torch": ["2.13.0"]}
     put(results, "ro", run("wmt16-en-ro-bpe", 29.0, cost=cost | {"target_tokens_per_second": 5399.6}))

@@ -14,7 +14,7 @@ from dvc.repo import Repo
 from ruamel.yaml import YAML
 
 from convs2s.train.cost import file_name
-from pipelines.results.costs import speed_of
+from pipelines.results.costs import cost_of, speed_of
 from pipelines.results.record import main
 from tests.results.made import SIGNATURES, run
 
@@ -178,6 +178,9 @@ def test_the_speed_of_a_workspace_is_that_of_its_trainings(repo: Path, tmp_path:
     shutil.copytree(repo / "data" / "checkpoints" / "2", other / "data" / "checkpoints" / "2")
     shutil.rmtree(repo / "data" / "checkpoints" / "2")
     assert speed_of(repo, [other]) == 600.0
+    assert cost_of([repo, repo], [repo, other]) == cost_of([repo], [repo, other]), (
+        "a shared training counts once"
+    )
     assert speed_of(repo, []) is None
     (repo / "data" / "trained" / "1" / "model" / "weights.safetensors").unlink()
     assert speed_of(repo, [other]) is None
@@ -216,9 +219,7 @@ def test_results_of_other_parameters_are_refused(repo: Path, capsys: pytest.Capt
 
 
 @pytest.mark.parametrize("name", ["convs2s/play.py", "convs2s/new.py", "experiments/presets/generated.yaml"])
-def test_code_that_no_commit_tells_of_is_refused(
-    repo: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_uncommitted_code_is_refused(repo: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     """Changed or new; text beside the code does not matter."""
     (repo / "NOTES.md").write_text("x")
     with (repo / name).open("a") as stream:
@@ -229,7 +230,7 @@ def test_code_that_no_commit_tells_of_is_refused(
 
 
 def test_no_git_no_record(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """There is no commit to tell."""
+    """There is no commit to record."""
     shutil.rmtree(repo / ".git")
     assert "git rev-parse HEAD failed in .: " in refused(repo, capsys, "one")
 
@@ -273,7 +274,7 @@ def test_metrics_of_another_form_are_refused(repo: Path, capsys: pytest.CaptureF
         ),
     ],
 )
-def test_wrong_arguments_are_told(
+def test_wrong_arguments_are_refused(
     repo: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     """With what was wanted."""
@@ -306,7 +307,7 @@ def test_speed_is_recorded_from_what_the_benchmark_wrote(
 
 
 def test_a_picture_is_recorded_by_its_path_in_the_repository(repo: Path) -> None:
-    """The page stands in docs/."""
+    """The page is in docs/."""
     (repo / "docs" / "heat.png").write_bytes(b"png")
     assert main(["heat", "--table", "figure3", "--picture", "docs/heat.png"]) == 0
     assert recorded(repo, "heat")["picture"] == "docs/heat.png"

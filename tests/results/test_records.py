@@ -1,4 +1,4 @@
-"""Records are checked when they are read: a fault is told with file and key."""
+"""Records are checked when they are read: an error names file and key."""
 
 import json
 from pathlib import Path
@@ -61,7 +61,7 @@ def test_broken_json_is_refused(results: Path) -> None:
         ({"cost": {"hardware": [], "hours": {"TPU": 1.0}, "torch": []}}, r"cost\.hours\.TPU.*wanted 'GPU'"),
     ],
 )  # fmt: skip
-def test_a_fault_is_told_with_file_and_key(results: Path, edit: dict[str, Any], message: str) -> None:
+def test_an_error_names_file_and_key(results: Path, edit: dict[str, Any], message: str) -> None:
     """Records are edited by hand, too."""
     put(results, "one", run("multi30k-en-de", 36.0) | edit)
     with pytest.raises(ValueError, match=rf"(?s)one\.json has \d fault\(s\):.*{message}"):
@@ -87,7 +87,7 @@ def test_a_missing_key_is_named(results: Path) -> None:
         ([""], r"t\.csv: found columns ; wanted row"),
     ],
 )
-def test_faults_of_rows_are_told_with_their_line(results: Path, rows: list[str], message: str) -> None:
+def test_errors_in_rows_name_the_line(results: Path, rows: list[str], message: str) -> None:
     """A sweep's table may have been edited."""
     put(results, "t", table("table5", "multi30k-en-de"), *rows)
     with pytest.raises(ValueError, match=message):
@@ -117,7 +117,7 @@ def test_rows_and_records_come_together(results: Path) -> None:
         ('bleu: "28.1"', "bleu: 28.10", r"rows\.0\.bleu: found 28\.1, wanted text; put it in quotes"),
     ],
 )
-def test_faults_of_the_papers_rows_are_told(results: Path, old: str, new: str, message: str) -> None:
+def test_errors_in_paper_yaml_name_the_key(results: Path, old: str, new: str, message: str) -> None:
     """By file and key."""
     path = results.parent / "paper.yaml"
     path.write_text(path.read_text().replace(old, new, 1))
