@@ -18,10 +18,12 @@ one process that uses all cores, and one single-threaded worker process per core
 
 Seconds are wall time from words to words: the model is already loaded and has translated one batch, and
 tokenization and BLEU do not count. Tokens are output tokens, EOS included. BLEU is of tokenized text, mixed
-case; the last line names its test set, with lines and sha256, as stage evaluate does.
+case; the last line names its test set, with lines and sha256, as stage evaluate does. --json FILE writes our
+rows with both to a file, which `python -m pipelines.results.record NAME --table table3 --rows FILE` records.
 """
 
 import argparse
+import json
 import multiprocessing
 import os
 import time
@@ -60,6 +62,7 @@ PAPER: list[tuple[str, int | None, float, int]] = [
     ("ConvS2S, GPU (M40)", 5, 34.10, 406),
     ("ConvS2S, GPU (GTX-1080ti)", 5, 34.10, 256),
 ]
+COLUMNS = ("system", "beam", "bleu", "seconds", "sentences_per_second", "tokens_per_second")
 SETTINGS = ("gpu", "threads", "workers")
 SECONDS_TO_LOAD = 600  # a worker that is not ready by then never will be
 
@@ -185,8 +188,14 @@ def row(name: str, beam: int | None, bleu: float, seconds: float, sentences: int
     return "| " + " | ".join([*cells, f"{sentences / seconds:,.1f}", speed]) + " |"
 
 
+def cells(line: str) -> list[str]:
+    """Return the cells of a line of the table, numbers without commas."""
+    name, *numbers = (cell.strip() for cell in line.strip("|").split("|"))
+    return [name, *(number.replace(",", "") for number in numbers)]
+
+
 def read(sources: Sequence[Path], targets: Sequence[Path]) -> tuple[list[tuple[str, str]], SetIdentity]:
-    """Return the pairs of files, one pair of files after the other, and what they are known by.
+    """Return the sentence pairs of all files, in order, and the identity of the test set.
 
     Files are read as in stage download, so that the same test set has the same hash.
 
@@ -214,6 +223,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--target", type=Path, required=True, nargs="+", metavar="FILE", help="their translations")
     add("--beams", type=int, nargs="+", default=[1, 5], metavar="B")
     add("--batch-sentences", type=int, default=128, metavar="N", help="maximum sentences per batch")
+    add("--json", type=Path, metavar="FILE", help="write our rows, test set and signature to FILE, too")
     add("--settings", nargs="+", choices=SETTINGS, default=SETTINGS)
     add("--threads", type=int, default=cores, metavar="N", help=f"per process; default {cores}")
     add(
@@ -249,11 +259,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print("|---|---:|---:|---:|---:|---:|")
     for name, beam, bleu, seconds in PAPER:
         print(row(name, beam, bleu, seconds, SENTENCES, None))
+    measured = []
     for beam in options.beams:
         for place in places:
             job = Job(options.model, place.device, beam, options.batch_sentences)
-            print(measure(job, place, pairs), flush=True)
+            measured.append(measure(job, place, pairs))
+            print(measured[-1], flush=True)
     signature = tokenized_bleu(["a"], ["a"]).signature
+    if options.json:
+        rows = [dict(zip(COLUMNS, cells(line), strict=True)) for line in measured]
+        content = {"rows": rows, "signatures": {"bleu": signature}, "test_set": str(test_set)}
+        options.json.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     print(f"\nThe paper's: newstest2012 and newstest2013, {SENTENCES:,} sentences.")
     print(f"Ours: {test_set}; BLEU {signature}.")
 

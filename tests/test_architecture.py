@@ -41,7 +41,7 @@ FOR_FLOWS = {
     "convs2s.text.corpus.files",
     "pipelines",
     "pipelines.results",
-    "pipelines.results.ablation",
+    "pipelines.results.paper",
 }
 
 

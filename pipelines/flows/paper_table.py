@@ -15,18 +15,16 @@ from convs2s.config.load import load_params
 from pipelines.flows import artifacts, experiment, workspace
 from pipelines.flows.graph import Stage
 from pipelines.flows.workspace import ROOT
-from pipelines.results import ablation
-from pipelines.results.ablation import Ablation
-
-SPEED = ablation.SPEED
+from pipelines.results import paper as results_paper
+from pipelines.results.paper import Table
 
 
-def read_table(name: str) -> Ablation:
+def read_table(name: str) -> Table:
     """Read experiments/tables/NAME.yaml; raise a FileNotFoundError or ValueError if that cannot be."""
-    return ablation.read_ablation(name, ROOT / "experiments" / "tables")
+    return results_paper.read_table(name, ROOT / "experiments" / "tables")
 
 
-def rows_of(paper: Ablation, overrides: Mapping[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def rows_of(paper: Table, overrides: Mapping[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Return the rows of a table of the paper: what the table says of each, and what that changes here.
 
     Raises:
@@ -64,7 +62,7 @@ def speed_of(root: Path, others: Sequence[Path]) -> float | None:
     return costs.speed_of(root, others)
 
 
-def show_table(name: str, paper: Ablation, table: pd.DataFrame) -> None:
+def show_table(name: str, paper: Table, table: pd.DataFrame) -> None:
     """Write the paper's table with ours beside it, and show it and its picture in the UI."""
     from pipelines.results import ablation_report  # noqa: PLC0415  # matplotlib takes its time
 

@@ -17,9 +17,9 @@ from pydantic import Field, model_validator
 
 from convs2s.text.corpus.files import atomic_path
 from pipelines.flows import artifacts, experiment, paper_table, workspace
-from pipelines.flows.paper_table import SPEED
 from pipelines.flows.run_stages import THREADS, RunParams, StagesRun, Workspace, claimed_root
 from pipelines.flows.workspace import ROOT
+from pipelines.results.paper import SPEED
 
 Overrides = dict[str, Any]
 LONGEST_FAULT = 300  # characters in a table; the page of the run has all

@@ -1,6 +1,6 @@
 """What trainings took: hardware, hours and speed, from the files that they leave beside their checkpoints."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,52 +18,45 @@ class TrainingCost(Section):
     target_tokens_per_second: float | None = None  # of updates alone, all workers; null in older records
 
 
-def cost_of(models: Iterable[str], kept: Sequence[Path]) -> dict[str, Any] | None:
-    """Return what the trainings of these models took, as a record has it; None if it is unknown for one.
+def weights(workspace: Path) -> Iterator[Path]:
+    """Yield the paths of the weights of all trainings of a workspace."""
+    for seed in load_params(workspace / "params.yaml").train.seeds:
+        yield workspace / f"data/trained/{seed}/model/weights.safetensors"
+
+
+def cost_of(workspaces: Sequence[Path], places: Sequence[Path]) -> dict[str, Any] | None:
+    """Return what the trainings of workspaces took, as a record has it; None if it is unknown for one.
 
     Args:
-        models: as `file_name` names their costs; one that several experiments share counts once.
-        kept: folders where trainings have left their costs.
+        workspaces: a model that several share, by DVC's cache, counts once.
+        places: the workspaces where trainings have left their costs.
     """
+    models = [path for workspace in workspaces for path in weights(workspace)]
+    if not all(path.is_file() for path in models):
+        return None
+    kept = [folder for place in places for folder in sorted(place.glob("data/checkpoints/*/costs"))]
     sessions: list[Session] = []
-    for name in dict.fromkeys(models):
+    for name in dict.fromkeys(map(file_name, models)):
         found = next((s for folder in kept if (s := read_sessions(folder / name))), None)
         if found is None:
             return None
         sessions += found
-    hours = dict.fromkeys((one.unit for one in sessions), 0.0)
-    for one in sessions:
-        hours[one.unit] += one.seconds * one.count / 3600
     speed = target_tokens_per_second(sessions)
     return {
         "hardware": list(dict.fromkeys(f"{one.count} x {one.device}" for one in sessions)),
-        "hours": {unit: round(value, 4) for unit, value in hours.items()},
+        "hours": {
+            unit: round(sum(one.seconds * one.count for one in sessions if one.unit == unit) / 3600, 4)
+            for unit in dict.fromkeys(one.unit for one in sessions)
+        },
         "torch": list(dict.fromkeys(one.torch for one in sessions)),
         "target_tokens_per_second": None if speed is None else round(speed, 1),
     }
 
 
-def cost_of_workspace(root: Path, others: Sequence[Path] = ()) -> dict[str, Any] | None:
-    """Return what the trainings in data/ took; None if it is unknown for one of them.
+def speed_of(root: Path, others: Sequence[Path]) -> float | None:
+    """Return the target tokens per second of a workspace's trainings; None if unknown.
 
     Args:
-        others: further workspaces, from which a training may have come by DVC's cache.
+        others: further workspaces, where one of them may have run.
     """
-    models = [weights(root, seed) for seed in load_params(root / "params.yaml").train.seeds]
-    kept = [folder for place in (root, *others) for folder in kept_costs(place)]
-    return cost_of(map(file_name, models), kept) if all(path.is_file() for path in models) else None
-
-
-def speed_of(root: Path, others: Sequence[Path]) -> float | None:
-    """Return the target tokens per second of the trainings in data/; None if unknown."""
-    return (cost_of_workspace(root, others) or {}).get("target_tokens_per_second")
-
-
-def weights(root: Path, seed: int) -> Path:
-    """Return the path of the weights of a training."""
-    return root / "data" / "trained" / str(seed) / "model" / "weights.safetensors"
-
-
-def kept_costs(root: Path) -> list[Path]:
-    """Return the folders where trainings have left what they took."""
-    return sorted(root.glob("data/checkpoints/*/costs"))
+    return (cost_of([root], [root, *others]) or {}).get("target_tokens_per_second")

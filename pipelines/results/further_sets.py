@@ -40,16 +40,17 @@ def score(names: Sequence[str], seeds: Sequence[int], data: Path) -> tuple[pd.Da
         ValueError: if sacreBLEU knows no such set, or not in the languages of the models.
         ConnectionError: if a set cannot be downloaded.
     """
-    folders = {f"seed {seed}": data / "models" / str(seed) for seed in seeds}
-    languages = read_settings(data / "models" / str(seeds[0])).languages
+    folders = [data / "models" / str(seed) for seed in seeds]
+    languages = read_settings(folders[0]).languages
     sets = [read_set(name, languages, data / "downloads" / "sacrebleu") for name in names]
-    rows = {model: scores_of(load(folder), sets) for model, folder in folders.items()}
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=list(names))
+    rows = [scores_of(load(folder), sets) for folder in folders]
+    table = pd.DataFrame(rows, [f"seed {seed}" for seed in seeds], list(names))
     if len(seeds) > 1:
-        table = pd.concat([table, table.agg(["mean", "std"]).rename({"std": "standard deviation"})])
+        mean, deviation = table.mean(), table.std()
         tuned = read(data / "tuned" / "ensemble" / "alpha.json", "run dvc repro tune-ensemble")
         alpha = {"alpha": tuned["alpha"]} if tuned else {}  # empty: the folders have theirs
-        table.loc["ensemble"] = scores_of(load(list(folders.values()), **alpha), sets)
+        table.loc["mean"], table.loc["standard deviation"] = mean, deviation
+        table.loc["ensemble"] = scores_of(load(folders, **alpha), sets)
     return table, [identity for _, identity in sets]
 
 

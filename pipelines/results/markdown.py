@@ -1,12 +1,12 @@
 """Markdown: tables, code, and figures with their deviation."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pandas as pd
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Return the lines of a table; a bar inside a cell would end it, so it is escaped."""
     lines = [header, ["---"] * len(header), *rows]
     escaped = [[cell.replace("|", r"\|").replace("\n", " ") for cell in line] for line in lines]

@@ -7,16 +7,14 @@ makes it from experiments/: paper.yaml, tables/ and records/. `pipelines.results
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from statistics import fmean
 
 from convs2s.text.corpus.files import write_lines
 from pipelines.results.comparison import row_lines
-from pipelines.results.costs import TrainingCost
 from pipelines.results.markdown import code, figure, table
-from pipelines.results.paper import Paper, PaperRow, PaperTable, presets, read_paper
-from pipelines.results.records import Record, Records, RunRecord, Scores, TableRecord, read_records
+from pipelines.results.paper import Paper, Row, Table, presets, read_paper
+from pipelines.results.records import Record, Records, RunRecord, TableRecord, read_records
 
 HEAD = """\
 # Results
@@ -32,7 +30,6 @@ summed over all seeds. Target tokens/s count updates only, without validation, o
 training together, averaged over trainings; older records lack them.
 """
 ORIGIN = ("signature", "hardware", "time of training", "commit")
-SPEED_TITLES = ("system", "beam", "BLEU, ours", "seconds", "sentences/s", "tokens/s")
 LONGEST = 60  # characters of a changed value that are shown; the record has all
 Marks = dict[str, str]  # S1, S2, ... by signature, in the order of their first use on the page
 
@@ -41,13 +38,15 @@ def page(paper: Paper, records: Records) -> str:
     """Return the page as Markdown.
 
     Raises:
-        ValueError: if a run has no place on the page, or lacks a score that its row needs.
+        ValueError: if a record has no place on the page, or a run lacks a score that its row needs.
     """
     for name, record in records.items():
-        if isinstance(record, RunRecord) and record.preset not in presets(paper):
+        key = "table" if isinstance(record, TableRecord) else "preset"
+        known = sorted(paper if key == "table" else presets(paper))
+        if (found := getattr(record, key)) not in known:
             raise ValueError(
-                f"experiments/records/{name}.json: preset: found {record.preset}, which paper.yaml lacks. "
-                "Add a row there: in the table `others` if it is not the paper's."
+                f"experiments/records/{name}.json: {key}: found {found!r}, which paper.yaml lacks; "
+                f"wanted one of {', '.join(known)}. Add a row for your own runs in the table `others`."
             )
     marks: Marks = {}
     sections = [line for one in paper.values() for line in section(one, records, marks)]
@@ -57,65 +56,53 @@ def page(paper: Paper, records: Records) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def section(one: PaperTable, records: Records, marks: Marks) -> list[str]:
+def section(one: Table, records: Records, marks: Marks) -> list[str]:
     """Return the part of the page about one table; a paper's column without figures is left out."""
-    names = [score.name for score in one.scores]
-    shown = [score for score in one.scores if any(one.published(row)[score.name] for row in one.rows)]
-    header = ["", *(f"{s.title}, {one.whose}" for s in shown), *(f"{s.title}, ours" for s in one.scores)]
+    shown = [name for name in one.scores if any(one.published(row)[name] for row in one.rows)]
+    papers = [f"{one.scores[name]}, {one.whose}" for name in shown]
+    header = ["", *papers, *(f"{title}, ours" for title in one.scores.values()), *ORIGIN, "command"]
     body = []
     for row in one.rows:
-        figures = [one.published(row)[score.name] for score in shown]
+        label = one.label.format(row=row.row, column=row.column)
+        figures = [one.published(row)[name] for name in shown]
         command = code(row.run.command if row.run else one.command) if row.ours else ""
-        found = list(results_of(one, row, records))
-        for suffix, name, cells in found:
-            line = [row.label + suffix, *figures, *cells, *origin(name, records[name], names, marks)]
-            body.append([*line, command])
-        if not found:
-            missing = ["not run" if row.ours else ""] * len(names)
-            body.append([row.label, *figures, *missing, *[""] * len(ORIGIN), command])
-    lines = [*([one.note, ""] if one.note else []), *table([*header, *ORIGIN, "command"], body), ""]
+        found = [
+            [label + suffix, *figures, *cells, *origin(name, records[name], one.scores, marks), command]
+            for suffix, name, cells in results_of(one, row, records)
+        ]
+        missing = ["not run" if row.ours else ""] * len(one.scores)
+        body += found or [[label, *figures, *missing, *[""] * len(ORIGIN), command]]
+    lines = [*([one.note, ""] if one.note else []), *table(header, body), ""]
     for name, record in records.items():
         if isinstance(record, TableRecord) and record.table == one.key:
             lines += recorded_table(one, name, record, marks)
     return [f"## {one.title}", "", *lines]
 
 
-def results_of(one: PaperTable, row: PaperRow, records: Records) -> Iterator[tuple[str, str, list[str]]]:
+def results_of(one: Table, row: Row, records: Records) -> Iterator[tuple[str, str, list[str]]]:
     """Yield what is recorded of a row: a suffix for its label, the record's name, and the scores."""
     for name, record in records.items():
-        suffix = changed(record)
         if isinstance(record, RunRecord) and row.run and row.run.preset == record.preset:
-            for of in row.run.filled_by(len(record.metrics.seeds), bool(record.metrics.ensemble)):
-                cells = [score_cell(name, record, of, *item) for item in one.published(row).items()]
-                yield suffix + (", ensemble" if (row.run.of, of) == ("all", "ensemble") else ""), name, cells
+            of, ensemble = row.run.of, record.metrics.ensemble is not None
+            for kind in ["mean", *["ensemble"] * ensemble] if of == "all" else [of]:
+                if of != "ensemble" or (ensemble and len(record.perplexities) == row.run.seeds):
+                    suffix = ", ensemble" if (of, kind) == ("all", "ensemble") else ""
+                    yield changed(record) + suffix, name, run_cells(one.published(row), name, record, kind)
         elif isinstance(record, TableRecord) and (record.table, record.preset) == (one.key, one.preset):
             for ours in record.rows:
                 if (ours.get("row"), ours.get("column")) == row.place:
-                    yield suffix, name, [figure(ours[s.name], ours[f"{s.name}_std"]) for s in one.scores]
+                    yield changed(record), name, [figure(ours[s], ours[f"{s}_std"]) for s in one.scores]
 
 
-def score_cell(name: str, record: RunRecord, of: str, score: str, published: str) -> str:
-    """Return a score of a run, with its deviation and the number of models; empty if it has none.
-
-    Raises:
-        ValueError: if it has none where the paper gives a figure.
-    """
-    seeds = record.scores()
-    values = [scores[score] for scores in seeds.values() if score in scores]
-    models = f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
-    if len(values) < len(seeds):
-        if not published:
-            return ""
+def run_cells(published: dict[str, str], name: str, record: RunRecord, kind: str) -> list[str]:
+    """Return each score of a run; raise ValueError if it has none where the paper gives a figure."""
+    results = {score: record.results(score) for score in published}
+    if missing := [score for score, text in published.items() if text and not results[score]]:
         raise ValueError(
-            f"experiments/records/{name}.json: metrics.seeds: found no score {score}, which its row "
+            f"experiments/records/{name}.json: metrics.seeds: found no score {missing[0]}, which its row "
             "needs. Run stage evaluate again, then record."
         )
-    if of == "ensemble":
-        ensemble = (record.metrics.ensemble or {}).get(score)
-        return "" if ensemble is None else f"{figure(ensemble)} ({len(seeds)} models)"
-    if of == "best":
-        return f"{figure(max(values))} (best of {models})"
-    return f"{figure(fmean(values), (record.metrics.std or {}).get(score))} ({models})"
+    return [found.get(kind, "") for found in results.values()]
 
 
 def changed(record: Record) -> str:
@@ -125,39 +112,38 @@ def changed(record: Record) -> str:
     return f" with {', '.join(shown)}" if shown else ""
 
 
-def origin(name: str, record: Record, scores: Sequence[str], marks: Marks) -> list[str]:
+def origin(name: str, record: Record, scores: dict[str, str], marks: Marks) -> list[str]:
     """Return signatures, hardware, training time, and the commit, which links to the record."""
     used = [record.signatures[score] for score in scores if score in record.signatures]
     found = dict.fromkeys(marks.setdefault(text, f"S{len(marks) + 1}") for text in used)
     link = f"[{code(record.commit[:9])}](../experiments/records/{name}.json)"
-    return [", ".join(found), *cost_cells(record.cost), link]
+    return [", ".join(found), *cost_cells(record), link]
 
 
-def cost_cells(cost: TrainingCost | None) -> list[str]:
+def cost_cells(record: Record) -> list[str]:
     """Return hardware, and training time with the speed if that is known."""
-    if cost is None:
+    if (cost := record.cost) is None:
         return ["not measured", "not measured"]
     hours = " and ".join(f"{figure(value)} {unit}-hours" for unit, value in cost.hours.items())
     speed = cost.target_tokens_per_second
     return [", ".join(cost.hardware), hours + ("" if speed is None else f", {speed:,.0f} target tokens/s")]
 
 
-def recorded_table(one: PaperTable, name: str, record: TableRecord, marks: Marks) -> Iterator[str]:
+def recorded_table(one: Table, name: str, record: TableRecord, marks: Marks) -> Iterator[str]:
     """Yield the lines of a table of ours: where it comes from, its rows, its picture."""
-    cells = ", ".join(filter(None, origin(name, record, list(record.signatures), marks)))
+    cells = ", ".join(filter(None, origin(name, record, record.signatures, marks)))
     yield from [f"### Ours: `{record.preset}`{changed(record)}", ""]
     yield from [f"{cells}; test set `{record.test_set}`.", ""]
     if one.kind == "sweep" and record.rows:
         papers = {row.place: one.published(row) for row in one.rows}  # as printed: a CSV may lose a zero
-        rows: list[dict[str, str]] = []
+        rows = []
         for row in record.rows:
             printed = papers.get((row["row"], row["column"]), {})
             rows.append(row | {f"paper_{score}": text for score, text in printed.items()})
-        titles = ["", ""] if any(row["column"] for row in rows) else [""]
-        yield from [*row_lines(titles, rows), ""]
+        yield from [*row_lines(["", ""] if any(row["column"] for row in rows) else [""], rows), ""]
     elif record.rows:
-        body = [[row["system"], row["beam"], *map(figure, list(row.values())[2:])] for row in record.rows]
-        yield from [*table(SPEED_TITLES, body), ""]
+        body = [[*line[:2], *map(figure, line[2:])] for line in (list(row.values()) for row in record.rows)]
+        yield from [*table(list(record.rows[0]), body), ""]
     if record.picture:
         yield from [f"![{name}](../{record.picture})", ""]
 
@@ -168,28 +154,23 @@ def details(name: str, record: Record) -> Iterator[str]:
     yield from [f"### {name}", "", f"[{path}](../{path}), {record.date}, commit `{record.commit}`.", ""]
     yield from [f"- preset `{record.preset}`{changed(record)}", f"- test set `{record.test_set}`"]
     if isinstance(record, RunRecord):
-        yield from (score_line(f"seed {seed}", scores) for seed, scores in record.scores().items())
         kept = record.metrics.without_replacement
-        for seed, scores in kept.seeds.items() if kept else ():
-            yield score_line(f"seed {seed}, unknown words kept", scores)
+        scores = {f"seed {seed}": scores for seed, scores in record.scores().items()}
+        scores |= {f"seed {seed}, unknown words kept": s for seed, s in (kept.seeds if kept else {}).items()}
+        for title, values in scores.items():
+            texts = ", ".join(f"{score} {figure(value)}" for score, value in values.items())
+            yield f"- {title}: {texts.replace('perplexity', 'validation perplexity', 1)}"
     if record.cost is None:
         yield from ["- hardware and time of training: not measured", ""]
     else:
-        yield from [*(f"- {text}" for text in cost_cells(record.cost) if text)]
-        yield from [f"- PyTorch {', '.join(record.cost.torch)}", ""]
-
-
-def score_line(title: str, scores: Scores) -> str:
-    """Return an entry of a list with each score."""
-    texts = [f"{name} {figure(value)}" for name, value in scores.items()]
-    return f"- {title}: {', '.join(texts).replace('perplexity', 'validation perplexity', 1)}"
+        yield from [f"- {text}" for text in (*cost_cells(record), f"PyTorch {', '.join(record.cost.torch)}")]
+        yield ""
 
 
 def main() -> int:
     """Make the page of the repository that is the working directory; return the exit status."""
     try:
-        paper = read_paper(Path("experiments"))
-        text = page(paper, read_records(Path("experiments", "records"), paper))
+        text = page(read_paper(Path("experiments")), read_records(Path("experiments", "records")))
     except (ValueError, FileNotFoundError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -3,13 +3,11 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
-
-T = TypeVar("T")
 
 
 def existing(path: Path, remedy: str) -> Path:
@@ -25,14 +23,14 @@ def read(path: Path, remedy: str = "it is in git: git checkout it") -> Any:
     try:
         return YAML(typ="safe", pure=True).load(text) if path.suffix == ".yaml" else json.loads(text)
     except (YAMLError, ValueError) as error:
-        raise ValueError(f"{path} is not valid {path.suffix[1:].upper()}: {error}. Correct it.") from error
+        form = "YAML" if path.suffix == ".yaml" else "JSON"
+        raise ValueError(f"{path} is not valid {form}: {error}. Correct it.") from error
 
 
-def checked(schema: type[T] | TypeAdapter[T], content: object, path: Path) -> T:
-    """Return the content of a file by its schema; raise ValueError, with all faults, if it does not fit."""
-    adapter = schema if isinstance(schema, TypeAdapter) else TypeAdapter(schema)
-    try:
-        return adapter.validate_json(json.dumps(content, default=str))  # strict, but a list may be a tuple
+def checked(schema: Any, content: object, path: Path) -> Any:
+    """Return the content of a file as an instance of its schema; raise ValueError with all faults."""
+    try:  # from JSON, in which a list may become a tuple although the schemas are strict
+        return TypeAdapter(schema).validate_json(json.dumps(content, default=str))
     except ValidationError as error:
         faults = "\n".join(f"  {describe(fault)}" for fault in error.errors())
         raise ValueError(f"{path} has {error.error_count()} fault(s):\n{faults}") from None
@@ -40,17 +38,16 @@ def checked(schema: type[T] | TypeAdapter[T], content: object, path: Path) -> T:
 
 def describe(fault: Any) -> str:
     """Return one line for a pydantic error: dotted key, what was found, what was wanted."""
-    keys = [str(part) for part in fault["loc"]]
-    name = ".".join(keys[1:] if keys[:1] in (["run"], ["table"]) else keys) or "the file"  # a union's tag
-    if fault["type"] == "missing":
-        return f"{name}: missing; add it"
-    if fault["type"] == "value_error":
-        return f"{name}: {fault['ctx']['error']}"
-    unknown = "unknown key; remove it, or correct its name"
-    wanted = (
-        unknown if fault["type"] == "extra_forbidden" else fault["msg"].replace("Input should be", "wanted")
-    )
-    return f"{name}: found {fault['input']!r}, {wanted}"
+    tagged = fault["loc"][:1] in {("run",), ("table",)}  # by the kind of a record, which is no key
+    keys = [str(part) for part in fault["loc"][tagged:]]
+    wanted = {
+        "missing": "missing; add it",
+        "value_error": str(fault.get("ctx", {}).get("error")),
+        "extra_forbidden": f"found {fault['input']!r}, unknown key; remove it, or correct its name",
+        "string_type": f"found {fault['input']!r}, wanted text; put it in quotes, with all its digits",
+    }
+    other = f"found {fault['input']!r}, {fault['msg'].replace('Input should be', 'wanted')}"
+    return f"{'.'.join(keys) or 'the file'}: {wanted.get(fault['type'], other)}"
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

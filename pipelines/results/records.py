@@ -3,28 +3,20 @@
 import csv
 import re
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, TypeAdapter, model_validator
+from pydantic import Field, model_validator
 
 from convs2s.config.section import Section
-from pipelines.results.ablation import SPEED
+from pipelines.results.comparison import COLUMNS
 from pipelines.results.costs import TrainingCost
-from pipelines.results.paper import Kind, Paper
+from pipelines.results.markdown import figure
+from pipelines.results.paper import SPEED
 from pipelines.results.reading import checked, read
 
 Scores = dict[str, float]
-COLUMNS: dict[Kind, tuple[str, ...]] = {
-    "sweep": (
-        *("row", "column", "paper_perplexity", "paper_bleu", "perplexity", "perplexity_std"),
-        *("bleu", "bleu_std", "seeds", SPEED),
-    ),
-    "speed": ("system", "beam", "bleu", "seconds", "sentences_per_second", "tokens_per_second"),
-}
-"""Columns of NAME.csv by the kind of table: numbers or empty, but for names."""
-NAMES = {"row", "system"}
 NUMBER = re.compile(r"([-+]?\d+(\.\d*)?(e[-+]?\d+)?)?")
-LATER = {SPEED}  # columns that older files lack
 
 
 class SeedMetrics(Section):
@@ -58,18 +50,28 @@ class RunRecord(Record):
 
     @model_validator(mode="after")
     def _seeds_agree(self) -> Self:
+        ours, theirs = (", ".join(one) for one in (self.perplexities, self.metrics.seeds))
         if set(self.perplexities) != set(self.metrics.seeds):
             raise ValueError(
-                f"perplexities are of seeds {', '.join(self.perplexities)}, but metrics of "
-                f"{', '.join(self.metrics.seeds)}; wanted the same seeds"
+                f"perplexities are of seeds {ours}, but metrics of {theirs}; wanted the same seeds"
             )
         return self
 
     def scores(self) -> dict[str, Scores]:
         """Return all scores of each seed, `perplexity` first."""
+        return {seed: {"perplexity": self.perplexities[seed], **s} for seed, s in self.metrics.seeds.items()}
+
+    def results(self, score: str) -> dict[str, str]:
+        """Return mean, best and ensemble, with the number of models; nothing if a seed lacks the score."""
+        values = [scores[score] for scores in self.scores().values() if score in scores]
+        count, ensemble = len(self.perplexities), (self.metrics.ensemble or {}).get(score)
+        if len(values) < count:
+            return {}
+        models = f"{count} seed{'s' if count > 1 else ''}"
         return {
-            seed: {"perplexity": self.perplexities[seed], **scores}
-            for seed, scores in self.metrics.seeds.items()
+            "mean": f"{figure(fmean(values), (self.metrics.std or {}).get(score))} ({models})",
+            "best": f"{figure(max(values))} (best of {models})",
+            "ensemble": "" if ensemble is None else f"{figure(ensemble)} ({count} models)",
         }
 
 
@@ -82,58 +84,57 @@ class TableRecord(Record):
     rows: tuple[dict[str, str], ...] = ()  # of NAME.csv, values as they are in the file
 
 
+class MeasuredSpeed(Section):
+    """What benchmarks.table3 --json writes: rows of Table 3, and where they come from."""
+
+    rows: Annotated[tuple[dict[str, str], ...], Field(min_length=1)]
+    signatures: dict[str, str]
+    test_set: str
+
+
 Records = dict[str, RunRecord | TableRecord]
-RECORD: TypeAdapter[RunRecord | TableRecord] = TypeAdapter(
-    Annotated[RunRecord | TableRecord, Field(discriminator="kind")]
-)
+RECORD = Annotated[RunRecord | TableRecord, Field(discriminator="kind")]
 
 
-def read_records(folder: Path, paper: Paper) -> Records:
+def read_records(folder: Path) -> Records:
     """Read all records of a folder, by name; raise ValueError if one has faults, or rows have no record."""
-    records = {path.stem: read_record(path, paper) for path in sorted(folder.glob("*.json"))}
+    records = {path.stem: read_record(path) for path in sorted(folder.glob("*.json"))}
     for path in folder.glob("*.csv"):
         if not isinstance(records.get(path.stem), TableRecord):
             raise ValueError(f"{path} has no {path.stem}.json of kind table beside it; record it again.")
     return records
 
 
-def read_record(path: Path, paper: Paper) -> RunRecord | TableRecord:
-    """Read a record with its rows; raise ValueError if it has faults, or the paper has no such table."""
-    content, table = read(path), path.with_suffix(".csv")
-    record = checked(RECORD, content, path)
-    if isinstance(record, TableRecord):
-        kind = kind_of(record.table, paper, f"{path}: table")
-        if table.is_file():
-            record = checked(RECORD, {**content, "rows": read_rows(table, kind)}, path)
-        elif record.picture is None:
-            raise ValueError(f"{path} has neither a picture nor {table.name} beside it; record it again.")
+def read_record(path: Path) -> RunRecord | TableRecord:
+    """Read a record with its rows; raise ValueError if it has faults, or nothing to show."""
+    content, rows = read(path), path.with_suffix(".csv")
+    if rows.is_file():
+        content["rows"] = read_rows(rows)
+    record: RunRecord | TableRecord = checked(RECORD, content, path)
+    if isinstance(record, TableRecord) and not record.rows and record.picture is None:
+        raise ValueError(f"{path} has neither a picture nor {rows.name} beside it; record it again.")
     return record
 
 
-def kind_of(key: str, paper: Paper, where: str) -> Kind:
-    """Return the kind of a table of the paper; raise ValueError if it has none of this key."""
-    if key not in paper:
-        raise ValueError(f"{where}: found {key!r}; wanted one of: {', '.join(paper)}.")
-    return paper[key].kind
-
-
-def read_rows(path: Path, kind: Kind) -> list[dict[str, str]]:
-    """Return the rows of a table of this kind; a column too new for the file is empty, others are ignored.
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """Return rows as text; a sweep's have the columns of records, empty where an older file lacks them.
 
     Raises:
         ValueError: if the file lacks a column or a value, or a value is no number.
     """
-    wanted = COLUMNS.get(kind, ())
     with path.open(encoding="utf-8", newline="") as stream:
-        reader = csv.DictReader(stream)
-        rows, found = list(reader), reader.fieldnames or []
-    if set(wanted) - LATER - set(found):
-        raise ValueError(f"{path}: found columns {', '.join(found)}; wanted {', '.join(wanted)}.")
-    for line, row in enumerate(rows, start=2):
-        if None in row or None in row.values():
-            raise ValueError(f"{path}, line {line}: wanted {len(found)} values, one per column.")
-        for column in (set(wanted) & set(found)) - NAMES:
-            if not NUMBER.fullmatch(row[column]):
-                fault = f"found {row[column]!r}; wanted a number or nothing"
-                raise ValueError(f"{path}, line {line}, {column}: {fault}.")
-    return [{column: row.get(column, "") for column in wanted} for row in rows]
+        header, *lines = list(csv.reader(stream)) or [[]]
+    wanted = header if "system" in header else COLUMNS
+    if set(wanted) - {SPEED} - set(header):
+        raise ValueError(f"{path}: found columns {', '.join(header)}; wanted {', '.join(wanted)}.")
+    rows = []
+    for number, values in enumerate(lines, start=2):
+        if len(values) != len(header):
+            raise ValueError(f"{path}, line {number}: wanted {len(header)} values, one per column.")
+        found = dict(zip(header, values, strict=True))
+        rows.append({column: found.get(column, "") for column in wanted})
+        for column, value in list(rows[-1].items())[1:]:
+            if not NUMBER.fullmatch(value):
+                fault = f"found {value!r}; wanted a number or nothing"
+                raise ValueError(f"{path}, line {number}, {column}: {fault}.")
+    return rows

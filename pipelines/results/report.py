@@ -1,14 +1,15 @@
 """What `make repro` prints at its end: the scores, example translations, and where everything is."""
 
+import re
 import sys
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from convs2s.score.identity import SetIdentity
+from convs2s.score.tables import DIGITS
 from convs2s.text.corpus.files import read_lines
 from pipelines.results.reading import existing, flat, read
 
@@ -17,12 +18,11 @@ REMEDY = (
     "the pipeline has not been run to its end. Run `make repro` (or `dvc repro`), which makes it; "
     "`dvc status` shows what is missing."
 )
-COLUMNS = {
-    **{"bleu": ("BLEU", "{:.2f}"), "bleu_tokenized": ("tokenized BLEU", "{:.2f}")},
-    **{"chrf": ("chrF2", "{:.2f}"), "rouge1": ("ROUGE-1", "{:.2f}"), "rouge2": ("ROUGE-2", "{:.2f}")},
-    **{"rougeL": ("ROUGE-L", "{:.2f}"), "length_ratio": ("length ratio", "{:.4f}")},
-    "unknown_words": ("<unk>", "{:,.1f}"),
-}
+TITLES = {
+    "text": "unknown words", "bleu": "BLEU", "bleu_tokenized": "tokenized BLEU", "chrf": "chrF2",
+    "rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "length_ratio": "length ratio",
+    "unknown_words": "<unk>",
+}  # fmt: skip
 RESULTS = {
     "evaluation/metrics.json": "the scores; compare runs by: dvc metrics diff",
     "evaluation/scores.csv": "the scores as a table",
@@ -49,79 +49,67 @@ def report(data: Path) -> str:
     scores = pd.read_csv(existing(evaluation / "scores.csv", REMEDY), dtype={"member": str})
     signatures = read(evaluation / "signatures.json", REMEDY)
     test_set = SetIdentity.read(existing(evaluation / "test_set.json", REMEDY))
-    named = aligned({COLUMNS[name][0]: signature for name, signature in signatures.items()})
-    corpus, trained = data / "filtered" / "report.json", sorted(data.glob("trained/*/metrics.json"))
-    trainings = {path.parent.name: {"seed": path.parent.name} | figures(path) for path in trained}
+    named = aligned({TITLES[name]: signature for name, signature in signatures.items()})
+    corpus = [line for path in data.glob("filtered/report.json") for line in aligned(figures(path), 12)]
+    trained = {path.parent.name: figures(path) for path in sorted(data.glob("trained/*/metrics.json"))}
     paths = {path: text for pattern, text in RESULTS.items() for path in sorted(data.glob(pattern))}
     sections = {
-        "Scores of the test set": [*score_lines(scores), "", *wrapped("of ", str(test_set)), "", *named],
-        "Example translations": example_lines(existing(evaluation / "examples.tsv", REMEDY)),
-        "Corpus": aligned(
-            {name: f"{value:>12}" for name, value in (figures(corpus) if corpus.is_file() else {}).items()}
-        ),
-        "Training": pd.DataFrame(trainings).to_string(header=False).split("\n") if trainings else [],
+        "Scores of the test set": [score_table(scores), "", wrapped("of ", str(test_set)), "", *named],
+        "Example translations": [examples(existing(evaluation / "examples.tsv", REMEDY))],
+        "Corpus": corpus,
+        "Training": [pd.DataFrame(trained).rename_axis(columns="seed").to_string()] if trained else [],
         "Where everything is": aligned({str(path): text.format(path=path) for path, text in paths.items()}),
     }
     texts = ["\n".join([title, "-" * len(title), *lines]) for title, lines in sections.items() if lines]
     return "\n\n".join(texts) + "\n"
 
 
-def aligned(texts: Mapping[str, str]) -> list[str]:
-    """Return a line per name, with all texts in one column."""
-    width = max(map(len, texts), default=0)
-    return [f"{name:{width}}  {text}" for name, text in texts.items()]
+def aligned(texts: Mapping[str, str], width: int = 0) -> list[str]:
+    """Return a line per name, with all texts in one column; flush right if that has a width."""
+    longest = max(map(len, texts), default=0)
+    return [f"{name:{longest}}  {text:>{width}}" for name, text in texts.items()]
 
 
-def score_lines(scores: pd.DataFrame) -> list[str]:
+def score_table(scores: pd.DataFrame) -> str:
     """Return the score table: a row per seed, their mean and standard deviation, and the ensemble."""
-    # With one seed the mean only repeats it.
-    rows = scores if "std" in set(scores["member"]) else scores[scores["member"] != "mean"]
-    models = [{"std": "standard deviation"}.get(m, f"seed {m}" if m.isdigit() else m) for m in rows["member"]]
-    width = max(map(len, models))
-    shown = {"model".ljust(width): [model.ljust(width) for model in models]}
-    if (rows["text"] != "plain").any():
-        shown["unknown words"] = [{"plain": "kept"}.get(text, text) for text in rows["text"]]
-    for name, (title, form) in COLUMNS.items():
-        if name in rows:
-            shown[title] = [form.format(value) for value in rows[name]]
-    return pd.DataFrame(shown).to_string(index=False).split("\n")
+    if "std" not in set(scores["member"]):  # with one seed the mean only repeats it
+        scores = scores[scores["member"] != "mean"]
+    hidden = {"text"} if (scores["text"] == "plain").all() else set()
+    names = [name for name in TITLES if name in scores and name not in hidden]
+    models = scores["member"].replace({"std": "standard deviation", r"^(\d+)$": r"seed \1"}, regex=True)
+    table = scores[names].replace({"text": {"plain": "kept"}}).set_axis(models)
+    formats = {name: f"{{:,.{DIGITS[name]}f}}".format for name in names if name in DIGITS}
+    table = table.rename_axis(index=None, columns="model")
+    return table.to_string(header=[TITLES[name] for name in names], formatters=formats)
 
 
-def example_lines(path: Path) -> list[str]:
+def examples(path: Path) -> str:
     """Return the examples, wrapped, with an empty line between two."""
     header, *rows = [line.split("\t") for line in read_lines(path)]
-    lines = []
-    for row in rows:
-        one = dict(zip(header, row, strict=True))
+    texts = []
+    for one in (dict(zip(header, row, strict=True)) for row in rows):
         model = f"seed {one['model']}" if one["model"].isdigit() else f"the {one['model']}"
-        lines += ["", f"line {one['line']}, by {model}: sentence BLEU {one['bleu']}, chrF2 {one['chrf']}"]
-        for name in ("source", "hypothesis", "reference"):
-            lines += wrapped(f"  {name:12}", one[name])
-    return lines[1:]
+        head = f"line {one['line']}, by {model}: sentence BLEU {one['bleu']}, chrF2 {one['chrf']}"
+        sides = (wrapped(f"  {name:12}", one[name]) for name in ("source", "hypothesis", "reference"))
+        texts.append("\n".join([head, *sides]))
+    return "\n\n".join(texts)
 
 
-def wrapped(label: str, text: str) -> list[str]:
+def wrapped(label: str, text: str) -> str:
     """Return a text behind its label, on as many lines as it needs."""
     # A sentence may hold control characters; none may reach the terminal.
     visible = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text) or "(empty)"
-    lines = textwrap.wrap(visible, WIDTH - len(label), break_on_hyphens=False)
-    return [(" " * len(label) if i else label) + line for i, line in enumerate(lines)] or [label.rstrip()]
+    wrapper = textwrap.TextWrapper(WIDTH, label, " " * len(label), break_on_hyphens=False)
+    return wrapper.fill(visible)
 
 
 def figures(path: Path) -> dict[str, str]:
-    """Return the nested figures of a JSON file as one level, for reading."""
-    return {
-        name.translate(str.maketrans("._", "  ")): number(value) for name, value in flat(read(path)).items()
+    """Return the nested figures of a JSON file as one level, for reading: 30,000, 12.35 or 0.04321."""
+    found = {re.sub("[._]", " ", name): value for name, value in flat(read(path)).items()}
+    forms = {
+        name: ".4g" if 0 < abs(value) < 1 else ".2f" if value % 1 else ".0f" for name, value in found.items()
     }
-
-
-def number(value: Any) -> str:
-    """Return a figure for reading: 30,000 or 12.35."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    if float(value).is_integer():
-        return f"{value:,.0f}"
-    return f"{value:,.4g}" if abs(value) < 1 else f"{value:,.2f}"
+    return {name: f"{value:,{forms[name]}}" for name, value in found.items()}
 
 
 def main(arguments: list[str]) -> int:

@@ -1,6 +1,7 @@
 """The speed protocol of Table 3: what is timed, and that it is the translation of the whole test set."""
 
 import hashlib
+import json
 import re
 from pathlib import Path
 
@@ -13,8 +14,10 @@ from convs2s.score.corpus_scores import tokenized_bleu
 from convs2s.score.identity import identify
 from convs2s.text.sources.pair_files import file_part
 from convs2s.text.sources.split import write_split
-from pipelines.results.record import read_speed
+from pipelines.results.reading import checked
+from pipelines.results.records import RECORD
 from tests.package.small_package import write_small_package
+from tests.results.made import table
 
 SOURCES = ["Das ist ein Haus .", "Hund", "", "Maus und Haus", "der Hund", "die Maus"]
 TARGETS = ["Das ist ein Haus .", "Hund", "", "noch eins", "ein Hund", "die Maus aus"]
@@ -114,19 +117,22 @@ def test_the_table_has_the_paper_and_a_row_for_each_beam(
     )
 
 
-def test_the_last_line_is_the_content_of_a_record(
+def test_json_is_what_a_record_is_made_of(
     tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Test set and signature, in the form of every other record; names may have any characters."""
+    """The printed rows, with test set and signature in the form of every other record."""
     source, target = written(tmp_path, "a: 1.en", SOURCES), written(tmp_path, "a: 1.de", TARGETS)
-    main(["--model", str(model), "--source", source, "--target", target, "--settings", "threads"])
-    printed = tmp_path / "printed.md"
-    printed.write_text(capsys.readouterr().out, encoding="utf-8")
-    found = read_speed(printed)
-    assert len(found["rows"]) == 2
-    assert found["signatures"] == {"bleu": tokenized_bleu(["a"], ["a"]).signature}
+    sides = ["--source", source, "--target", target, "--json", str(tmp_path / "speed.json")]
+    main(["--model", str(model), *sides, "--settings", "threads", "--beams", "1"])
+    content = json.loads((tmp_path / "speed.json").read_text(encoding="utf-8"))
+    (printed,) = [cells(line) for line in capsys.readouterr().out.split("\n") if line.startswith("| ours")]
+    (row,) = content["rows"]
+    assert list(row.values()) == [printed[0], *(cell.replace(",", "") for cell in printed[1:])]
     write_split([file_part([Path(source), Path(target)], None)], tmp_path / "test")
-    assert found["test_set"] == str(identify(tmp_path / "test"))
+    test_set, signature = str(identify(tmp_path / "test")), tokenized_bleu(["a"], ["a"]).signature
+    assert (content["test_set"], content["signatures"]) == (test_set, {"bleu": signature})
+    record = table("table3", "generated") | content
+    assert checked(RECORD, record, tmp_path / "speed.json").rows == (row,)
 
 
 def test_unmeasurable_settings_are_named(
@@ -135,7 +141,9 @@ def test_unmeasurable_settings_are_named(
     """Before any time is wasted."""
     empty, line = written(tmp_path, "empty", []), written(tmp_path, "line", ["Haus"])
     start = ["--model", str(model), "--settings", "gpu"]
-    with pytest.raises(ValueError, match=r"2 files of --source but 1 of --target; wanted equally many"):
+    with pytest.raises(
+        ValueError, match=r"there are 2 files of --source but 1 of --target; wanted equally many"
+    ):
         main([*start, "--source", line, line, "--target", line])
     with pytest.raises(ValueError, match=r"line has 1 lines but .*empty has 0"):
         main([*start, "--source", line, "--target", empty])

@@ -12,8 +12,8 @@ import pytest
 from convs2s.config.params import Params
 from pipelines.flows.sweep import flat_metrics
 from pipelines.results import ablation_report
-from pipelines.results.ablation import FOLDER, read_ablation
 from pipelines.results.comparison import compare
+from pipelines.results.paper import FOLDER, read_table
 from tests.presets import content_of, params_of
 from tests.test_end_to_end import run_all, toy_params
 
@@ -43,10 +43,10 @@ def overridden(preset: str, changes: dict[str, object]) -> Params:
 
 def test_tables_have_the_papers_rows() -> None:
     """Counted in the paper; those of Fig. 2 are ours."""
-    assert {name: len(read_ablation(name).rows) for name in NAMES} == {
+    assert {name: len(read_table(name).rows) for name in NAMES} == {
         "table4": 4, "table5": 10, "table7": 9, "table8": 9, "figure2": 14,
     }  # fmt: skip
-    best = {name: max(float(row.bleu or 0) for row in read_ablation(name).rows) for name in NAMES}
+    best = {name: max(float(row.bleu or 0) for row in read_table(name).rows) for name in NAMES}
     assert best == {"table4": 21.7, "table5": 21.63, "table7": 21.63, "table8": 21.71, "figure2": 21.63}
 
 
@@ -55,7 +55,7 @@ def test_tables_have_the_papers_rows() -> None:
 def test_every_row_gives_valid_parameters(name: str, preset: str) -> None:
     """From the paper's model and from small ones; no two rows of a side of a table are the same."""
     base = params_of(preset)
-    changes = [row.overrides(base.model) for row in read_ablation(name).rows]
+    changes = [row.overrides(base.model) for row in read_table(name).rows]
     models = [overridden(preset, change).model for change in changes]
     same = Counter(model.model_dump_json() for model in models)
     assert max(same.values()) <= (2 if name == "figure2" else 1)  # 13 and 5 layers end both of its lines
@@ -64,16 +64,16 @@ def test_every_row_gives_valid_parameters(name: str, preset: str) -> None:
 def test_a_row_is_the_model_that_the_paper_names() -> None:
     """13 encoder layers of kernel 7, attention in layers 1, 3 and 5, as wide as the base."""
     base = params_of("ablation-en-de").model
-    deep = next(row for row in read_ablation("table7").rows if (row.row, row.column) == ("7", "13"))
+    deep = next(row for row in read_table("table7").rows if (row.row, row.column) == ("7", "13"))
     assert deep.overrides(base) == {
         "model.encoder_widths": [512] * 13,
         "model.encoder_kernels": [7] * 13,
     }
-    odd = next(row for row in read_ablation("table5").rows if row.row == "1,3,5")
+    odd = next(row for row in read_table("table5").rows if row.row == "1,3,5")
     assert odd.overrides(base)["model.attention"] == [True, False, True, False, True]
-    shallow = next(row for row in read_ablation("table8").rows if (row.row, row.column) == ("5", "3"))
+    shallow = next(row for row in read_table("table8").rows if (row.row, row.column) == ("5", "3"))
     assert shallow.overrides(base)["model.attention"] == [True] * 3
-    first = read_ablation("table5").rows[0]
+    first = read_table("table5").rows[0]
     assert overridden("ablation-en-de", first.overrides(base)).model == base
 
 
@@ -91,34 +91,34 @@ def test_a_row_is_the_model_that_the_paper_names() -> None:
         ("rows: [{row: a, attention: [1]}]", r"row 'a' has attention but no decoder; wanted both"),
         (
             "rows: [{row: a, bleu: 21.70}]",
-            r'rows\.0\.bleu: wanted it in quotes, as printed: "21\.7"',
+            r"rows\.0\.bleu: found 21\.7, wanted text; put it in quotes, with all its digits",
         ),
         ("rows: [{row: a, perplexity: about 6}]", r"rows\.0\.perplexity: found 'about 6'"),
         ("rows: [", r"is not valid YAML"),
     ],
 )
-def test_faults_of_a_file_are_told(tmp_path: Path, change: str, message: str) -> None:
+def test_errors_in_a_file_name_it(tmp_path: Path, change: str, message: str) -> None:
     """With its name."""
     text = "title: t\nsection: s\nrow: r\ncolumn: null\n" + change + "\n"
     (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=message) as told:
-        read_ablation("mine", tmp_path)
-    assert "mine.yaml" in str(told.value)
+    with pytest.raises(ValueError, match=message) as error:
+        read_table("mine", tmp_path)
+    assert "mine.yaml" in str(error.value)
     with pytest.raises(FileNotFoundError, match=r"other\.yaml does not exist: wanted .* there: mine"):
-        read_ablation("other", tmp_path)
+        read_table("other", tmp_path)
 
 
 def test_columns_are_numbers(tmp_path: Path) -> None:
     """They are sorted, and the axis of a plot."""
     text = "title: t\nsection: s\nrow: r\ncolumn: c\nrows: [{row: a, column: wide}]\n"
     (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=r"row 'a' has column 'wide'; wanted a number"):
-        read_ablation("mine", tmp_path)
+    with pytest.raises(ValueError, match=r"rows\.0\.column: found 'wide', String should match pattern"):
+        read_table("mine", tmp_path)
 
 
-def test_ours_stands_beside_the_papers() -> None:
+def test_ours_is_shown_beside_the_papers() -> None:
     """Mean and deviation over seeds; BLEU before replacement; a row that failed or was not run is there."""
-    table = compare(read_ablation("table4"), EXPERIMENTS).set_index("row")
+    table = compare(read_table("table4"), EXPERIMENTS).set_index("row")
     both = table.loc["ConvS2S"]
     assert (both["paper_perplexity"], both["paper_bleu"]) == ("6.64", "21.7")
     assert (both["perplexity"], both["perplexity_std"]) == (6.5, pytest.approx(math.sqrt(0.5)))
@@ -134,15 +134,15 @@ def test_experiments_of_another_table_are_refused() -> None:
     """Their figures would be left out in silence."""
     strange = EXPERIMENTS.assign(row="without both")
     with pytest.raises(ValueError, match=r"have the row\(s\) 'without both'; wanted .* '-source position'; "):
-        compare(read_ablation("table4"), strange)
+        compare(read_table("table4"), strange)
 
 
 def test_what_layers_see_is_computed() -> None:
     """By §5.4 it is 27 and 25 words; five decoder layers of kernel 5 see 21 (T25)."""
     base = params_of("ablation-en-de")
-    full = read_ablation("table4").rows[0].circumstances(base)
+    full = read_table("table4").rows[0].circumstances(base)
     assert full == {"encoder_context": 27, "decoder_context": 21, "corpus": base.package.name}
-    shallow = read_ablation("table8").rows[0]
+    shallow = read_table("table8").rows[0]
     assert (shallow.row, shallow.column) == ("3", "3")
     assert shallow.circumstances(base)["decoder_context"] == 7
 
@@ -160,20 +160,20 @@ def test_the_table_is_written_to_be_read(tmp_path: Path, capsys: pytest.CaptureF
     assert "Test set of ours: `flickr: 1,000 lines`.\nSignature of BLEU of ours: `tok:none`.\n" in text
     assert "Ours: multi30k-en-de at commit abc1234; mean ± standard deviation over seeds; BLEU of tok" in text
     assert text.endswith("\n\n- -target position failed: train@1 ended with status 1\n")
-    assert "tokens/s" not in text, "of which these trainings, older than their count, tell nothing"
+    assert "tokens/s" not in text, "which older trainings did not count"
     assert "-source position,,6.69,21.3,8.0," in (tmp_path / "table4.table.csv").read_text()
     table = pd.read_csv(tmp_path / "table4.table.csv")
     assert table["bleu"].tolist()[:2] == [30.0, 28.0]
     assert matplotlib.image.imread(tmp_path / "table4.png").std() > 0.01
 
 
-def test_speed_stands_beside_the_papers(tmp_path: Path) -> None:
-    """Of Table 5 the paper tells two (§5.5); an attention less makes little difference."""
+def test_speed_is_shown_beside_the_papers(tmp_path: Path) -> None:
+    """The paper gives two speeds for Table 5 (§5.5); fewer attentions make little difference."""
     cells = [
         {"row": "1,2,3,4,5", "target_tokens_per_second": 5399.6, "mean.bleu_tokenized": 30.0},
         {"row": "1", "mean.bleu_tokenized": 29.0},
     ]
-    text, _ = ablation_report.write("table5", read_ablation("table5"), pd.DataFrame(cells), tmp_path)
+    text, _ = ablation_report.write("table5", read_table("table5"), pd.DataFrame(cells), tmp_path)
     assert "| seeds | target tokens/s | encoder / decoder see, words |\n" in text
     assert "| 1,2,3,4,5 | 6.65 | not run | 21.63 | 30.00 | 0 | 5,400 | - |\n" in text
     assert "| 1 | 7.15 | not run | 21.26 | 29.00 | 0 | - | - |\n" in text
@@ -187,7 +187,7 @@ def test_speed_stands_beside_the_papers(tmp_path: Path) -> None:
 def test_a_grid_has_the_papers_form(tmp_path: Path) -> None:
     """Kernel widths down, layers across; Figure 2 is a line a side."""
     cells = [{"row": "3", "column": 9, "mean.bleu_tokenized": 30.0, "1.validation_perplexity": 5.0}]
-    text, _ = ablation_report.write("table7", read_ablation("table7"), pd.DataFrame(cells), tmp_path)
+    text, _ = ablation_report.write("table7", read_table("table7"), pd.DataFrame(cells), tmp_path)
     assert "| kernel width \\ encoder layers | 5 | 9 | 13 |\n" in text
     assert "| 3 | 20.61 / not run | 21.17 / 30.00 | 21.63 / not run |\n" in text
     assert (
@@ -196,7 +196,7 @@ def test_a_grid_has_the_papers_form(tmp_path: Path) -> None:
     )
     assert "| 3 | 9 | - | 5.00 | 21.17 | 30.00 | 1 | - |\n" in text
     cells = [{"row": "decoder", "column": "2", "mean.bleu_tokenized": 30.0, "1.validation_perplexity": 5.0}]
-    text, picture = ablation_report.write("figure2", read_ablation("figure2"), pd.DataFrame(cells), tmp_path)
+    text, picture = ablation_report.write("figure2", read_table("figure2"), pd.DataFrame(cells), tmp_path)
     assert "| decoder | - / not run | - / 30.00 | 21.09 / not run | - / not run | 21.63 / not run |" in text
     assert matplotlib.image.imread(picture).std() > 0.01
 
@@ -205,7 +205,7 @@ def test_a_table_of_ones_own_needs_no_published_figures(tmp_path: Path) -> None:
     """Rows of a new idea."""
     text = "title: t\nsection: s\nrow: r\ncolumn: null\nrows: [{row: ConvS2S}, {row: -source position}]\n"
     (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
-    own = read_ablation("mine", tmp_path)
+    own = read_table("mine", tmp_path)
     text, picture = ablation_report.write("mine", own, EXPERIMENTS[:2], tmp_path)
     assert "| ConvS2S | - | 6.50 ± 0.71 | - | 30.00 ± 0.50 |" in text
     assert matplotlib.image.imread(picture).std() > 0.01
@@ -231,7 +231,7 @@ def test_a_table_that_is_no_sweeps_is_refused(tmp_path: Path, capsys: pytest.Cap
 @pytest.mark.slow
 def test_table_4_is_run_at_toy_size(tmp_path: Path) -> None:
     """With real trainings of two seeds a row, word vocabularies and replacement: every figure is found."""
-    table = read_ablation("table4")
+    table = read_table("table4")
     rows = []
     for number, row in enumerate(table.rows):
         data = tmp_path / str(number)

@@ -102,7 +102,7 @@ def test_a_score_comes_with_its_test_set_and_signature(
     assert signature.startswith("BLEU nrefs:1|case:mixed|eff:no|tok:13a|")
 
 
-def test_what_is_missing_is_told(
+def test_what_is_missing_is_named(
     data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """On one line, without a traceback."""

@@ -1,5 +1,6 @@
 """The page of results: the paper's figures, ours beside them, and what is not run says so."""
 
+import functools
 import re
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from tests.results.made import COMMIT, put, run, table
 
 ROOT = Path(__file__).parents[2]
 SWEEP = "row,column,paper_perplexity,paper_bleu,perplexity,perplexity_std,bleu,bleu_std,seeds"
-# PAPER: rows of every table, by the heading that they stand under.
+# PAPER: rows of every table, by the heading above them.
 ROWS = {
     "Table 1: WMT'16 English-Romanian": 3, "Table 1: WMT'14 English-German": 7,
     "Table 1: WMT'14 English-French": 9, "Table 2: ensembles, WMT'14 English-German": 3,
@@ -42,9 +43,11 @@ def test_a_page_that_cannot_be_made_is_an_error(
     assert "experiments/paper.yaml does not exist: it is in git" in capsys.readouterr().err
 
 
+PAPER = functools.cache(functools.partial(read_paper, ROOT / "experiments"))
+
+
 def made(results: Path) -> str:
-    paper = read_paper(results.parent)
-    return page(paper, read_records(results, paper))
+    return page(PAPER(), read_records(results))
 
 
 def part(text: str, heading: str) -> str:
@@ -69,35 +72,31 @@ def test_every_table_of_the_paper_is_there(results: Path) -> None:
     assert {heading: len(rows(text, heading)) for heading in ROWS} == ROWS
 
 
-@pytest.mark.parametrize(
-    ("heading", "label", "figures"),
-    [
-        ("Table 1: WMT'16", "ConvS2S (BPE 40K)", ["30.02"]),
-        ("Table 1: WMT'16", "Sennrich et al. (2016b), GRU (BPE 90K)", ["28.1"]),
-        ("Table 1: WMT'14 English-German", "ConvS2S, best run", ["25.39"]),
-        ("Table 2: ensembles, WMT'14 English-French", "ConvS2S, 10 models", ["41.62"]),
-        ("Table 3", "ConvS2S, GPU (K40), b = 5", ["34.10", "587"]),
-        ("Table 3", "GNMT, GPU (K80)", ["31.20", "3,028"]),
-        ("Table 4", "-source position", ["6.69", "21.3"]),
-        ("Table 5", "1,3,5", ["6.97", "21.10"]),
-        ("Table 6: summarization, Gigaword", "ConvS2S", ["35.88", "17.48", "33.29"]),
-        ("Table 7", "width 7, 9 layers", ["21.30"]),
-        ("Table 8", "width 3, 5 layers", ["21.71"]),
-    ],
-)
-def test_the_papers_figures_are_as_printed(
-    results: Path, heading: str, label: str, figures: list[str]
-) -> None:
+def test_the_papers_figures_are_as_printed(results: Path) -> None:
     """With their zeros: 28.1 is not 28.10."""
-    assert row(made(results), heading, label)[1 : 1 + len(figures)] == figures
+    text = made(results)
+    for heading, label, *figures in (
+        ("Table 1: WMT'16", "ConvS2S (BPE 40K)", "30.02"),
+        ("Table 1: WMT'16", "Sennrich et al. (2016b), GRU (BPE 90K)", "28.1"),
+        ("Table 1: WMT'14 English-German", "ConvS2S, best run", "25.39"),
+        ("Table 2: ensembles, WMT'14 English-French", "ConvS2S, 10 models", "41.62"),
+        ("Table 3", "ConvS2S, GPU (K40), b = 5", "34.10", "587"),
+        ("Table 3", "GNMT, GPU (K80)", "31.20", "3,028"),
+        ("Table 4", "-source position", "6.69", "21.3"),
+        ("Table 5", "1,3,5", "6.97", "21.10"),
+        ("Table 6: summarization, Gigaword", "ConvS2S", "35.88", "17.48", "33.29"),
+        ("Table 7", "width 7, 9 layers", "21.30"),
+        ("Table 8", "width 3, 5 layers", "21.71"),
+    ):
+        assert row(text, heading, label)[1 : 1 + len(figures)] == figures, (heading, label)
 
 
 def test_rows_that_were_never_run_say_so_and_how_to(results: Path) -> None:
     """Each of ours; systems of others have nothing beside the paper's figure."""
     text = made(results)
-    for table_of_paper in read_paper(results.parent).values():
+    for table_of_paper in PAPER().values():
         for wanted, cells in zip(table_of_paper.rows, rows(text, table_of_paper.title), strict=True):
-            assert cells[0] == wanted.label
+            assert cells[0] == table_of_paper.label.format(row=wanted.row, column=wanted.column)
             assert ("not run" in cells) == wanted.ours
             assert bool(cells[-1]) == wanted.ours
     ensemble = row(text, "Table 2: ensembles, WMT'14 English-German", "ConvS2S, 8 models")
@@ -126,7 +125,7 @@ def test_a_recorded_run_fills_its_row(results: Path) -> None:
     assert COMMIT in part(text, "Records")
 
 
-def test_tokenized_scores_stand_beside_the_papers_of_multi_bleu(results: Path) -> None:
+def test_tokenized_scores_are_shown_beside_the_papers_of_multi_bleu(results: Path) -> None:
     """Mean and best run come from the same record, the ensemble only of as many models as the paper's."""
     eight = [20.5 + i / 10 for i in range(8)]
     put(results, "de", run("wmt14-en-de-paper", *eight, ensemble=22.5))
@@ -143,7 +142,7 @@ def test_tokenized_scores_stand_beside_the_papers_of_multi_bleu(results: Path) -
     assert row(made(results), heading, "ConvS2S, 10 models")[2] == "not run"
 
 
-def test_what_differs_from_the_preset_stands_beside_the_row(results: Path) -> None:
+def test_a_row_shows_what_differs_from_the_preset(results: Path) -> None:
     """A smaller model is not the paper's; two records of one preset have a line each."""
     changes = {"train.max_epochs": 3, "download.train": [{"kind": "files", "source": "x" * 70}]}
     put(results, "small", run("wmt16-en-ro-bpe", 12.0, changes=changes))
@@ -183,18 +182,18 @@ def test_runs_on_other_data_have_a_table_of_their_own(results: Path) -> None:
     assert found[0][9] == "S1, S2, S3"
 
 
-def test_scores_before_unknown_words_are_replaced_are_told(results: Path) -> None:
+def test_scores_before_unknown_words_are_replaced_are_shown(results: Path) -> None:
     """Whether replacement gained anything is what a reader of a word model asks (§4.3)."""
     record = run("multi30k-en-de", 36.0)
     record["metrics"]["without_replacement"] = run("multi30k-en-de", 30.0)["metrics"]
     put(results, "words", record)
-    told = [line for line in made(results).split("\n") if line.startswith("- seed 1")]
-    assert [line.split(", ")[0] for line in told] == ["- seed 1: validation perplexity 6.50", "- seed 1"]
-    assert ", bleu 36.00, " in told[0]
-    assert told[1].startswith("- seed 1, unknown words kept: bleu 30.00, ")
+    found = [line for line in made(results).split("\n") if line.startswith("- seed 1")]
+    assert [line.split(", ")[0] for line in found] == ["- seed 1: validation perplexity 6.50", "- seed 1"]
+    assert ", bleu 36.00, " in found[0]
+    assert found[1].startswith("- seed 1, unknown words kept: bleu 30.00, ")
 
 
-def test_a_recorded_sweep_stands_beside_the_papers_table(results: Path) -> None:
+def test_a_recorded_sweep_is_shown_beside_the_papers_table(results: Path) -> None:
     """Of another corpus it is a table of its own; of the paper's preset it fills the paper's rows, too."""
     put(
         results, "table5-multi30k", table("table5", "multi30k-en-de", changes={"train.max_epochs": 9}),
@@ -213,7 +212,7 @@ def test_a_recorded_sweep_stands_beside_the_papers_table(results: Path) -> None:
     assert row(text, "Table 5", "1")[3:5] == ["not run", "not run"]
 
 
-def test_speed_stands_with_the_time_of_training(results: Path) -> None:
+def test_speed_is_shown_with_the_time_of_training(results: Path) -> None:
     """Where it was counted; of a sweep also by row."""
     cost = {"hardware": ["2 x A CPU"], "hours": {"CPU core": 0.28}, "torch": ["2.13.0"]}
     put(results, "ro", run("wmt16-en-ro-bpe", 29.0, cost=cost | {"target_tokens_per_second": 5399.6}))
@@ -297,14 +296,23 @@ def test_a_score_that_a_row_needs_must_be_recorded(results: Path) -> None:
 def test_a_run_without_a_place_is_refused(results: Path) -> None:
     """It would be recorded and seen by nobody."""
     put(results, "mine", run("own-data", 12.0))
-    with pytest.raises(ValueError, match=r"records/mine\.json: preset: found own-data, which .*paper\.yaml"):
+    with pytest.raises(ValueError, match=r"records/mine\.json: preset: found 'own-data', which paper\.yaml"):
+        made(results)
+
+
+def test_a_table_that_the_paper_does_not_have_is_refused(results: Path) -> None:
+    """With those that there are."""
+    put(results, "t", table("table9", "multi30k-en-de", picture="x.png"))
+    with pytest.raises(
+        ValueError, match=r"t\.json: table: found 'table9', which .* wanted one of figure2, figure3, others, "
+    ):
         made(results)
 
 
 def test_every_preset_has_its_place(results: Path) -> None:
     """Of the paper's experiments, and of all others but the user's own."""
     wanted = {path.stem for path in (ROOT / "experiments" / "presets").glob("*.yaml")} - {"own-data"}
-    paper = read_paper(results.parent)
+    paper = PAPER()
     assert wanted <= presets(paper)
     assert presets(paper) - wanted <= {"ablation-en-de"}, "which the sweeps bring"
     text = made(results)

@@ -14,7 +14,7 @@ from dvc.repo import Repo
 from ruamel.yaml import YAML
 
 from convs2s.train.cost import file_name
-from pipelines.results.costs import speed_of
+from pipelines.results.costs import cost_of, speed_of
 from pipelines.results.record import main
 from tests.presets import rendered
 from tests.results.made import SIGNATURES, run
@@ -179,6 +179,9 @@ def test_the_speed_of_a_workspace_is_that_of_its_trainings(repo: Path, tmp_path:
     shutil.copytree(repo / "data" / "checkpoints" / "2", other / "data" / "checkpoints" / "2")
     shutil.rmtree(repo / "data" / "checkpoints" / "2")
     assert speed_of(repo, [other]) == 600.0
+    assert cost_of([repo, repo], [repo, other]) == cost_of([repo], [repo, other]), (
+        "a shared training counts once"
+    )
     assert speed_of(repo, []) is None
     (repo / "data" / "trained" / "1" / "model" / "weights.safetensors").unlink()
     assert speed_of(repo, [other]) is None
@@ -220,9 +223,7 @@ def test_results_of_other_parameters_are_refused(repo: Path, capsys: pytest.Capt
     "name",
     ["convs2s/play.py", "convs2s/new.py", "experiments/presets/generated.yaml", "experiments/base.yaml"],
 )
-def test_code_that_no_commit_tells_of_is_refused(
-    repo: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_uncommitted_code_is_refused(repo: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     """Changed or new; text beside the code does not matter."""
     (repo / "NOTES.md").write_text("x")
     with (repo / name).open("a") as stream:
@@ -233,7 +234,7 @@ def test_code_that_no_commit_tells_of_is_refused(
 
 
 def test_no_git_no_record(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """There is no commit to tell."""
+    """There is no commit to record."""
     shutil.rmtree(repo / ".git")
     assert "git rev-parse HEAD failed in . with status 128: " in refused(repo, capsys, "one")
 
@@ -250,7 +251,7 @@ def test_a_run_without_a_place_on_the_page_is_refused(repo: Path, capsys: pytest
     """Before it is written, for the page could not be made with it."""
     edit(repo, {"seeds": [1, 2], "dropout": 0.3}, preset="own-data")
     reproduce(repo)
-    assert "experiments/records/one.json: preset: found own-data" in refused(repo, capsys, "one")
+    assert "experiments/records/one.json: preset: found 'own-data'" in refused(repo, capsys, "one")
 
 
 def test_metrics_of_another_form_are_refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -273,11 +274,11 @@ def test_metrics_of_another_form_are_refused(repo: Path, capsys: pytest.CaptureF
         (["one", "--table", "figure3", "--picture", "../x.png"], "../x.png is no file of the repository"),
         (
             ["one", "--table", "table3", "--rows", "made.json"],
-            "made.json is not what benchmarks.table3",
+            "unknown key; remove it",
         ),
     ],
 )
-def test_wrong_arguments_are_told(
+def test_wrong_arguments_are_refused(
     repo: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     """With what was wanted."""
@@ -285,38 +286,32 @@ def test_wrong_arguments_are_told(
     assert message in refused(repo, capsys, *arguments)
 
 
-def test_speed_is_recorded_from_what_the_benchmark_printed(repo: Path) -> None:
-    """Our rows, its signature and test set; the model's preset, and no hours, which these are not."""
-    test_set = f"a.en and a.fr, b.en and b.fr: 1,000 lines, sha256 {'cd' * 32}"
-    printed = repo / "speed.md"
-    printed.write_text(
-        "| system | beam | BLEU | seconds | sentences/s | tokens/s |\n|---|\n"
-        "| GNMT, GPU (K80) |  | 31.20 | 3,028.0 | 2.0 |  |\n"
-        "| ours, GPU (NVIDIA H200) | 5 | 34.10 | 1,012.5 | 80.2 | 12,345 |\n\n"
-        f"The paper's: 6,003 sentences.\nOurs: {test_set}; BLEU nrefs:1|tok:none.\n"
-    )
-    assert main(["speed", "--table", "table3", "--rows", str(printed)]) == 0
+def test_speed_is_recorded_from_what_the_benchmark_wrote(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its rows, signature and test set; the model's preset, and no hours, which these are not."""
+    names = ["system", "beam", "bleu", "seconds", "sentences_per_second", "tokens_per_second"]
+    row = dict(zip(names, ["ours, GPU (NVIDIA H200)", "5", "34.10", "1012.5", "80.2", "12345"], strict=True))
+    written = {
+        "rows": [row],
+        "signatures": {"bleu": "nrefs:1|tok:none"},
+        "test_set": "a.en: 9 lines, sha256 c",
+    }
+    path = repo / "speed.json"
+    path.write_text(json.dumps(written | {"test_set": ""}))
+    assert "test_set: found ''" in refused(repo, capsys, "speed", "--table", "table3", "--rows", "speed.json")
+    path.write_text(json.dumps(written))
+    assert main(["speed", "--table", "table3", "--rows", "speed.json"]) == 0
     found = recorded(repo, "speed")
-    assert (found["signatures"], found["test_set"]) == ({"bleu": "nrefs:1|tok:none"}, test_set)
+    assert (found["signatures"], found["test_set"]) == (written["signatures"], written["test_set"])
     assert (found["preset"], found["cost"]) == ("multi30k-en-de", None)
     assert (repo / "experiments" / "records" / "speed.csv").read_text().split("\n")[1:] == [
         '"ours, GPU (NVIDIA H200)",5,34.10,1012.5,80.2,12345', "",
     ]  # fmt: skip
 
 
-def test_speed_of_an_unnamed_test_set_is_refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As the benchmark once printed it: BLEU on any sentences."""
-    printed = repo / "speed.md"
-    printed.write_text(
-        "| ours, GPU (NVIDIA H200) | 5 | 34.10 | 1,012.5 | 80.2 | 12,345 |\n\n"
-        "The paper's: 6,003 sentences. Ours: 1,000, BLEU nrefs:1|tok:none.\n"
-    )
-    message = refused(repo, capsys, "speed", "--table", "table3", "--rows", str(printed))
-    assert "and a last line with test set and signature. Run it again: python -m benchmarks" in message
-
-
 def test_a_picture_is_recorded_by_its_path_in_the_repository(repo: Path) -> None:
-    """The page stands in docs/."""
+    """The page is in docs/."""
     (repo / "docs" / "heat.png").write_bytes(b"png")
     assert main(["heat", "--table", "figure3", "--picture", "docs/heat.png"]) == 0
     assert recorded(repo, "heat")["picture"] == "docs/heat.png"
@@ -333,7 +328,7 @@ ROWS = (
 def swept(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The repository with a sweep of two experiments that differ in `train.dropout`."""
     repo = Path(shutil.copytree(finished, tmp_path_factory.mktemp("swept") / "repo", symlinks=True))
-    for name, dropout in (("t5-a", 0.3), ("t5-b", 0.4)):
+    for name, dropout in (("table5-a", 0.3), ("table5-b", 0.4)):
         edit(repo, {"dropout": dropout, "max_epochs": 7})
         reproduce(repo)
         leave_cost(repo, "1", 3600.0)
@@ -341,7 +336,8 @@ def swept(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         with contextlib.chdir(repo), Repo() as saved:
             saved.experiments.save(name=name)
     (repo / "data" / "sweep.csv").write_text(
-        "experiment,failed,mean.bleu\nt5-a,,36.5\nt5-c,train@1 ended with status 1,\nt5-b,,36.0\n"
+        "experiment,row,failed,mean.bleu\n"
+        "table5-a,1,,36.5\ntable5-c,1,train@1 ended with status 1,\ntable5-b,1,,36.0\n"
     )
     more = ROWS.replace("\n", ",corpus\n", 1).replace(
         "5400.5\n", "5400.5,multi30k\n"
@@ -374,16 +370,18 @@ def test_a_sweep_is_recorded_with_what_its_experiments_rest_on(sweep: Path) -> N
 def test_a_sweep_of_unknown_origin_is_refused(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its experiments are gone, or of other code, or it is no sweep at all."""
     table = sweep / "data" / "sweep.csv"
-    table.write_text("experiment\nnever\n")
-    assert "there is no experiment never; wanted one" in refused(sweep, capsys, *SWEEP)
+    table.write_text("experiment,row\ntable5-never,1\n")
+    assert "there is no experiment table5-never; wanted one" in refused(sweep, capsys, *SWEEP)
     table.write_text("row\nx\n")
-    assert "found columns row; wanted a column `experiment`" in refused(sweep, capsys, *SWEEP)
-    table.write_text("experiment,failed\nt5-a,train@1 ended with status 1\n")
-    assert "and one that did not fail" in refused(sweep, capsys, *SWEEP)
+    assert "sweep.csv has no column experiment; wanted the CSV that the sweep" in refused(
+        sweep, capsys, *SWEEP
+    )
+    table.write_text("experiment,row,failed\ntable5-a,1,train@1 ended with status 1\n")
+    assert "all experiments failed; wanted one that did not" in refused(sweep, capsys, *SWEEP)
     (sweep / "convs2s" / "new.py").write_text("x = 1\n")
     call(sweep, "git", "add", "convs2s")
     call(sweep, "git", "commit", "--quiet", "--message", "new code")
-    table.write_text("experiment\nt5-a\n")
+    table.write_text("experiment,row\ntable5-a,1\n")
     message = refused(sweep, capsys, *SWEEP)
-    assert "experiment t5-a: its code differs from commit" in message
+    assert "experiment table5-a: its code differs from commit" in message
     assert "in convs2s/new.py. Wanted a sweep of committed code" in message

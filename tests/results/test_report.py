@@ -109,7 +109,7 @@ def test_examples_show_source_hypothesis_and_reference(data: Path) -> None:
 
 
 def test_long_sentences_wrap_within_100_columns(data: Path) -> None:
-    """And lose no word; what follows the first line stands below its beginning."""
+    """And lose no word; what follows the first line is indented to its start."""
     text = report(data).partition("Where everything is")[0]  # paths are as long as they are
     assert max(map(len, text.split("\n"))) <= 100
     assert text.count("word") - text.count("words") == 40
