@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from convs2s.config.model import ModelParams
+from convs2s.config.older import with_added_keys
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.model.initialization import fold_weight_norm
@@ -44,13 +45,15 @@ def parse() -> argparse.Namespace:
 
 def architecture() -> ModelParams:
     """Return the model of the paper's ablations."""
-    return ModelParams(
-        embedding_size=CHANNELS, output_embedding_size=CHANNELS,
-        encoder_widths=[CHANNELS] * ENCODER_LAYERS, encoder_kernels=[3] * ENCODER_LAYERS,
-        decoder_widths=[CHANNELS] * DECODER_LAYERS, decoder_kernels=[5] * DECODER_LAYERS,
-        attention=[True] * DECODER_LAYERS, source_positions=True, target_positions=True, max_positions=1024,
-        encoder_grad_scale="paper", extra_scaling=True,
-    )  # fmt: skip
+    sizes = {
+        "embedding_size": CHANNELS, "output_embedding_size": CHANNELS,
+        "encoder_widths": [CHANNELS] * ENCODER_LAYERS, "encoder_kernels": [3] * ENCODER_LAYERS,
+        "decoder_widths": [CHANNELS] * DECODER_LAYERS, "decoder_kernels": [5] * DECODER_LAYERS,
+        "attention": [True] * DECODER_LAYERS, "source_positions": True, "target_positions": True,
+        "max_positions": 1024,
+        "encoder_grad_scale": "paper", "extra_scaling": True,
+    }  # fmt: skip
+    return ModelParams.model_validate(with_added_keys("model", sizes))
 
 
 def zipf(random: np.random.Generator, types: int, shape: tuple[int, ...]) -> NDArray[np.int64]:

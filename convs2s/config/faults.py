@@ -1,19 +1,11 @@
 """Pydantic's errors, one line per key: dotted name, what was found, what was wanted."""
 
 import difflib
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from convs2s.config.download import (
-    FilesSource,
-    GeneratedSource,
-    Md5RemoteFile,
-    MtdataSource,
-    RemoteFile,
-    SacrebleuSource,
-    UrlSource,
-)
+from convs2s.config.download import Md5RemoteFile, RemoteFile, Source
 from convs2s.config.params import Params
 from convs2s.config.selection import SelectionParams
 
@@ -21,7 +13,7 @@ from convs2s.config.selection import SelectionParams
 def describe(fault: Any) -> str:
     """Return one line for a pydantic error: dotted name, what was found, what was wanted."""
     # In the location, a union's tag follows the list index; the tag is not a key of the file.
-    kinds = {"generated", "files", "url", "mtdata", "sacrebleu", "by_sha256", "by_md5"}
+    kinds = {*sources(), "by_sha256", "by_md5"}
     keys = [str(part) for part in fault["loc"]]
     name = (
         ".".join(key for i, key in enumerate(keys) if not (key in kinds and i and keys[i - 1].isdigit()))
@@ -48,6 +40,12 @@ def describe(fault: Any) -> str:
             return f"{name}: found {fault['input']!r}, {message}"
 
 
+def sources() -> dict[str, type[BaseModel]]:
+    """Return the classes of the sources of `download`, by kind."""
+    union, _ = get_args(Source)
+    return {get_args(one.model_fields["kind"].annotation)[0]: one for one in get_args(union)}
+
+
 def known_keys(location: list[str]) -> set[str]:
     """Return the keys that the schema allows at the level of the last key of `location`."""
     if len(location) <= 1:
@@ -58,13 +56,10 @@ def known_keys(location: list[str]) -> set[str]:
         return set()
     if len(location) == 2:  # a key of a section
         return set(annotation.model_fields)
-    sources: dict[str, type[BaseModel]] = {
-        "generated": GeneratedSource, "files": FilesSource, "url": UrlSource,
-        "mtdata": MtdataSource, "sacrebleu": SacrebleuSource,
-    }  # fmt: skip
     if location[1] == "selection":
         return set(SelectionParams.model_fields)
-    tags = [sources[key] for key in location if key in sources]
+    kinds = sources()
+    tags = [kinds[key] for key in location if key in kinds]
     last: type[BaseModel] = tags[-1] if tags else annotation
     if "fetch" in location[:-1]:
         last = Md5RemoteFile if "by_md5" in location else RemoteFile

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from convs2s.config.faults import describe
 from convs2s.config.model import ModelParams
+from convs2s.config.older import with_added_keys
 from convs2s.exchange.fairseq_checkpoint import Checkpoint
 
 MOST_LAYERS = 10_000
@@ -49,7 +50,7 @@ def read_architecture(checkpoint: Checkpoint) -> ModelParams:
         "extra_scaling": True,
     }
     try:
-        return ModelParams.model_validate(architecture)
+        return ModelParams.model_validate(with_added_keys("model", architecture))
     except ValidationError as error:
         raise ValueError(f"{origin}: " + "; ".join(map(describe, error.errors()))) from None
 

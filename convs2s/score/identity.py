@@ -67,12 +67,9 @@ def set_name(sources: Sequence[Mapping[str, Any]]) -> str:
 
 def source_name(source: Mapping[str, Any]) -> str:
     """Return the name of one source: the sacreBLEU or mtdata name, or those of its files."""
-    match source["kind"]:
-        case "generated":
-            return f"generated {source['part']}, seed {source['seed']}"
-        case "mtdata":
-            return f"{source['id']}"
-        case "sacrebleu":
-            return f"{source['name']}"
-        case _:
-            return " and ".join(file["name"] for file in source["files"])
+    if source["kind"] == "generated":
+        return f"generated {source['part']}, seed {source['seed']}"
+    for key in ("name", "id"):
+        if key in source:
+            return str(source[key])
+    return " and ".join(file["name"] for file in source["files"])

@@ -20,7 +20,7 @@ from tests.model.small import PAD, sentence, small_model, small_params
 class LaterModelParams(ModelParams):
     """The architecture with an option that does not exist yet."""
 
-    attention_scaling: bool
+    made_up: bool
 
 
 def later_model_loads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,7 +29,7 @@ def later_model_loads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built = Seq2Seq
 
     def see(params: LaterModelParams, *args: Any, **named: Any) -> Seq2Seq:
-        seen.append(params.attention_scaling)
+        seen.append(params.made_up)
         return built(params, *args, **named)
 
     monkeypatch.setattr(loading, "ModelParams", LaterModelParams)
@@ -41,10 +41,10 @@ def later_model_loads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_model_folder_without_a_later_option_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the option's default; without an entry in the table it would be refused."""
     save_model(tmp_path, small_model(), small_params(), 40, 50, PAD)
-    with pytest.raises(ValueError, match=r"does not describe a model(.|\n)*attention_scaling"):
+    with pytest.raises(ValueError, match=r"does not describe a model(.|\n)*made_up"):
         later_model_loads(tmp_path, monkeypatch)
     monkeypatch.undo()
-    monkeypatch.setitem(older.ADDED, "model", {"attention_scaling": False})
+    monkeypatch.setitem(older.ADDED, "model", {"made_up": False})
     later_model_loads(tmp_path, monkeypatch)
 
 

@@ -2,11 +2,10 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from convs2s.config.model import ModelParams
 from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.receptive_field import receptive_field
 from convs2s.model.seq2seq import Seq2Seq
-from tests.model.small import PAD, SMALL, sentence, small_model
+from tests.model.small import PAD, SMALL, sentence, small_model, small_params
 
 
 def test_logits_are_per_target_position_and_attention_sums_to_one() -> None:
@@ -132,5 +131,5 @@ def test_parameters_are_as_many_as_the_paper_s_shapes_have(
         "max_positions": 1024,
     }
     with torch.device("meta"):
-        model = Seq2Seq(ModelParams.model_validate(sizes), entries[0], entries[1], PAD, 0.1)
+        model = Seq2Seq(small_params(**sizes), entries[0], entries[1], PAD, 0.1)
     assert sum(p.numel() for p in model.parameters()) / 1e6 == pytest.approx(millions, rel=0.03)

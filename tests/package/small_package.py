@@ -4,7 +4,6 @@ from pathlib import Path
 
 import torch
 
-from convs2s.config.model import ModelParams
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import save_model
 from convs2s.package.folder import Settings, write_package
@@ -13,6 +12,7 @@ from convs2s.text.alignment.dictionary import Entry, write_dictionary
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.vocabulary import PAD
 from tests.decode.parrot import TOKENIZE, TRANSLATE, write_bpe_vocabulary
+from tests.model.small import small_params
 
 WORDS = [
     "Das",
@@ -31,7 +31,7 @@ WORDS = [
     "die",
     "das",
 ]
-MODEL = ModelParams(
+MODEL = small_params(
     embedding_size=8,
     output_embedding_size=8,
     encoder_widths=[8],
@@ -39,11 +39,6 @@ MODEL = ModelParams(
     decoder_widths=[8],
     decoder_kernels=[3],
     attention=[True],
-    source_positions=True,
-    target_positions=True,
-    max_positions=32,
-    encoder_grad_scale="paper",
-    extra_scaling=True,
 )
 
 

@@ -9,8 +9,9 @@ from convs2s.config.model import ModelParams
 from convs2s.config.selection import SelectionParams
 from convs2s.config.train import TrainParams
 from convs2s.train.fingerprint import NO_EFFECT, training_fingerprint
+from tests.model.small import small_params
 
-MODEL = ModelParams(
+MODEL = small_params(
     embedding_size=8, output_embedding_size=8, encoder_widths=[8, 12], encoder_kernels=[3, 3],
     decoder_widths=[8], decoder_kernels=[3], attention=[True], source_positions=True, target_positions=False,
     max_positions=16, encoder_grad_scale="fairseq", extra_scaling=False,
@@ -60,7 +61,7 @@ def test_the_fingerprint_is_that_of_earlier_checkpoints(
 
 
 class LaterModelParams(ModelParams):
-    attention_scaling: bool
+    made_up: bool
 
 
 class LaterTrainParams(TrainParams):
@@ -70,10 +71,10 @@ class LaterTrainParams(TrainParams):
 @pytest.mark.usefixtures("_files")
 def test_an_option_added_later_leaves_fingerprints_until_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """By an entry in the table of defaults, for `model` and `train` alike."""
-    monkeypatch.setitem(older.ADDED, "model", older.ADDED["model"] | {"attention_scaling": False})
+    monkeypatch.setitem(older.ADDED, "model", older.ADDED["model"] | {"made_up": False})
     monkeypatch.setitem(older.ADDED, "train", older.ADDED["train"] | {"warm_up": 0})
     for scaling, warm_up, changed in ((False, 0, set()), (True, 0, {"model"}), (False, 9, {"warm_up"})):
-        model = LaterModelParams(**MODEL.model_dump(), attention_scaling=scaling)
+        model = LaterModelParams(**MODEL.model_dump(), made_up=scaling)
         train = LaterTrainParams(**TRAIN.model_dump(), warm_up=warm_up)
         found, before = prints(model, train), prints()
         assert {
