@@ -7,7 +7,6 @@ that this stage has been run already, and fetches what it gave.
 """
 
 import contextlib
-import threading
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -22,9 +21,9 @@ from prefect.deployments import run_deployment
 from prefect.states import Cancelling, State
 
 from pipelines.flows import dvc_stage, workspace
-from pipelines.flows.dvc_stage import StageEnded, StageFailed
+from pipelines.flows.dvc_stage import StageEnded, StageFailed, Stop
 from pipelines.flows.graph import HOURS, Stage
-from pipelines.flows.workspace import git
+from pipelines.flows.workspace import ROOT, git
 
 DEPLOYMENT = "run-stage/remote"
 POLL = 2.0
@@ -55,7 +54,7 @@ def check(root: Path, git_remote: str) -> None:
         )
 
 
-def publish(stage: Stage, root: Path, git_remote: str, stop: threading.Event) -> tuple[str, str]:
+def publish(stage: Stage, root: Path, git_remote: str, stop: Stop) -> tuple[str, str]:
     """Push what a worker needs for a stage; return branch and commit."""
     if stage.parents:
         push(root, stop, *sorted(stage.parents))
@@ -69,18 +68,18 @@ def publish(stage: Stage, root: Path, git_remote: str, stop: threading.Event) ->
     commit = git(root, "commit-tree", tree, "-p", "HEAD", "-m", message, env=workspace.IDENTITY)
     run_id = runtime.flow_run.root_flow_run_id or runtime.flow_run.id
     branch = f"run/{run_id}/{stage.name}-{commit[:12]}"  # rows of a sweep have the same stages
-    git(root, "push", "--quiet", "--force", git_remote, f"{commit}:refs/heads/{branch}")
+    git(ROOT, "push", "--quiet", "--force", git_remote, f"{commit}:refs/heads/{branch}")
     return branch, commit
 
 
-def push(root: Path, stop: threading.Event, *stages: str) -> None:
+def push(root: Path, stop: Stop, *stages: str) -> None:
     """Push the outputs of stages to the DVC remote, with the cache of runs, under the process guard."""
     command = [*dvc_stage.DVC, "--wait-for-lock", "push", "--run-cache", *stages]
     env, on_line = dvc_stage.environment(None), get_run_logger().info
     dvc_stage.run_guarded(command, root, env, 3600 * HOURS, stop, on_line)
 
 
-def execute(stage: Stage, root: Path, git_remote: str, seconds: float, stop: threading.Event) -> None:
+def execute(stage: Stage, root: Path, git_remote: str, seconds: float, stop: Stop) -> None:
     """Have a remote worker run a stage, and wait for its end.
 
     Raises:
@@ -101,14 +100,14 @@ def execute(stage: Stage, root: Path, git_remote: str, seconds: float, stop: thr
         get_run_logger().info("A remote worker is to run %s: flow run %s", stage.name, remote.name)
         state = wait(remote.id, stop)
     finally:
-        git(root, "push", "--quiet", git_remote, "--delete", branch)
+        git(ROOT, "push", "--quiet", git_remote, "--delete", branch)
     if state.is_cancelled():
         raise StageEnded(f"was cancelled on its remote worker: {state.message}")
     if not state.is_completed():
         raise StageFailed(f"ended as {state.name} on a remote worker: {state.message}")
 
 
-def wait(run: UUID, stop: threading.Event) -> State[Any]:
+def wait(run: UUID, stop: Stop) -> State[Any]:
     """Wait for a flow run's end; cancel it when `stop` is set.
 
     Prefect's own wait_for_flow_run ends at Crashed, and hears of no cancellation here.

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pipelines import shell
-from pipelines.flows.dvc_stage import POLL, StageEnded
 
 
 def visible_gpus() -> list[int]:
@@ -66,23 +65,20 @@ class Leases:
         self.changed = threading.Condition()
 
     @contextlib.contextmanager
-    def lease(self, wanted: int | None, stop: threading.Event) -> Iterator[list[int]]:
+    def lease(self, wanted: int | None, stop: threading.Event) -> Iterator[list[int] | None]:
         """Wait until `wanted` GPUs, for 0 a place, for None nothing, are free; give their ids.
 
-        Raises:
-            StageEnded: if `stop` is set before.
+        None if `stop` is set before.
         """
         on_gpu = bool(wanted and self.has_gpus)
         free = self.gpus if on_gpu else self.places
         count = 0 if wanted is None else wanted if on_gpu else 1
         with self.changed:
             while len(free) < count and not stop.is_set():
-                self.changed.wait(POLL)
-            if stop.is_set():
-                raise StageEnded("was not started, for the flow run is cancelled or has ended")
-            taken = [free.pop(0) for _ in range(count)]
+                self.changed.wait(0.5)  # nobody notifies of `stop`
+            taken = [] if stop.is_set() else [free.pop(0) for _ in range(count)]
         try:
-            yield taken if on_gpu else []
+            yield None if stop.is_set() else taken if on_gpu else []
         finally:
             with self.changed:
                 free.extend(taken)
