@@ -48,10 +48,9 @@ def without_secrets(line: str) -> str:
 
 
 def environment(gpus: Sequence[int] | None) -> dict[str, str]:
-    """Return the environment of a stage: the flow's own, less Prefect's, with the GPUs it may use.
+    """Return the environment of a stage: the flow's own, less Prefect's, with the GPUs it has leased.
 
-    Args:
-        gpus: leased ids; empty hides all; None leaves CUDA_VISIBLE_DEVICES as it is.
+    An empty list hides all; None leaves CUDA_VISIBLE_DEVICES as it is.
     """
     # PREFECT_API_AUTH_STRING is a secret, and a stage knows nothing of Prefect.
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}

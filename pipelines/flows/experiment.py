@@ -21,16 +21,11 @@ from pipelines import shell
 from pipelines.flows.dvc_stage import DVC
 from pipelines.flows.workspace import IDENTITY, git, snapshot
 
-COPIES = Path(".dvc/tmp/flows")
-"""Where copies live until their runs have succeeded; below what DVC keeps out of git."""
+COPIES = Path(".dvc/tmp/flows")  # until their runs have succeeded; DVC keeps it out of git
 
 
 def name_of(overrides: Mapping[str, Any], tree: str) -> str:
-    """Return a name for an experiment: its overrides, readable, and a hash that tells it from others.
-
-    Args:
-        tree: the files that it begins with, as `snapshot` names them.
-    """
+    """Return a name for an experiment: its overrides, readable, and a hash of them and of git's tree."""
     facts = json.dumps([overrides, tree], sort_keys=True, default=str)
     words = "-".join(f"{key.split('.')[-1]}-{value}" for key, value in overrides.items())
     readable = re.sub(r"[^A-Za-z0-9]+", "-", words).strip("-")[:40].strip("-")
@@ -40,10 +35,8 @@ def name_of(overrides: Mapping[str, Any], tree: str) -> str:
 def copy_workspace(root: Path, name: str, overrides: Mapping[str, Any]) -> Path:
     """Return a git worktree with the workspace's files as they are, other parameters, and the same DVC cache.
 
-    One that an earlier run left behind, since it did not succeed, is used again with its checkpoints.
-
-    Raises:
-        ValueError: if the overrides do not give valid parameters.
+    One that an earlier run left behind, since it did not succeed, is used again with its checkpoints. A
+    ValueError is raised if the overrides do not give valid parameters.
     """
     folder = root / COPIES / name
     if not (folder / ".git").is_file():
@@ -62,10 +55,9 @@ def copy_workspace(root: Path, name: str, overrides: Mapping[str, Any]) -> Path:
 
 
 def link_ignored_inputs(root: Path, folder: Path) -> None:
-    """Link a user's own texts, which git ignores, into a copy; those elsewhere stay where they are.
+    """Link a user's own texts, which git ignores, into a copy; raise a ValueError if it would not find them.
 
-    Raises:
-        ValueError: if the copy would not find them.
+    Those outside the repository stay where they are.
     """
     source = load_params(root / "params.yaml").download.folder
     if not Path(os.path.normpath(root / source)).is_relative_to(root):  # a link within is within
@@ -89,11 +81,8 @@ def link_ignored_inputs(root: Path, folder: Path) -> None:
 def overridden(path: Path, overrides: Mapping[str, Any]) -> tuple[str, Params]:
     """Return the text of a params.yaml with other values and the same comments, and what it says.
 
-    Args:
-        overrides: dotted names, as train.dropout or download.train.0.pairs, and their values.
-
-    Raises:
-        ValueError: if there is no such name, or the values are not valid.
+    Names are dotted, as train.dropout or download.train.0.pairs. A ValueError is raised if there is no such
+    name, or a value is not valid.
     """
     yaml, stream = YAML(), io.StringIO()
     content = yaml.load(path.read_text(encoding="utf-8"))

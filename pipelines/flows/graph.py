@@ -43,11 +43,7 @@ class Stage:
 
 
 def read_graph(root: Path) -> dict[str, Stage]:
-    """Return all stage items of dvc.yaml, parents before children.
-
-    Raises:
-        ValueError: if DVC cannot read dvc.yaml, params.yaml or dvc.lock, with DVC's reason.
-    """
+    """Return all stage items, parents first; raise a ValueError with DVC's reason if it cannot read them."""
     stages: dict[str, Stage] = {}
     try:
         with Repo(str(root)) as repo:
@@ -84,8 +80,7 @@ def _stage(stage: Any, parents: Sequence[Stage]) -> Stage:
 def restrict(stages: Mapping[str, Stage], targets: Sequence[str]) -> dict[str, Stage]:
     """Return the targets, items (train@2) or whole stages (train), and all they need; without targets, all.
 
-    Raises:
-        ValueError: if there is no such stage.
+    A ValueError is raised if there is no such stage.
     """
     if unknown := set(targets) - {name for stage in stages.values() for name in (stage.name, stage.kind)}:
         raise ValueError(

@@ -21,8 +21,7 @@ from collections.abc import Callable, Sequence
 
 import psutil
 
-GRACE = 3.0
-"""Seconds between SIGTERM and SIGKILL: enough for a training to finish writing a checkpoint."""
+GRACE = 3.0  # seconds from SIGTERM to SIGKILL: enough for a training to finish writing a checkpoint
 ENDED_BY_GUARD = 128 + signal.SIGTERM
 TIMED_OUT = 124  # as of timeout(1)
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h

@@ -25,11 +25,8 @@ from pipelines.flows.dvc_stage import StageEnded, StageFailed, Stop
 from pipelines.flows.graph import HOURS, Stage
 from pipelines.flows.workspace import ROOT, git
 
-DEPLOYMENT = "run-stage/remote"
-POLL = 2.0
-"""Seconds between two queries of a remote run's state."""
-SURVIVAL = 10.0
-"""Seconds within which a run that the server takes for Crashed, but which lives, says so."""
+POLL = 2.0  # seconds between two queries of a remote run's state
+SURVIVAL = 10.0  # seconds within which a run that the server takes for Crashed, but which lives, says so
 
 
 def check(root: Path, git_remote: str) -> None:
@@ -80,17 +77,15 @@ def push(root: Path, stop: Stop, *stages: str) -> None:
 
 
 def execute(stage: Stage, root: Path, git_remote: str, seconds: float, stop: Stop) -> None:
-    """Have a remote worker run a stage, and wait for its end.
+    """Have a remote worker run a stage, and wait for its end; if `stop` is set, the remote run is cancelled.
 
-    Raises:
-        StageFailed: if it failed there, with the message of its run.
-        StageEnded: if `stop` was set; the remote run is cancelled then.
+    Raises StageFailed with the message of its run, or StageEnded.
     """
     branch, commit = publish(stage, root, git_remote, stop)
     order = {"stage": stage.name, "branch": branch, "commit": commit, "git_remote": git_remote}
     try:
         remote = run_deployment(
-            DEPLOYMENT,
+            "run-stage/remote",
             parameters={**order, "seconds": seconds},
             flow_run_name=f"{stage.name} for {runtime.flow_run.name}",
             tags=[stage.kind, "remote"],
@@ -118,16 +113,15 @@ def wait(run: UUID, stop: Stop) -> State[Any]:
             with contextlib.suppress(httpx.HTTPError):  # the server is away for a while
                 state = client.read_flow_run(run).state
                 assert state is not None
-                doubt = state.is_crashed() and not doubted
-                if state.is_final() and not doubt:
+                doubted = state.is_crashed() and not doubted
+                if state.is_final() and not doubted:
                     return state
-                doubted = doubt
-                if not doubt and state.name != logged:
+                if not doubted and state.name != logged:
                     logged = str(state.name)
                     get_run_logger().info("The remote run is %s", logged)
                 if stop.is_set():
                     client.set_flow_run_state(run, Cancelling(), force=True)
                     raise StageEnded(
-                        "was cancelled on its remote worker, for the flow run is cancelled or has ended"
+                        "was cancelled on its remote worker, as the flow run was cancelled or ended"
                     )
             stop.wait(SURVIVAL if doubted else POLL)

@@ -13,10 +13,8 @@ from pipelines import shell
 def visible_gpus() -> list[int]:
     """Return the ids of the GPUs that this process may use; none if there is no driver.
 
-    CUDA_VISIBLE_DEVICES narrows them, as for any program that uses CUDA.
-
-    Raises:
-        ValueError: if nvidia-smi fails, or CUDA_VISIBLE_DEVICES names GPUs in another way.
+    CUDA_VISIBLE_DEVICES narrows them, as for any program that uses CUDA. A ValueError is raised if it names
+    GPUs in another way, or nvidia-smi fails.
     """
     if shutil.which("nvidia-smi") is None:
         return []
@@ -28,20 +26,17 @@ def visible_gpus() -> list[int]:
         ) from error
     present = [int(line) for line in shown.split() if line.isdigit()]
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if named is None:
-        return present
-    parts = [part.strip() for part in named.split(",") if part.strip()]
-    if not all(part.isdigit() for part in parts):
-        raise ValueError(f"CUDA_VISIBLE_DEVICES: found {named}, wanted numbers as nvidia-smi counts GPUs.")
-    return [int(part) for part in parts if int(part) in present]
+    try:
+        wanted = present if named is None else [int(part) for part in named.split(",") if part.strip()]
+    except ValueError:
+        raise ValueError(
+            f"CUDA_VISIBLE_DEVICES: found {named}, wanted numbers as nvidia-smi counts GPUs."
+        ) from None
+    return [gpu for gpu in wanted if gpu in present]
 
 
 def choose_gpus(asked: Sequence[int] | None) -> list[int]:
-    """Return the GPU ids to lease: those asked for, or all that are visible.
-
-    Raises:
-        ValueError: if one that was asked for is not there, or twice in the list.
-    """
+    """Return the GPU ids to lease: those asked for, or all; raise a ValueError if one is missing or twice."""
     present = visible_gpus()
     if not asked:  # a form sends an empty list, too
         return present

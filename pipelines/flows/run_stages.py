@@ -4,7 +4,7 @@ import collections
 import concurrent.futures
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -99,22 +99,17 @@ class Workspace:
         return f"{stage} {self.label}".strip()
 
 
-@dataclass
 class StagesRun:
-    """A run of the stages of some workspaces."""
+    """A run of the stages of some workspaces; no dataclass, or Prefect would wait for its futures."""
 
-    params: RunParams
-    workspaces: Sequence[Workspace]
-    for_others: bool = False  # whether this is a remote worker's, whose results go to the DVC remote
-    stop: Stop = field(default_factory=Stop)
-    futures: dict[str, PrefectConcurrentFuture[Any]] = field(default_factory=dict)  # of tasks, by title
+    def __init__(self, params: RunParams, workspaces: Sequence[Workspace], for_others: bool = False) -> None:
+        self.params, self.workspaces = params, workspaces
+        self.for_others = for_others  # whether this is a remote worker's, whose results go to the DVC remote
+        self.stop = Stop()
+        self.futures: dict[str, PrefectConcurrentFuture[Any]] = {}  # of tasks, by title
 
     def run(self) -> State[Any]:
-        """Run all that can be run; return the flow run's state, with what went wrong, a paragraph a stage.
-
-        Raises:
-            ValueError: if a stage of `hours` does not exist, or one takes more GPUs than there are.
-        """
+        """Run all that can be run; return the flow run's state, with what went wrong, a paragraph a stage."""
         self.submit(self.leases())
         waited_for, check = [future.wrapped_future for future in self.futures.values()], make_check()
         early = None
@@ -135,7 +130,7 @@ class StagesRun:
         return Failed(message="\n\n".join([self.summary(), *faults]))
 
     def leases(self) -> Leases:
-        """Return the GPUs and places to share, after checking that they and the deadlines fit the stages."""
+        """Return the GPUs and places to share; raise a ValueError if they or the deadlines fit no stage."""
         gpus = choose_gpus(self.params.gpus)
         stages = [stage for _, stage in self.stages()]
         names = {name for stage in stages for name in (stage.name, stage.kind)}

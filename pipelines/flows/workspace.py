@@ -27,12 +27,9 @@ def git(root: Path, *arguments: str, env: Mapping[str, str] | None = None) -> st
 
 
 def check_workspace(root: Path) -> None:
-    """Check that a flow may start here, by params.yaml and DVC's own list of who reads and writes.
+    """Check that a flow may start here; raise a ValueError if params.yaml is invalid or DVC is at work.
 
-    Dead processes, which stay in that list after a kill, do not matter.
-
-    Raises:
-        ValueError: if params.yaml is not valid, or a DVC command is at work.
+    Dead processes, which stay in DVC's own list of who reads and writes, do not matter.
     """
     load_params(root / "params.yaml")
     try:
@@ -51,10 +48,9 @@ def check_workspace(root: Path) -> None:
 
 @contextlib.contextmanager
 def claim(root: Path, who: str) -> Iterator[None]:
-    """Hold a workspace for one flow run; the system releases it however the run ends, kill -9 included.
+    """Hold a workspace for one flow run; raise a ValueError if another holds it, with its name.
 
-    Raises:
-        ValueError: if another flow run holds it, with its name.
+    The system releases it however the run ends, kill -9 included.
     """
     path = root / ".dvc" / "tmp" / "flow.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
