@@ -81,7 +81,13 @@ class Server:
 
     def post(self, path: str, content: Mapping[str, Any]) -> Any:
         """Ask the API."""
-        answer = self.client().post(path, json=content)
+        for _ in range(5):
+            answer = self.client().post(path, json=content)
+            if (
+                answer.status_code != httpx.codes.SERVICE_UNAVAILABLE
+            ):  # SQLite is locked: it asks to try again
+                break
+            time.sleep(1)
         answer.raise_for_status()
         return answer.json() if answer.content else None
 
