@@ -17,14 +17,7 @@ from pydantic import Field, model_validator
 from convs2s.text.corpus.files import atomic_path
 from pipelines.flows import artifacts, experiment, paper_table, workspace
 from pipelines.flows.paper_table import SPEED
-from pipelines.flows.run_stages import (
-    THREADS,
-    RunParams,
-    StagesRun,
-    Workspace,
-    claimed_root,
-    went_wrong,
-)
+from pipelines.flows.run_stages import THREADS, RunParams, StagesRun, Workspace, claimed_root, went_wrong
 from pipelines.flows.workspace import ROOT
 
 Overrides = dict[str, Any]

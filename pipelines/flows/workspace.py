@@ -72,8 +72,7 @@ def claim(root: Path, who: str) -> Iterator[None]:
 def revision(root: Path) -> str:
     """Return the commit that is checked out, short, with + if files differ from it; none without a commit."""
     try:
-        commit = git(root, "rev-parse", "--short", "HEAD")
-        return commit + ("+" if git(root, "status", "--porcelain", "-uno") else "")
+        return git(root, "describe", "--always", "--dirty=+", "--exclude=*")
     except shell.CommandFailed:
         return "none"
 

@@ -210,9 +210,9 @@ def test_parameters_that_contradict_each_other_are_refused() -> None:
         ReproduceParams.model_validate({"target": ["align"]})
 
 
-def test_a_server_with_a_password_lets_nobody_else_in(tmp_path: Path, repo: Path) -> None:
+def test_a_server_with_a_password_lets_nobody_else_in(server: Server, tmp_path: Path, repo: Path) -> None:
     """And flows know it by the environment, from where it reaches no stage, log or artifact."""
-    server = Server(tmp_path / "locked", auth="admin:opensesame")
+    server = Server(tmp_path / "locked", auth="admin:opensesame", like=server)
     server.start()
     try:
         address = f"http://127.0.0.1:{server.port}/api/flow_runs/filter"
