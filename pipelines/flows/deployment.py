@@ -22,10 +22,8 @@ from ruamel.yaml import YAML
 from pipelines import shell
 from pipelines.flows.workspace import ROOT
 
-POLL = 2.0
-"""Seconds between two queries of a run's state and log."""
-PAGE = 200
-"""Log lines that the server gives at once."""
+POLL = 2.0  # seconds between two queries of a run's state and log
+PAGE = 200  # log lines that the server gives at once
 POOLS = {
     "gpu": "flows that run the whole pipeline, on a machine with the data",
     "remote": "single stages in clones on other machines",
@@ -46,12 +44,9 @@ def deploy() -> None:
 
 
 def trigger_and_follow(flow: str, params: Mapping[str, Any], check: Callable[[], None]) -> int:
-    """Run a flow and print its log as it comes; return an exit status: 0 if it completed, else 1.
+    """Run the flow, print its log as it comes, and return an exit status: 0 if it completed, else 1.
 
-    Args:
-        flow: reproduce or sweep.
-        params: of the flow.
-        check: called while the run waits to be taken; what it raises ends this.
+    `check` is called while the run waits to be taken; what it raises ends this.
     """
     with get_client(sync_client=True) as client:
         deployment = client.read_deployment_by_name(f"{flow}/gpu")
@@ -72,8 +67,7 @@ def follow(client: SyncPrefectClient, run: UUID, check: Callable[[], None]) -> S
 
     Prefect's own FlowRunSubscriber loses what is logged while the server is away.
     """
-    names: dict[UUID | None, str] = {None: "flow"}
-    printed: set[UUID] = set()
+    names, printed = dict[UUID | None, str]({None: "flow"}), set[UUID]()
     of_run = LogFilter(flow_run_id=LogFilterFlowRunId(any_=[run]))
     while True:
         with contextlib.suppress(httpx.HTTPError):  # a server that restarts comes back
@@ -82,12 +76,11 @@ def follow(client: SyncPrefectClient, run: UUID, check: Callable[[], None]) -> S
             offset = max(0, len(printed) - PAGE)
             while page := client.read_logs(of_run, PAGE, offset, LogSort.TIMESTAMP_ASC):
                 offset += len(page)
-                for log in page:
-                    if log.id not in printed:
-                        if log.task_run_id and log.task_run_id not in names:
-                            names[log.task_run_id] = client.read_task_run(log.task_run_id).name
-                        printed.add(log.id)
-                        print(f"{names[log.task_run_id]:<16} {log.message}", flush=True)
+                for log in (log for log in page if log.id not in printed):
+                    if log.task_run_id and log.task_run_id not in names:
+                        names[log.task_run_id] = client.read_task_run(log.task_run_id).name
+                    printed.add(log.id)
+                    print(f"{names[log.task_run_id]:<16} {log.message}", flush=True)
             if state is not None and state.is_final():
                 return state
             if state is not None and state.is_scheduled():

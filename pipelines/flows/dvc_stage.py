@@ -1,31 +1,19 @@
 """One stage item through DVC, as a child process that never outlives the flow."""
 
-import contextlib
-import enum
 import io
 import os
 import re
 import subprocess
 import sys
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from pipelines.flows.guard import ENDED_BY_GUARD, TIMED_OUT
+
 DVC = (sys.executable, "-m", "dvc")
-LAST_LINES = 12
-"""Lines of a failed stage's output that its state message shows."""
-POLL = 0.5
-"""Seconds between two checks of deadline and cancellation."""
-
-
-class Outcome(enum.Enum):
-    """What DVC did with a stage; the value is the name of its Prefect state."""
-
-    EXECUTED = "Executed"
-    UNCHANGED = "Unchanged"
-    CACHED = "Cached"
+LAST_LINES = 12  # of a failed stage's output, shown in its state message
 
 
 class StageFailed(RuntimeError):
@@ -40,20 +28,15 @@ class WorkerGone(StageEnded):
     """The worker that had started the flow has died; its stages were ended."""
 
 
-# How DVC says what it did. Its `pull` says "didn't change" of outputs that it has just fetched.
-SAID = {
-    re.compile(r"^Running stage '.*':$"): Outcome.EXECUTED,
-    re.compile(r"^Stage '.*' is cached - skipping run, checking out outputs$"): Outcome.CACHED,
-    re.compile(r"^Stage '.*' didn't change, skipping$"): Outcome.UNCHANGED,
+# Names of Prefect states, by what DVC says. Its `pull` says "didn't change" of outputs just fetched.
+OUTCOMES = {
+    "Executed": re.compile(r"Running stage '.*':$"),
+    "Unchanged": re.compile(r"Stage '.*' didn't change, skipping$"),
+    "Cached": re.compile(r"Stage '.*' is cached - skipping run, checking out outputs$"),
 }
-BAR = re.compile(r"\d+%\|.*\|")
-"""A progress bar; its last state ends like any other line."""
-HINTS = re.compile(
-    r"^(To track the changes with git, run:|\s+git add .*|To enable auto staging, run:"
-    r"|\s+dvc config core\.autostage true|Data and pipelines are up to date\."
-    r"|Use `dvc push` to send your updates to remote storage\.)$"
-)
-"""What DVC says after each stage, about all stages or as advice."""
+BAR = re.compile(r"\d+%\|.*\|")  # its last state ends like any other line
+# What DVC says after each stage, about all stages or as advice.
+HINTS = re.compile(r"To (track|enable auto)|\s+(git add|dvc config) |Data and pipelines are|Use `dvc push`")
 ADDRESS = re.compile(r"(?<=://)[^/@\s]+@")
 SECRET = re.compile(r"""(?i)((?:password|token|secret|access_key)\w*(?:=|["']\s*:\s*)["']?)[^\s&"',]+""")
 COLORS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -65,10 +48,9 @@ def without_secrets(line: str) -> str:
 
 
 def environment(gpus: Sequence[int] | None) -> dict[str, str]:
-    """Return the environment of a stage: the flow's own, less Prefect's, with the GPUs it may use.
+    """Return the environment of a stage: the flow's own, less Prefect's, with the GPUs it has leased.
 
-    Args:
-        gpus: leased ids; empty hides all; None leaves CUDA_VISIBLE_DEVICES as it is.
+    An empty list hides all; None leaves CUDA_VISIBLE_DEVICES as it is.
     """
     # PREFECT_API_AUTH_STRING is a secret, and a stage knows nothing of Prefect.
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
@@ -84,19 +66,32 @@ def environment(gpus: Sequence[int] | None) -> dict[str, str]:
     return kept
 
 
+class Stop(threading.Event):
+    """Set when a flow run is over: this closes the pipe on whose other end the guards of its stages read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pipe, self._held = os.pipe()  # the system closes it when this process dies
+
+    def set(self) -> None:
+        """End what runs; again, without effect."""
+        if not self.is_set():
+            super().set()
+            os.close(self._held)
+
+
 def run_guarded(
     arguments: Sequence[str],
     root: Path,
     env: Mapping[str, str],
     seconds: float,
-    stop: threading.Event,
+    stop: Stop,
     on_line: Callable[[str], None],
 ) -> str:
     """Run a command under the process guard; return its last lines.
 
     Args:
         seconds: deadline.
-        stop: set by another thread to end the command.
         on_line: called with each line as it comes; not with states of progress bars.
 
     Raises:
@@ -104,49 +99,28 @@ def run_guarded(
         StageEnded: if `stop` was set or the deadline has passed; none of its processes is left then.
     """
     process = subprocess.Popen(
-        [sys.executable, "-m", "pipelines.flows.guard", *arguments],
+        [sys.executable, "-m", "pipelines.flows.guard", str(seconds), *arguments],
         cwd=root,
         env={**env, "PYTHONPATH": os.pathsep.join(filter(None, [str(root), env.get("PYTHONPATH", "")]))},
-        stdin=subprocess.PIPE,
+        stdin=stop.pipe,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,  # Prefect kills the flow's process group; the guard must outlive that
     )
-    assert process.stdin is not None and process.stdout is not None
-    pipe, over, reasons = process.stdin, threading.Event(), list[str]()
-    deadline = time.monotonic() + seconds
-
-    def close_pipe() -> None:
-        while not over.wait(POLL):
-            if stop.is_set():
-                reasons.append("was ended, for the flow run is cancelled or has ended")
-            elif time.monotonic() > deadline:
-                reasons.append(f"was ended at its deadline, {seconds / 3600:g} hours")
-            if reasons:
-                break
-        with contextlib.suppress(OSError):
-            pipe.close()
-
-    closing = threading.Thread(target=close_pipe, daemon=True)
-    closing.start()
+    assert process.stdout is not None
     last: deque[str] = deque(maxlen=LAST_LINES)
     # With newline="", a line also ends at a carriage return, as states of a progress bar do, and keeps it.
     with io.TextIOWrapper(process.stdout, encoding="utf-8", errors="replace", newline="") as lines:
-        try:
-            for line in lines:
-                clean = without_secrets(COLORS.sub("", line).rstrip())
-                if clean and not (line.endswith("\r") or BAR.search(clean) or HINTS.match(clean)):
-                    on_line(clean)
-                    last.append(clean)
-        finally:
-            over.set()
-            closing.join()
-            for _ in lines:
-                pass  # a full pipe would keep what is being ended from ending
-            status = process.wait()
-    tail = "\n".join(last)
-    if reasons:
-        raise StageEnded(f"{reasons[0]}. Its last lines:\n{tail}")
+        for line in lines:
+            clean = without_secrets(COLORS.sub("", line).rstrip())
+            if clean and not (line.endswith("\r") or BAR.search(clean) or HINTS.match(clean)):
+                on_line(clean)
+                last.append(clean)
+    status, tail = process.wait(), "\n".join(last)
+    if status == TIMED_OUT:
+        raise StageEnded(f"was ended at its deadline, {seconds / 3600:g} hours. Its last lines:\n{tail}")
+    if status == ENDED_BY_GUARD and stop.is_set():
+        raise StageEnded(f"was ended because the flow run was cancelled or ended. Its last lines:\n{tail}")
     if status != 0:
         raise StageFailed(f"ended with status {status}. Its last lines:\n{tail}")
     return tail
@@ -157,11 +131,11 @@ def reproduce(
     root: Path,
     env: Mapping[str, str],
     seconds: float,
-    stop: threading.Event,
+    stop: Stop,
     on_line: Callable[[str], None],
     options: Sequence[str] = (),
-) -> Outcome:
-    """Bring one stage item up to date through DVC; return what that took.
+) -> str:
+    """Bring one stage item up to date through DVC; return what that took, one of OUTCOMES.
 
     Args:
         options: of `dvc repro`: --force, --pull.
@@ -170,13 +144,13 @@ def reproduce(
         StageFailed: if it failed, or DVC did not say what it did.
         StageEnded: if it was cancelled or its deadline passed.
     """
-    outcomes: list[Outcome] = []
+    outcomes: list[str] = []
 
     def note_outcome(line: str) -> None:
-        outcomes.extend(outcome for pattern, outcome in SAID.items() if pattern.match(line))
+        outcomes.extend(outcome for outcome, pattern in OUTCOMES.items() if pattern.match(line))
         on_line(line)
 
-    # --single-item, for the flow orders the stages; and without it DVC would lock what others are writing.
+    # --single-item: the flow orders the stages; without it, DVC would lock what others are writing.
     command = [*DVC, "--wait-for-lock", "repro", "--single-item", *options, name]
     tail = run_guarded(command, root, env, seconds, stop, note_outcome)
     if not outcomes:

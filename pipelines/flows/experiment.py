@@ -1,7 +1,10 @@
 """Copies of the workspace with other parameters; what they give becomes a DVC experiment."""
 
+import functools
 import hashlib
+import io
 import json
+import operator
 import os
 import re
 import shutil
@@ -12,21 +15,17 @@ from typing import Any
 from dvc.config import Config
 from ruamel.yaml import YAML
 
-from convs2s.config.load import load_params
+from convs2s.config.load import load_params, parse_params
+from convs2s.config.params import Params
 from pipelines import shell
 from pipelines.flows.dvc_stage import DVC
 from pipelines.flows.workspace import IDENTITY, git, snapshot
 
-COPIES = Path(".dvc/tmp/flows")
-"""Where copies live until their runs have succeeded; below what DVC keeps out of git."""
+COPIES = Path(".dvc/tmp/flows")  # until their runs have succeeded; DVC keeps it out of git
 
 
 def name_of(overrides: Mapping[str, Any], tree: str) -> str:
-    """Return a name for an experiment: its overrides, readable, and a hash that tells it from others.
-
-    Args:
-        tree: the files that it begins with, as `snapshot` names them.
-    """
+    """Return a name for an experiment: its overrides, readable, and a hash of them and of git's tree."""
     facts = json.dumps([overrides, tree], sort_keys=True, default=str)
     words = "-".join(f"{key.split('.')[-1]}-{value}" for key, value in overrides.items())
     readable = re.sub(r"[^A-Za-z0-9]+", "-", words).strip("-")[:40].strip("-")
@@ -34,58 +33,40 @@ def name_of(overrides: Mapping[str, Any], tree: str) -> str:
 
 
 def copy_workspace(root: Path, name: str, overrides: Mapping[str, Any]) -> Path:
-    """Return a clone with the workspace's files as they are, other parameters, and the same DVC cache.
+    """Return a git worktree with the workspace's files as they are, other parameters, and the same DVC cache.
 
-    One that an earlier run left behind, since it did not succeed, is used again with its checkpoints.
-
-    Raises:
-        ValueError: if the overrides do not give valid parameters.
+    One that an earlier run left behind, since it did not succeed, is used again with its checkpoints. A
+    ValueError is raised if the overrides do not give valid parameters.
     """
     folder = root / COPIES / name
-    tree = snapshot(root)
-    if not (folder / ".git").is_dir():
+    if not (folder / ".git").is_file():
         shutil.rmtree(folder, ignore_errors=True)
-        git(root, "clone", "--quiet", "--shared", "--no-checkout", str(root), str(folder))
+        git(root, "worktree", "add", "--quiet", "--force", "--detach", "--no-checkout", str(folder))
     git(folder, "update-ref", "--no-deref", "HEAD", git(root, "rev-parse", "HEAD"))
-    git(folder, "read-tree", "--reset", "-u", tree)
-    share_remotes(root, folder)
+    git(folder, "read-tree", "--reset", "-u", snapshot(root))
+    mine = Config(str(root / ".dvc"))  # relative paths are absolute once read
+    with Config(str(folder / ".dvc")).edit("local") as local:
+        local |= {name: mine[name] for name in ("core", "remote") if mine.get(name)}  # with credentials
+        local["cache"] = {"dir": mine.get("cache", {}).get("dir") or str(root / ".dvc" / "cache")}
     link_ignored_inputs(root, folder)
-    override(folder / "params.yaml", overrides)
+    text, _ = overridden(root / "params.yaml", overrides)
+    (folder / "params.yaml").write_text(text, encoding="utf-8")
     return folder
 
 
-def share_remotes(root: Path, folder: Path) -> None:
-    """Give a copy the workspace's git remotes, DVC remotes with their credentials, and DVC cache."""
-    for name in git(root, "remote").split():
-        url = git(root, "remote", "get-url", name)
-        if (root / url).exists():  # a path, which git takes from the clone's own folder
-            url = str((root / url).resolve())
-        known = name in git(folder, "remote").split()
-        git(folder, "remote", "set-url" if known else "add", name, url)
-    mine = Config(str(root / ".dvc"))
-    with Config(str(folder / ".dvc")).edit("local") as local:
-        local["remote"] = mine.get("remote", {})  # DVC has made relative paths absolute when it read them
-        if default := mine.get("core", {}).get("remote"):
-            local.setdefault("core", {})["remote"] = default
-        cache = mine.get("cache", {}).get("dir")
-        local.setdefault("cache", {})["dir"] = str(cache or root / ".dvc" / "cache")
-
-
 def link_ignored_inputs(root: Path, folder: Path) -> None:
-    """Link a user's own texts, which git ignores, into a copy; those elsewhere stay where they are.
+    """Link a user's own texts, which git ignores, into a copy; raise a ValueError if it would not find them.
 
-    Raises:
-        ValueError: if the copy would not find them.
+    Those outside the repository stay where they are.
     """
     source = load_params(root / "params.yaml").download.folder
     if not Path(os.path.normpath(root / source)).is_relative_to(root):  # a link within is within
-        if not Path(source).is_absolute():
-            raise ValueError(
-                f"download.folder: found {source}, which lies outside the repository. Overrides and sweeps "
-                "run in copies, where it would be another folder; wanted the whole path: "
-                f"{(root / source).resolve()}"
-            )
-        return
+        if Path(source).is_absolute():
+            return
+        raise ValueError(
+            f"download.folder: found {source}, which lies outside the repository. Overrides and sweeps run "
+            f"in copies, where it would be another folder; wanted the whole path: {(root / source).resolve()}"
+        )
     own = git(root, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", str(source))
     for name in filter(None, own.split("\0")):
         target = folder / name
@@ -97,23 +78,18 @@ def link_ignored_inputs(root: Path, folder: Path) -> None:
             shutil.copy2(root / name, target)
 
 
-def override(path: Path, overrides: Mapping[str, Any]) -> None:
-    """Set values in a params.yaml, keeping its comments.
+def overridden(path: Path, overrides: Mapping[str, Any]) -> tuple[str, Params]:
+    """Return the text of a params.yaml with other values and the same comments, and what it says.
 
-    Args:
-        overrides: dotted names, as train.dropout or download.train.0.pairs, and their values.
-
-    Raises:
-        ValueError: if there is no such name, or the values are not valid.
+    Names are dotted, as train.dropout or download.train.0.pairs. A ValueError is raised if there is no such
+    name, or a value is not valid.
     """
-    yaml = YAML()
+    yaml, stream = YAML(), io.StringIO()
     content = yaml.load(path.read_text(encoding="utf-8"))
     for name, value in overrides.items():
         *sections, last = [int(part) if part.isdigit() else part for part in name.split(".")]
-        place = content
         try:
-            for section in sections:
-                place = place[section]
+            place = functools.reduce(operator.getitem, sections, content)
             place[last]  # a new key would be a typo
             place[last] = value
         except (KeyError, IndexError, TypeError) as error:
@@ -121,18 +97,16 @@ def override(path: Path, overrides: Mapping[str, Any]) -> None:
                 f"overrides: params.yaml has no {name} (found nothing under {error}). Wanted a dotted name "
                 "that it has, for example train.dropout."
             ) from error
-    with path.open("w", encoding="utf-8") as stream:
-        yaml.dump(content, stream)
+    yaml.dump(content, stream)
     try:
-        load_params(path)
+        return stream.getvalue(), parse_params(stream.getvalue(), "params.yaml")
     except ValueError as error:
-        raise ValueError(f"overrides do not fit: {str(error).replace(str(path), 'params.yaml')}") from error
+        raise ValueError(f"overrides do not fit: {error}") from error
 
 
 def keep_experiment(root: Path, folder: Path, name: str) -> None:
     """Keep a copy's results as a DVC experiment of the workspace, then remove the copy."""
     shell.run(*DVC, "exp", "save", "--force", "--name", name, cwd=folder, env=IDENTITY)
-    git(root, "fetch", "--quiet", "--force", str(folder), f"refs/exps/*/{name}:refs/exps/*/{name}")
     for costs in folder.glob("data/checkpoints/*/costs"):  # no outputs, so DVC leaves them
         shutil.copytree(costs, root / costs.relative_to(folder), dirs_exist_ok=True)
-    shutil.rmtree(folder)
+    git(root, "worktree", "remove", "--force", str(folder))

@@ -11,37 +11,23 @@ from dvc.exceptions import DvcException
 from dvc.repo import Repo
 from networkx import lexicographical_topological_sort  # type: ignore[import-untyped]
 
-HOURS = 24.0
-"""Deadline of a stage whose `meta` names none."""
+HOURS = 24.0  # deadline of a stage whose `meta` names none
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage item.
+    """A stage item."""
 
-    Attributes:
-        name: as DVC names it: train@2.
-        command: what it runs.
-        parents: names of the stages whose outputs it takes.
-        gpus: how many it takes where there are any; 0 for a CPU stage.
-        hours: its deadline.
-        retries: seconds to wait before each further attempt.
-        work: folder of what it leaves while it runs and when it fails, if it has one.
-        outputs: files and folders it writes, relative to the repository.
-        travels: whether all outputs are in DVC's cache, so that a remote worker can send them home.
-        signature: equal for two stages, of two sets of parameters, that compute the same.
-    """
-
-    name: str
+    name: str  # as DVC names it: train@2
     command: str
-    parents: frozenset[str]
-    gpus: int
-    hours: float
-    retries: tuple[float, ...]
-    work: str | None
-    outputs: tuple[str, ...]
-    travels: bool
-    signature: str
+    parents: frozenset[str]  # names of the stages whose outputs it takes
+    gpus: int  # how many it takes where there are any; 0 for a CPU stage
+    hours: float  # its deadline
+    retries: tuple[float, ...]  # seconds to wait before each further attempt
+    work: str | None  # folder of what it leaves while it runs and when it fails, if it has one
+    outputs: tuple[str, ...]  # files and folders it writes, relative to the repository
+    travels: bool  # whether all outputs are in DVC's cache, so that a remote worker can send them home
+    signature: str  # equal for two stages, of two sets of parameters, that compute the same
 
     @property
     def kind(self) -> str:
@@ -57,11 +43,7 @@ class Stage:
 
 
 def read_graph(root: Path) -> dict[str, Stage]:
-    """Return all stage items of dvc.yaml, parents before children.
-
-    Raises:
-        ValueError: if DVC cannot read dvc.yaml, params.yaml or dvc.lock, with DVC's reason.
-    """
+    """Return all stage items, parents first; raise a ValueError with DVC's reason if it cannot read them."""
     stages: dict[str, Stage] = {}
     try:
         with Repo(str(root)) as repo:
@@ -70,7 +52,10 @@ def read_graph(root: Path) -> dict[str, Stage]:
                 parents = [stages[parent.name] for parent in children.predecessors(stage)]
                 stages[stage.name] = _stage(stage, parents)
     except DvcException as error:
-        raise ValueError(f"DVC cannot read the pipeline in {root}: {error}") from error
+        message = f"DVC cannot read the pipeline in {root}: {error}"
+        if "dvc.lock" in message:
+            message += "\nRestore it (git checkout dvc.lock), or remove it: what was run is in DVC's cache."
+        raise ValueError(message) from error
     return stages
 
 
@@ -95,8 +80,7 @@ def _stage(stage: Any, parents: Sequence[Stage]) -> Stage:
 def restrict(stages: Mapping[str, Stage], targets: Sequence[str]) -> dict[str, Stage]:
     """Return the targets, items (train@2) or whole stages (train), and all they need; without targets, all.
 
-    Raises:
-        ValueError: if there is no such stage.
+    A ValueError is raised if there is no such stage.
     """
     if unknown := set(targets) - {name for stage in stages.values() for name in (stage.name, stage.kind)}:
         raise ValueError(

@@ -1,10 +1,10 @@
 """Process guard: a command and everything it starts end once whoever started the guard is gone.
 
-    python -m pipelines.flows.guard COMMAND ARGUMENT...
+    python -m pipelines.flows.guard SECONDS COMMAND ARGUMENT...
 
-Standard input is a pipe whose other end only the flow holds. It closes when the flow closes it (cancelled,
-deadline passed) and when the flow dies, kill -9 included. Then every process below the guard gets SIGTERM,
-and SIGKILL 3 s later. Prefect alone leaves them running: it kills the process group of the flow, but torchrun
+Standard input is a pipe whose other end only the flow holds. It closes when the flow is cancelled and when it
+dies, kill -9 included. Then, or when the seconds have passed, every process below the guard gets SIGTERM, and
+SIGKILL 3 s later. Prefect alone leaves them running: it kills the process group of the flow, but torchrun
 starts its workers in sessions of their own.
 """
 
@@ -21,9 +21,9 @@ from collections.abc import Callable, Sequence
 
 import psutil
 
-GRACE = 3.0
-"""Seconds between SIGTERM and SIGKILL: enough for a training to finish writing a checkpoint."""
+GRACE = 3.0  # seconds from SIGTERM to SIGKILL: enough for a training to finish writing a checkpoint
 ENDED_BY_GUARD = 128 + signal.SIGTERM
+TIMED_OUT = 124  # as of timeout(1)
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
 
@@ -50,8 +50,8 @@ def end_descendants(grace: float) -> None:
         psutil.wait_procs(left, timeout=0.1)  # also collects the exit statuses of adopted orphans
 
 
-def guard(command: Sequence[str]) -> int:
-    """Run a command until it ends or standard input closes; return its status as a shell would."""
+def guard(seconds: float, command: Sequence[str]) -> int:
+    """Run a command until it ends, standard input closes or time is up; return its status as a shell does."""
     adopt_orphans()
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     ended: queue.SimpleQueue[bool] = queue.SimpleQueue()
@@ -64,7 +64,11 @@ def guard(command: Sequence[str]) -> int:
         threading.Thread(target=put_after, args=event, daemon=True).start()
     signal.signal(signal.SIGTERM, lambda *_: ended.put(False))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the flow, which closes the pipe
-    by_itself = ended.get()
+    try:
+        by_itself = ended.get(timeout=seconds)
+    except queue.Empty:
+        end_descendants(GRACE)
+        return TIMED_OUT
     end_descendants(0.0 if by_itself else GRACE)  # what a command leaves behind would hold its GPU
     if not by_itself:
         return ENDED_BY_GUARD
@@ -72,4 +76,4 @@ def guard(command: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(guard(sys.argv[1:]))
+    sys.exit(guard(float(sys.argv[1]), sys.argv[2:]))

@@ -30,10 +30,8 @@ from ruamel.yaml import YAML
 from pipelines.flows.workspace import ROOT
 
 HOME = ROOT / ".prefect"
-WAIT = 90.0
-"""Seconds to wait for a server to come up."""
-MARK = "CONVS2S_BACKGROUND"
-"""Variable in the environment of the server and the worker that this program has started."""
+WAIT = 90.0  # seconds for a server to come up
+MARK = "CONVS2S_BACKGROUND"  # in the environment of the server and the worker that this program has started
 DEFAULTS = {
     "PREFECT_HOME": str(HOME),
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -62,9 +60,10 @@ def use_running_server() -> dict[str, str]:
     env = settings()
     if not answers(env):
         raise RuntimeError(
-            f"no Prefect server answers at {env['PREFECT_API_URL']}. Set PREFECT_API_URL to its address."
+            f"no Prefect server answers at {env['PREFECT_API_URL']}. Start it, or set PREFECT_API_URL to the "
+            "address of one that runs (unset, `make flow` starts one here)."
         )
-    os.environ.update(env)  # before Prefect is loaded, for it reads its settings once
+    os.environ.update(env)  # before Prefect is loaded, which reads its settings once
     HOME.mkdir(exist_ok=True)
     return env
 
@@ -72,7 +71,7 @@ def use_running_server() -> dict[str, str]:
 def run(flow: str, params: Mapping[str, Any]) -> int:
     """Start what is missing, run a flow and follow it to its end; return an exit status."""
     start = time.monotonic()
-    if not running("server"):
+    if not (running("server") or os.environ.get("PREFECT_API_URL")):
         start_server(settings())
     env = use_running_server()
     from pipelines.flows import deployment  # noqa: PLC0415
@@ -80,7 +79,7 @@ def run(flow: str, params: Mapping[str, Any]) -> int:
     deployment.deploy()
     start_worker(env)
     print(f"Prefect is ready after {time.monotonic() - start:.0f} s.", flush=True)
-    return deployment.trigger_and_follow(flow, params, check_worker)
+    return deployment.trigger_and_follow(flow, params, lambda: check_runs("worker"))
 
 
 def override(text: str) -> tuple[str, Any]:
@@ -103,18 +102,7 @@ def answers(env: Mapping[str, str]) -> bool:
 
 
 def start_server(env: dict[str, str]) -> None:
-    """Start the server on loopback and wait until it answers, unless PREFECT_API_URL names one that does.
-
-    Raises:
-        RuntimeError: if it does not come up, or someone else has its port.
-    """
-    if os.environ.get("PREFECT_API_URL"):
-        if answers(env):
-            return
-        raise RuntimeError(
-            f"PREFECT_API_URL is {env['PREFECT_API_URL']}, but no server answers there. Start it, or unset "
-            "PREFECT_API_URL to have one started here."
-        )
+    """Start the server on loopback; raise a RuntimeError if it does not come up, or its port is taken."""
     port = env["PREFECT_API_URL"].split(":")[2].split("/")[0]
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", int(port))) == 0:
@@ -123,12 +111,11 @@ def start_server(env: dict[str, str]) -> None:
                 f"make flow FLOW_PORT={int(port) + 1}, or set PREFECT_API_URL to use the server there."
             )
     print(f"Starting the Prefect server on 127.0.0.1:{port} ...", flush=True)
-    process = start_detached("server", ["server", "start", "--host", "127.0.0.1", "--port", port], env)
+    start_detached("server", ["server", "start", "--host", "127.0.0.1", "--port", port], env)
     deadline = time.monotonic() + WAIT
-    while not answers(env):
-        if process.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError(f"the Prefect server did not come up; {log_end('server')}")
+    while not answers(env) and time.monotonic() < deadline:
         time.sleep(0.2)
+        check_runs("server")
 
 
 def start_worker(env: dict[str, str]) -> None:
@@ -150,24 +137,11 @@ def worker_command(pool: str) -> list[str]:
     return ["worker", "start", "--pool", pool, "--type", "process", "--limit", "1", "--name", name]
 
 
-def check_worker() -> None:
-    """Check that there is still a worker to take a run; raise a RuntimeError with its log if not."""
-    if not running("worker"):
-        raise RuntimeError(f"the worker has ended; {log_end('worker')}")
-
-
-def log_end(name: str) -> str:
-    """Return the last lines of a program's log."""
-    log = HOME / f"{name}.log"
-    tail = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
-    return f"{log} ends with:\n{tail}"
-
-
-def start_detached(name: str, arguments: Sequence[str], env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def start_detached(name: str, arguments: Sequence[str], env: Mapping[str, str]) -> None:
     """Start a program of Prefect that outlives this one; its output goes to .prefect/NAME.log."""
     HOME.mkdir(exist_ok=True)
     with (HOME / f"{name}.log").open("ab") as log:
-        return subprocess.Popen(
+        subprocess.Popen(
             [sys.executable, "-m", "prefect", *arguments],
             cwd=ROOT,
             env={**env, MARK: name},
@@ -186,6 +160,14 @@ def running(name: str) -> psutil.Process | None:
             if ours and process.environ().get(MARK) == name:
                 return process
     return None
+
+
+def check_runs(name: str) -> None:
+    """Check that our server or worker still runs; raise a RuntimeError with the end of its log if not."""
+    if not running(name):
+        log = HOME / f"{name}.log"
+        end = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
+        raise RuntimeError(f"the {name} has ended; {log} ends with:\n{end}")
 
 
 def stop() -> int:
@@ -210,14 +192,17 @@ def parser() -> argparse.ArgumentParser:
         if name == "sweep":
             of_flow.add_argument("table", metavar="TABLE")
         of_flow.add_argument("overrides", nargs="*", type=override, metavar="NAME=VALUE")
-    commands.add_parser("stop")
-    commands.add_parser("deploy")
+    for name in ("stop", "deploy"):
+        commands.add_parser(name)
     commands.add_parser("worker").add_argument("pool", choices=["gpu", "remote"])
     return command
 
 
 def execute(options: argparse.Namespace) -> int:
     """Do what the command line asks for; return an exit status."""
+    if options.command == "stop":
+        print(f"Ended: {stop()} of server and worker.")
+        return 0
     if options.command == "run":
         return run("reproduce", {"overrides": dict(options.overrides)})
     if options.command == "sweep":
@@ -225,17 +210,13 @@ def execute(options: argparse.Namespace) -> int:
 
         read_table(options.table)  # before anything is started, for it may not be there
         return run("sweep", {"table": options.table, "overrides": dict(options.overrides)})
+    env = use_running_server()
     if options.command == "worker":
-        env = use_running_server()
         os.chdir(ROOT)
         os.execve(sys.executable, [sys.executable, "-m", "prefect", *worker_command(options.pool)], env)
-    if options.command == "deploy":
-        use_running_server()
-        from pipelines.flows import deployment  # noqa: PLC0415
+    from pipelines.flows import deployment  # noqa: PLC0415
 
-        deployment.deploy()
-    else:
-        print(f"Ended: {stop()} of server and worker.")
+    deployment.deploy()
     return 0
 
 

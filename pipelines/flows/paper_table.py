@@ -1,22 +1,19 @@
 """Tables of the paper as sweeps: their rows, and ours beside the published figures (pipelines.results)."""
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
 from prefect import get_run_logger
 from prefect.artifacts import create_markdown_artifact
 
-from convs2s.config.load import load_params
 from pipelines.flows import artifacts, experiment, workspace
 from pipelines.flows.graph import Stage
 from pipelines.flows.workspace import ROOT
 from pipelines.results import paper as results_paper
-from pipelines.results.paper import Table
+from pipelines.results.paper import SPEED, Table
 
 
 def read_table(name: str) -> Table:
@@ -27,39 +24,32 @@ def read_table(name: str) -> Table:
 def rows_of(paper: Table, overrides: Mapping[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Return the rows of a table of the paper: what the table says of each, and what that changes here.
 
-    Raises:
-        ValueError: if the overrides do not fit params.yaml, from which with them the rows begin.
+    Rows begin from params.yaml with the overrides; a ValueError is raised if these do not fit.
     """
-    with TemporaryDirectory() as folder:
-        path = Path(shutil.copy(ROOT / "params.yaml", folder))
-        experiment.override(path, overrides)
-        base = load_params(path)
-    commit = workspace.revision(ROOT)
+    _, base = experiment.overridden(ROOT / "params.yaml", overrides)
+    of_all = {"commit": workspace.revision(ROOT)}
     return [
-        (
-            {"row": row.row, "column": row.column, **row.circumstances(base), "commit": commit},
-            row.overrides(base.model),
-        )
+        ({"row": row.row, "column": row.column} | row.circumstances(base) | of_all, row.overrides(base.model))
         for row in paper.rows
     ]
 
 
-def scored_set(root: Path, stages: Mapping[str, Stage]) -> dict[str, str]:
-    """Return test set and signature of the scores; nothing if the pipeline does not write them."""
-    try:
-        paths = [root / stages["evaluate"].output(name) for name in ("test_set.json", "signatures.json")]
-    except KeyError:
-        return {}
-    test_set, signatures = (json.loads(path.read_text(encoding="utf-8")) for path in paths)
-    description = "{name}: {lines:,} lines, sha256 {sha256}".format(**test_set)
-    return {"test_set": description, "signature": signatures["bleu_tokenized"]}
+def facts_of(root: Path, stages: Mapping[str, Stage], others: Sequence[Path]) -> dict[str, Any]:
+    """Return test set and signature of the scores, where the pipeline writes them, and the training speed.
 
-
-def speed_of(root: Path, others: Sequence[Path]) -> float | None:
-    """Return target tokens a second of a row's trainings, which may have run in the copy of another row."""
+    Args:
+        others: workspaces of other rows, where the trainings may have run.
+    """
     from pipelines.results import costs  # noqa: PLC0415  # torch takes its time
 
-    return costs.speed_of(root, others)
+    facts: dict[str, Any] = {SPEED: costs.speed_of(root, others)}
+    outputs = {Path(path).name: root / path for path in getattr(stages.get("evaluate"), "outputs", ())}
+    if {"test_set.json", "signatures.json"} <= set(outputs):
+        test_set = json.loads(outputs["test_set.json"].read_text(encoding="utf-8"))
+        signatures = json.loads(outputs["signatures.json"].read_text(encoding="utf-8"))
+        facts["test_set"] = "{name}: {lines:,} lines, sha256 {sha256}".format(**test_set)
+        facts["signature"] = signatures["bleu_tokenized"]
+    return facts
 
 
 def show_table(name: str, paper: Table, table: pd.DataFrame) -> None:

@@ -14,8 +14,7 @@ from uuid import UUID
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 
 FILE = "progress.json"
-SECONDS = 2.0
-"""Between two updates of the artifact."""
+SECONDS = 2.0  # between two updates of the artifact
 
 
 def percentage(progress: Mapping[str, Any]) -> float:

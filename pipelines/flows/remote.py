@@ -7,7 +7,6 @@ that this stage has been run already, and fetches what it gave.
 """
 
 import contextlib
-import threading
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -22,15 +21,12 @@ from prefect.deployments import run_deployment
 from prefect.states import Cancelling, State
 
 from pipelines.flows import dvc_stage, workspace
-from pipelines.flows.dvc_stage import StageEnded, StageFailed
+from pipelines.flows.dvc_stage import StageEnded, StageFailed, Stop
 from pipelines.flows.graph import HOURS, Stage
-from pipelines.flows.workspace import git
+from pipelines.flows.workspace import ROOT, git
 
-DEPLOYMENT = "run-stage/remote"
-POLL = 2.0
-"""Seconds between two queries of a remote run's state."""
-SURVIVAL = 10.0
-"""Seconds within which a run that the server takes for Crashed, but which lives, says so."""
+POLL = 2.0  # seconds between two queries of a remote run's state
+SURVIVAL = 10.0  # seconds within which a run that the server takes for Crashed, but which lives, says so
 
 
 def check(root: Path, git_remote: str) -> None:
@@ -55,7 +51,7 @@ def check(root: Path, git_remote: str) -> None:
         )
 
 
-def publish(stage: Stage, root: Path, git_remote: str, stop: threading.Event) -> tuple[str, str]:
+def publish(stage: Stage, root: Path, git_remote: str, stop: Stop) -> tuple[str, str]:
     """Push what a worker needs for a stage; return branch and commit."""
     if stage.parents:
         push(root, stop, *sorted(stage.parents))
@@ -69,29 +65,27 @@ def publish(stage: Stage, root: Path, git_remote: str, stop: threading.Event) ->
     commit = git(root, "commit-tree", tree, "-p", "HEAD", "-m", message, env=workspace.IDENTITY)
     run_id = runtime.flow_run.root_flow_run_id or runtime.flow_run.id
     branch = f"run/{run_id}/{stage.name}-{commit[:12]}"  # rows of a sweep have the same stages
-    git(root, "push", "--quiet", "--force", git_remote, f"{commit}:refs/heads/{branch}")
+    git(ROOT, "push", "--quiet", "--force", git_remote, f"{commit}:refs/heads/{branch}")
     return branch, commit
 
 
-def push(root: Path, stop: threading.Event, *stages: str) -> None:
+def push(root: Path, stop: Stop, *stages: str) -> None:
     """Push the outputs of stages to the DVC remote, with the cache of runs, under the process guard."""
     command = [*dvc_stage.DVC, "--wait-for-lock", "push", "--run-cache", *stages]
     env, on_line = dvc_stage.environment(None), get_run_logger().info
     dvc_stage.run_guarded(command, root, env, 3600 * HOURS, stop, on_line)
 
 
-def execute(stage: Stage, root: Path, git_remote: str, seconds: float, stop: threading.Event) -> None:
-    """Have a remote worker run a stage, and wait for its end.
+def execute(stage: Stage, root: Path, git_remote: str, seconds: float, stop: Stop) -> None:
+    """Have a remote worker run a stage, and wait for its end; if `stop` is set, the remote run is cancelled.
 
-    Raises:
-        StageFailed: if it failed there, with the message of its run.
-        StageEnded: if `stop` was set; the remote run is cancelled then.
+    Raises StageFailed with the message of its run, or StageEnded.
     """
     branch, commit = publish(stage, root, git_remote, stop)
     order = {"stage": stage.name, "branch": branch, "commit": commit, "git_remote": git_remote}
     try:
         remote = run_deployment(
-            DEPLOYMENT,
+            "run-stage/remote",
             parameters={**order, "seconds": seconds},
             flow_run_name=f"{stage.name} for {runtime.flow_run.name}",
             tags=[stage.kind, "remote"],
@@ -101,14 +95,14 @@ def execute(stage: Stage, root: Path, git_remote: str, seconds: float, stop: thr
         get_run_logger().info("A remote worker is to run %s: flow run %s", stage.name, remote.name)
         state = wait(remote.id, stop)
     finally:
-        git(root, "push", "--quiet", git_remote, "--delete", branch)
+        git(ROOT, "push", "--quiet", git_remote, "--delete", branch)
     if state.is_cancelled():
         raise StageEnded(f"was cancelled on its remote worker: {state.message}")
     if not state.is_completed():
         raise StageFailed(f"ended as {state.name} on a remote worker: {state.message}")
 
 
-def wait(run: UUID, stop: threading.Event) -> State[Any]:
+def wait(run: UUID, stop: Stop) -> State[Any]:
     """Wait for a flow run's end; cancel it when `stop` is set.
 
     Prefect's own wait_for_flow_run ends at Crashed, and hears of no cancellation here.
@@ -119,16 +113,15 @@ def wait(run: UUID, stop: threading.Event) -> State[Any]:
             with contextlib.suppress(httpx.HTTPError):  # the server is away for a while
                 state = client.read_flow_run(run).state
                 assert state is not None
-                doubt = state.is_crashed() and not doubted
-                if state.is_final() and not doubt:
+                doubted = state.is_crashed() and not doubted
+                if state.is_final() and not doubted:
                     return state
-                doubted = doubt
-                if not doubt and state.name != logged:
+                if not doubted and state.name != logged:
                     logged = str(state.name)
                     get_run_logger().info("The remote run is %s", logged)
                 if stop.is_set():
                     client.set_flow_run_state(run, Cancelling(), force=True)
                     raise StageEnded(
-                        "was cancelled on its remote worker, for the flow run is cancelled or has ended"
+                        "was cancelled on its remote worker, as the flow run was cancelled or ended"
                     )
             stop.wait(SURVIVAL if doubted else POLL)

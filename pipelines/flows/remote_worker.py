@@ -14,15 +14,7 @@ from pipelines.flows.workspace import git
 
 @flow(name="run-stage", flow_run_name="{stage}", task_runner=THREADS, persist_result=False)
 def run_stage(stage: str, branch: str, commit: str, git_remote: str, seconds: float = 86_400.0) -> State[Any]:
-    """Run one stage in this worker's clone for an orchestrator elsewhere.
-
-    Args:
-        stage: item, as DVC names it.
-        branch: of the git remote, with the orchestrator's files.
-        commit: its commit.
-        git_remote: name of the git remote in this clone.
-        seconds: deadline.
-    """
+    """Run one stage in this worker's clone for an orchestrator elsewhere, whose files are on the branch."""
     root = workspace.ROOT
     with workspace.claim(root, f"run-stage {runtime.flow_run.name}"):
         check_out(root, git_remote, branch, commit)
@@ -32,11 +24,7 @@ def run_stage(stage: str, branch: str, commit: str, git_remote: str, seconds: fl
 
 
 def check_out(root: Path, git_remote: str, branch: str, commit: str) -> None:
-    """Check a run's commit out in a clone that only workers use.
-
-    Raises:
-        ValueError: if files are edited there, since the checkout would lose the edits.
-    """
+    """Check a run's commit out; raise a ValueError if files are edited here: that would be lost."""
     edited = [name for name in git(root, "diff", "--name-only", "HEAD").splitlines() if name != "dvc.lock"]
     if edited:
         raise ValueError(

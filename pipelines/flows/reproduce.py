@@ -31,8 +31,7 @@ class ReproduceParams(RunParams):
 
 def run_name() -> str:
     """Return a flow run's name: data set, seeds and revision, and what was overridden."""
-    given = runtime.flow_run.parameters.get("params") or {}
-    overrides = given.overrides if isinstance(given, ReproduceParams) else given.get("overrides", {})
+    overrides = ReproduceParams.model_validate(runtime.flow_run.parameters.get("params") or {}).overrides
     try:
         params = load_params(ROOT / "params.yaml")
     except (ValueError, FileNotFoundError):

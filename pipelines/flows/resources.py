@@ -8,16 +8,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pipelines import shell
-from pipelines.flows.dvc_stage import POLL, StageEnded
 
 
 def visible_gpus() -> list[int]:
     """Return the ids of the GPUs that this process may use; none if there is no driver.
 
-    CUDA_VISIBLE_DEVICES narrows them, as for any program that uses CUDA.
-
-    Raises:
-        ValueError: if nvidia-smi fails, or CUDA_VISIBLE_DEVICES names GPUs in another way.
+    CUDA_VISIBLE_DEVICES narrows them, as for any program that uses CUDA. A ValueError is raised if it names
+    GPUs in another way, or nvidia-smi fails.
     """
     if shutil.which("nvidia-smi") is None:
         return []
@@ -29,20 +26,17 @@ def visible_gpus() -> list[int]:
         ) from error
     present = [int(line) for line in shown.split() if line.isdigit()]
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if named is None:
-        return present
-    parts = [part.strip() for part in named.split(",") if part.strip()]
-    if not all(part.isdigit() for part in parts):
-        raise ValueError(f"CUDA_VISIBLE_DEVICES: found {named}, wanted numbers as nvidia-smi counts GPUs.")
-    return [int(part) for part in parts if int(part) in present]
+    try:
+        wanted = present if named is None else [int(part) for part in named.split(",") if part.strip()]
+    except ValueError:
+        raise ValueError(
+            f"CUDA_VISIBLE_DEVICES: found {named}, wanted numbers as nvidia-smi counts GPUs."
+        ) from None
+    return [gpu for gpu in wanted if gpu in present]
 
 
 def choose_gpus(asked: Sequence[int] | None) -> list[int]:
-    """Return the GPU ids to lease: those asked for, or all that are visible.
-
-    Raises:
-        ValueError: if one that was asked for is not there, or twice in the list.
-    """
+    """Return the GPU ids to lease: those asked for, or all; raise a ValueError if one is missing or twice."""
     present = visible_gpus()
     if not asked:  # a form sends an empty list, too
         return present
@@ -66,23 +60,20 @@ class Leases:
         self.changed = threading.Condition()
 
     @contextlib.contextmanager
-    def lease(self, wanted: int | None, stop: threading.Event) -> Iterator[list[int]]:
+    def lease(self, wanted: int | None, stop: threading.Event) -> Iterator[list[int] | None]:
         """Wait until `wanted` GPUs, for 0 a place, for None nothing, are free; give their ids.
 
-        Raises:
-            StageEnded: if `stop` is set before.
+        None if `stop` is set before.
         """
         on_gpu = bool(wanted and self.has_gpus)
         free = self.gpus if on_gpu else self.places
         count = 0 if wanted is None else wanted if on_gpu else 1
         with self.changed:
             while len(free) < count and not stop.is_set():
-                self.changed.wait(POLL)
-            if stop.is_set():
-                raise StageEnded("was not started, for the flow run is cancelled or has ended")
-            taken = [free.pop(0) for _ in range(count)]
+                self.changed.wait(0.5)  # nobody notifies of `stop`
+            taken = [] if stop.is_set() else [free.pop(0) for _ in range(count)]
         try:
-            yield taken if on_gpu else []
+            yield None if stop.is_set() else taken if on_gpu else []
         finally:
             with self.changed:
                 free.extend(taken)

@@ -1,36 +1,33 @@
 """Stages of one or several workspaces as Prefect tasks, side by side."""
 
+import collections
 import concurrent.futures
 import contextlib
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from prefect import get_run_logger, runtime, task
 from prefect.cache_policies import NO_CACHE
 from prefect.futures import PrefectConcurrentFuture
-from prefect.states import Completed, Failed, State
+from prefect.states import Cancelled, Completed, Failed, State
 from prefect.task_runners import ThreadPoolTaskRunner
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from pipelines.flows import artifacts, dvc_stage, remote, workspace
-from pipelines.flows.dvc_stage import Outcome, StageEnded
+from pipelines.flows.dvc_stage import OUTCOMES, StageEnded, StageFailed, Stop
 from pipelines.flows.graph import Stage, read_graph, restrict
 from pipelines.flows.progress import showing_progress
 from pipelines.flows.resources import Leases, choose_gpus
 from pipelines.flows.watch import ended_early, make_check
 from pipelines.flows.workspace import ROOT
 
-Key = tuple[str, str]
-"""Label of a workspace, name of a stage."""
-PAUSE = 2.0
-"""Seconds between two checks whether the run itself is to go on."""
+PAUSE = 2.0  # seconds between two checks whether the run itself is to go on
+# A thread per stage; it only waits, for parents, which come before it in the queue, or a child process.
 THREADS: Any = ThreadPoolTaskRunner(max_workers=256)
-"""A thread per stage; it only waits, for parents, which come before it in the queue, or a child process."""
 
 
 class RunParams(BaseModel):
@@ -97,36 +94,24 @@ class Workspace:
         """Read parameters and DAG; raise a ValueError if DVC cannot, or there is no such target."""
         return cls(label, root, load_params(root / "params.yaml"), restrict(read_graph(root), targets))
 
+    def title(self, stage: str) -> str:
+        """Return the name of a stage's task run, which tells it from the same stage of other workspaces."""
+        return f"{stage} {self.label}".strip()
 
-@dataclass
+
 class StagesRun:
-    """A run of the stages of some workspaces, and what became of each.
+    """A run of the stages of some workspaces; no dataclass, or Prefect would wait for its futures."""
 
-    Attributes:
-        for_others: whether this is a remote worker's, whose results go to the DVC remote.
-    """
-
-    params: RunParams
-    workspaces: Sequence[Workspace]
-    for_others: bool = False
-    stop: threading.Event = field(default_factory=threading.Event)
-    outcomes: dict[Key, Outcome] = field(default_factory=dict)
-    faults: dict[Key, str] = field(default_factory=dict)
-
-    def stages(self) -> dict[Key, tuple[Workspace, Stage]]:
-        """Return every stage of every workspace, parents first."""
-        return {
-            (space.label, name): (space, s) for space in self.workspaces for name, s in space.stages.items()
-        }
+    def __init__(self, params: RunParams, workspaces: Sequence[Workspace], for_others: bool = False) -> None:
+        self.params, self.workspaces = params, workspaces
+        self.for_others = for_others  # whether this is a remote worker's, whose results go to the DVC remote
+        self.stop = Stop()
+        self.futures: dict[str, PrefectConcurrentFuture[Any]] = {}  # of tasks, by title
 
     def run(self) -> State[Any]:
-        """Run all that can be run; return the flow run's state, with what went wrong, a paragraph a stage.
-
-        Raises:
-            ValueError: if a stage of `hours` does not exist, or one takes more GPUs than there are.
-        """
-        futures = self.submit(self.leases())
-        waited_for, check = [future.wrapped_future for future in futures], make_check()
+        """Run all that can be run; return the flow run's state, with what went wrong, a paragraph a stage."""
+        self.submit(self.leases())
+        waited_for, check = [future.wrapped_future for future in self.futures.values()], make_check()
         early = None
         try:
             while concurrent.futures.wait(waited_for, timeout=PAUSE).not_done:
@@ -138,15 +123,16 @@ class StagesRun:
             concurrent.futures.wait(waited_for)
         if early:
             return ended_early(early, self.summary())
-        if len(self.outcomes) == len(futures):
+        states = self.states()
+        if all(state.is_completed() for state in states.values()):
             return Completed(message=self.summary())
-        faults = [f"{name} {label}".strip() + f" {text}" for (label, name), text in self.faults.items()]
+        faults = [f"{title} {state.message}" for title, state in states.items() if went_wrong(state)]
         return Failed(message="\n\n".join([self.summary(), *faults]))
 
     def leases(self) -> Leases:
-        """Return the GPUs and places to share, after checking that they and the deadlines fit the stages."""
+        """Return the GPUs and places to share; raise a ValueError if they or the deadlines fit no stage."""
         gpus = choose_gpus(self.params.gpus)
-        stages = [stage for _, stage in self.stages().values()]
+        stages = [stage for _, stage in self.stages()]
         names = {name for stage in stages for name in (stage.name, stage.kind)}
         if unknown := set(self.params.hours) - names:
             raise ValueError(
@@ -161,80 +147,79 @@ class StagesRun:
                 )
         return Leases(gpus, self.params.parallel)
 
-    def submit(self, leases: Leases) -> list[PrefectConcurrentFuture[Any]]:
+    def submit(self, leases: Leases) -> None:
         """Submit a Prefect task for each stage, which begins when its parents have succeeded.
 
         A stage that an earlier workspace computes, too, waits for that one and is restored from the cache.
         """
-        futures: dict[Key, PrefectConcurrentFuture[Any]] = {}
-        firsts: dict[str, Key] = {}
-        for key, (space, stage) in self.stages().items():
-            first = firsts.setdefault(stage.signature, key)
-            needed = [(space.label, parent) for parent in stage.parents] + ([first] if first != key else [])
+        firsts: dict[str, str] = {}
+        for space, stage in self.stages():
+            title = space.title(stage.name)
+            first = firsts.setdefault(stage.signature, title)
             configured = run_stage.with_options(
                 name=stage.name,
-                task_run_name=f"{stage.name} {space.label}".strip(),
+                task_run_name=title,
                 description=f"`{stage.command}`",
                 tags=[stage.kind, space.params.package.name],
                 retries=0 if self.for_others else len(stage.retries),
             )
-            parents = [futures[parent] for parent in needed if parent in futures]
-            force = self.params.force and first == key
-            futures[key] = configured.submit(self, space, stage, leases, force, wait_for=parents)  # type: ignore[call-overload]
-        return list(futures.values())
+            needed = [*map(space.title, stage.parents), first]
+            parents = [self.futures[parent] for parent in needed if parent in self.futures]
+            force = self.params.force and first == title
+            self.futures[title] = configured.submit(self, space, stage, leases, force, wait_for=parents)  # type: ignore[call-overload]
+
+    def states(self) -> dict[str, State[Any]]:
+        """Return the last state of each task, by title."""
+        return {title: future.wrapped_future.result() for title, future in self.futures.items()}
+
+    def stages(self) -> list[tuple[Workspace, Stage]]:
+        """Return every stage of every workspace, parents first."""
+        return [(space, stage) for space in self.workspaces for stage in space.stages.values()]
 
     def summary(self) -> str:
         """Return a line on all stages."""
-        found = list(self.outcomes.values())
-        counts = [f"{found.count(outcome)} {outcome.value.lower()}" for outcome in Outcome]
-        left = len(self.stages()) - len(self.outcomes) - len(self.faults)
-        return ", ".join([*counts, f"{len(self.faults)} failed", f"{left} not run"])
+        states = self.states().values()
+        names = collections.Counter(state.name for state in states if state.is_completed())
+        failed = sum(map(went_wrong, states))
+        counts = [f"{names[outcome]} {outcome.lower()}" for outcome in OUTCOMES]
+        return ", ".join([*counts, f"{failed} failed", f"{len(states) - names.total() - failed} not run"])
 
 
-def never_after_cancellation(_task: Any, _run: Any, state: State[Any]) -> bool:
-    """Retry what failed by itself, not what the flow has ended."""
-    return not isinstance(state.result(raise_on_failure=False), StageEnded)
+def went_wrong(state: State[Any]) -> bool:
+    """Tell whether a stage began and did not succeed; what never began is Cancelled or NotReady."""
+    return state.is_final() and not state.is_completed() and state.name != "Cancelled"
 
 
-@task(cache_policy=NO_CACHE, persist_result=False, retry_condition_fn=never_after_cancellation)
+@task(cache_policy=NO_CACHE, persist_result=False)
 def run_stage(run: StagesRun, space: Workspace, stage: Stage, leases: Leases, force: bool) -> State[Any]:
-    """Bring one stage up to date; the state's name says what that took."""
-    key, attempt = (space.label, stage.name), runtime.task_run.run_count
-    if attempt > 1 and run.stop.wait(stage.retries[attempt - 2]):  # Prefect's own wait hears no cancellation
-        raise StageEnded("was not tried again, for the flow run is cancelled or has ended")
+    """Bring one stage up to date; the state's name says what that took. Prefect retries what has Failed."""
+    if (attempt := runtime.task_run.run_count) > 1:
+        run.stop.wait(stage.retries[attempt - 2])  # Prefect's own wait hears no cancellation
     elsewhere = run.params.is_remote(stage)
     with leases.lease(None if elsewhere else stage.gpus, run.stop) as gpus:
+        if gpus is None:
+            return Cancelled(message="was not started, because the flow run was cancelled or ended")
         env = dvc_stage.environment(gpus if leases.has_gpus else None)  # a CPU stage sees no GPU
+        seconds, on_line = run.params.seconds(stage), get_run_logger().info
+        options = ["--pull"] * (elsewhere or run.for_others) + ["--force"] * force
+        progress = artifacts.key("progress", space.label, stage.name)
         try:
-            outcome = bring_up_to_date(run, space, stage, env, force)
+            if elsewhere:
+                remote.execute(stage, space.root, run.params.git_remote, seconds, run.stop)
+            with showing_progress(progress, space.root, stage.work):
+                outcome = dvc_stage.reproduce(
+                    stage.name, space.root, env, seconds, run.stop, on_line, options
+                )
+            if run.for_others:
+                remote.push(space.root, run.stop, stage.name)
         except Exception as fault:  # a full disk, a git that fails: whatever it is, the run must report it
-            known = isinstance(fault, dvc_stage.StageFailed | StageEnded)
-            run.faults[key] = str(fault) if known else f"failed, {type(fault).__name__}: {fault}"
             show(artifacts.show_failure, stage, space)
-            raise
+            if isinstance(fault, StageEnded):
+                return Cancelled(name="Ended", message=str(fault))
+            known = isinstance(fault, StageFailed)
+            return Failed(message=str(fault) if known else f"failed, {type(fault).__name__}: {fault}")
     show(artifacts.show, stage, space)
-    run.faults.pop(key, None)
-    run.outcomes[key] = outcome
-    return Completed(name=outcome.value, message=f"{stage.name}: {outcome.value.lower()}")
-
-
-def bring_up_to_date(
-    run: StagesRun, space: Workspace, stage: Stage, env: Mapping[str, str], force: bool
-) -> Outcome:
-    """Run a stage through DVC, here or elsewhere; return what that took."""
-    elsewhere, seconds, on_line = (
-        run.params.is_remote(stage),
-        run.params.seconds(stage),
-        get_run_logger().info,
-    )
-    if elsewhere:
-        remote.execute(stage, space.root, run.params.git_remote, seconds, run.stop)
-    options = ["--pull"] * (elsewhere or run.for_others) + ["--force"] * force
-    with showing_progress(artifacts.key("progress", space.label, stage.name), space.root, stage.work):
-        outcome = dvc_stage.reproduce(stage.name, space.root, env, seconds, run.stop, on_line, options)
-    if run.for_others:
-        remote.push(space.root, run.stop, stage.name)
-    return outcome
+    return Completed(name=outcome, message=f"{stage.name}: {outcome.lower()}")
 
 
 def show(action: Callable[[Stage, Path, str], None], stage: Stage, space: Workspace) -> None:

@@ -2,8 +2,7 @@
 
 import itertools
 import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -17,7 +16,7 @@ from pydantic import Field, model_validator
 
 from convs2s.text.corpus.files import atomic_path
 from pipelines.flows import artifacts, experiment, paper_table, workspace
-from pipelines.flows.run_stages import THREADS, RunParams, StagesRun, Workspace, claimed_root
+from pipelines.flows.run_stages import THREADS, RunParams, StagesRun, Workspace, claimed_root, went_wrong
 from pipelines.flows.workspace import ROOT
 from pipelines.results.paper import SPEED
 
@@ -88,9 +87,8 @@ class Row:
 
 def run_name() -> str:
     """Return a flow run's name: that of the sweep and the revision."""
-    given = runtime.flow_run.parameters.get("params")
-    given = given.model_dump() if isinstance(given, SweepParams) else given or {}
-    return f"{given.get('table') or given.get('name', 'sweep')}, {workspace.revision(ROOT)}"
+    params = SweepParams.model_validate(runtime.flow_run.parameters["params"])
+    return f"{params.title}, {workspace.revision(ROOT)}"
 
 
 @flow(name="sweep", flow_run_name=run_name, task_runner=THREADS, persist_result=False)
@@ -111,8 +109,7 @@ def sweep(params: SweepParams) -> State[Any]:
         for facts, own in found:
             overrides = params.overrides | own
             rows.append(Row(f"{params.title}-{experiment.name_of(overrides, tree)}", overrides, facts))
-        labels = labels_of(rows)
-        spaces = {}
+        labels, spaces = labels_of(rows), dict[str, Workspace]()
         for name, overrides in {row.experiment: row.overrides for row in rows}.items():
             root = experiment.copy_workspace(ROOT, name, overrides)
             spaces[name] = Workspace.open(labels[name], root, params.targets)
@@ -121,10 +118,6 @@ def sweep(params: SweepParams) -> State[Any]:
         if not (state.is_completed() or state.is_failed()):  # cancelled, or its worker is gone
             return state
         results = {name: results_of(run, space) for name, space in spaces.items()}
-        for row in rows:
-            if paper and "failed" not in results[row.experiment]:
-                space = spaces[row.experiment]
-                row.facts |= paper_table.scored_set(space.root, space.stages)
         for name, space in spaces.items():
             if "failed" not in results[name]:
                 experiment.keep_experiment(ROOT, space.root, name)
@@ -140,48 +133,46 @@ def labels_of(rows: Sequence[Row]) -> dict[str, str]:
     if rows[0].facts:
         of_paper = [(row.experiment, (row.facts["row"], row.facts["column"])) for row in reversed(rows)]
         return {name: ", ".join(filter(None, words)) for name, words in of_paper}
-    long = {row.experiment: ", ".join(f"{k}={v}" for k, v in row.overrides.items()) for row in rows}
-    short = {
-        row.experiment: ", ".join(f"{k.split('.')[-1]}={v}" for k, v in row.overrides.items()) for row in rows
-    }
-    return short if len(set(short.values())) == len(short) else long
+    for parts in (-1, 0):  # the last part of a dotted name, or all
+        labels = {
+            row.experiment: ", ".join(
+                f"{'.'.join(k.split('.')[parts:])}={v}" for k, v in row.overrides.items()
+            )
+            for row in rows
+        }
+        if len(set(labels.values())) == len(labels):
+            break
+    return labels
 
 
 def results_of(run: StagesRun, space: Workspace) -> dict[str, Any]:
-    """Return a row's metrics and the speed of its trainings, or why it has none, as `failed`."""
-    if why := failure(run, space):
-        return {"failed": why, SPEED: math.nan}
+    """Return a row's metrics, with test set and speed of its trainings; or why it has none, as `failed`."""
+    states = {stage: run.states()[space.title(stage)] for stage in space.stages}
+    if missing := [stage for stage, state in states.items() if not state.is_completed()]:
+        faults = [f"{stage} {states[stage].message}" for stage in missing if went_wrong(states[stage])]
+        # A stage that rows have in common fails in the one that runs it.
+        line = "; ".join(faults) or f"a stage of another row, before {missing[0]}, failed"
+        line = " ".join(line.split())
+        return {"failed": line if len(line) <= LONGEST_FAULT else f"... {line[-LONGEST_FAULT:]}"}
     with Repo(str(space.root)) as repo:
         metrics = flat_metrics(repo.metrics.show()[""]["data"])
-    speed = paper_table.speed_of(space.root, [ROOT, *(other.root for other in run.workspaces)])
-    return metrics | {SPEED: math.nan if speed is None else speed}
-
-
-def failure(run: StagesRun, space: Workspace) -> str:
-    """Return why a row has no results, in one line; nothing if it has."""
-    missing = [stage for stage in space.stages if (space.label, stage) not in run.outcomes]
-    if not missing:
-        return ""
-    faults = [
-        f"{stage} {run.faults[space.label, stage]}" for stage in missing if (space.label, stage) in run.faults
-    ]
-    # A stage that rows have in common fails in the one that runs it.
-    line = " ".join(("; ".join(faults) or f"a stage of another row, before {missing[0]}, failed").split())
-    return line if len(line) <= LONGEST_FAULT else f"... {line[-LONGEST_FAULT:]}"
+    others = [ROOT, *(other.root for other in run.workspaces)]
+    return metrics | paper_table.facts_of(space.root, space.stages, others)
 
 
 def comparison(rows: Sequence[Row], results: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """Return the table: what each row overrides, then its metrics or why it failed.
-
-    The means over seeds come first, then the speed of training, each seed, each training, and the corpus.
-    """
+    """Return the table: what each row overrides, why it failed or its metrics, means over seeds first."""
     table = pd.DataFrame(
-        {"experiment": row.experiment, **row.facts, **row.overrides, **results[row.experiment]}
+        {"experiment": row.experiment, **row.facts, **row.overrides, SPEED: None, **results[row.experiment]}
         for row in rows
     )
-    keys = (key for row in rows for key in (*row.facts, *row.overrides, "failed"))
-    settings = list(dict.fromkeys(["experiment", *keys]))
-    return table[sorted(table.columns, key=lambda column: importance(str(column), settings))]
+    settings = {"experiment", "failed", *(key for row in rows for key in (*row.facts, *row.overrides))}
+    return table[sorted(table.columns, key=lambda column: rank(str(column), settings))]
+
+
+def rank(column: str, settings: Collection[str]) -> tuple[bool, ...]:
+    """Return what columns are sorted by; those of the same rank keep their order."""
+    return column not in settings, not column.startswith("mean."), column != SPEED
 
 
 def flat_metrics(files: Mapping[str, Any]) -> dict[str, Any]:
@@ -190,18 +181,9 @@ def flat_metrics(files: Mapping[str, Any]) -> dict[str, Any]:
     for path, content in files.items():
         folder = Path(path).parent.name
         prefix = "" if folder == "evaluation" else f"{folder}."
-        for _, row in pd.json_normalize(content.get("data", {})).iterrows():
-            flat |= {prefix + str(name): value for name, value in row.items()}
+        for row in pd.json_normalize(content.get("data", {})).to_dict("records"):
+            flat |= {f"{prefix}{name}": value for name, value in row.items()}
     return flat
-
-
-def importance(column: str, settings: Sequence[str]) -> tuple[int, int]:
-    """Return what a column is sorted by; columns of the same rank keep DVC's order."""
-    if column in settings:
-        return 0, settings.index(column)
-    ranks = ("mean.", "std.", "ensemble.", SPEED, "seeds.", "")
-    rank = next(rank for rank, prefix in enumerate(ranks) if column.startswith(prefix))
-    return 1 + rank + column.startswith("filtered."), 0  # the corpus is the same in most sweeps
 
 
 def show(table: pd.DataFrame, name: str) -> None:

@@ -5,12 +5,10 @@ import fcntl
 import itertools
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import psutil
-from ruamel.yaml import YAML, YAMLError
 
 from convs2s.config.load import load_params
 from pipelines import shell
@@ -29,40 +27,13 @@ def git(root: Path, *arguments: str, env: Mapping[str, str] | None = None) -> st
 
 
 def check_workspace(root: Path) -> None:
-    """Check that a flow may start here.
+    """Check that a flow may start here; raise a ValueError if params.yaml is invalid or DVC is at work.
 
-    Raises:
-        ValueError: if params.yaml is not valid, dvc.lock is no lock file, or a DVC command is at work.
+    Dead processes, which stay in DVC's own list of who reads and writes, do not matter.
     """
     load_params(root / "params.yaml")
-    if (root / "dvc.lock").exists():
-        check_lock_file(root / "dvc.lock")
-    check_no_dvc_at_work(root / ".dvc" / "tmp" / "rwlock")
-
-
-def check_lock_file(path: Path) -> None:
-    """Check that dvc.lock is what DVC writes, without git's conflict markers; raise a ValueError if not."""
-    text = path.read_text(encoding="utf-8", errors="replace")
-    markers = re.search(r"^(<{7}|>{7}) .*$", text, re.MULTILINE)
-    found = f"git's conflict marker {markers[0]!r}" if markers else "no table of stages"
     try:
-        content = None if markers else YAML(typ="safe", pure=True).load(text)
-    except YAMLError as error:
-        content, found = None, f"invalid YAML, {error}"
-    if not isinstance(content, dict) or not isinstance(content.get("stages"), dict):
-        raise ValueError(
-            f"{path} is damaged: found {found}, wanted the lock file that DVC writes. Restore it "
-            "(git checkout dvc.lock), or remove it: what was run stays in DVC's cache and is restored."
-        )
-
-
-def check_no_dvc_at_work(path: Path) -> None:
-    """Check DVC's own list of who reads and writes in this clone; raise a ValueError if somebody does.
-
-    Dead processes, which stay in it after a kill, do not matter.
-    """
-    try:
-        held = json.loads(path.read_text(encoding="utf-8") or "{}")
+        held = json.loads((root / ".dvc" / "tmp" / "rwlock").read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
         return  # DVC itself repairs a damaged one
     for holder in itertools.chain(held.get("write", {}).values(), *held.get("read", {}).values()):
@@ -70,17 +41,16 @@ def check_no_dvc_at_work(path: Path) -> None:
             # Another program may have got the number since.
             if any("dvc" in part for part in psutil.Process(holder["pid"]).cmdline()):
                 raise ValueError(
-                    f"a DVC command is at work in {path.parents[2]}: process {holder['pid']}, "
-                    f"{holder['cmd']}. Wait until it has ended, or end it; then start again."
+                    f"a DVC command is at work in {root}: process {holder['pid']}, {holder['cmd']}. "
+                    "Wait until it has ended, or end it; then start again."
                 )
 
 
 @contextlib.contextmanager
 def claim(root: Path, who: str) -> Iterator[None]:
-    """Hold a workspace for one flow run; the system releases it however the run ends, kill -9 included.
+    """Hold a workspace for one flow run; raise a ValueError if another holds it, with its name.
 
-    Raises:
-        ValueError: if another flow run holds it, with its name.
+    The system releases it however the run ends, kill -9 included.
     """
     path = root / ".dvc" / "tmp" / "flow.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -102,8 +72,7 @@ def claim(root: Path, who: str) -> Iterator[None]:
 def revision(root: Path) -> str:
     """Return the commit that is checked out, short, with + if files differ from it; none without a commit."""
     try:
-        commit = git(root, "rev-parse", "--short", "HEAD")
-        return commit + ("+" if git(root, "status", "--porcelain", "-uno") else "")
+        return git(root, "describe", "--always", "--dirty=+", "--exclude=*")
     except shell.CommandFailed:
         return "none"
 

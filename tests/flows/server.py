@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -27,10 +28,14 @@ def over(task: Mapping[str, Any]) -> bool:
 
 @dataclass
 class Server:
-    """A server on loopback; `auth` is user:password, if it asks for one."""
+    """A server on loopback; `auth` is user:password, if it asks for one.
+
+    With `like`, it begins with that server's database, which spares it the migrations of an empty one.
+    """
 
     home: Path
     auth: str = ""
+    like: "Server | None" = None
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
     deployed: bool = False
@@ -44,6 +49,11 @@ class Server:
             with socket.socket() as probe:
                 probe.bind(("127.0.0.1", 0))
                 self.port = probe.getsockname()[1]
+        if self.like and not (self.home / "prefect.db").exists():
+            old, new = (sqlite3.connect(home / "prefect.db") for home in (self.like.home, self.home))
+            old.backup(new)
+            old.close()
+            new.close()
         plain = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
         self.env = {**plain, **machine.DEFAULTS, "PREFECT_HOME": str(self.home)}
         self.env |= {"PREFECT_API_URL": f"http://127.0.0.1:{self.port}/api", "GIT_AUTHOR_NAME": "toy"}
@@ -81,7 +91,13 @@ class Server:
 
     def post(self, path: str, content: Mapping[str, Any]) -> Any:
         """Ask the API."""
-        answer = self.client().post(path, json=content)
+        for _ in range(5):
+            answer = self.client().post(path, json=content)
+            if (
+                answer.status_code != httpx.codes.SERVICE_UNAVAILABLE
+            ):  # SQLite is locked: it asks to try again
+                break
+            time.sleep(1)
         answer.raise_for_status()
         return answer.json() if answer.content else None
 

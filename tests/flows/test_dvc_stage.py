@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pipelines.flows.dvc_stage import (
-    Outcome,
     StageEnded,
     StageFailed,
+    Stop,
     environment,
     reproduce,
     run_guarded,
@@ -20,11 +20,9 @@ from pipelines.flows.dvc_stage import (
 from tests.flows import toy
 
 
-def bring(repo: Path, name: str, force: bool = False) -> Outcome:
+def bring(repo: Path, name: str, force: bool = False) -> str:
     heard: list[str] = []
-    outcome = reproduce(
-        name, repo, environment(None), 60, threading.Event(), heard.append, ["--force"] if force else []
-    )
+    outcome = reproduce(name, repo, environment(None), 60, Stop(), heard.append, ["--force"] if force else [])
     assert "Use `dvc push` to send your updates to remote storage." not in heard
     return outcome
 
@@ -32,14 +30,14 @@ def bring(repo: Path, name: str, force: bool = False) -> Outcome:
 def test_dvcs_words_are_understood(tmp_path: Path) -> None:
     """The states in the UI rest on them, and DVC may change them."""
     repo = toy.make(tmp_path / "toy")
-    assert bring(repo, "download") is Outcome.EXECUTED
-    assert bring(repo, "download") is Outcome.UNCHANGED
-    assert bring(repo, "train@2") is Outcome.EXECUTED
+    assert bring(repo, "download") == "Executed"
+    assert bring(repo, "download") == "Unchanged"
+    assert bring(repo, "train@2") == "Executed"
     toy.set_params(repo, {"train.dropout": 0.4})
-    assert bring(repo, "train@2") is Outcome.EXECUTED
+    assert bring(repo, "train@2") == "Executed"
     toy.set_params(repo, {"train.dropout": 0.1})
-    assert bring(repo, "train@2") is Outcome.CACHED
-    assert bring(repo, "train@2", force=True) is Outcome.EXECUTED
+    assert bring(repo, "train@2") == "Cached"
+    assert bring(repo, "train@2", force=True) == "Executed"
     assert toy.ran(repo) == ["download", "train@2", "train@2", "train@2"]
 
 
@@ -53,14 +51,14 @@ def test_a_failure_shows_the_last_lines(tmp_path: Path) -> None:
         bring(repo, "download")
 
 
-def play(code: str, seconds: float = 30, stop: threading.Event | None = None) -> tuple[str, list[str]]:
+def play(code: str, seconds: float = 30, stop: Stop | None = None) -> tuple[str, list[str]]:
     heard: list[str] = []
     tail = run_guarded(
         [sys.executable, "-uc", code],
         toy.ROOT,
         environment(None),
         seconds,
-        stop or threading.Event(),
+        stop or Stop(),
         heard.append,
     )
     return tail, heard
@@ -89,9 +87,9 @@ def test_it_is_ended_at_its_deadline() -> None:
 
 def test_it_is_ended_when_the_flow_stops() -> None:
     """A cancellation ends what runs."""
-    stop = threading.Event()
+    stop = Stop()
     threading.Timer(1.0, stop.set).start()
-    with pytest.raises(StageEnded, match="the flow run is cancelled or has ended"):
+    with pytest.raises(StageEnded, match="the flow run was cancelled or ended"):
         play("import time; time.sleep(60)", stop=stop)
 
 

@@ -68,7 +68,7 @@ def test_kill_of_the_worker(server: Server, repo: Path) -> None:
     assert soon(lambda: server.flow_run(run)["state_type"] == "CRASHED", 60), server.flow_run(run)["state"]
     state = server.flow_run(run)["state"]
     assert "the worker that had started this run is gone" in state["message"]
-    assert "2 executed, 0 unchanged, 0 cached, 2 failed, 1 not run" in state["message"]
+    assert "0 unchanged, 0 cached, 2 failed, " in state["message"]  # align may still have waited for a place
     completes(server, repo)
 
 

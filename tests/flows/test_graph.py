@@ -19,9 +19,10 @@ def stages() -> dict[str, Stage]:
 
 def test_parents_are_those_of_dvc(stages: dict[str, Stage]) -> None:
     """The flow has no DAG of its own."""
-    parents = {"train@1", "tune@1", "vocabulary", "candidates", "truecase", "download@test"}
+    parents = {"code", "train@1", "tune@1", "vocabulary", "candidates", "truecase", "download@test"}
     assert stages["translate@1"].parents == parents
-    assert stages["download@train"].parents == set()
+    assert stages["download@train"].parents == {"code"}
+    assert stages["code"].parents == set()
     names = list(stages)
     assert all(names.index(parent) < names.index(name) for name in names for parent in stages[name].parents)
 
@@ -70,14 +71,14 @@ def test_a_missing_output_is_named(stages: dict[str, Stage]) -> None:
 def test_targets_bring_what_they_need(stages: dict[str, Stage]) -> None:
     """As `dvc repro TARGET` does."""
     assert set(restrict(stages, ["filter"])) == {
-        "download@train", "download@valid", "truecase", "tokenize@train", "tokenize@valid", "filter",
+        "code", "download@train", "download@valid", "truecase", "tokenize@train", "tokenize@valid", "filter",
     }  # fmt: skip
     assert set(restrict(stages, ["download"])) == {
-        "download@train", "download@valid", "download@development", "download@test",
+        "code", "download@train", "download@valid", "download@development", "download@test",
     }  # fmt: skip
     assert restrict(stages, []) == stages
     with pytest.raises(
-        ValueError, match=r"targets: found filtr, which dvc.yaml does not have\. Wanted some of: d"
+        ValueError, match=r"targets: found filtr, which dvc.yaml does not have\. Wanted some of: c"
     ):
         restrict(stages, ["filtr"])
 

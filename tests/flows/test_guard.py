@@ -51,7 +51,17 @@ def soon(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
 def guarded(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """A guard over a family of processes that are all up."""
     mark, up = f"mark-{tmp_path.name}-{os.getpid()}", tmp_path / "up"
-    command = [sys.executable, "-m", "pipelines.flows.guard", sys.executable, "-c", FAMILY, mark, str(up)]
+    command = [
+        sys.executable,
+        "-m",
+        "pipelines.flows.guard",
+        "60",
+        sys.executable,
+        "-c",
+        FAMILY,
+        mark,
+        str(up),
+    ]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
     assert soon(lambda: up.exists() and up.read_text() == "up")
     assert len(living(mark)) == 3
@@ -95,6 +105,7 @@ def test_the_status_is_the_commands(status: int) -> None:
         sys.executable,
         "-m",
         "pipelines.flows.guard",
+        "60",
         sys.executable,
         "-c",
         f"raise SystemExit({status})",
@@ -104,7 +115,7 @@ def test_the_status_is_the_commands(status: int) -> None:
 
 def test_output_passes_through() -> None:
     """The flow reads it line by line."""
-    command = [sys.executable, "-m", "pipelines.flows.guard", sys.executable, "-c", "print('seen')"]
+    command = [sys.executable, "-m", "pipelines.flows.guard", "60", sys.executable, "-c", "print('seen')"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout is not None and process.stdin is not None
     assert process.stdout.read() == b"seen\n"

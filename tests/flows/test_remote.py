@@ -18,7 +18,7 @@ pytestmark = pytest.mark.flows
 def clones(repo: Path, tmp_path: Path) -> list[Path]:
     """The orchestrator's clone and two workers', with a bare repository and a folder as remotes."""
     toy.run(tmp_path, "git", "clone", "--quiet", "--bare", str(repo), "shared.git")
-    toy.run(repo, "git", "remote", "add", "origin", str(tmp_path / "shared.git"))
+    toy.run(repo, "git", "remote", "add", "origin", "../shared.git")  # git takes it from the clone
     toy.dvc(repo, "remote", "add", "--default", "folder", str(tmp_path / "remote"))
     toy.commit(repo)
     toy.run(repo, "git", "push", "--quiet", "origin", "main")

@@ -132,7 +132,7 @@ def test_a_stage_beyond_its_deadline_is_ended(server: Server, repo: Path) -> Non
 def test_a_flow_refuses_to_start_and_says_why(server: Server, repo: Path) -> None:
     """Typos, a dirty lock, and a second run in the same workspace."""
     (repo / "dvc.lock").write_text("<<<<<<< HEAD\n")
-    assert "dvc.lock is damaged" in server.flow_run(server.run_flow(repo))["state"]["message"]
+    assert "git checkout dvc.lock" in server.flow_run(server.run_flow(repo))["state"]["message"]
     (repo / "dvc.lock").unlink()
     run = server.run_flow(repo, overrides={"train.droput": 0.1})
     assert "overrides: params.yaml has no train.droput" in server.flow_run(run)["state"]["message"]
@@ -210,9 +210,9 @@ def test_parameters_that_contradict_each_other_are_refused() -> None:
         ReproduceParams.model_validate({"target": ["align"]})
 
 
-def test_a_server_with_a_password_lets_nobody_else_in(tmp_path: Path, repo: Path) -> None:
+def test_a_server_with_a_password_lets_nobody_else_in(server: Server, tmp_path: Path, repo: Path) -> None:
     """And flows know it by the environment, from where it reaches no stage, log or artifact."""
-    server = Server(tmp_path / "locked", auth="admin:opensesame")
+    server = Server(tmp_path / "locked", auth="admin:opensesame", like=server)
     server.start()
     try:
         address = f"http://127.0.0.1:{server.port}/api/flow_runs/filter"

@@ -45,9 +45,9 @@ def test_a_run_that_is_taken_for_dead_says_that_it_lives(server: Server, repo: P
     assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
 
 
-def test_a_server_that_restarts_during_a_run(tmp_path: Path, repo: Path) -> None:
+def test_a_server_that_restarts_during_a_run(server: Server, tmp_path: Path, repo: Path) -> None:
     """Stages go on, and the run ends well."""
-    server = Server(tmp_path / "home")
+    server = Server(tmp_path / "home", like=server)
     server.start()
     try:
         toy.behave(repo, train_1={"seconds": 12}, train_2={"seconds": 25})

@@ -1,6 +1,7 @@
 """The flow `sweep`: rows side by side, shared stages once, a table at the end."""
 
 import json
+import shutil
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,8 @@ import pytest
 from pydantic import ValidationError
 
 from pipelines.flows.graph import read_graph
-from pipelines.flows.paper_table import scored_set
-from pipelines.flows.sweep import Row, SweepParams, flat_metrics, importance, labels_of
+from pipelines.flows.paper_table import facts_of
+from pipelines.flows.sweep import Row, SweepParams, flat_metrics, labels_of, rank
 from tests.flows import toy
 from tests.flows.server import Server
 
@@ -38,9 +39,9 @@ def test_metrics_of_several_files_do_not_collide() -> None:
     }
     assert flat_metrics(files) == {"seeds.1.bleu": 7.0, "mean.bleu": 7.5, "1.epochs": 3, "2.epochs": 4}
     columns = ["seeds.1.bleu", "mean.bleu", "train.dropout", "experiment", "std.bleu"]
-    order = sorted(columns, key=lambda column: importance(column, ["experiment", "train.dropout"]))
-    assert importance("target_tokens_per_second", []) < importance("seeds.1.bleu", [])
-    assert order == ["experiment", "train.dropout", "mean.bleu", "std.bleu", "seeds.1.bleu"]
+    order = sorted(columns, key=lambda column: rank(column, ["experiment", "train.dropout"]))
+    assert rank("mean.bleu", []) < rank("target_tokens_per_second", []) < rank("seeds.1.bleu", [])
+    assert order == ["train.dropout", "experiment", "mean.bleu", "seeds.1.bleu", "std.bleu"]
 
 
 def test_scores_come_with_test_set_and_signature(tmp_path: Path) -> None:
@@ -53,9 +54,11 @@ def test_scores_come_with_test_set_and_signature(tmp_path: Path) -> None:
         path = tmp_path / stages["evaluate"].output(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(content), encoding="utf-8")
-    found = scored_set(tmp_path, stages)
-    assert found == {"test_set": "wmt14: 2,737 lines, sha256 00ff", "signature": "tok:none"}
-    assert scored_set(tmp_path, {}) == scored_set(tmp_path, {"evaluate": stages["align"]}) == {}
+    shutil.copy(toy.ROOT / "params.yaml", tmp_path)
+    found = facts_of(tmp_path, stages, [])
+    unknown = {"target_tokens_per_second": None}  # nothing was trained
+    assert found == {"test_set": "wmt14: 2,737 lines, sha256 00ff", "signature": "tok:none"} | unknown
+    assert facts_of(tmp_path, {}, []) == facts_of(tmp_path, {"evaluate": stages["align"]}, []) == unknown
 
 
 def test_labels_tell_rows_apart() -> None:
