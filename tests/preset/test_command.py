@@ -185,7 +185,7 @@ def test_the_module_and_make_run_it() -> None:
     command = [sys.executable, "-m", "pipelines.preset", "multi30k-en-de"]
     subprocess.run(command, env=environment, check=True, capture_output=True)
     assert load_params() == params_of("multi30k-en-de")
-    make = ["make", "--dry-run", "--assume-old=install", "preset"]
+    make = ["make", "--no-print-directory", "--dry-run", "--assume-old=install", "preset"]
     for more, wanted in (
         (["NAME=own-data"], "python -m pipelines.preset own-data"),
         (["NAME=own-data", "FORCE=1"], "python -m pipelines.preset own-data --force"),
