@@ -19,12 +19,12 @@ def code(text: str) -> str:
 
 
 def given(value: Any) -> bool:
-    """Return whether a cell of a CSV or a data frame has a value."""
+    """Return whether a cell of a record or a data frame has a value."""
     return value != "" and bool(pd.notna(value))
 
 
-def figure(value: Any, deviation: Any = None, missing: str = "") -> str:
-    """Return a number with two decimals, and its standard deviation if there is one."""
+def figure(value: Any, deviation: Any = None, missing: str = "", digits: int = 2) -> str:
+    """Return a number, and its standard deviation if there is one."""
     if not given(value):
         return missing
-    return f"{float(value):,.2f}" + (f" ± {float(deviation):,.2f}" if given(deviation) else "")
+    return " ± ".join(f"{float(one):,.{digits}f}" for one in (value, deviation) if given(one))

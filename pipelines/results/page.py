@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from convs2s.text.corpus.files import write_lines
-from pipelines.results.comparison import row_lines
+from pipelines.results.ablation_report import row_lines
 from pipelines.results.markdown import code, figure, table
 from pipelines.results.paper import Paper, Row, Table, presets, read_paper
 from pipelines.results.records import Record, Records, RunRecord, TableRecord, read_records
@@ -30,6 +30,7 @@ summed over all seeds. Target tokens/s count updates only, without validation, o
 training together, averaged over trainings; older records lack them.
 """
 ORIGIN = ("signature", "hardware", "time of training", "commit")
+DETAILS = ("record", "date", "commit", "preset", "test set", "scores", *ORIGIN[1:3], "PyTorch")
 LONGEST = 60  # characters of a changed value that are shown; the record has all
 Marks = dict[str, str]  # S1, S2, ... by signature, in the order of their first use on the page
 
@@ -51,9 +52,8 @@ def page(paper: Paper, records: Records) -> str:
     marks: Marks = {}
     sections = [line for one in paper.values() for line in section(one, records, marks)]
     signatures = [f"- {mark}: `{text}`" for text, mark in marks.items()]
-    every = [line for name, record in records.items() for line in details(name, record)]
-    lines = [HEAD, *sections, "## Signatures", "", *signatures, "", "## Records", "", *every]
-    return "\n".join(lines).rstrip("\n") + "\n"
+    every = table(DETAILS, [details(name, record) for name, record in records.items()])
+    return "\n".join([HEAD, *sections, "## Signatures", "", *signatures, "", "## Records", "", *every, ""])
 
 
 def section(one: Table, records: Records, marks: Marks) -> list[str]:
@@ -63,20 +63,18 @@ def section(one: Table, records: Records, marks: Marks) -> list[str]:
     header = ["", *papers, *(f"{title}, ours" for title in one.scores.values()), *ORIGIN, "command"]
     body = []
     for row in one.rows:
-        label = one.label.format(row=row.row, column=row.column)
-        figures = [one.published(row)[name] for name in shown]
+        label, figures = one.label.format(row=row.row, column=row.column), one.published(row)
         command = code(row.run.command if row.run else one.command) if row.ours else ""
+        missing = ["not run" if row.ours else ""] * len(one.scores) + [""] * len(ORIGIN)
         found = [
-            [label + suffix, *figures, *cells, *origin(name, records[name], one.scores, marks), command]
+            (suffix, [*cells, *origin(name, records[name], list(one.scores), marks)])
             for suffix, name, cells in results_of(one, row, records)
         ]
-        missing = ["not run" if row.ours else ""] * len(one.scores)
-        body += found or [[label, *figures, *missing, *[""] * len(ORIGIN), command]]
-    lines = [*([one.note, ""] if one.note else []), *table(header, body), ""]
-    for name, record in records.items():
-        if isinstance(record, TableRecord) and record.table == one.key:
-            lines += recorded_table(one, name, record, marks)
-    return [f"## {one.title}", "", *lines]
+        for suffix, ours in found or [("", missing)]:
+            body.append([label + suffix, *(figures[name] for name in shown), *ours, command])
+    tables = {name: r for name, r in records.items() if isinstance(r, TableRecord) and r.table == one.key}
+    further = [line for name, record in tables.items() for line in recorded_table(one, name, record, marks)]
+    return [f"## {one.title}", "", *([one.note, ""] if one.note else []), *table(header, body), "", *further]
 
 
 def results_of(one: Table, row: Row, records: Records) -> Iterator[tuple[str, str, list[str]]]:
@@ -96,13 +94,12 @@ def results_of(one: Table, row: Row, records: Records) -> Iterator[tuple[str, st
 
 def run_cells(published: dict[str, str], name: str, record: RunRecord, kind: str) -> list[str]:
     """Return each score of a run; raise ValueError if it has none where the paper gives a figure."""
-    results = {score: record.results(score) for score in published}
-    if missing := [score for score, text in published.items() if text and not results[score]]:
+    if missing := [score for score, text in published.items() if text and not record.cell(score, "mean")]:
         raise ValueError(
             f"experiments/records/{name}.json: metrics.seeds: found no score {missing[0]}, which its row "
             "needs. Run stage evaluate again, then record."
         )
-    return [found.get(kind, "") for found in results.values()]
+    return [record.cell(score, kind) for score in published]
 
 
 def changed(record: Record) -> str:
@@ -112,34 +109,39 @@ def changed(record: Record) -> str:
     return f" with {', '.join(shown)}" if shown else ""
 
 
-def origin(name: str, record: Record, scores: dict[str, str], marks: Marks) -> list[str]:
+def link(text: str, name: str) -> str:
+    return f"[{text}](../experiments/records/{name}.json)"
+
+
+def origin(name: str, record: Record, scores: list[str], marks: Marks) -> list[str]:
     """Return signatures, hardware, training time, and the commit, which links to the record."""
     used = [record.signatures[score] for score in scores if score in record.signatures]
     found = dict.fromkeys(marks.setdefault(text, f"S{len(marks) + 1}") for text in used)
-    link = f"[{code(record.commit[:9])}](../experiments/records/{name}.json)"
-    return [", ".join(found), *cost_cells(record), link]
+    return [", ".join(found), *cost_cells(record)[:2], link(code(record.commit[:9]), name)]
 
 
 def cost_cells(record: Record) -> list[str]:
-    """Return hardware, and training time with the speed if that is known."""
+    """Return hardware, training time with the speed if that is known, and versions of PyTorch."""
     if (cost := record.cost) is None:
-        return ["not measured", "not measured"]
-    hours = " and ".join(f"{figure(value)} {unit}-hours" for unit, value in cost.hours.items())
-    speed = cost.target_tokens_per_second
-    return [", ".join(cost.hardware), hours + ("" if speed is None else f", {speed:,.0f} target tokens/s")]
+        return ["not measured", "not measured", ""]
+    times = [" and ".join(f"{figure(value)} {unit}-hours" for unit, value in cost.hours.items())]
+    if cost.target_tokens_per_second is not None:
+        times.append(f"{cost.target_tokens_per_second:,.0f} target tokens/s")
+    return [", ".join(cost.hardware), ", ".join(times), ", ".join(cost.torch)]
 
 
 def recorded_table(one: Table, name: str, record: TableRecord, marks: Marks) -> Iterator[str]:
     """Yield the lines of a table of ours: where it comes from, its rows, its picture."""
-    cells = ", ".join(filter(None, origin(name, record, record.signatures, marks)))
+    cells = ", ".join(filter(None, origin(name, record, list(record.signatures), marks)))
     yield from [f"### Ours: `{record.preset}`{changed(record)}", ""]
     yield from [f"{cells}; test set `{record.test_set}`.", ""]
     if one.kind == "sweep" and record.rows:
         papers = {row.place: one.published(row) for row in one.rows}  # as printed: a CSV may lose a zero
-        rows = []
-        for row in record.rows:
-            printed = papers.get((row["row"], row["column"]), {})
-            rows.append(row | {f"paper_{score}": text for score, text in printed.items()})
+        printed = [papers.get((row["row"], row["column"]), {}) for row in record.rows]
+        rows = [
+            row | {f"paper_{score}": text for score, text in texts.items()}
+            for row, texts in zip(record.rows, printed, strict=True)
+        ]
         yield from [*row_lines(["", ""] if any(row["column"] for row in rows) else [""], rows), ""]
     elif record.rows:
         body = [[*line[:2], *map(figure, line[2:])] for line in (list(row.values()) for row in record.rows)]
@@ -148,23 +150,20 @@ def recorded_table(one: Table, name: str, record: TableRecord, marks: Marks) -> 
         yield from [f"![{name}](../{record.picture})", ""]
 
 
-def details(name: str, record: Record) -> Iterator[str]:
-    """Yield the lines of a record that the tables do not have."""
-    path = f"experiments/records/{name}.json"
-    yield from [f"### {name}", "", f"[{path}](../{path}), {record.date}, commit `{record.commit}`.", ""]
-    yield from [f"- preset `{record.preset}`{changed(record)}", f"- test set `{record.test_set}`"]
+def details(name: str, record: Record) -> list[str]:
+    """Return a row of the table of records."""
+    scores = {}
     if isinstance(record, RunRecord):
         kept = record.metrics.without_replacement
-        scores = {f"seed {seed}": scores for seed, scores in record.scores().items()}
+        scores = {f"seed {seed}": values for seed, values in record.scores().items()}
         scores |= {f"seed {seed}, unknown words kept": s for seed, s in (kept.seeds if kept else {}).items()}
-        for title, values in scores.items():
-            texts = ", ".join(f"{score} {figure(value)}" for score, value in values.items())
-            yield f"- {title}: {texts.replace('perplexity', 'validation perplexity', 1)}"
-    if record.cost is None:
-        yield from ["- hardware and time of training: not measured", ""]
-    else:
-        yield from [f"- {text}" for text in (*cost_cells(record), f"PyTorch {', '.join(record.cost.torch)}")]
-        yield ""
+    texts = [
+        f"{title}: {', '.join(f'{score} {figure(value)}' for score, value in values.items())}"
+        for title, values in scores.items()
+    ]
+    every = "<br>".join(texts).replace("perplexity", "validation perplexity")
+    preset, test_set = code(record.preset) + changed(record), code(record.test_set)
+    return [link(name, name), record.date, code(record.commit), preset, test_set, every, *cost_cells(record)]
 
 
 def main() -> int:

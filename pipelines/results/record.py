@@ -6,13 +6,13 @@
     python -m pipelines.results.record NAME --table table3 --rows FILE    FILE: of benchmarks.table3 --json
     python -m pipelines.results.record NAME --table figure3 --picture docs/pictures/FILE.png
 
-Writes experiments/records/NAME.json, NAME.csv if there are rows, and the page. Nothing is recorded unless its
+Writes experiments/records/NAME.json and the page. Nothing is recorded unless its
 origin is certain: the outputs must be up to date with params.yaml, code and data, and the code committed.
 """
 
 import argparse
+import csv
 import datetime
-import json
 import re
 import sys
 from collections.abc import Sequence
@@ -20,16 +20,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import pandas as pd
-
-from convs2s.text.corpus.files import atomic_path
-from pipelines.results.comparison import read_experiments
+from convs2s.text.corpus.files import write_lines
+from convs2s.text.corpus.json_files import write_json
+from pipelines.results.ablation_report import read_experiments
 from pipelines.results.costs import cost_of, weights
 from pipelines.results.page import page
 from pipelines.results.paper import Paper, read_paper
 from pipelines.results.provenance import REPRODUCE, check_fresh, fetch, origin_of
 from pipelines.results.reading import checked, existing, read
-from pipelines.results.records import RECORD, MeasuredSpeed, read_records, read_rows
+from pipelines.results.records import RECORD, SWEEP, MeasuredSpeed, TableRow, read_records
 from pipelines.shell import CommandFailed
 
 
@@ -56,7 +55,7 @@ def table_record(root: Path, paper: Paper, options: argparse.Namespace) -> dict[
         raise ValueError(f"{option}: wanted --experiments data/sweeps/NAME.csv, which says what ran.")
     record = {"kind": "table", "table": options.table, "picture": inside(root, options.picture)}
     if kind == "sweep":
-        return record | sweep_origin(root, options) | ({"rows": read_rows(rows)} if rows else {})
+        return record | sweep_origin(root, options) | ({"rows": sweep_rows(rows)} if rows else {})
     record |= origin_of(root, [root]) | {"cost": None}  # these do not measure the model's training
     check_fresh(root)
     if rows is None:
@@ -64,6 +63,14 @@ def table_record(root: Path, paper: Paper, options: argparse.Namespace) -> dict[
     content = read(rows, "python -m benchmarks.table3 ... --json FILE writes it")
     measured: MeasuredSpeed = checked(MeasuredSpeed, content, rows)
     return record | measured.model_dump()
+
+
+def sweep_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a table that a sweep wrote, as text; raise ValueError if one is incomplete."""
+    wanted = {*SWEEP, None}  # under None there are values beyond the last column
+    with existing(path, "make sweep writes it").open(encoding="utf-8", newline="") as stream:
+        rows = [{k: v for k, v in row.items() if k in wanted} for row in csv.DictReader(stream)]
+    return list(checked(list[TableRow], rows, path))
 
 
 def sweep_origin(root: Path, options: argparse.Namespace) -> dict[str, Any]:
@@ -91,17 +98,12 @@ def inside(root: Path, picture: Path | None) -> str | None:
 
 
 def write(root: Path, paper: Paper, name: str, record: dict[str, Any]) -> None:
-    """Write a record, its rows and the page with it, if all are valid; they replace those of this name."""
+    """Write a record, and the page with it, if all are valid; it replaces one of this name."""
     path = root / "experiments" / "records" / f"{name}.json"
     records = read_records(path.parent) | {name: checked(RECORD, record, path)}
-    texts = {root / "docs" / "results.md": page(paper, dict(sorted(records.items())))}
-    path.with_suffix(".csv").unlink(missing_ok=True)
-    if rows := record.pop("rows", None):
-        texts[path.with_suffix(".csv")] = pd.DataFrame(rows).to_csv(index=False, lineterminator="\n")
-    texts[path] = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-    for file, text in texts.items():
-        with atomic_path(file) as temporary:
-            temporary.write_text(text, encoding="utf-8", newline="\n")
+    text = page(paper, dict(sorted(records.items())))
+    write_json(path, record)
+    write_lines(root / "docs" / "results.md", text.split("\n")[:-1])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
