@@ -90,36 +90,35 @@ def named(place: Sequence[str]) -> str:
     return ", ".join(filter(None, place))
 
 
-def ours_of(row: Mapping[Any, Any], name: str) -> str:
-    """Return our figure, or why there is none."""
+def cells(row: Mapping[Any, Any], name: str) -> list[str]:
+    """Return the paper's figure and ours, or why there is none."""
+    paper = row[f"paper_{name}"]
     missing = "failed" if given(row.get("failed")) else "not run"
-    return figure(row[name], row[f"{name}_std"], missing)
+    return [str(paper) if given(paper) else "-", figure(row[name], row[f"{name}_std"], missing)]
 
 
-def paper_of(row: Mapping[Any, Any], name: str) -> str:
-    """Return the paper's figure, as printed."""
-    return str(row[f"paper_{name}"]) if given(row[f"paper_{name}"]) else "-"
-
-
-def row_lines(titles: Sequence[str], rows: Sequence[Mapping[Any, Any]]) -> list[str]:
+def row_lines(of: Table, rows: Sequence[Mapping[Any, Any]]) -> list[str]:
     """Return a Markdown table with a line per row; a measure that no row has is left out.
 
     Args:
-        titles: of the row's name, and of its column in a grid.
         rows: as `compare` returns them, or as a record has them, which has no contexts.
     """
-    columns = [(title, [place_of(row)[i] for row in rows]) for i, title in enumerate(titles)]
-    for name, title in MEASURES.items():
-        if any(given(row[key]) for row in rows for key in (name, f"paper_{name}")):
-            columns += [(f"{title}, paper", [paper_of(row, name) for row in rows])]
-            columns += [(f"{title}, ours", [ours_of(row, name) for row in rows])]
-    columns += [("seeds", [str(row["seeds"]) for row in rows])]
-    if any(given(row[SPEED]) for row in rows):
-        columns += [("target tokens/s", [figure(row[SPEED], missing="-", digits=0) for row in rows])]
-    if all(CONTEXTS[0] in row for row in rows):
-        seen = [[figure(row[key], digits=0) for key in CONTEXTS if given(row[key])] for row in rows]
-        columns += [("encoder / decoder see, words", [" / ".join(one) or "-" for one in seen])]
-    return table([title for title, _ in columns], list(zip(*(cells for _, cells in columns), strict=True)))
+    names = [name for name in MEASURES if any(given(row[k]) for row in rows for k in (name, f"paper_{name}"))]
+    speed, contexts = any(given(row[SPEED]) for row in rows), all(CONTEXTS[0] in row for row in rows)
+    lines = []
+    for row in rows:
+        line = dict(zip([of.row, *([of.column] if of.column else [])], place_of(row), strict=False))
+        for name in names:
+            titles = (f"{MEASURES[name]}, {whose}" for whose in ("paper", "ours"))
+            line |= dict(zip(titles, cells(row, name), strict=True))
+        line["seeds"] = str(row["seeds"])
+        if speed:
+            line["target tokens/s"] = figure(row[SPEED], missing="-", digits=0)
+        if contexts:
+            seen = [figure(row[key], digits=0) for key in CONTEXTS if given(row[key])]
+            line["encoder / decoder see, words"] = " / ".join(seen) or "-"
+        lines.append(line)
+    return table(lines)
 
 
 def markdown(of: Table, frame: pd.DataFrame) -> list[str]:
@@ -127,17 +126,16 @@ def markdown(of: Table, frame: pd.DataFrame) -> list[str]:
     rows = frame.to_dict(orient="records")
     lines = [f"**{of.title}** ({of.section})", ""]
     if of.column is not None:
-        cells = frame.assign(cell=[f"{paper_of(row, 'bleu')} / {ours_of(row, 'bleu')}" for row in rows])
-        grid = cells.pivot_table("cell", "row", "column", "first", fill_value="", sort=False)
-        grid = grid[sorted(grid, key=lambda layers: float(str(layers)))]
-        body = [[str(name), *line] for name, line in zip(grid.index, grid.to_numpy(), strict=True)]
-        lines += [*table([f"{of.row} \\ {of.column}", *grid], body), ""]
-        lines += ["Each cell: BLEU of the paper / ours.", ""]
+        columns = sorted({row["column"] for row in rows}, key=float)
+        empty = dict.fromkeys(columns, "")
+        grid = {row["row"]: {f"{of.row} \\ {of.column}": str(row["row"]), **empty} for row in rows}
+        for row in rows:
+            grid[row["row"]][row["column"]] = " / ".join(cells(row, "bleu"))
+        lines += [*table(list(grid.values())), "", "Each cell: BLEU of the paper / ours.", ""]
     corpora = frame[["corpus", "commit"]].dropna().drop_duplicates().itertuples(index=False)
     origin = ", ".join(f"{corpus} at commit {commit}" for corpus, commit in corpora) or "unknown origin"
-    lines += [*row_lines([*filter(None, [of.row, of.column])], rows), "", ORIGIN.format(origin)]
-    lines += [ORIGIN_OF_SPEED] if frame[SPEED].notna().any() else []
-    lines += [of.note] if of.note else []
+    lines += [*row_lines(of, rows), "", ORIGIN.format(origin)]
+    lines += [text for text in (ORIGIN_OF_SPEED if frame[SPEED].notna().any() else "", of.note) if text]
     for name, title in (("test_set", "Test set"), ("signature", "Signature of BLEU")):
         lines += [f"{title} of ours: `{text}`." for text in frame[name].dropna().unique()]
     failed = [f"- {named(place_of(row))} failed: {row['failed']}" for row in rows if given(row["failed"])]

@@ -37,17 +37,17 @@ def cost_of(workspaces: Sequence[Path], places: Sequence[Path]) -> dict[str, Any
     kept = [folder for place in places for folder in sorted(place.glob("data/checkpoints/*/costs"))]
     sessions: list[Session] = []
     for name in dict.fromkeys(map(file_name, models)):
-        found = next((s for folder in kept if (s := read_sessions(folder / name))), None)
+        found = next(filter(None, (read_sessions(folder / name) for folder in kept)), None)
         if found is None:
             return None
         sessions += found
+    hours: dict[str, float] = {}
+    for one in sessions:
+        hours[one.unit] = hours.get(one.unit, 0.0) + one.seconds * one.count / 3600
     speed = target_tokens_per_second(sessions)
     return {
         "hardware": list(dict.fromkeys(f"{one.count} x {one.device}" for one in sessions)),
-        "hours": {
-            unit: round(sum(one.seconds * one.count for one in sessions if one.unit == unit) / 3600, 4)
-            for unit in dict.fromkeys(one.unit for one in sessions)
-        },
+        "hours": {unit: round(value, 4) for unit, value in hours.items()},
         "torch": list(dict.fromkeys(one.torch for one in sessions)),
         "target_tokens_per_second": None if speed is None else round(speed, 1),
     }

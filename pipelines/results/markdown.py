@@ -1,14 +1,14 @@
 """Markdown: tables, code, and figures with their deviation."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a table; a bar inside a cell would end it, so it is escaped."""
-    lines = [header, ["---"] * len(header), *rows]
+def table(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the lines of a table, headed by the keys of its rows; bars within cells are escaped."""
+    lines = [list(rows[0]), ["---"] * len(rows[0]), *(row.values() for row in rows)] if rows else []
     escaped = [[cell.replace("|", r"\|").replace("\n", " ") for cell in line] for line in lines]
     return [f"| {' | '.join(line)} |" for line in escaped]
 

@@ -30,7 +30,6 @@ summed over all seeds. Target tokens/s count updates only, without validation, o
 training together, averaged over trainings; older records lack them.
 """
 ORIGIN = ("signature", "hardware", "time of training", "commit")
-DETAILS = ("record", "date", "commit", "preset", "test set", "scores", *ORIGIN[1:3], "PyTorch")
 LONGEST = 60  # characters of a changed value that are shown; the record has all
 Marks = dict[str, str]  # S1, S2, ... by signature, in the order of their first use on the page
 
@@ -52,29 +51,29 @@ def page(paper: Paper, records: Records) -> str:
     marks: Marks = {}
     sections = [line for one in paper.values() for line in section(one, records, marks)]
     signatures = [f"- {mark}: `{text}`" for text, mark in marks.items()]
-    every = table(DETAILS, [details(name, record) for name, record in records.items()])
+    every = table([details(name, record) for name, record in records.items()])
     return "\n".join([HEAD, *sections, "## Signatures", "", *signatures, "", "## Records", "", *every, ""])
 
 
 def section(one: Table, records: Records, marks: Marks) -> list[str]:
     """Return the part of the page about one table; a paper's column without figures is left out."""
     shown = [name for name in one.scores if any(one.published(row)[name] for row in one.rows)]
-    papers = [f"{one.scores[name]}, {one.whose}" for name in shown]
-    header = ["", *papers, *(f"{title}, ours" for title in one.scores.values()), *ORIGIN, "command"]
-    body = []
+    lines = []
     for row in one.rows:
         label, figures = one.label.format(row=row.row, column=row.column), one.published(row)
+        papers = {f"{one.scores[name]}, {one.whose}": figures[name] for name in shown}
         command = code(row.run.command if row.run else one.command) if row.ours else ""
-        missing = ["not run" if row.ours else ""] * len(one.scores) + [""] * len(ORIGIN)
+        missing = ["not run" if row.ours else ""] * len(one.scores)
         found = [
-            (suffix, [*cells, *origin(name, records[name], list(one.scores), marks)])
+            (suffix, cells, origin(name, records[name], list(one.scores), marks))
             for suffix, name, cells in results_of(one, row, records)
         ]
-        for suffix, ours in found or [("", missing)]:
-            body.append([label + suffix, *(figures[name] for name in shown), *ours, command])
+        for suffix, cells, source in found or [("", missing, dict.fromkeys(ORIGIN, ""))]:
+            ours = dict(zip((f"{title}, ours" for title in one.scores.values()), cells, strict=True))
+            lines.append({"": label + suffix, **papers, **ours, **source, "command": command})
     tables = {name: r for name, r in records.items() if isinstance(r, TableRecord) and r.table == one.key}
     further = [line for name, record in tables.items() for line in recorded_table(one, name, record, marks)]
-    return [f"## {one.title}", "", *([one.note, ""] if one.note else []), *table(header, body), "", *further]
+    return [f"## {one.title}", "", *([one.note, ""] if one.note else []), *table(lines), "", *further]
 
 
 def results_of(one: Table, row: Row, records: Records) -> Iterator[tuple[str, str, list[str]]]:
@@ -113,44 +112,44 @@ def link(text: str, name: str) -> str:
     return f"[{text}](../experiments/records/{name}.json)"
 
 
-def origin(name: str, record: Record, scores: list[str], marks: Marks) -> list[str]:
+def origin(name: str, record: Record, scores: list[str], marks: Marks) -> dict[str, str]:
     """Return signatures, hardware, training time, and the commit, which links to the record."""
     used = [record.signatures[score] for score in scores if score in record.signatures]
     found = dict.fromkeys(marks.setdefault(text, f"S{len(marks) + 1}") for text in used)
-    return [", ".join(found), *cost_cells(record)[:2], link(code(record.commit[:9]), name)]
+    return {"signature": ", ".join(found), **cost(record), "commit": link(code(record.commit[:9]), name)}
 
 
-def cost_cells(record: Record) -> list[str]:
-    """Return hardware, training time with the speed if that is known, and versions of PyTorch."""
-    if (cost := record.cost) is None:
-        return ["not measured", "not measured", ""]
-    times = [" and ".join(f"{figure(value)} {unit}-hours" for unit, value in cost.hours.items())]
-    if cost.target_tokens_per_second is not None:
-        times.append(f"{cost.target_tokens_per_second:,.0f} target tokens/s")
-    return [", ".join(cost.hardware), ", ".join(times), ", ".join(cost.torch)]
+def cost(record: Record) -> dict[str, str]:
+    """Return hardware, and training time with the speed if that is known."""
+    if (found := record.cost) is None:
+        return {"hardware": "not measured", "time of training": "not measured"}
+    hours = " and ".join(f"{figure(value)} {unit}-hours" for unit, value in found.hours.items())
+    speed = figure(found.target_tokens_per_second, digits=0)
+    time = f"{hours}, {speed} target tokens/s" if speed else hours
+    return {"hardware": ", ".join(found.hardware), "time of training": time}
 
 
 def recorded_table(one: Table, name: str, record: TableRecord, marks: Marks) -> Iterator[str]:
     """Yield the lines of a table of ours: where it comes from, its rows, its picture."""
-    cells = ", ".join(filter(None, origin(name, record, list(record.signatures), marks)))
+    source = ", ".join(filter(None, origin(name, record, list(record.signatures), marks).values()))
     yield from [f"### Ours: `{record.preset}`{changed(record)}", ""]
-    yield from [f"{cells}; test set `{record.test_set}`.", ""]
+    yield from [f"{source}; test set `{record.test_set}`.", ""]
     if one.kind == "sweep" and record.rows:
-        papers = {row.place: one.published(row) for row in one.rows}  # as printed: a CSV may lose a zero
-        printed = [papers.get((row["row"], row["column"]), {}) for row in record.rows]
-        rows = [
-            row | {f"paper_{score}": text for score, text in texts.items()}
-            for row, texts in zip(record.rows, printed, strict=True)
-        ]
-        yield from [*row_lines(["", ""] if any(row["column"] for row in rows) else [""], rows), ""]
+        papers = {  # as printed: a CSV may lose a zero
+            row.place: {f"paper_{score}": text for score, text in one.published(row).items()}
+            for row in one.rows
+        }
+        rows = [row | papers.get((row["row"], row["column"]), {}) for row in record.rows]
+        yield from [*row_lines(one, rows), ""]
     elif record.rows:
-        body = [[*line[:2], *map(figure, line[2:])] for line in (list(row.values()) for row in record.rows)]
-        yield from [*table(list(record.rows[0]), body), ""]
+        labels = {"system", "beam"}
+        rows = [{k: v if k in labels else figure(v) for k, v in row.items()} for row in record.rows]
+        yield from [*table(rows), ""]
     if record.picture:
         yield from [f"![{name}](../{record.picture})", ""]
 
 
-def details(name: str, record: Record) -> list[str]:
+def details(name: str, record: Record) -> dict[str, str]:
     """Return a row of the table of records."""
     scores = {}
     if isinstance(record, RunRecord):
@@ -161,9 +160,12 @@ def details(name: str, record: Record) -> list[str]:
         f"{title}: {', '.join(f'{score} {figure(value)}' for score, value in values.items())}"
         for title, values in scores.items()
     ]
-    every = "<br>".join(texts).replace("perplexity", "validation perplexity")
-    preset, test_set = code(record.preset) + changed(record), code(record.test_set)
-    return [link(name, name), record.date, code(record.commit), preset, test_set, every, *cost_cells(record)]
+    return {
+        "record": link(name, name), "date": record.date, "commit": code(record.commit),
+        "preset": code(record.preset) + changed(record), "test set": code(record.test_set),
+        "scores": "<br>".join(texts).replace("perplexity", "validation perplexity"), **cost(record),
+        "PyTorch": ", ".join(record.cost.torch) if record.cost else "",
+    }  # fmt: skip
 
 
 def main() -> int:
