@@ -47,17 +47,15 @@ def read_experiments(path: Path, key: str) -> pd.DataFrame:
 def compare(of: Table, experiments: pd.DataFrame) -> pd.DataFrame:
     """Return a row per row of the paper's table: its figures as printed, then ours, NaN where there are none.
 
-    Args:
-        experiments: a row each, with `row`, `column`, circumstances, and metrics under the names that the
-            flow `sweep` gives them; a row that failed has no metrics, and the reason in `failed`.
-
     Raises:
         ValueError: if there are experiments of rows that the table does not have.
     """
     known = {row.place: row for row in of.rows}
     found = {place_of(row): row for row in experiments.to_dict("records")}
     if strange := found.keys() - known.keys():
-        names, wanted = ("; ".join(repr(named(place)) for place in places) for places in (strange, known))
+        names, wanted = (
+            "; ".join(repr(", ".join(filter(None, place))) for place in places) for places in (strange, known)
+        )
         raise ValueError(
             f"the experiments have the row(s) {names}; wanted those of {of.title}: {wanted}. Do they "
             "belong to another table, or was this one edited since?"
@@ -71,23 +69,18 @@ def compared(row: Row, experiment: Mapping[Any, Any]) -> dict[str, Any]:
     ours = {str(key): value for key, value in experiment.items() if given(value)}
     seeds = pd.Series([v for k, v in ours.items() if k.endswith(".validation_perplexity")], dtype=float)
     kept = "without_replacement." if "without_replacement.mean.bleu_tokenized" in ours else ""
-    papers = {f"paper_{name}": getattr(row, name) for name in MEASURES}
-    perplexity = {"perplexity": seeds.mean(), "perplexity_std": seeds.std()}
-    bleu = {"bleu": f"{kept}mean.bleu_tokenized", "bleu_std": f"{kept}std.bleu_tokenized"}
-    measured = perplexity | {name: ours.get(key) for name, key in bleu.items()} | {"seeds": len(seeds)}
-    facts = {key: ours.get(key) for key in CIRCUMSTANCES}
-    return {"row": row.row, "column": row.column, **papers, **measured, **facts}
+    bleu, deviation = (ours.get(f"{kept}{kind}.bleu_tokenized") for kind in ("mean", "std"))
+    return {
+        "row": row.row, "column": row.column, **{f"paper_{name}": getattr(row, name) for name in MEASURES},
+        "perplexity": seeds.mean(), "perplexity_std": seeds.std(), "bleu": bleu, "bleu_std": deviation,
+        "seeds": len(seeds), **{key: ours.get(key) for key in CIRCUMSTANCES},
+    }  # fmt: skip
 
 
 def place_of(row: Mapping[Any, Any]) -> tuple[str, str]:
     """Return row and column of an experiment; a CSV makes 5, 5.0 or nothing of a column."""
     column = row.get("column")
     return str(row["row"]), str(column).removesuffix(".0") if given(column) else ""
-
-
-def named(place: Sequence[str]) -> str:
-    """Return row and column as text."""
-    return ", ".join(filter(None, place))
 
 
 def cells(row: Mapping[Any, Any], name: str) -> list[str]:
@@ -98,19 +91,14 @@ def cells(row: Mapping[Any, Any], name: str) -> list[str]:
 
 
 def row_lines(of: Table, rows: Sequence[Mapping[Any, Any]]) -> list[str]:
-    """Return a Markdown table with a line per row; a measure that no row has is left out.
-
-    Args:
-        rows: as `compare` returns them, or as a record has them, which has no contexts.
-    """
+    """Return a Markdown table with a line per row, of `compare` or of a record; without empty measures."""
     names = [name for name in MEASURES if any(given(row[k]) for row in rows for k in (name, f"paper_{name}"))]
     speed, contexts = any(given(row[SPEED]) for row in rows), all(CONTEXTS[0] in row for row in rows)
     lines = []
     for row in rows:
-        line = dict(zip([of.row, *([of.column] if of.column else [])], place_of(row), strict=False))
+        line = dict(zip(filter(None, [of.row, of.column]), place_of(row), strict=False))
         for name in names:
-            titles = (f"{MEASURES[name]}, {whose}" for whose in ("paper", "ours"))
-            line |= dict(zip(titles, cells(row, name), strict=True))
+            line[f"{MEASURES[name]}, paper"], line[f"{MEASURES[name]}, ours"] = cells(row, name)
         line["seeds"] = str(row["seeds"])
         if speed:
             line["target tokens/s"] = figure(row[SPEED], missing="-", digits=0)
@@ -126,42 +114,40 @@ def markdown(of: Table, frame: pd.DataFrame) -> list[str]:
     rows = frame.to_dict(orient="records")
     lines = [f"**{of.title}** ({of.section})", ""]
     if of.column is not None:
-        columns = sorted({row["column"] for row in rows}, key=float)
-        empty = dict.fromkeys(columns, "")
+        empty = dict.fromkeys(sorted({row["column"] for row in rows}, key=float), "")
         grid = {row["row"]: {f"{of.row} \\ {of.column}": str(row["row"]), **empty} for row in rows}
         for row in rows:
             grid[row["row"]][row["column"]] = " / ".join(cells(row, "bleu"))
         lines += [*table(list(grid.values())), "", "Each cell: BLEU of the paper / ours.", ""]
-    corpora = frame[["corpus", "commit"]].dropna().drop_duplicates().itertuples(index=False)
-    origin = ", ".join(f"{corpus} at commit {commit}" for corpus, commit in corpora) or "unknown origin"
-    lines += [*row_lines(of, rows), "", ORIGIN.format(origin)]
+    corpora = (frame["corpus"] + " at commit " + frame["commit"]).dropna().unique()
+    lines += [*row_lines(of, rows), "", ORIGIN.format(", ".join(corpora) or "unknown origin")]
     lines += [text for text in (ORIGIN_OF_SPEED if frame[SPEED].notna().any() else "", of.note) if text]
     for name, title in (("test_set", "Test set"), ("signature", "Signature of BLEU")):
         lines += [f"{title} of ours: `{text}`." for text in frame[name].dropna().unique()]
-    failed = [f"- {named(place_of(row))} failed: {row['failed']}" for row in rows if given(row["failed"])]
+    reasons = {", ".join(filter(None, place_of(row))): row["failed"] for row in rows}
+    failed = [f"- {name} failed: {reason}" for name, reason in reasons.items() if given(reason)]
     return [*lines, *([""] if failed else []), *failed]
 
 
 def drawn(of: Table, frame: pd.DataFrame) -> Figure:
     """Return a picture of each measure: differences to the first row, or for a grid, lines over columns."""
-    picture = Figure(figsize=(11, 4.5), layout="constrained")
+    picture, grid = Figure(figsize=(11, 4.5), layout="constrained"), of.column is not None
     picture.suptitle(f"{of.title} ({of.section})")
     names = [m for m in MEASURES if frame[[f"paper_{m}", m]].notna().any(axis=None)] or ["bleu"]
     for axes, name in zip(picture.subplots(1, len(names), squeeze=False)[0], names, strict=True):
-        for whose, column, line in (("paper", f"paper_{name}", "--"), ("ours", name, "-")):
-            values, error = frame[column].astype(float), frame[f"{name}_std"] * (column == name)
-            if of.column is None:
-                axes.errorbar(values - values.iloc[0], frame.index, xerr=error, fmt="o", label=whose)
-                continue
-            for row, places in frame["column"].astype(float).groupby(frame["row"], sort=False):
-                ours = {"label": f"{row}, {whose}", "linestyle": line, "yerr": error[places.index]}
-                axes.errorbar(places, values[places.index], marker="o", **ours)
-        if of.column is None:
-            axes.set_yticks(frame.index, frame["row"].tolist())
-            axes.invert_yaxis()
-            axes.set_xlabel(f"{MEASURES[name]}, difference to the first row")
-        else:
-            axes.set(xlabel=of.column, ylabel=MEASURES[name])
+        for whose, column in (("paper", f"paper_{name}"), ("ours", name)):
+            values = frame[column].astype(float)
+            for row, part in frame.groupby("row", sort=False) if grid else [("", frame)]:
+                places = part["column"].astype(float) if grid else part["row"]
+                shown = values[part.index] - (0 if grid else values.iloc[0])
+                error, line = part[f"{name}_std"] * (whose == "ours"), {"paper": "--", "ours": "-"}[whose]
+                form, label = (f"o{line}", f"{row}, {whose}") if grid else ("o", whose)
+                axes.errorbar(places, shown, yerr=error, fmt=form, label=label)
+        axes.set(
+            xlabel=of.column or of.row,
+            ylabel=f"{MEASURES[name]}{'' if grid else ', difference to the first row'}",
+        )
+        axes.tick_params(axis="x", rotation=0 if grid else 20)
         axes.legend(fontsize="small")
     return picture
 
@@ -185,11 +171,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("experiments", type=Path, help="CSV that the sweep wrote")
     parser.add_argument("folder", type=Path, nargs="?", help="to write to; default: that of the CSV")
     options = parser.parse_args(arguments)
-    folder = options.folder or options.experiments.parent
     try:
-        of = read_table(options.table)
-        experiments = read_experiments(options.experiments, options.table)
-        print(write(options.table, of, experiments, folder)[0], end="")
+        table, experiments = read_table(options.table), read_experiments(options.experiments, options.table)
+        folder = options.folder or options.experiments.parent
+        print(write(options.table, table, experiments, folder)[0], end="")
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1

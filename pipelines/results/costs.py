@@ -25,11 +25,9 @@ def weights(workspace: Path) -> Iterator[Path]:
 
 
 def cost_of(workspaces: Sequence[Path], places: Sequence[Path]) -> dict[str, Any] | None:
-    """Return what the trainings of workspaces took, as a record has it; None if it is unknown for one.
+    """Return what the trainings of workspaces took; `places` are where they left it; None if one has not.
 
-    Args:
-        workspaces: a model that several share, by DVC's cache, counts once.
-        places: the workspaces where trainings have left their costs.
+    A model that several workspaces share, by DVC's cache, counts once.
     """
     models = [path for workspace in workspaces for path in weights(workspace)]
     if not all(path.is_file() for path in models):
@@ -54,9 +52,5 @@ def cost_of(workspaces: Sequence[Path], places: Sequence[Path]) -> dict[str, Any
 
 
 def speed_of(root: Path, others: Sequence[Path]) -> float | None:
-    """Return the target tokens per second of a workspace's trainings; None if unknown.
-
-    Args:
-        others: further workspaces, where one of them may have run.
-    """
+    """Return the target tokens per second of trainings, which may have run in others; None if unknown."""
     return (cost_of([root], [root, *others]) or {}).get("target_tokens_per_second")

@@ -29,11 +29,7 @@ IdentifiedSet = tuple[Sequence[str], Sequence[str], SetIdentity]
 
 
 def score(names: Sequence[str], seeds: Sequence[int], data: Path) -> tuple[pd.DataFrame, list[SetIdentity]]:
-    """Translate test sets with the models of these seeds, unknown words replaced as packaged.
-
-    Returns:
-        BLEU by 13a, a column per set and a row per seed; for several seeds also mean, standard deviation and
-        ensemble. Then the identity of each set.
+    """Return BLEU (13a) of each seed, mean, deviation and ensemble by test set, and the sets' identities.
 
     Raises:
         FileNotFoundError: if a seed has no model folder in data/models.
@@ -50,8 +46,8 @@ def score(names: Sequence[str], seeds: Sequence[int], data: Path) -> tuple[pd.Da
         tuned = read(data / "tuned" / "ensemble" / "alpha.json", "run dvc repro tune-ensemble")
         alpha = {"alpha": tuned["alpha"]} if tuned else {}  # empty: the folders have theirs
         ensemble = scores_of(load(folders, **alpha), sets)
-        summary = {"mean": table.mean(axis=1), "standard deviation": table.std(axis=1), "ensemble": ensemble}
-        table = table.assign(**summary)
+        mean, deviation = table.mean(axis=1), table.std(axis=1)
+        table["mean"], table["standard deviation"], table["ensemble"] = mean, deviation, ensemble
     return table.set_axis(list(names)).T, [identity for _, _, identity in sets]
 
 

@@ -7,7 +7,7 @@ makes it from experiments/: paper.yaml, tables/ and records/. `pipelines.results
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from convs2s.text.corpus.files import write_lines
@@ -40,13 +40,13 @@ def page(paper: Paper, records: Records) -> str:
     Raises:
         ValueError: if a record has no place on the page, or a run lacks a score that its row needs.
     """
+    known = {"table": sorted(paper), "preset": sorted(presets(paper))}
     for name, record in records.items():
         key = "table" if isinstance(record, TableRecord) else "preset"
-        known = sorted(paper if key == "table" else presets(paper))
-        if (found := getattr(record, key)) not in known:
+        if (found := getattr(record, key)) not in known[key]:
             raise ValueError(
                 f"experiments/records/{name}.json: {key}: found {found!r}, which paper.yaml lacks; "
-                f"wanted one of {', '.join(known)}. Add a row for your own runs in the table `others`."
+                f"wanted one of {', '.join(known[key])}. Add a row for your own runs in the table `others`."
             )
     marks: Marks = {}
     sections = [line for one in paper.values() for line in section(one, records, marks)]
@@ -58,18 +58,15 @@ def page(paper: Paper, records: Records) -> str:
 def section(one: Table, records: Records, marks: Marks) -> list[str]:
     """Return the part of the page about one table; a paper's column without figures is left out."""
     shown = [name for name in one.scores if any(one.published(row)[name] for row in one.rows)]
-    lines = []
+    titles, lines = [f"{title}, ours" for title in one.scores.values()], []
     for row in one.rows:
         label, figures = one.label.format(row=row.row, column=row.column), one.published(row)
         papers = {f"{one.scores[name]}, {one.whose}": figures[name] for name in shown}
         command = code(row.run.command if row.run else one.command) if row.ours else ""
-        missing = ["not run" if row.ours else ""] * len(one.scores)
-        found = [
-            (suffix, cells, origin(name, records[name], list(one.scores), marks))
-            for suffix, name, cells in results_of(one, row, records)
-        ]
-        for suffix, cells, source in found or [("", missing, dict.fromkeys(ORIGIN, ""))]:
-            ours = dict(zip((f"{title}, ours" for title in one.scores.values()), cells, strict=True))
+        missing = ("", "", ["not run" if row.ours else ""] * len(titles))
+        for suffix, name, cells in list(results_of(one, row, records)) or [missing]:
+            source = origin(name, records[name], one.scores, marks) if name else dict.fromkeys(ORIGIN, "")
+            ours = dict(zip(titles, cells, strict=True))
             lines.append({"": label + suffix, **papers, **ours, **source, "command": command})
     tables = {name: r for name, r in records.items() if isinstance(r, TableRecord) and r.table == one.key}
     further = [line for name, record in tables.items() for line in recorded_table(one, name, record, marks)]
@@ -112,7 +109,7 @@ def link(text: str, name: str) -> str:
     return f"[{text}](../experiments/records/{name}.json)"
 
 
-def origin(name: str, record: Record, scores: list[str], marks: Marks) -> dict[str, str]:
+def origin(name: str, record: Record, scores: Iterable[str], marks: Marks) -> dict[str, str]:
     """Return signatures, hardware, training time, and the commit, which links to the record."""
     used = [record.signatures[score] for score in scores if score in record.signatures]
     found = dict.fromkeys(marks.setdefault(text, f"S{len(marks) + 1}") for text in used)
@@ -131,39 +128,33 @@ def cost(record: Record) -> dict[str, str]:
 
 def recorded_table(one: Table, name: str, record: TableRecord, marks: Marks) -> Iterator[str]:
     """Yield the lines of a table of ours: where it comes from, its rows, its picture."""
-    source = ", ".join(filter(None, origin(name, record, list(record.signatures), marks).values()))
+    source = ", ".join(filter(None, origin(name, record, record.signatures, marks).values()))
     yield from [f"### Ours: `{record.preset}`{changed(record)}", ""]
     yield from [f"{source}; test set `{record.test_set}`.", ""]
-    if one.kind == "sweep" and record.rows:
-        papers = {  # as printed: a CSV may lose a zero
-            row.place: {f"paper_{score}": text for score, text in one.published(row).items()}
-            for row in one.rows
-        }
-        rows = [row | papers.get((row["row"], row["column"]), {}) for row in record.rows]
-        yield from [*row_lines(one, rows), ""]
-    elif record.rows:
+    if one.kind == "sweep":  # with the paper's figures as printed: a CSV may lose a zero
+        papers = {r.place: {f"paper_{s}": t for s, t in one.published(r).items()} for r in one.rows}
+        lines = row_lines(one, [row | papers.get((row["row"], row["column"]), {}) for row in record.rows])
+    else:
         labels = {"system", "beam"}
-        rows = [{k: v if k in labels else figure(v) for k, v in row.items()} for row in record.rows]
-        yield from [*table(rows), ""]
+        lines = table([{k: v if k in labels else figure(v) for k, v in r.items()} for r in record.rows])
+    yield from [*lines, ""] if lines else []
     if record.picture:
         yield from [f"![{name}](../{record.picture})", ""]
 
 
 def details(name: str, record: Record) -> dict[str, str]:
     """Return a row of the table of records."""
-    scores = {}
+    scores = []
     if isinstance(record, RunRecord):
         kept = record.metrics.without_replacement
-        scores = {f"seed {seed}": values for seed, values in record.scores().items()}
-        scores |= {f"seed {seed}, unknown words kept": s for seed, s in (kept.seeds if kept else {}).items()}
-    texts = [
-        f"{title}: {', '.join(f'{score} {figure(value)}' for score, value in values.items())}"
-        for title, values in scores.items()
-    ]
+        found = [(f"seed {seed}", values) for seed, values in record.scores().items()]
+        found += [(f"seed {seed}, unknown words kept", s) for seed, s in (kept.seeds if kept else {}).items()]
+        for title, values in found:
+            scores.append(f"{title}: {', '.join(f'{key} {figure(value)}' for key, value in values.items())}")
     return {
         "record": link(name, name), "date": record.date, "commit": code(record.commit),
         "preset": code(record.preset) + changed(record), "test set": code(record.test_set),
-        "scores": "<br>".join(texts).replace("perplexity", "validation perplexity"), **cost(record),
+        "scores": "<br>".join(scores).replace("perplexity", "validation perplexity"), **cost(record),
         "PyTorch": ", ".join(record.cost.torch) if record.cost else "",
     }  # fmt: skip
 

@@ -82,10 +82,7 @@ class Row(Section):
         return changed | {key: value for key, value in positions.items() if value is not None}
 
     def circumstances(self, base: Params) -> dict[str, Any]:
-        """Return the corpus, and the receptive fields of encoder and decoder in words (§5.4).
-
-        Five decoder layers of kernel 5 see 21 words; the paper's text says 25 (T25).
-        """
+        """Return the corpus, and the receptive fields of encoder and decoder in words (§5.4, T25)."""
         kernels = {f"model.{side}_kernels": getattr(base.model, f"{side}_kernels") for side in SIDES}
         kernels |= self.overrides(base.model)
         fields = {f"{side}_context": receptive_field(kernels[f"model.{side}_kernels"]) for side in SIDES}
@@ -149,12 +146,7 @@ def read_table(name: str, folder: Path = FOLDER) -> Table:
 
 
 def read_paper(experiments: Path) -> Paper:
-    """Return all tables by key; an entry of paper.yaml that is only a name is a sweep, tables/NAME.yaml.
-
-    Raises:
-        FileNotFoundError: if a file is missing.
-        ValueError: if one has faults; the message names file and key.
-    """
+    """Return all tables by key; an entry of paper.yaml that is only a name is a sweep, tables/NAME.yaml."""
     path = experiments / "paper.yaml"
     content = checked(list[dict[str, Any] | str], read(path), path)
     tables: list[Table] = checked(list[Table], [one for one in content if isinstance(one, dict)], path)

@@ -67,11 +67,9 @@ class RunRecord(Record):
 
     @model_validator(mode="after")
     def _seeds_agree(self) -> Self:
-        ours, theirs = (", ".join(one) for one in (self.perplexities, self.metrics.seeds))
         if set(self.perplexities) != set(self.metrics.seeds):
-            raise ValueError(
-                f"perplexities are of seeds {ours}, but metrics of {theirs}; wanted the same seeds"
-            )
+            ours, theirs = (", ".join(one) for one in (self.perplexities, self.metrics.seeds))
+            raise ValueError(f"perplexities are of seeds {ours}, metrics of {theirs}; wanted the same seeds")
         return self
 
     def scores(self) -> dict[str, Scores]:

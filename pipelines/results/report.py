@@ -40,11 +40,7 @@ RESULTS = {
 
 
 def report(data: Path) -> str:
-    """Return the report on the results in `data`, as plain text of at most 100 columns where words allow.
-
-    Raises:
-        FileNotFoundError: if the pipeline has not been run to its end.
-    """
+    """Return the report on the results in `data`; raise FileNotFoundError if the pipeline has not ended."""
     evaluation = data / "evaluation"
     scores = pd.read_csv(existing(evaluation / "scores.csv", REMEDY), dtype={"member": str})
     signatures = read(evaluation / "signatures.json", REMEDY)
