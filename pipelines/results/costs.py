@@ -25,11 +25,9 @@ def weights(workspace: Path) -> Iterator[Path]:
 
 
 def cost_of(workspaces: Sequence[Path], places: Sequence[Path]) -> dict[str, Any] | None:
-    """Return what the trainings of workspaces took, as a record has it; None if it is unknown for one.
+    """Return what the trainings of workspaces took; `places` are where they left it; None if one has not.
 
-    Args:
-        workspaces: a model that several share, by DVC's cache, counts once.
-        places: the workspaces where trainings have left their costs.
+    A model that several workspaces share, by DVC's cache, counts once.
     """
     models = [path for workspace in workspaces for path in weights(workspace)]
     if not all(path.is_file() for path in models):
@@ -37,26 +35,22 @@ def cost_of(workspaces: Sequence[Path], places: Sequence[Path]) -> dict[str, Any
     kept = [folder for place in places for folder in sorted(place.glob("data/checkpoints/*/costs"))]
     sessions: list[Session] = []
     for name in dict.fromkeys(map(file_name, models)):
-        found = next((s for folder in kept if (s := read_sessions(folder / name))), None)
+        found = next(filter(None, (read_sessions(folder / name) for folder in kept)), None)
         if found is None:
             return None
         sessions += found
+    hours: dict[str, float] = {}
+    for one in sessions:
+        hours[one.unit] = hours.get(one.unit, 0.0) + one.seconds * one.count / 3600
     speed = target_tokens_per_second(sessions)
     return {
         "hardware": list(dict.fromkeys(f"{one.count} x {one.device}" for one in sessions)),
-        "hours": {
-            unit: round(sum(one.seconds * one.count for one in sessions if one.unit == unit) / 3600, 4)
-            for unit in dict.fromkeys(one.unit for one in sessions)
-        },
+        "hours": {unit: round(value, 4) for unit, value in hours.items()},
         "torch": list(dict.fromkeys(one.torch for one in sessions)),
         "target_tokens_per_second": None if speed is None else round(speed, 1),
     }
 
 
 def speed_of(root: Path, others: Sequence[Path]) -> float | None:
-    """Return the target tokens per second of a workspace's trainings; None if unknown.
-
-    Args:
-        others: further workspaces, where one of them may have run.
-    """
+    """Return the target tokens per second of trainings, which may have run in others; None if unknown."""
     return (cost_of([root], [root, *others]) or {}).get("target_tokens_per_second")

@@ -25,15 +25,11 @@ from convs2s.text.sources.sacrebleu_sets import sacrebleu_part
 from convs2s.text.sources.split import write_split
 from pipelines.results.reading import read
 
-IdentifiedSet = tuple[list[tuple[str, str]], SetIdentity]
+IdentifiedSet = tuple[Sequence[str], Sequence[str], SetIdentity]
 
 
 def score(names: Sequence[str], seeds: Sequence[int], data: Path) -> tuple[pd.DataFrame, list[SetIdentity]]:
-    """Translate test sets with the models of these seeds, unknown words replaced as packaged.
-
-    Returns:
-        BLEU by 13a, a column per set and a row per seed; for several seeds also mean, standard deviation and
-        ensemble. Then the identity of each set.
+    """Return BLEU (13a) of each seed, mean, deviation and ensemble by test set, and the sets' identities.
 
     Raises:
         FileNotFoundError: if a seed has no model folder in data/models.
@@ -43,29 +39,29 @@ def score(names: Sequence[str], seeds: Sequence[int], data: Path) -> tuple[pd.Da
     folders = [data / "models" / str(seed) for seed in seeds]
     languages = read_settings(folders[0]).languages
     sets = [read_set(name, languages, data / "downloads" / "sacrebleu") for name in names]
-    rows = [scores_of(load(folder), sets) for folder in folders]
-    table = pd.DataFrame(rows, [f"seed {seed}" for seed in seeds], list(names))
+    table = pd.DataFrame(
+        {f"seed {seed}": scores_of(load(path), sets) for seed, path in zip(seeds, folders, strict=True)}
+    )
     if len(seeds) > 1:
-        mean, deviation = table.mean(), table.std()
         tuned = read(data / "tuned" / "ensemble" / "alpha.json", "run dvc repro tune-ensemble")
         alpha = {"alpha": tuned["alpha"]} if tuned else {}  # empty: the folders have theirs
-        table.loc["mean"], table.loc["standard deviation"] = mean, deviation
-        table.loc["ensemble"] = scores_of(load(folders, **alpha), sets)
-    return table, [identity for _, identity in sets]
+        ensemble = scores_of(load(folders, **alpha), sets)
+        mean, deviation = table.mean(axis=1), table.std(axis=1)
+        table["mean"], table["standard deviation"], table["ensemble"] = mean, deviation, ensemble
+    return table.set_axis(list(names)).T, [identity for _, _, identity in sets]
 
 
 def read_set(name: str, languages: tuple[str, str], downloads: Path) -> IdentifiedSet:
-    """Return the pairs of a test set, as stage download would write them, and its identity."""
+    """Return the two sides of a test set, as stage download would write them, and its identity."""
     with TemporaryDirectory() as temporary:
         folder = Path(temporary) / "test"
         write_split([sacrebleu_part(name, languages, downloads)], folder)
-        return list(read_folder(folder)), identify(folder)
+        sources, references = zip(*read_folder(folder), strict=True)
+        return sources, references, identify(folder)
 
 
 def scores_of(translator: Translator, sets: Sequence[IdentifiedSet]) -> list[float]:
-    """Return the BLEU of a model or an ensemble on each set."""
-    columns = [tuple(zip(*pairs, strict=True)) for pairs, _ in sets]
-    return [bleu(translator.translate(sources), references).value for sources, references in columns]
+    return [bleu(translator.translate(sources), references).value for sources, references, _ in sets]
 
 
 def main(arguments: list[str]) -> int:

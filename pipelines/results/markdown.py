@@ -1,14 +1,14 @@
 """Markdown: tables, code, and figures with their deviation."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a table; a bar inside a cell would end it, so it is escaped."""
-    lines = [header, ["---"] * len(header), *rows]
+def table(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the lines of a table, headed by the keys of its rows; bars within cells are escaped."""
+    lines = [list(rows[0]), ["---"] * len(rows[0]), *(row.values() for row in rows)] if rows else []
     escaped = [[cell.replace("|", r"\|").replace("\n", " ") for cell in line] for line in lines]
     return [f"| {' | '.join(line)} |" for line in escaped]
 
@@ -19,12 +19,12 @@ def code(text: str) -> str:
 
 
 def given(value: Any) -> bool:
-    """Return whether a cell of a CSV or a data frame has a value."""
+    """Return whether a cell of a record or a data frame has a value."""
     return value != "" and bool(pd.notna(value))
 
 
-def figure(value: Any, deviation: Any = None, missing: str = "") -> str:
-    """Return a number with two decimals, and its standard deviation if there is one."""
+def figure(value: Any, deviation: Any = None, missing: str = "", digits: int = 2) -> str:
+    """Return a number, and its standard deviation if there is one."""
     if not given(value):
         return missing
-    return f"{float(value):,.2f}" + (f" ± {float(deviation):,.2f}" if given(deviation) else "")
+    return " ± ".join(f"{float(one):,.{digits}f}" for one in (value, deviation) if given(one))

@@ -7,11 +7,11 @@ makes it from experiments/: paper.yaml, tables/ and records/. `pipelines.results
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from convs2s.text.corpus.files import write_lines
-from pipelines.results.comparison import row_lines
+from pipelines.results.ablation_report import row_lines
 from pipelines.results.markdown import code, figure, table
 from pipelines.results.paper import Paper, Row, Table, presets, read_paper
 from pipelines.results.records import Record, Records, RunRecord, TableRecord, read_records
@@ -40,43 +40,37 @@ def page(paper: Paper, records: Records) -> str:
     Raises:
         ValueError: if a record has no place on the page, or a run lacks a score that its row needs.
     """
+    known = {"table": sorted(paper), "preset": sorted(presets(paper))}
     for name, record in records.items():
         key = "table" if isinstance(record, TableRecord) else "preset"
-        known = sorted(paper if key == "table" else presets(paper))
-        if (found := getattr(record, key)) not in known:
+        if (found := getattr(record, key)) not in known[key]:
             raise ValueError(
                 f"experiments/records/{name}.json: {key}: found {found!r}, which paper.yaml lacks; "
-                f"wanted one of {', '.join(known)}. Add a row for your own runs in the table `others`."
+                f"wanted one of {', '.join(known[key])}. Add a row for your own runs in the table `others`."
             )
     marks: Marks = {}
     sections = [line for one in paper.values() for line in section(one, records, marks)]
     signatures = [f"- {mark}: `{text}`" for text, mark in marks.items()]
-    every = [line for name, record in records.items() for line in details(name, record)]
-    lines = [HEAD, *sections, "## Signatures", "", *signatures, "", "## Records", "", *every]
-    return "\n".join(lines).rstrip("\n") + "\n"
+    every = table([details(name, record) for name, record in records.items()])
+    return "\n".join([HEAD, *sections, "## Signatures", "", *signatures, "", "## Records", "", *every, ""])
 
 
 def section(one: Table, records: Records, marks: Marks) -> list[str]:
     """Return the part of the page about one table; a paper's column without figures is left out."""
     shown = [name for name in one.scores if any(one.published(row)[name] for row in one.rows)]
-    papers = [f"{one.scores[name]}, {one.whose}" for name in shown]
-    header = ["", *papers, *(f"{title}, ours" for title in one.scores.values()), *ORIGIN, "command"]
-    body = []
+    titles, lines = [f"{title}, ours" for title in one.scores.values()], []
     for row in one.rows:
-        label = one.label.format(row=row.row, column=row.column)
-        figures = [one.published(row)[name] for name in shown]
+        label, figures = one.label.format(row=row.row, column=row.column), one.published(row)
+        papers = {f"{one.scores[name]}, {one.whose}": figures[name] for name in shown}
         command = code(row.run.command if row.run else one.command) if row.ours else ""
-        found = [
-            [label + suffix, *figures, *cells, *origin(name, records[name], one.scores, marks), command]
-            for suffix, name, cells in results_of(one, row, records)
-        ]
-        missing = ["not run" if row.ours else ""] * len(one.scores)
-        body += found or [[label, *figures, *missing, *[""] * len(ORIGIN), command]]
-    lines = [*([one.note, ""] if one.note else []), *table(header, body), ""]
-    for name, record in records.items():
-        if isinstance(record, TableRecord) and record.table == one.key:
-            lines += recorded_table(one, name, record, marks)
-    return [f"## {one.title}", "", *lines]
+        missing = ("", "", ["not run" if row.ours else ""] * len(titles))
+        for suffix, name, cells in list(results_of(one, row, records)) or [missing]:
+            source = origin(name, records[name], one.scores, marks) if name else dict.fromkeys(ORIGIN, "")
+            ours = dict(zip(titles, cells, strict=True))
+            lines.append({"": label + suffix, **papers, **ours, **source, "command": command})
+    tables = {name: r for name, r in records.items() if isinstance(r, TableRecord) and r.table == one.key}
+    further = [line for name, record in tables.items() for line in recorded_table(one, name, record, marks)]
+    return [f"## {one.title}", "", *([one.note, ""] if one.note else []), *table(lines), "", *further]
 
 
 def results_of(one: Table, row: Row, records: Records) -> Iterator[tuple[str, str, list[str]]]:
@@ -96,13 +90,12 @@ def results_of(one: Table, row: Row, records: Records) -> Iterator[tuple[str, st
 
 def run_cells(published: dict[str, str], name: str, record: RunRecord, kind: str) -> list[str]:
     """Return each score of a run; raise ValueError if it has none where the paper gives a figure."""
-    results = {score: record.results(score) for score in published}
-    if missing := [score for score, text in published.items() if text and not results[score]]:
+    if missing := [score for score, text in published.items() if text and not record.cell(score, "mean")]:
         raise ValueError(
             f"experiments/records/{name}.json: metrics.seeds: found no score {missing[0]}, which its row "
             "needs. Run stage evaluate again, then record."
         )
-    return [found.get(kind, "") for found in results.values()]
+    return [record.cell(score, kind) for score in published]
 
 
 def changed(record: Record) -> str:
@@ -112,59 +105,58 @@ def changed(record: Record) -> str:
     return f" with {', '.join(shown)}" if shown else ""
 
 
-def origin(name: str, record: Record, scores: dict[str, str], marks: Marks) -> list[str]:
+def link(text: str, name: str) -> str:
+    return f"[{text}](../experiments/records/{name}.json)"
+
+
+def origin(name: str, record: Record, scores: Iterable[str], marks: Marks) -> dict[str, str]:
     """Return signatures, hardware, training time, and the commit, which links to the record."""
     used = [record.signatures[score] for score in scores if score in record.signatures]
     found = dict.fromkeys(marks.setdefault(text, f"S{len(marks) + 1}") for text in used)
-    link = f"[{code(record.commit[:9])}](../experiments/records/{name}.json)"
-    return [", ".join(found), *cost_cells(record), link]
+    return {"signature": ", ".join(found), **cost(record), "commit": link(code(record.commit[:9]), name)}
 
 
-def cost_cells(record: Record) -> list[str]:
+def cost(record: Record) -> dict[str, str]:
     """Return hardware, and training time with the speed if that is known."""
-    if (cost := record.cost) is None:
-        return ["not measured", "not measured"]
-    hours = " and ".join(f"{figure(value)} {unit}-hours" for unit, value in cost.hours.items())
-    speed = cost.target_tokens_per_second
-    return [", ".join(cost.hardware), hours + ("" if speed is None else f", {speed:,.0f} target tokens/s")]
+    if (found := record.cost) is None:
+        return {"hardware": "not measured", "time of training": "not measured"}
+    hours = " and ".join(f"{figure(value)} {unit}-hours" for unit, value in found.hours.items())
+    speed = figure(found.target_tokens_per_second, digits=0)
+    time = f"{hours}, {speed} target tokens/s" if speed else hours
+    return {"hardware": ", ".join(found.hardware), "time of training": time}
 
 
 def recorded_table(one: Table, name: str, record: TableRecord, marks: Marks) -> Iterator[str]:
     """Yield the lines of a table of ours: where it comes from, its rows, its picture."""
-    cells = ", ".join(filter(None, origin(name, record, record.signatures, marks)))
+    source = ", ".join(filter(None, origin(name, record, record.signatures, marks).values()))
     yield from [f"### Ours: `{record.preset}`{changed(record)}", ""]
-    yield from [f"{cells}; test set `{record.test_set}`.", ""]
-    if one.kind == "sweep" and record.rows:
-        papers = {row.place: one.published(row) for row in one.rows}  # as printed: a CSV may lose a zero
-        rows = []
-        for row in record.rows:
-            printed = papers.get((row["row"], row["column"]), {})
-            rows.append(row | {f"paper_{score}": text for score, text in printed.items()})
-        yield from [*row_lines(["", ""] if any(row["column"] for row in rows) else [""], rows), ""]
-    elif record.rows:
-        body = [[*line[:2], *map(figure, line[2:])] for line in (list(row.values()) for row in record.rows)]
-        yield from [*table(list(record.rows[0]), body), ""]
+    yield from [f"{source}; test set `{record.test_set}`.", ""]
+    if one.kind == "sweep":  # with the paper's figures as printed: a CSV may lose a zero
+        papers = {r.place: {f"paper_{s}": t for s, t in one.published(r).items()} for r in one.rows}
+        lines = row_lines(one, [row | papers.get((row["row"], row["column"]), {}) for row in record.rows])
+    else:
+        labels = {"system", "beam"}
+        lines = table([{k: v if k in labels else figure(v) for k, v in r.items()} for r in record.rows])
+    yield from [*lines, ""] if lines else []
     if record.picture:
         yield from [f"![{name}](../{record.picture})", ""]
 
 
-def details(name: str, record: Record) -> Iterator[str]:
-    """Yield the lines of a record that the tables do not have."""
-    path = f"experiments/records/{name}.json"
-    yield from [f"### {name}", "", f"[{path}](../{path}), {record.date}, commit `{record.commit}`.", ""]
-    yield from [f"- preset `{record.preset}`{changed(record)}", f"- test set `{record.test_set}`"]
+def details(name: str, record: Record) -> dict[str, str]:
+    """Return a row of the table of records."""
+    scores = []
     if isinstance(record, RunRecord):
         kept = record.metrics.without_replacement
-        scores = {f"seed {seed}": scores for seed, scores in record.scores().items()}
-        scores |= {f"seed {seed}, unknown words kept": s for seed, s in (kept.seeds if kept else {}).items()}
-        for title, values in scores.items():
-            texts = ", ".join(f"{score} {figure(value)}" for score, value in values.items())
-            yield f"- {title}: {texts.replace('perplexity', 'validation perplexity', 1)}"
-    if record.cost is None:
-        yield from ["- hardware and time of training: not measured", ""]
-    else:
-        yield from [f"- {text}" for text in (*cost_cells(record), f"PyTorch {', '.join(record.cost.torch)}")]
-        yield ""
+        found = [(f"seed {seed}", values) for seed, values in record.scores().items()]
+        found += [(f"seed {seed}, unknown words kept", s) for seed, s in (kept.seeds if kept else {}).items()]
+        for title, values in found:
+            scores.append(f"{title}: {', '.join(f'{key} {figure(value)}' for key, value in values.items())}")
+    return {
+        "record": link(name, name), "date": record.date, "commit": code(record.commit),
+        "preset": code(record.preset) + changed(record), "test set": code(record.test_set),
+        "scores": "<br>".join(scores).replace("perplexity", "validation perplexity"), **cost(record),
+        "PyTorch": ", ".join(record.cost.torch) if record.cost else "",
+    }  # fmt: skip
 
 
 def main() -> int:

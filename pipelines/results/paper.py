@@ -14,6 +14,8 @@ from pipelines.results.reading import checked, existing, read
 FOLDER = Path(__file__).parents[2] / "experiments" / "tables"
 MEASURES = {"perplexity": "PPL", "bleu": "BLEU"}
 """Scores of sweeps, and how the paper heads their columns."""
+FIGURES = ("perplexity", "bleu", "bleu_tokenized", "rouge1", "rouge2", "rougeL", "seconds")
+SIDES = ("encoder", "decoder")
 SPEED = "target_tokens_per_second"
 Published = Annotated[str, Field(pattern=r"^\d[\d,]*(\.\d+)?$")]
 """A figure with the digits that the paper prints: in quotes, as a YAML number loses its trailing zero."""
@@ -41,19 +43,7 @@ class LayerStack(Section):
     kernel: Positive
 
 
-class Figures(Section):
-    """What the paper prints in a row, by score."""
-
-    perplexity: Published | None = None
-    bleu: Published | None = None
-    bleu_tokenized: Published | None = None
-    rouge1: Published | None = None
-    rouge2: Published | None = None
-    rougeL: Published | None = None  # as stage evaluate names it
-    seconds: Published | None = None
-
-
-class Row(Figures):
+class Row(Section):
     """A row of a table, or one cell of a grid; in a sweep, null leaves a setting as params.yaml has it."""
 
     row: Annotated[str, Field(min_length=1)]  # its name in the paper
@@ -65,6 +55,13 @@ class Row(Figures):
     attention: list[Positive] | None = None  # decoder layers that attend, from 1; with `decoder`; null: all
     source_positions: bool | None = None
     target_positions: bool | None = None
+    perplexity: Published | None = None
+    bleu: Published | None = None
+    bleu_tokenized: Published | None = None
+    rouge1: Published | None = None
+    rouge2: Published | None = None
+    rougeL: Published | None = None  # as stage evaluate names it
+    seconds: Published | None = None
 
     @property
     def place(self) -> tuple[str, str]:
@@ -74,8 +71,8 @@ class Row(Figures):
     def overrides(self, base: ModelParams) -> dict[str, Any]:
         """Return the values of params.yaml that the row changes, by dotted name; `base` is its `model`."""
         changed: dict[str, Any] = {}
-        for side, stack in (("encoder", self.encoder), ("decoder", self.decoder)):
-            if stack is not None:
+        for side in SIDES:
+            if stack := getattr(self, side):
                 changed[f"model.{side}_widths"] = getattr(base, f"{side}_widths")[:1] * stack.layers
                 changed[f"model.{side}_kernels"] = [stack.kernel] * stack.layers
         if self.decoder is not None:
@@ -85,13 +82,10 @@ class Row(Figures):
         return changed | {key: value for key, value in positions.items() if value is not None}
 
     def circumstances(self, base: Params) -> dict[str, Any]:
-        """Return the corpus, and the receptive fields of encoder and decoder in words (§5.4).
-
-        Five decoder layers of kernel 5 see 21 words; the paper's text says 25 (T25).
-        """
-        model = {f"model.{key}": value for key, value in base.model} | self.overrides(base.model)
-        sides = ("encoder", "decoder")
-        fields = {f"{side}_context": receptive_field(model[f"model.{side}_kernels"]) for side in sides}
+        """Return the corpus, and the receptive fields of encoder and decoder in words (§5.4, T25)."""
+        kernels = {f"model.{side}_kernels": getattr(base.model, f"{side}_kernels") for side in SIDES}
+        kernels |= self.overrides(base.model)
+        fields = {f"{side}_context": receptive_field(kernels[f"model.{side}_kernels"]) for side in SIDES}
         return fields | {"corpus": base.package.name}
 
 
@@ -114,24 +108,22 @@ class Table(Section):
 
     @model_validator(mode="after")
     def _is_a_table(self) -> Self:
-        places = [one.place for one in self.rows]
+        places, known = [one.place for one in self.rows], self.scores or MEASURES
         for one in self.rows:
-            row, last = f"row {one.row!r}", max(one.attention or [0])
-            if (one.column is None) != (self.column is None):
-                raise ValueError(f"{row} has column {one.column!r}, the table {self.column!r}")
-            if places.count(one.place) > 1:
-                raise ValueError(f"{row}, column {one.column!r} occurs twice; wanted once")
-            if one.attention is not None and one.decoder is None:
-                raise ValueError(f"{row} has attention but no decoder; wanted both")
-            if one.decoder and last > one.decoder.layers:
-                raise ValueError(f"{row}: attention in layer {last} of {one.decoder.layers}")
-            if (one.run is not None) != (one.ours and self.kind == "runs"):
-                raise ValueError(f"{row}: wanted `run` in a table of runs, unless `ours: false`")
-            scores = set(Figures.model_fields) & one.model_fields_set - set(self.scores or MEASURES)
-            if scores:
-                raise ValueError(
-                    f"{row} has {', '.join(scores)}; wanted {', '.join(self.scores or MEASURES)}"
-                )
+            layers, last = one.decoder.layers if one.decoder else 0, max(one.attention or [0])
+            strange = ", ".join(name for name in FIGURES if getattr(one, name) and name not in known)
+            faults = {
+                f" has column {one.column!r}, the table {self.column!r}": bool(one.column)
+                != bool(self.column),
+                f", column {one.column!r} occurs twice; wanted once": places.count(one.place) > 1,
+                " has attention but no decoder; wanted both": one.attention is not None and not layers,
+                f": attention in layer {last} of {layers}": last > layers,
+                ": wanted `run` in a table of runs, unless `ours: false`": bool(one.run)
+                != (one.ours and self.kind == "runs"),
+                f" has {strange}; wanted {', '.join(known)}": bool(strange),
+            }
+            for fault in (text for text, found in faults.items() if found):
+                raise ValueError(f"row {one.row!r}{fault}")
         return self
 
     def published(self, row: Row) -> dict[str, str]:
@@ -154,12 +146,7 @@ def read_table(name: str, folder: Path = FOLDER) -> Table:
 
 
 def read_paper(experiments: Path) -> Paper:
-    """Return all tables by key; an entry of paper.yaml that is only a name is a sweep, tables/NAME.yaml.
-
-    Raises:
-        FileNotFoundError: if a file is missing.
-        ValueError: if one has faults; the message names file and key.
-    """
+    """Return all tables by key; an entry of paper.yaml that is only a name is a sweep, tables/NAME.yaml."""
     path = experiments / "paper.yaml"
     content = checked(list[dict[str, Any] | str], read(path), path)
     tables: list[Table] = checked(list[Table], [one for one in content if isinstance(one, dict)], path)

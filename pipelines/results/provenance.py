@@ -1,6 +1,6 @@
 """Where results come from: commit, preset, test set. Results of unknown origin are not recorded."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -32,21 +32,17 @@ REPRODUCE = "run dvc repro, which makes the outputs of all stages, then record"
 
 
 def origin_of(root: Path, workspaces: Sequence[Path]) -> dict[str, Any]:
-    """Return commit, preset, signatures, test set, and the changes to the preset that all workspaces share.
-
-    Raises:
-        ValueError: if the code is not committed, there is no such preset, or a workspace has other ones.
-    """
+    """Return what workspaces have in common; raise ValueError if that is not one preset and one test set."""
     origins, changes = [], []
     for workspace in workspaces:
         preset, changed = preset_of(load_params(workspace / "params.yaml"), root / "experiments")
+        test_set = str(SetIdentity.read(existing(workspace / TEST_SET, REPRODUCE)))
         signatures = read(workspace / SIGNATURES, REPRODUCE)
-        test_set = SetIdentity.read(existing(workspace / TEST_SET, REPRODUCE))
-        origins.append({"preset": preset, "signatures": signatures, "test_set": str(test_set)})
-        changes.append(changed)
+        origins.append({"preset": preset, "signatures": signatures, "test_set": test_set})
+        changes.append(changed.items())
     if any(one != origins[0] for one in origins):
         raise ValueError("the experiments have different presets, test sets or signatures; wanted one sweep.")
-    common = {k: v for k, v in changes[0].items() if all(k in one and one[k] == v for one in changes)}
+    common = dict(item for item in changes[0] if all(item in one for one in changes))
     return {**origins[0], "changes": common, "commit": commit(root)}
 
 
@@ -54,9 +50,9 @@ def commit(root: Path) -> str:
     """Return the commit that is checked out; raise ValueError if the code differs from it."""
     found = shell.run("git", "rev-parse", "HEAD", cwd=root)
     if changed := shell.run("git", "status", "--porcelain", "--", *CODE, cwd=root):
-        names = listed(line[3:] for line in changed.split("\n"))
-        message = "Wanted committed code: commit it (git commit), or undo the changes."
-        raise ValueError(f"Code differs from commit {found[:9]}: {names}. {message}")
+        names = listed([line[3:] for line in changed.split("\n")])
+        wanted = "Wanted committed code: commit it (git commit), or undo the changes."
+        raise ValueError(f"Code differs from commit {found[:9]}: {names}. {wanted}")
     return found
 
 
@@ -73,11 +69,7 @@ def check_fresh(root: Path) -> None:
 
 
 def fetch(root: Path, name: str, folder: Path) -> Path:
-    """Copy what a record needs of an experiment to a folder, as a workspace; return the folder.
-
-    Raises:
-        ValueError: if the experiment does not exist, is of other code, or has lost its outputs.
-    """
+    """Copy what a record needs of an experiment; raise ValueError if it is lost or of other code."""
     revision = shell.run("git", "for-each-ref", "--format=%(objectname)", f"refs/exps/*/*/{name}", cwd=root)
     if not revision:
         raise ValueError(f"there is no experiment {name}; wanted one that dvc exp list shows. Run the sweep.")
@@ -92,34 +84,25 @@ def fetch(root: Path, name: str, folder: Path) -> Path:
             path.parent.mkdir(parents=True, exist_ok=True)
             files.get_file(path.relative_to(folder).as_posix(), str(path))
     except (DvcException, OSError) as error:
-        raise ValueError(
-            f"experiment {name}: its outputs cannot be read ({error}); run the sweep again."
-        ) from error
+        found = f"experiment {name}: its outputs cannot be read"
+        raise ValueError(f"{found} ({error}); run the sweep again.") from error
     return folder
 
 
-def listed(names: Iterable[str]) -> str:
-    """Return the first few names."""
-    every = list(names)
-    return ", ".join(every[:SHOWN]) + (f" and {len(every) - SHOWN} more" if len(every) > SHOWN else "")
+def listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
 def preset_of(params: Params, experiments: Path) -> tuple[str, dict[str, Any]]:
-    """Return the preset of the same `package.name`, and all values that differ from it, by dotted name.
-
-    Raises:
-        ValueError: if there is none.
-    """
-    names = {}
+    """Return the preset of this `package.name`, and what differs; raise ValueError if there is none."""
+    wanted, others = params.package.name, []
     # Most presets have the name of their file, so that is the first to try.
-    for name in sorted(preset_names(experiments), key=lambda name: name != params.package.name):
+    for name in sorted(preset_names(experiments), key=lambda name: name != wanted):
         preset = preset_params(name, experiments)
-        if preset.package.name == params.package.name:
-            theirs, ours = flat(preset.model_dump(mode="json")), flat(params.model_dump(mode="json"))
+        if preset.package.name == wanted:
+            theirs, ours = (flat(one.model_dump(mode="json")) for one in (preset, params))
             changed = {key for key in theirs.keys() | ours.keys() if theirs.get(key) != ours.get(key)}
             return name, {key: ours.get(key) for key in sorted(changed - OF_NO_EFFECT)}
-        names[name] = preset.package.name
-    raise ValueError(
-        f"params.yaml: package.name: found {params.package.name!r}, which no preset has: nobody "
-        f"else could run it. Wanted one of {', '.join(map(repr, names.values()))}, or a new preset."
-    )
+        others.append(repr(preset.package.name))
+    found = f"params.yaml: package.name: found {wanted!r}, which no preset has: nobody else could run it"
+    raise ValueError(f"{found}. Wanted one of {', '.join(others)}, or a new preset.")

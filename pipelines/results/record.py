@@ -6,13 +6,13 @@
     python -m pipelines.results.record NAME --table table3 --rows FILE    FILE: of benchmarks.table3 --json
     python -m pipelines.results.record NAME --table figure3 --picture docs/pictures/FILE.png
 
-Writes experiments/records/NAME.json, NAME.csv if there are rows, and the page. Nothing is recorded unless its
+Writes experiments/records/NAME.json and the page. Nothing is recorded unless its
 origin is certain: the outputs must be up to date with params.yaml, code and data, and the code committed.
 """
 
 import argparse
+import csv
 import datetime
-import json
 import re
 import sys
 from collections.abc import Sequence
@@ -20,16 +20,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import pandas as pd
-
-from convs2s.text.corpus.files import atomic_path
-from pipelines.results.comparison import read_experiments
+from convs2s.text.corpus.files import write_lines
+from convs2s.text.corpus.json_files import write_json
+from pipelines.results.ablation_report import read_experiments
 from pipelines.results.costs import cost_of, weights
 from pipelines.results.page import page
 from pipelines.results.paper import Paper, read_paper
 from pipelines.results.provenance import REPRODUCE, check_fresh, fetch, origin_of
 from pipelines.results.reading import checked, existing, read
-from pipelines.results.records import RECORD, MeasuredSpeed, read_records, read_rows
+from pipelines.results.records import RECORD, SWEEP, MeasuredSpeed, TableRow, read_records
 from pipelines.shell import CommandFailed
 
 
@@ -45,18 +44,23 @@ def run_record(root: Path) -> dict[str, Any]:
 
 def table_record(root: Path, paper: Paper, options: argparse.Namespace) -> dict[str, Any]:
     """Return the record of a table of the paper, rows included; raise ValueError if an option is wrong."""
-    option, rows = f"--table {options.table}", options.rows
+    option, rows, picture = f"--table {options.table}", options.rows, options.picture
     if options.table not in paper:
         raise ValueError(f"--table: found {options.table!r}; wanted one of: {', '.join(paper)}.")
     if (kind := paper[options.table].kind) == "runs":
         raise ValueError(f"{option}: its rows are runs; record each without --table.")
-    if rows is None and options.picture is None:
+    if rows is None and picture is None:
         raise ValueError(f"{option}: found neither --rows FILE nor --picture FILE; wanted one, or both.")
     if kind == "sweep" and options.experiments is None:
         raise ValueError(f"{option}: wanted --experiments data/sweeps/NAME.csv, which says what ran.")
-    record = {"kind": "table", "table": options.table, "picture": inside(root, options.picture)}
+    if picture is not None:
+        path = (root / picture).resolve()
+        if not path.is_file() or not path.is_relative_to(root.resolve()):
+            raise ValueError(f"--picture: {picture} is no file of the repository; put it into docs/pictures.")
+        picture = path.relative_to(root.resolve()).as_posix()
+    record = {"kind": "table", "table": options.table, "picture": picture}
     if kind == "sweep":
-        return record | sweep_origin(root, options) | ({"rows": read_rows(rows)} if rows else {})
+        return record | sweep_origin(root, options) | ({"rows": sweep_rows(rows)} if rows else {})
     record |= origin_of(root, [root]) | {"cost": None}  # these do not measure the model's training
     check_fresh(root)
     if rows is None:
@@ -66,57 +70,47 @@ def table_record(root: Path, paper: Paper, options: argparse.Namespace) -> dict[
     return record | measured.model_dump()
 
 
+def sweep_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a table that a sweep wrote, as text; raise ValueError if one is incomplete."""
+    wanted = {*SWEEP, None}  # under None there are values beyond the last column
+    with existing(path, "make sweep writes it").open(encoding="utf-8", newline="") as stream:
+        rows = [{k: v for k, v in row.items() if k in wanted} for row in csv.DictReader(stream)]
+    return list(checked(list[TableRow], rows, path))
+
+
 def sweep_origin(root: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Return where the experiments of a sweep come from; raise ValueError if none is left."""
     experiments = read_experiments(options.experiments, options.table)
-    names = experiments["experiment"]
-    if "failed" in experiments:
-        names = names[experiments["failed"].isna()]
-    if names.empty:
+    done = experiments.reindex(columns=["failed"])["failed"].isna()
+    names = experiments["experiment"][done].unique()
+    if not len(names):
         raise ValueError(f"{options.experiments}: all experiments failed; wanted one that did not.")
     with TemporaryDirectory() as folder:
-        workspaces = [fetch(root, name, Path(folder, name)) for name in names.unique()]
+        workspaces = [fetch(root, name, Path(folder, name)) for name in names]
         origin = origin_of(root, workspaces) | {"cost": cost_of(workspaces, [root])}
     return origin | {"signatures": {"bleu": origin["signatures"]["bleu_tokenized"]}}  # of tables of sweeps
 
 
-def inside(root: Path, picture: Path | None) -> str | None:
-    """Return a picture's path from the repository's root; raise ValueError if it is no file in there."""
-    if picture is None:
-        return None
-    path, home = (root / picture).resolve(), root.resolve()
-    if not path.is_file() or not path.is_relative_to(home):
-        raise ValueError(f"--picture: {picture} is no file of the repository; put it into docs/pictures.")
-    return path.relative_to(home).as_posix()
-
-
 def write(root: Path, paper: Paper, name: str, record: dict[str, Any]) -> None:
-    """Write a record, its rows and the page with it, if all are valid; they replace those of this name."""
+    """Write a record, and the page with it, if all are valid; it replaces one of this name."""
     path = root / "experiments" / "records" / f"{name}.json"
     records = read_records(path.parent) | {name: checked(RECORD, record, path)}
-    texts = {root / "docs" / "results.md": page(paper, dict(sorted(records.items())))}
-    path.with_suffix(".csv").unlink(missing_ok=True)
-    if rows := record.pop("rows", None):
-        texts[path.with_suffix(".csv")] = pd.DataFrame(rows).to_csv(index=False, lineterminator="\n")
-    texts[path] = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-    for file, text in texts.items():
-        with atomic_path(file) as temporary:
-            temporary.write_text(text, encoding="utf-8", newline="\n")
+    text = page(paper, dict(sorted(records.items())))
+    write_json(path, record)
+    write_lines(root / "docs" / "results.md", text.split("\n")[:-1])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Record what is in the repository that is the working directory; return the exit status."""
     form = argparse.RawTextHelpFormatter
-    parser = argparse.ArgumentParser(
-        prog="python -m pipelines.results.record", description=__doc__, formatter_class=form
-    )
-    parser.add_argument("name", metavar="NAME", help="of the record: lowercase letters, digits and hyphens")
-    parser.add_argument("--table", metavar="KEY", help="table of the paper that rows and picture belong to")
-    parser.add_argument(
-        "--rows", type=Path, metavar="FILE", help="rows; of Table 3, from benchmarks.table3 --json"
-    )
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="of the table, in the repository")
-    parser.add_argument("--experiments", type=Path, metavar="FILE", help="what the flow sweep wrote")
+    command = "python -m pipelines.results.record"
+    parser = argparse.ArgumentParser(prog=command, description=__doc__, formatter_class=form)
+    add = parser.add_argument
+    add("name", metavar="NAME", help="of the record: lowercase letters, digits and hyphens")
+    add("--table", metavar="KEY", help="table of the paper that rows and picture belong to")
+    add("--rows", type=Path, metavar="FILE", help="rows; of Table 3, from benchmarks.table3 --json")
+    add("--picture", type=Path, metavar="FILE", help="of the table, in the repository")
+    add("--experiments", type=Path, metavar="FILE", help="what the flow sweep wrote")
     options, root = parser.parse_args(arguments), Path()
     try:
         if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", options.name):

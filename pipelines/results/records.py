@@ -1,22 +1,39 @@
-"""Recorded results: experiments/records/NAME.json, and NAME.csv with the rows of a table."""
+"""Recorded results: experiments/records/NAME.json."""
 
-import csv
 import re
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from convs2s.config.section import Section
-from pipelines.results.comparison import COLUMNS
 from pipelines.results.costs import TrainingCost
 from pipelines.results.markdown import figure
 from pipelines.results.paper import SPEED
 from pipelines.results.reading import checked, read
 
 Scores = dict[str, float]
+SWEEP = (
+    "row", "column", "paper_perplexity", "paper_bleu", "perplexity", "perplexity_std", "bleu", "bleu_std",
+    "seeds", SPEED,
+)  # fmt: skip
+"""Columns of the rows of a sweep."""
 NUMBER = re.compile(r"([-+]?\d+(\.\d*)?(e[-+]?\d+)?)?")
+
+
+def complete(row: dict[str, str]) -> dict[str, str]:
+    """Return a row of a table; raise ValueError if it lacks a column, or a value is no number."""
+    if "system" not in row and set(row) != set(SWEEP):
+        raise ValueError(f"found columns {', '.join(row)}; wanted {', '.join(SWEEP)}")
+    for column, value in row.items():
+        if column not in {"row", "system"} and not NUMBER.fullmatch(value):
+            raise ValueError(f"{column}: found {value!r}; wanted a number or nothing")
+    return row
+
+
+TableRow = Annotated[dict[str, str], AfterValidator(complete)]
+"""Its name, then numbers as they were written, or nothing: of a sweep, or of benchmarks.table3."""
 
 
 class SeedMetrics(Section):
@@ -50,29 +67,28 @@ class RunRecord(Record):
 
     @model_validator(mode="after")
     def _seeds_agree(self) -> Self:
-        ours, theirs = (", ".join(one) for one in (self.perplexities, self.metrics.seeds))
         if set(self.perplexities) != set(self.metrics.seeds):
-            raise ValueError(
-                f"perplexities are of seeds {ours}, but metrics of {theirs}; wanted the same seeds"
-            )
+            ours, theirs = (", ".join(one) for one in (self.perplexities, self.metrics.seeds))
+            raise ValueError(f"perplexities are of seeds {ours}, metrics of {theirs}; wanted the same seeds")
         return self
 
     def scores(self) -> dict[str, Scores]:
         """Return all scores of each seed, `perplexity` first."""
         return {seed: {"perplexity": self.perplexities[seed], **s} for seed, s in self.metrics.seeds.items()}
 
-    def results(self, score: str) -> dict[str, str]:
-        """Return mean, best and ensemble, with the number of models; nothing if a seed lacks the score."""
+    def cell(self, score: str, of: str) -> str:
+        """Return mean, best or ensemble, with the number of models; nothing if one lacks the score."""
         values = [scores[score] for scores in self.scores().values() if score in scores]
-        count, ensemble = len(self.perplexities), (self.metrics.ensemble or {}).get(score)
+        count, deviation = len(self.perplexities), (self.metrics.std or {}).get(score)
+        seeds = f"{count} seed{'s' if count > 1 else ''}"
         if len(values) < count:
-            return {}
-        models = f"{count} seed{'s' if count > 1 else ''}"
-        return {
-            "mean": f"{figure(fmean(values), (self.metrics.std or {}).get(score))} ({models})",
-            "best": f"{figure(max(values))} (best of {models})",
-            "ensemble": "" if ensemble is None else f"{figure(ensemble)} ({count} models)",
-        }
+            return ""
+        if of == "ensemble":
+            found = figure((self.metrics.ensemble or {}).get(score))
+            return found and f"{found} ({count} models)"
+        if of == "best":
+            return f"{figure(max(values))} (best of {seeds})"
+        return f"{figure(fmean(values), deviation)} ({seeds})"
 
 
 class TableRecord(Record):
@@ -81,13 +97,19 @@ class TableRecord(Record):
     kind: Literal["table"]
     table: str  # key of a table of the paper
     picture: str | None  # path from the repository's root
-    rows: tuple[dict[str, str], ...] = ()  # of NAME.csv, values as they are in the file
+    rows: tuple[TableRow, ...] = ()
+
+    @model_validator(mode="after")
+    def _shows_something(self) -> Self:
+        if not self.rows and self.picture is None:
+            raise ValueError("found neither rows nor a picture; record it again")
+        return self
 
 
 class MeasuredSpeed(Section):
     """What benchmarks.table3 --json writes: rows of Table 3, and where they come from."""
 
-    rows: Annotated[tuple[dict[str, str], ...], Field(min_length=1)]
+    rows: Annotated[tuple[TableRow, ...], Field(min_length=1)]
     signatures: dict[str, str]
     test_set: str
 
@@ -97,44 +119,5 @@ RECORD = Annotated[RunRecord | TableRecord, Field(discriminator="kind")]
 
 
 def read_records(folder: Path) -> Records:
-    """Read all records of a folder, by name; raise ValueError if one has faults, or rows have no record."""
-    records = {path.stem: read_record(path) for path in sorted(folder.glob("*.json"))}
-    for path in folder.glob("*.csv"):
-        if not isinstance(records.get(path.stem), TableRecord):
-            raise ValueError(f"{path} has no {path.stem}.json of kind table beside it; record it again.")
-    return records
-
-
-def read_record(path: Path) -> RunRecord | TableRecord:
-    """Read a record with its rows; raise ValueError if it has faults, or nothing to show."""
-    content, rows = read(path), path.with_suffix(".csv")
-    if rows.is_file():
-        content["rows"] = read_rows(rows)
-    record: RunRecord | TableRecord = checked(RECORD, content, path)
-    if isinstance(record, TableRecord) and not record.rows and record.picture is None:
-        raise ValueError(f"{path} has neither a picture nor {rows.name} beside it; record it again.")
-    return record
-
-
-def read_rows(path: Path) -> list[dict[str, str]]:
-    """Return rows as text; a sweep's have the columns of records, empty where an older file lacks them.
-
-    Raises:
-        ValueError: if the file lacks a column or a value, or a value is no number.
-    """
-    with path.open(encoding="utf-8", newline="") as stream:
-        header, *lines = list(csv.reader(stream)) or [[]]
-    wanted = header if "system" in header else COLUMNS
-    if set(wanted) - {SPEED} - set(header):
-        raise ValueError(f"{path}: found columns {', '.join(header)}; wanted {', '.join(wanted)}.")
-    rows = []
-    for number, values in enumerate(lines, start=2):
-        if len(values) != len(header):
-            raise ValueError(f"{path}, line {number}: wanted {len(header)} values, one per column.")
-        found = dict(zip(header, values, strict=True))
-        rows.append({column: found.get(column, "") for column in wanted})
-        for column, value in list(rows[-1].items())[1:]:
-            if not NUMBER.fullmatch(value):
-                fault = f"found {value!r}; wanted a number or nothing"
-                raise ValueError(f"{path}, line {number}, {column}: {fault}.")
-    return rows
+    """Read all records of a folder, by name; raise ValueError if one has faults."""
+    return {path.stem: checked(RECORD, read(path), path) for path in sorted(folder.glob("*.json"))}

@@ -40,47 +40,44 @@ RESULTS = {
 
 
 def report(data: Path) -> str:
-    """Return the report on the results in `data`, as plain text of at most 100 columns where words allow.
-
-    Raises:
-        FileNotFoundError: if the pipeline has not been run to its end.
-    """
+    """Return the report on the results in `data`; raise FileNotFoundError if the pipeline has not ended."""
     evaluation = data / "evaluation"
     scores = pd.read_csv(existing(evaluation / "scores.csv", REMEDY), dtype={"member": str})
     signatures = read(evaluation / "signatures.json", REMEDY)
     test_set = SetIdentity.read(existing(evaluation / "test_set.json", REMEDY))
     named = aligned({TITLES[name]: signature for name, signature in signatures.items()})
-    corpus = [line for path in data.glob("filtered/report.json") for line in aligned(figures(path), 12)]
+    corpus = [pd.Series(figures(path)).to_string() for path in data.glob("filtered/report.json")]
     trained = {path.parent.name: figures(path) for path in sorted(data.glob("trained/*/metrics.json"))}
-    paths = {path: text for pattern, text in RESULTS.items() for path in sorted(data.glob(pattern))}
+    paths = {
+        str(path): text.format(path=path) for one, text in RESULTS.items() for path in sorted(data.glob(one))
+    }
     sections = {
         "Scores of the test set": [score_table(scores), "", wrapped("of ", str(test_set)), "", *named],
         "Example translations": [examples(existing(evaluation / "examples.tsv", REMEDY))],
         "Corpus": corpus,
         "Training": [pd.DataFrame(trained).rename_axis(columns="seed").to_string()] if trained else [],
-        "Where everything is": aligned({str(path): text.format(path=path) for path, text in paths.items()}),
+        "Where everything is": aligned(paths),
     }
     texts = ["\n".join([title, "-" * len(title), *lines]) for title, lines in sections.items() if lines]
     return "\n\n".join(texts) + "\n"
 
 
-def aligned(texts: Mapping[str, str], width: int = 0) -> list[str]:
-    """Return a line per name, with all texts in one column; flush right if that has a width."""
+def aligned(texts: Mapping[str, str]) -> list[str]:
     longest = max(map(len, texts), default=0)
-    return [f"{name:{longest}}  {text:>{width}}" for name, text in texts.items()]
+    return [f"{name:{longest}}  {text}" for name, text in texts.items()]
 
 
 def score_table(scores: pd.DataFrame) -> str:
     """Return the score table: a row per seed, their mean and standard deviation, and the ensemble."""
     if "std" not in set(scores["member"]):  # with one seed the mean only repeats it
         scores = scores[scores["member"] != "mean"]
-    hidden = {"text"} if (scores["text"] == "plain").all() else set()
-    names = [name for name in TITLES if name in scores and name not in hidden]
+    if (scores["text"] == "plain").all():
+        scores = scores.drop(columns="text")
     models = scores["member"].replace({"std": "standard deviation", r"^(\d+)$": r"seed \1"}, regex=True)
-    table = scores[names].replace({"text": {"plain": "kept"}}).set_axis(models)
-    formats = {name: f"{{:,.{DIGITS[name]}f}}".format for name in names if name in DIGITS}
-    table = table.rename_axis(index=None, columns="model")
-    return table.to_string(header=[TITLES[name] for name in names], formatters=formats)
+    table = scores[[name for name in TITLES if name in scores]].replace({"text": {"plain": "kept"}})
+    table = table.set_axis(models.rename(None)).rename_axis(columns="model").rename(columns=TITLES)
+    formats = {TITLES[name]: f"{{:,.{digits}f}}".format for name, digits in DIGITS.items()}
+    return table.to_string(formatters=formats)
 
 
 def examples(path: Path) -> str:
@@ -96,20 +93,20 @@ def examples(path: Path) -> str:
 
 
 def wrapped(label: str, text: str) -> str:
-    """Return a text behind its label, on as many lines as it needs."""
-    # A sentence may hold control characters; none may reach the terminal.
+    """Return a text behind its label; no control character of a corpus reaches the terminal."""
     visible = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text) or "(empty)"
-    wrapper = textwrap.TextWrapper(WIDTH, label, " " * len(label), break_on_hyphens=False)
-    return wrapper.fill(visible)
+    return textwrap.fill(
+        visible, WIDTH, initial_indent=label, subsequent_indent=" " * len(label), break_on_hyphens=False
+    )
 
 
 def figures(path: Path) -> dict[str, str]:
     """Return the nested figures of a JSON file as one level, for reading: 30,000, 12.35 or 0.04321."""
     found = {re.sub("[._]", " ", name): value for name, value in flat(read(path)).items()}
-    forms = {
-        name: ".4g" if 0 < abs(value) < 1 else ".2f" if value % 1 else ".0f" for name, value in found.items()
+    return {
+        name: f"{value:,.4g}" if 0 < abs(value) < 1 else f"{value:,.{2 if value % 1 else 0}f}"
+        for name, value in found.items()
     }
-    return {name: f"{value:,{forms[name]}}" for name, value in found.items()}
 
 
 def main(arguments: list[str]) -> int:

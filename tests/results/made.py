@@ -1,5 +1,6 @@
 """Records made for tests."""
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -41,8 +42,13 @@ def table(key: str, preset: str, **other: Any) -> dict[str, Any]:
     return {"kind": "table", "table": key, "picture": None, **origin(preset, **other)}
 
 
+SWEEP = (
+    "row,column,paper_perplexity,paper_bleu,perplexity,perplexity_std,bleu,bleu_std,seeds,"
+    "target_tokens_per_second"
+)
+
+
 def put(folder: Path, name: str, record: dict[str, Any], *rows: str) -> None:
-    """Write a record and its rows."""
-    (folder / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
-    if rows:
-        (folder / f"{name}.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    """Write a record, with rows given as the lines of a CSV; what a line lacks at its end is empty."""
+    content = record | ({"rows": list(csv.DictReader(rows, restval=""))} if rows else {})
+    (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")

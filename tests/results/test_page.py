@@ -9,10 +9,10 @@ import pytest
 from pipelines.results.page import main, page
 from pipelines.results.paper import presets, read_paper
 from pipelines.results.records import read_records
-from tests.results.made import COMMIT, put, run, table
+from tests.results.made import COMMIT, SWEEP, put, run, table
 
 ROOT = Path(__file__).parents[2]
-SWEEP = "row,column,paper_perplexity,paper_bleu,perplexity,perplexity_std,bleu,bleu_std,seeds"
+RECORDS = "../experiments/records"
 # PAPER: rows of every table, by the heading above them.
 ROWS = {
     "Table 1: WMT'16 English-Romanian": 3, "Table 1: WMT'14 English-German": 7,
@@ -120,9 +120,11 @@ def test_a_recorded_run_fills_its_row(results: Path) -> None:
     ]  # fmt: skip
     assert row(text, "Table 1: WMT'16", "ConvS2S (word 80K)")[2] == "not run"
     assert "- S1: `nrefs:1|tok:13a`" in part(text, "Signatures")
-    assert "- test set `newstest2016: 1,999 lines, sha256 abc`" in part(text, "Records")
-    assert "- seed 2: validation perplexity 6.50, bleu 30.00" in part(text, "Records")
-    assert COMMIT in part(text, "Records")
+    _, date, commit, preset, test_set, scores, *cost = row(text, "Records", f"[ro]({RECORDS}/ro.json)")
+    assert (date, commit, preset) == ("2026-11-20", f"`{COMMIT}`", "`wmt16-en-ro-bpe`")
+    assert test_set == "`newstest2016: 1,999 lines, sha256 abc`"
+    assert "<br>seed 2: validation perplexity 6.50, bleu 30.00" in scores
+    assert cost == ["1 x NVIDIA H200", "3.25 GPU-hours", "2.13.0"]
 
 
 def test_tokenized_scores_are_shown_beside_the_papers_of_multi_bleu(results: Path) -> None:
@@ -187,10 +189,10 @@ def test_scores_before_unknown_words_are_replaced_are_shown(results: Path) -> No
     record = run("multi30k-en-de", 36.0)
     record["metrics"]["without_replacement"] = run("multi30k-en-de", 30.0)["metrics"]
     put(results, "words", record)
-    found = [line for line in made(results).split("\n") if line.startswith("- seed 1")]
-    assert [line.split(", ")[0] for line in found] == ["- seed 1: validation perplexity 6.50", "- seed 1"]
-    assert ", bleu 36.00, " in found[0]
-    assert found[1].startswith("- seed 1, unknown words kept: bleu 30.00, ")
+    found = row(made(results), "Records", f"[words]({RECORDS}/words.json)")[5].split("<br>")
+    assert len(found) == 2
+    assert found[0].startswith("seed 1: validation perplexity 6.50, bleu 36.00, ")
+    assert found[1].startswith("seed 1, unknown words kept: bleu 30.00, ")
 
 
 def test_a_recorded_sweep_is_shown_beside_the_papers_table(results: Path) -> None:
@@ -217,13 +219,13 @@ def test_speed_is_shown_with_the_time_of_training(results: Path) -> None:
     cost = {"hardware": ["2 x A CPU"], "hours": {"CPU core": 0.28}, "torch": ["2.13.0"]}
     put(results, "ro", run("wmt16-en-ro-bpe", 29.0, cost=cost | {"target_tokens_per_second": 5399.6}))
     put(
-        results, "table5-multi30k", table("table5", "multi30k-en-de"), f"{SWEEP},target_tokens_per_second",
+        results, "table5-multi30k", table("table5", "multi30k-en-de"), SWEEP,
         '"1,2,3,4,5",,6.65,21.63,6.4,0.05,37.25,0.2,3,5399.6', '"1,2",,6.92,21.47,6.55,,36.9,,1,',
     )  # fmt: skip
     text = made(results)
     wanted = "0.28 CPU core-hours, 5,400 target tokens/s"
     assert row(text, "Table 1: WMT'16", "ConvS2S (BPE 40K)")[5] == wanted
-    assert f"- {wanted}\n" in part(text, "Records")
+    assert row(text, "Records", f"[ro]({RECORDS}/ro.json)")[7] == wanted
     ours = part(text, "Table 5").split("\n### ")[1]
     assert "| BLEU, ours | seeds | target tokens/s |" in ours
     assert "| 6.40 ± 0.05 | 21.63 | 37.25 ± 0.20 | 3 | 5,400 |" in ours
