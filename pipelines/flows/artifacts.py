@@ -27,9 +27,7 @@ def image(path: Path, name: str, description: str) -> None:
 def show(stage: Stage, root: Path, label: str) -> None:
     """Show what a stage has given: a training's curves and metrics, an evaluation's scores and examples."""
     if stage.kind == "train":
-        show_curves(
-            root / stage.output("curves"), key("curves", label, stage.name), f"Curves of {stage.name}"
-        )
+        show_curves(stage, root / stage.output("curves"), label)
         metrics = json.loads((root / stage.output("metrics.json")).read_text(encoding="utf-8"))
         create_table_artifact([metrics], key=key("metrics", label, stage.name), description=stage.name)
     elif stage.kind == "evaluate":
@@ -38,21 +36,18 @@ def show(stage: Stage, root: Path, label: str) -> None:
 
 def show_failure(stage: Stage, root: Path, label: str) -> None:
     """Show how far a training came that did not end well."""
-    if stage.work is None:
-        return
-    curves = root / stage.work / "curves"
-    if curves.is_dir():
-        show_curves(curves, key("curves", label, stage.name), f"Curves of {stage.name} until it failed")
+    if stage.work and (curves := root / stage.work / "curves").is_dir():
+        show_curves(stage, curves, label, " until it failed")
 
 
-def show_curves(curves: Path, name: str, description: str) -> None:
+def show_curves(stage: Stage, curves: Path, label: str, note: str = "") -> None:
     """Show the curves of a training as a picture."""
     from convs2s.score.curves import draw_curves  # noqa: PLC0415  # drawing takes a second to load
 
     with TemporaryDirectory() as folder:
         picture = Path(folder) / "curves.png"
         draw_curves(curves, picture)
-        image(picture, name, description)
+        image(picture, key("curves", label, stage.name), f"Curves of {stage.name}{note}")
 
 
 def show_scores(stage: Stage, root: Path, label: str) -> None:

@@ -27,12 +27,6 @@ TIMED_OUT = 124  # as of timeout(1)
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
 
-def adopt_orphans() -> None:
-    """Become the parent of every descendant whose own parent dies, where the system (Linux) allows it."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
 def end_descendants(grace: float) -> None:
     """End all processes below this one: SIGTERM, and SIGKILL for what is left after `grace` seconds.
 
@@ -52,7 +46,8 @@ def end_descendants(grace: float) -> None:
 
 def guard(seconds: float, command: Sequence[str]) -> int:
     """Run a command until it ends, standard input closes or time is up; return its status as a shell does."""
-    adopt_orphans()
+    if sys.platform == "linux":  # become the parent of every descendant whose own parent dies
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     ended: queue.SimpleQueue[bool] = queue.SimpleQueue()
 

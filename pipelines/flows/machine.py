@@ -19,15 +19,15 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import httpx
 import psutil
 from ruamel.yaml import YAML
 
 from pipelines.flows.workspace import ROOT
+from pipelines.results.paper import read_table
 
 HOME = ROOT / ".prefect"
 WAIT = 90.0  # seconds for a server to come up
@@ -93,12 +93,10 @@ def override(text: str) -> tuple[str, Any]:
 def answers(env: Mapping[str, str]) -> bool:
     """Tell whether a Prefect server is there."""
     try:
-        with urllib.request.urlopen(env["PREFECT_API_URL"].rstrip("/") + "/health", timeout=5) as answer:
-            return bool(answer.status == 200)
-    except urllib.error.HTTPError as error:
-        return error.code == 401  # it asks for a password; the client has it or will say so
-    except OSError:
+        answer = httpx.get(env["PREFECT_API_URL"].rstrip("/") + "/health", timeout=5)
+    except httpx.HTTPError:
         return False
+    return answer.status_code in {200, 401}  # 401: it asks for a password; the client has it or will say so
 
 
 def start_server(env: dict[str, str]) -> None:
@@ -187,13 +185,12 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     command = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     commands = command.add_subparsers(dest="command", required=True)
-    for name in ("run", "sweep"):
-        of_flow = commands.add_parser(name)
-        if name == "sweep":
-            of_flow.add_argument("table", metavar="TABLE")
-        of_flow.add_argument("overrides", nargs="*", type=override, metavar="NAME=VALUE")
-    for name in ("stop", "deploy"):
-        commands.add_parser(name)
+    reproduce, sweep = commands.add_parser("run"), commands.add_parser("sweep")
+    sweep.add_argument("table", metavar="TABLE")
+    for flow in (reproduce, sweep):
+        flow.add_argument("overrides", nargs="*", type=override, metavar="NAME=VALUE")
+    commands.add_parser("stop")
+    commands.add_parser("deploy")
     commands.add_parser("worker").add_argument("pool", choices=["gpu", "remote"])
     return command
 
@@ -206,9 +203,7 @@ def execute(options: argparse.Namespace) -> int:
     if options.command == "run":
         return run("reproduce", {"overrides": dict(options.overrides)})
     if options.command == "sweep":
-        from pipelines.flows.paper_table import read_table  # noqa: PLC0415
-
-        read_table(options.table)  # before anything is started, for it may not be there
+        read_table(options.table)  # a table that does not exist is reported before anything starts
         return run("sweep", {"table": options.table, "overrides": dict(options.overrides)})
     env = use_running_server()
     if options.command == "worker":

@@ -12,13 +12,7 @@ from prefect.artifacts import create_markdown_artifact
 from pipelines.flows import artifacts, experiment, workspace
 from pipelines.flows.graph import Stage
 from pipelines.flows.workspace import ROOT
-from pipelines.results import paper as results_paper
 from pipelines.results.paper import SPEED, Table
-
-
-def read_table(name: str) -> Table:
-    """Read experiments/tables/NAME.yaml; raise a FileNotFoundError or ValueError if that cannot be."""
-    return results_paper.read_table(name, ROOT / "experiments" / "tables")
 
 
 def rows_of(paper: Table, overrides: Mapping[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
@@ -37,8 +31,7 @@ def rows_of(paper: Table, overrides: Mapping[str, Any]) -> list[tuple[dict[str, 
 def facts_of(root: Path, stages: Mapping[str, Stage], others: Sequence[Path]) -> dict[str, Any]:
     """Return test set and signature of the scores, where the pipeline writes them, and the training speed.
 
-    Args:
-        others: workspaces of other rows, where the trainings may have run.
+    The trainings may have run in the workspaces of other rows.
     """
     from pipelines.results import costs  # noqa: PLC0415  # torch takes its time
 

@@ -18,7 +18,7 @@ from convs2s.text.corpus.files import atomic_path
 from pipelines.flows import artifacts, experiment, paper_table, workspace
 from pipelines.flows.run_stages import THREADS, RunParams, StagesRun, Workspace, claimed_root, went_wrong
 from pipelines.flows.workspace import ROOT
-from pipelines.results.paper import SPEED
+from pipelines.results.paper import SPEED, read_table
 
 Overrides = dict[str, Any]
 LONGEST_FAULT = 300  # characters in a table; the page of the run has all
@@ -101,7 +101,7 @@ def sweep(params: SweepParams) -> State[Any]:
     published figures beside ours: NAME.md, NAME.png.
     """
     with claimed_root(params):
-        paper = paper_table.read_table(params.table) if params.table else None
+        paper = read_table(params.table) if params.table else None
         found = (
             paper_table.rows_of(paper, params.overrides) if paper else [({}, row) for row in params.rows()]
         )
