@@ -36,10 +36,10 @@ def facts_of(root: Path, stages: Mapping[str, Stage], others: Sequence[Path]) ->
     from pipelines.results import costs  # noqa: PLC0415  # torch takes its time
 
     facts: dict[str, Any] = {SPEED: costs.speed_of(root, others)}
-    outputs = {Path(path).name: root / path for path in getattr(stages.get("evaluate"), "outputs", ())}
-    if {"test_set.json", "signatures.json"} <= set(outputs):
-        test_set = json.loads(outputs["test_set.json"].read_text(encoding="utf-8"))
-        signatures = json.loads(outputs["signatures.json"].read_text(encoding="utf-8"))
+    outputs = stages["evaluate"].outputs if "evaluate" in stages else {}
+    if {"test_set.json", "signatures.json"} <= outputs.keys():
+        test_set = json.loads((root / outputs["test_set.json"]).read_text(encoding="utf-8"))
+        signatures = json.loads((root / outputs["signatures.json"]).read_text(encoding="utf-8"))
         facts["test_set"] = "{name}: {lines:,} lines, sha256 {sha256}".format(**test_set)
         facts["signature"] = signatures["bleu_tokenized"]
     return facts

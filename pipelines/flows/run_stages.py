@@ -19,7 +19,7 @@ from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from pipelines.flows import artifacts, remote, workspace
 from pipelines.flows.dvc_stage import OUTCOMES, GuardedRunner, StageEnded, StageFailed, Stop, environment
-from pipelines.flows.graph import Stage, read_graph, restrict
+from pipelines.flows.graph import Stage, check_names, read_graph, restrict
 from pipelines.flows.progress import showing_progress
 from pipelines.flows.resources import Leases, choose_gpus
 from pipelines.flows.watch import ended_early, make_check
@@ -133,12 +133,7 @@ class StagesRun:
         """Return the GPUs and places to share; raise a ValueError if they or the deadlines fit no stage."""
         gpus = choose_gpus(self.params.gpus)
         stages = [stage for _, stage in self.stages()]
-        names = {name for stage in stages for name in (stage.name, stage.kind)}
-        if unknown := set(self.params.hours) - names:
-            raise ValueError(
-                f"hours: found {', '.join(sorted(unknown))}, which is no stage. Wanted some of: "
-                f"{', '.join(sorted(names))}."
-            )
+        check_names("hours", self.params.hours, stages)
         for stage in stages:
             if gpus and stage.gpus > len(gpus) and not self.params.is_remote(stage):
                 raise ValueError(

@@ -131,8 +131,10 @@ def sweep(params: SweepParams) -> State[Any]:
 def labels_of(rows: Sequence[Row]) -> dict[str, str]:
     """Return what tells experiments apart in the pages: the paper's words, or values by short names."""
     if rows[0].facts:
-        of_paper = [(row.experiment, (row.facts["row"], row.facts["column"])) for row in reversed(rows)]
-        return {name: ", ".join(filter(None, words)) for name, words in of_paper}
+        return {
+            row.experiment: ", ".join(filter(None, (row.facts["row"], row.facts["column"])))
+            for row in reversed(rows)
+        }
     for parts in (-1, 0):  # the last part of a dotted name, or all
         labels = {
             row.experiment: ", ".join(

@@ -51,7 +51,7 @@ def test_scores_come_with_test_set_and_signature(tmp_path: Path) -> None:
         ("test_set.json", {"name": "wmt14", "lines": 2737, "sha256": "00ff"}),
         ("signatures.json", {"bleu": "tok:13a", "bleu_tokenized": "tok:none"}),
     ):
-        path = tmp_path / stages["evaluate"].output(name)
+        path = tmp_path / stages["evaluate"].outputs[name]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(content), encoding="utf-8")
     shutil.copy(toy.ROOT / "params.yaml", tmp_path)
