@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -169,12 +169,12 @@ def comparison(rows: Sequence[Row], results: Mapping[str, Mapping[str, Any]]) ->
         for row in rows
     )
     settings = {"experiment", "failed", *(key for row in rows for key in (*row.facts, *row.overrides))}
-    return table[sorted(table.columns, key=lambda column: rank(str(column), settings))]
 
+    def rank(column: str) -> tuple[bool, ...]:
+        return column not in settings, not column.startswith("mean."), column != SPEED
 
-def rank(column: str, settings: Collection[str]) -> tuple[bool, ...]:
-    """Return what columns are sorted by; those of the same rank keep their order."""
-    return column not in settings, not column.startswith("mean."), column != SPEED
+    columns = sorted(map(str, table.columns), key=rank)
+    return table[columns]
 
 
 def flat_metrics(files: Mapping[str, Any]) -> dict[str, Any]:
