@@ -27,10 +27,8 @@ def image(path: Path, name: str, description: str) -> None:
 def show(stage: Stage, root: Path, label: str) -> None:
     """Show what a stage has given: a training's curves and metrics, an evaluation's scores and examples."""
     if stage.kind == "train":
-        show_curves(
-            root / stage.output("curves"), key("curves", label, stage.name), f"Curves of {stage.name}"
-        )
-        metrics = json.loads((root / stage.output("metrics.json")).read_text(encoding="utf-8"))
+        show_curves(stage, root / stage.outputs["curves"], label)
+        metrics = json.loads((root / stage.outputs["metrics.json"]).read_text(encoding="utf-8"))
         create_table_artifact([metrics], key=key("metrics", label, stage.name), description=stage.name)
     elif stage.kind == "evaluate":
         show_scores(stage, root, label)
@@ -38,39 +36,36 @@ def show(stage: Stage, root: Path, label: str) -> None:
 
 def show_failure(stage: Stage, root: Path, label: str) -> None:
     """Show how far a training came that did not end well."""
-    if stage.work is None:
-        return
-    curves = root / stage.work / "curves"
-    if curves.is_dir():
-        show_curves(curves, key("curves", label, stage.name), f"Curves of {stage.name} until it failed")
+    if stage.work and (curves := root / stage.work / "curves").is_dir():
+        show_curves(stage, curves, label, " until it failed")
 
 
-def show_curves(curves: Path, name: str, description: str) -> None:
+def show_curves(stage: Stage, curves: Path, label: str, note: str = "") -> None:
     """Show the curves of a training as a picture."""
     from convs2s.score.curves import draw_curves  # noqa: PLC0415  # drawing takes a second to load
 
     with TemporaryDirectory() as folder:
         picture = Path(folder) / "curves.png"
         draw_curves(curves, picture)
-        image(picture, name, description)
+        image(picture, key("curves", label, stage.name), f"Curves of {stage.name}{note}")
 
 
 def show_scores(stage: Stage, root: Path, label: str) -> None:
     """Show the score table with its signatures, example translations and attention."""
     import pandas as pd  # noqa: PLC0415  # half a second
 
-    scores = pd.read_csv(root / stage.output("scores.csv"), dtype={"member": str})
-    signatures = json.loads((root / stage.output("signatures.json")).read_text(encoding="utf-8"))
+    scores = pd.read_csv(root / stage.outputs["scores.csv"], dtype={"member": str})
+    signatures = json.loads((root / stage.outputs["signatures.json"]).read_text(encoding="utf-8"))
     create_table_artifact(
         json.loads(scores.to_json(orient="records")),
         key=key("scores", label),
         description="Signatures:\n\n" + "\n".join(f"- {name}: `{text}`" for name, text in signatures.items()),
     )
     examples = pd.read_csv(
-        root / stage.output("examples.tsv"), sep="\t", dtype=str, quoting=3, na_filter=False
+        root / stage.outputs["examples.tsv"], sep="\t", dtype=str, quoting=3, na_filter=False
     )
     create_markdown_artifact(examples_in_markdown(examples), key=key("examples", label))
-    pictures = root / stage.output("pictures")
+    pictures = root / stage.outputs["pictures"]
     for path in sorted(pictures.glob("attention-*.png"))[:MOST_PICTURES]:
         image(path, key(path.stem, label), "Attention: source words across, translation down (Fig. 3)")
     if (pictures / "scores.png").is_file():

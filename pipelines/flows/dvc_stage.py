@@ -1,5 +1,6 @@
 """One stage item through DVC, as a child process that never outlives the flow."""
 
+import dataclasses
 import io
 import os
 import re
@@ -8,6 +9,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.flows.guard import ENDED_BY_GUARD, TIMED_OUT
@@ -80,79 +82,65 @@ class Stop(threading.Event):
             os.close(self._held)
 
 
-def run_guarded(
-    arguments: Sequence[str],
-    root: Path,
-    env: Mapping[str, str],
-    seconds: float,
-    stop: Stop,
-    on_line: Callable[[str], None],
-) -> str:
-    """Run a command under the process guard; return its last lines.
+@dataclass(frozen=True)
+class GuardedRunner:
+    """Runs commands in a workspace, as children under the process guard."""
 
-    Args:
-        seconds: deadline.
-        on_line: called with each line as it comes; not with states of progress bars.
+    root: Path
+    env: Mapping[str, str]
+    seconds: float  # deadline of a command
+    stop: Stop
+    on_line: Callable[[str], None]  # called with each line as it comes; not with states of progress bars
 
-    Raises:
-        StageFailed: if it ends with a status other than 0.
-        StageEnded: if `stop` was set or the deadline has passed; none of its processes is left then.
-    """
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pipelines.flows.guard", str(seconds), *arguments],
-        cwd=root,
-        env={**env, "PYTHONPATH": os.pathsep.join(filter(None, [str(root), env.get("PYTHONPATH", "")]))},
-        stdin=stop.pipe,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,  # Prefect kills the flow's process group; the guard must outlive that
-    )
-    assert process.stdout is not None
-    last: deque[str] = deque(maxlen=LAST_LINES)
-    # With newline="", a line also ends at a carriage return, as states of a progress bar do, and keeps it.
-    with io.TextIOWrapper(process.stdout, encoding="utf-8", errors="replace", newline="") as lines:
-        for line in lines:
-            clean = without_secrets(COLORS.sub("", line).rstrip())
-            if clean and not (line.endswith("\r") or BAR.search(clean) or HINTS.match(clean)):
-                on_line(clean)
-                last.append(clean)
-    status, tail = process.wait(), "\n".join(last)
-    if status == TIMED_OUT:
-        raise StageEnded(f"was ended at its deadline, {seconds / 3600:g} hours. Its last lines:\n{tail}")
-    if status == ENDED_BY_GUARD and stop.is_set():
-        raise StageEnded(f"was ended because the flow run was cancelled or ended. Its last lines:\n{tail}")
-    if status != 0:
-        raise StageFailed(f"ended with status {status}. Its last lines:\n{tail}")
-    return tail
+    def run(self, *command: str) -> str:
+        """Run a command; return its last lines.
 
+        StageFailed is raised if it ends with a status other than 0, and StageEnded if `stop` was set or the
+        deadline has passed; none of its processes is left then.
+        """
+        python_path = os.pathsep.join(filter(None, [str(self.root), self.env.get("PYTHONPATH")]))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "pipelines.flows.guard", str(self.seconds), *command],
+            cwd=self.root,
+            env={**self.env, "PYTHONPATH": python_path},
+            stdin=self.stop.pipe,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # Prefect kills the flow's process group; the guard must outlive that
+        )
+        assert process.stdout is not None
+        last: deque[str] = deque(maxlen=LAST_LINES)
+        # With newline="", a line also ends at a carriage return, as a progress bar's states do, and keeps it.
+        with io.TextIOWrapper(process.stdout, encoding="utf-8", errors="replace", newline="") as lines:
+            for line in lines:
+                clean = without_secrets(COLORS.sub("", line).rstrip())
+                if clean and not (line.endswith("\r") or BAR.search(clean) or HINTS.match(clean)):
+                    self.on_line(clean)
+                    last.append(clean)
+        status, tail = process.wait(), "\n".join(last)
+        if status == TIMED_OUT:
+            raise StageEnded(
+                f"was ended at its deadline, {self.seconds / 3600:g} hours. Its last lines:\n{tail}"
+            )
+        if status == ENDED_BY_GUARD and self.stop.is_set():
+            raise StageEnded(
+                f"was ended because the flow run was cancelled or ended. Its last lines:\n{tail}"
+            )
+        if status != 0:
+            raise StageFailed(f"ended with status {status}. Its last lines:\n{tail}")
+        return tail
 
-def reproduce(
-    name: str,
-    root: Path,
-    env: Mapping[str, str],
-    seconds: float,
-    stop: Stop,
-    on_line: Callable[[str], None],
-    options: Sequence[str] = (),
-) -> str:
-    """Bring one stage item up to date through DVC; return what that took, one of OUTCOMES.
+    def reproduce(self, stage: str, *options: str) -> str:
+        """Bring one stage item up to date through DVC; return what that took, one of OUTCOMES."""
+        outcomes: list[str] = []
 
-    Args:
-        options: of `dvc repro`: --force, --pull.
+        def note_outcome(line: str) -> None:
+            outcomes.extend(outcome for outcome, pattern in OUTCOMES.items() if pattern.match(line))
+            self.on_line(line)
 
-    Raises:
-        StageFailed: if it failed, or DVC did not say what it did.
-        StageEnded: if it was cancelled or its deadline passed.
-    """
-    outcomes: list[str] = []
-
-    def note_outcome(line: str) -> None:
-        outcomes.extend(outcome for outcome, pattern in OUTCOMES.items() if pattern.match(line))
-        on_line(line)
-
-    # --single-item: the flow orders the stages; without it, DVC would lock what others are writing.
-    command = [*DVC, "--wait-for-lock", "repro", "--single-item", *options, name]
-    tail = run_guarded(command, root, env, seconds, stop, note_outcome)
-    if not outcomes:
-        raise StageFailed(f"succeeded, but DVC did not say what it did:\n{tail}")
-    return outcomes[-1]
+        # --single-item: the flow orders the stages; without it, DVC would lock what others are writing.
+        command = [*DVC, "--wait-for-lock", "repro", "--single-item", *options, stage]
+        tail = dataclasses.replace(self, on_line=note_outcome).run(*command)
+        if not outcomes:
+            raise StageFailed(f"succeeded, but DVC did not say what it did:\n{tail}")
+        return outcomes[-1]

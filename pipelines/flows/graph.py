@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ class Stage:
     hours: float  # its deadline
     retries: tuple[float, ...]  # seconds to wait before each further attempt
     work: str | None  # folder of what it leaves while it runs and when it fails, if it has one
-    outputs: tuple[str, ...]  # files and folders it writes, relative to the repository
+    outputs: dict[str, str]  # by file name, what it writes: paths relative to the repository
     travels: bool  # whether all outputs are in DVC's cache, so that a remote worker can send them home
     signature: str  # equal for two stages, of two sets of parameters, that compute the same
 
@@ -33,13 +33,6 @@ class Stage:
     def kind(self) -> str:
         """Name without the item: train of train@2."""
         return self.name.split("@")[0]
-
-    def output(self, name: str) -> str:
-        """Return the path of the output with this file name; raise a KeyError if there is none."""
-        for path in self.outputs:
-            if Path(path).name == name:
-                return path
-        raise KeyError(f"stage {self.name} has no output {name}, only {', '.join(self.outputs)}")
 
 
 def read_graph(root: Path) -> dict[str, Stage]:
@@ -71,10 +64,20 @@ def _stage(stage: Any, parents: Sequence[Stage]) -> Stage:
         hours=float(meta.get("hours", HOURS)),
         retries=tuple(float(delay) for delay in meta.get("retries", ())),
         work=meta.get("work"),
-        outputs=tuple(str(out.def_path) for out in stage.outs),
+        outputs={Path(out.def_path).name: out.def_path for out in stage.outs},
         travels=all(out.use_cache for out in stage.outs),
         signature=hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest(),
     )
+
+
+def check_names(key: str, names: Iterable[str], stages: Iterable[Stage]) -> None:
+    """Check that all names are of items (train@2) or whole stages (train); raise a ValueError if not."""
+    known = {name for stage in stages for name in (stage.name, stage.kind)}
+    if unknown := set(names) - known:
+        raise ValueError(
+            f"{key}: found {', '.join(sorted(unknown))}, which is no stage. "
+            f"Wanted some of: {', '.join(sorted(known))}."
+        )
 
 
 def restrict(stages: Mapping[str, Stage], targets: Sequence[str]) -> dict[str, Stage]:
@@ -82,11 +85,7 @@ def restrict(stages: Mapping[str, Stage], targets: Sequence[str]) -> dict[str, S
 
     A ValueError is raised if there is no such stage.
     """
-    if unknown := set(targets) - {name for stage in stages.values() for name in (stage.name, stage.kind)}:
-        raise ValueError(
-            f"targets: found {', '.join(sorted(unknown))}, which dvc.yaml does not have. "
-            f"Wanted some of: {', '.join(stages)}."
-        )
+    check_names("targets", targets, stages.values())
     needed = {name for name, stage in stages.items() if not targets or {name, stage.kind} & {*targets}}
     for name in reversed(list(stages)):
         needed |= stages[name].parents if name in needed else set()

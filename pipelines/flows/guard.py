@@ -10,27 +10,21 @@ starts its workers in sessions of their own.
 
 import contextlib
 import ctypes
-import os
-import queue
+import select
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import psutil
 
 GRACE = 3.0  # seconds from SIGTERM to SIGKILL: enough for a training to finish writing a checkpoint
+POLL = 0.05  # seconds between two checks whether the command has ended; a closed pipe is seen at once
 ENDED_BY_GUARD = 128 + signal.SIGTERM
 TIMED_OUT = 124  # as of timeout(1)
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
-
-
-def adopt_orphans() -> None:
-    """Become the parent of every descendant whose own parent dies, where the system (Linux) allows it."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def end_descendants(grace: float) -> None:
@@ -52,26 +46,19 @@ def end_descendants(grace: float) -> None:
 
 def guard(seconds: float, command: Sequence[str]) -> int:
     """Run a command until it ends, standard input closes or time is up; return its status as a shell does."""
-    adopt_orphans()
+    if sys.platform == "linux":  # become the parent of every descendant whose own parent dies
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
-    ended: queue.SimpleQueue[bool] = queue.SimpleQueue()
-
-    def put_after(wait: Callable[[], object], by_itself: bool) -> None:
-        wait()
-        ended.put(by_itself)
-
-    for event in ((child.wait, True), (lambda: os.read(0, 1), False)):
-        threading.Thread(target=put_after, args=event, daemon=True).start()
-    signal.signal(signal.SIGTERM, lambda *_: ended.put(False))
+    terminated = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: terminated.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the flow, which closes the pipe
-    try:
-        by_itself = ended.get(timeout=seconds)
-    except queue.Empty:
-        end_descendants(GRACE)
-        return TIMED_OUT
-    end_descendants(0.0 if by_itself else GRACE)  # what a command leaves behind would hold its GPU
-    if not by_itself:
-        return ENDED_BY_GUARD
+    deadline = time.monotonic() + seconds
+    while child.poll() is None:
+        flow_is_gone = select.select([0], [], [], POLL)[0]
+        if flow_is_gone or terminated.is_set() or time.monotonic() > deadline:
+            end_descendants(GRACE)
+            return ENDED_BY_GUARD if flow_is_gone or terminated.is_set() else TIMED_OUT
+    end_descendants(0.0)  # what a command leaves behind would hold its GPU
     return child.returncode if child.returncode >= 0 else 128 - child.returncode
 
 

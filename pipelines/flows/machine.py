@@ -19,15 +19,15 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import httpx
 import psutil
 from ruamel.yaml import YAML
 
 from pipelines.flows.workspace import ROOT
+from pipelines.results.paper import read_table
 
 HOME = ROOT / ".prefect"
 WAIT = 90.0  # seconds for a server to come up
@@ -44,40 +44,35 @@ DEFAULTS = {
 }
 
 
-def settings() -> dict[str, str]:
-    """Return the environment of server, worker and flows: the user's settings before ours.
+def use_server(start_missing: bool) -> None:
+    """Set the environment of this process and its children; raise a RuntimeError if no server answers.
 
-    The server is ours, if it runs; else one on the port FLOW_PORT.
+    The user's settings come before ours. The server is ours, if it runs; else one on the port FLOW_PORT.
     """
     server = running("server")
+    missing = not (server or os.environ.get("PREFECT_API_URL"))
     ours = f"http://127.0.0.1:{os.environ.get('FLOW_PORT', '4200')}/api"
     address = server.environ()["PREFECT_API_URL"] if server else ours
-    return {**DEFAULTS, "PREFECT_API_URL": address, **os.environ}
-
-
-def use_running_server() -> dict[str, str]:
-    """Return the environment, now also that of this process; raise a RuntimeError if no server answers."""
-    env = settings()
-    if not answers(env):
+    # Before Prefect is loaded, which reads its settings once.
+    os.environ.update({**DEFAULTS, "PREFECT_API_URL": address, **os.environ})
+    if missing and start_missing:
+        start_server()
+    if not answers(os.environ["PREFECT_API_URL"]):
         raise RuntimeError(
-            f"no Prefect server answers at {env['PREFECT_API_URL']}. Start it, or set PREFECT_API_URL to the "
-            "address of one that runs (unset, `make flow` starts one here)."
+            f"no Prefect server answers at {os.environ['PREFECT_API_URL']}. Start it, or set PREFECT_API_URL "
+            "to the address of one that runs (unset, `make flow` starts one here)."
         )
-    os.environ.update(env)  # before Prefect is loaded, which reads its settings once
     HOME.mkdir(exist_ok=True)
-    return env
 
 
 def run(flow: str, params: Mapping[str, Any]) -> int:
     """Start what is missing, run a flow and follow it to its end; return an exit status."""
     start = time.monotonic()
-    if not (running("server") or os.environ.get("PREFECT_API_URL")):
-        start_server(settings())
-    env = use_running_server()
+    use_server(start_missing=True)
     from pipelines.flows import deployment  # noqa: PLC0415
 
     deployment.deploy()
-    start_worker(env)
+    start_worker()
     print(f"Prefect is ready after {time.monotonic() - start:.0f} s.", flush=True)
     return deployment.trigger_and_follow(flow, params, lambda: check_runs("worker"))
 
@@ -90,20 +85,19 @@ def override(text: str) -> tuple[str, Any]:
     return name, YAML(typ="safe", pure=True).load(value)
 
 
-def answers(env: Mapping[str, str]) -> bool:
+def answers(address: str) -> bool:
     """Tell whether a Prefect server is there."""
     try:
-        with urllib.request.urlopen(env["PREFECT_API_URL"].rstrip("/") + "/health", timeout=5) as answer:
-            return bool(answer.status == 200)
-    except urllib.error.HTTPError as error:
-        return error.code == 401  # it asks for a password; the client has it or will say so
-    except OSError:
+        answer = httpx.get(address.rstrip("/") + "/health", timeout=5)
+    except httpx.HTTPError:
         return False
+    return answer.status_code in {200, 401}  # 401: it asks for a password; the client has it or will say so
 
 
-def start_server(env: dict[str, str]) -> None:
-    """Start the server on loopback; raise a RuntimeError if it does not come up, or its port is taken."""
-    port = env["PREFECT_API_URL"].split(":")[2].split("/")[0]
+def start_server() -> None:
+    """Start the server on loopback; raise a RuntimeError if it ends at once, or its port is taken."""
+    address = os.environ["PREFECT_API_URL"]
+    port = address.split(":")[2].split("/")[0]
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", int(port))) == 0:
             raise RuntimeError(
@@ -111,20 +105,20 @@ def start_server(env: dict[str, str]) -> None:
                 f"make flow FLOW_PORT={int(port) + 1}, or set PREFECT_API_URL to use the server there."
             )
     print(f"Starting the Prefect server on 127.0.0.1:{port} ...", flush=True)
-    start_detached("server", ["server", "start", "--host", "127.0.0.1", "--port", port], env)
+    start_detached("server", ["server", "start", "--host", "127.0.0.1", "--port", port])
     deadline = time.monotonic() + WAIT
-    while not answers(env) and time.monotonic() < deadline:
+    while not answers(address) and time.monotonic() < deadline:
         time.sleep(0.2)
         check_runs("server")
 
 
-def start_worker(env: dict[str, str]) -> None:
+def start_worker() -> None:
     """Start a worker of the pool `gpu` unless ours runs; it takes its runs within seconds."""
     worker = running("worker")
     if worker is None:
         print("Starting a worker ...", flush=True)
-        start_detached("worker", worker_command("gpu"), env)
-    elif (serves := worker.environ()["PREFECT_API_URL"]) != env["PREFECT_API_URL"]:
+        start_detached("worker", worker_command("gpu"))
+    elif (serves := worker.environ()["PREFECT_API_URL"]) != os.environ["PREFECT_API_URL"]:
         raise RuntimeError(f"the worker of this clone serves {serves}. End it first: make flow-stop")
 
 
@@ -137,14 +131,14 @@ def worker_command(pool: str) -> list[str]:
     return ["worker", "start", "--pool", pool, "--type", "process", "--limit", "1", "--name", name]
 
 
-def start_detached(name: str, arguments: Sequence[str], env: Mapping[str, str]) -> None:
+def start_detached(name: str, arguments: Sequence[str]) -> None:
     """Start a program of Prefect that outlives this one; its output goes to .prefect/NAME.log."""
     HOME.mkdir(exist_ok=True)
     with (HOME / f"{name}.log").open("ab") as log:
         subprocess.Popen(
             [sys.executable, "-m", "prefect", *arguments],
             cwd=ROOT,
-            env={**env, MARK: name},
+            env={**os.environ, MARK: name},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -187,13 +181,12 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     command = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     commands = command.add_subparsers(dest="command", required=True)
-    for name in ("run", "sweep"):
-        of_flow = commands.add_parser(name)
-        if name == "sweep":
-            of_flow.add_argument("table", metavar="TABLE")
-        of_flow.add_argument("overrides", nargs="*", type=override, metavar="NAME=VALUE")
-    for name in ("stop", "deploy"):
-        commands.add_parser(name)
+    reproduce, sweep = commands.add_parser("run"), commands.add_parser("sweep")
+    sweep.add_argument("table", metavar="TABLE")
+    for flow in (reproduce, sweep):
+        flow.add_argument("overrides", nargs="*", type=override, metavar="NAME=VALUE")
+    commands.add_parser("stop")
+    commands.add_parser("deploy")
     commands.add_parser("worker").add_argument("pool", choices=["gpu", "remote"])
     return command
 
@@ -206,14 +199,12 @@ def execute(options: argparse.Namespace) -> int:
     if options.command == "run":
         return run("reproduce", {"overrides": dict(options.overrides)})
     if options.command == "sweep":
-        from pipelines.flows.paper_table import read_table  # noqa: PLC0415
-
-        read_table(options.table)  # before anything is started, for it may not be there
+        read_table(options.table)  # a table that does not exist is reported before anything starts
         return run("sweep", {"table": options.table, "overrides": dict(options.overrides)})
-    env = use_running_server()
+    use_server(start_missing=False)
     if options.command == "worker":
         os.chdir(ROOT)
-        os.execve(sys.executable, [sys.executable, "-m", "prefect", *worker_command(options.pool)], env)
+        os.execv(sys.executable, [sys.executable, "-m", "prefect", *worker_command(options.pool)])
     from pipelines.flows import deployment  # noqa: PLC0415
 
     deployment.deploy()

@@ -12,13 +12,7 @@ from prefect.artifacts import create_markdown_artifact
 from pipelines.flows import artifacts, experiment, workspace
 from pipelines.flows.graph import Stage
 from pipelines.flows.workspace import ROOT
-from pipelines.results import paper as results_paper
 from pipelines.results.paper import SPEED, Table
-
-
-def read_table(name: str) -> Table:
-    """Read experiments/tables/NAME.yaml; raise a FileNotFoundError or ValueError if that cannot be."""
-    return results_paper.read_table(name, ROOT / "experiments" / "tables")
 
 
 def rows_of(paper: Table, overrides: Mapping[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
@@ -37,16 +31,15 @@ def rows_of(paper: Table, overrides: Mapping[str, Any]) -> list[tuple[dict[str, 
 def facts_of(root: Path, stages: Mapping[str, Stage], others: Sequence[Path]) -> dict[str, Any]:
     """Return test set and signature of the scores, where the pipeline writes them, and the training speed.
 
-    Args:
-        others: workspaces of other rows, where the trainings may have run.
+    The trainings may have run in the workspaces of other rows.
     """
     from pipelines.results import costs  # noqa: PLC0415  # torch takes its time
 
     facts: dict[str, Any] = {SPEED: costs.speed_of(root, others)}
-    outputs = {Path(path).name: root / path for path in getattr(stages.get("evaluate"), "outputs", ())}
-    if {"test_set.json", "signatures.json"} <= set(outputs):
-        test_set = json.loads(outputs["test_set.json"].read_text(encoding="utf-8"))
-        signatures = json.loads(outputs["signatures.json"].read_text(encoding="utf-8"))
+    outputs = stages["evaluate"].outputs if "evaluate" in stages else {}
+    if {"test_set.json", "signatures.json"} <= outputs.keys():
+        test_set = json.loads((root / outputs["test_set.json"]).read_text(encoding="utf-8"))
+        signatures = json.loads((root / outputs["signatures.json"]).read_text(encoding="utf-8"))
         facts["test_set"] = "{name}: {lines:,} lines, sha256 {sha256}".format(**test_set)
         facts["signature"] = signatures["bleu_tokenized"]
     return facts

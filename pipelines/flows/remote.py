@@ -20,8 +20,8 @@ from prefect.client.schemas.objects import FlowRun
 from prefect.deployments import run_deployment
 from prefect.states import Cancelling, State
 
-from pipelines.flows import dvc_stage, workspace
-from pipelines.flows.dvc_stage import StageEnded, StageFailed, Stop
+from pipelines.flows import workspace
+from pipelines.flows.dvc_stage import DVC, GuardedRunner, StageEnded, StageFailed, Stop, environment
 from pipelines.flows.graph import HOURS, Stage
 from pipelines.flows.workspace import ROOT, git
 
@@ -38,16 +38,12 @@ def check(root: Path, git_remote: str) -> None:
         )
     config = Config(str(root / ".dvc"))
     default = config.get("core", {}).get("remote")
-    if not default:
+    url = config.get("remote", {}).get(default, {}).get("url", "")
+    if not default or url.startswith("http"):
+        found = f"the DVC remote {default} is plain http" if default else f"{root} has no default DVC remote"
         raise ValueError(
-            f"{root} has no default DVC remote, by which machines share data. Wanted one that all workers "
-            "reach, and that is not plain http: dvc remote add --default NAME URL."
-        )
-    if str(config.get("remote", {}).get(default, {}).get("url", "")).startswith("http"):
-        raise ValueError(
-            f"the DVC remote {default} is plain http, which cannot hold DVC's cache of runs, by "
-            "which a stage that ran elsewhere is known here. Wanted a folder, S3, SSH, ...: "
-            "dvc remote add --default NAME URL."
+            f"{found}. Machines share data and DVC's cache of runs through one, and plain http cannot hold "
+            "that cache. Wanted a folder, S3, SSH, ...: dvc remote add --default NAME URL."
         )
 
 
@@ -71,9 +67,8 @@ def publish(stage: Stage, root: Path, git_remote: str, stop: Stop) -> tuple[str,
 
 def push(root: Path, stop: Stop, *stages: str) -> None:
     """Push the outputs of stages to the DVC remote, with the cache of runs, under the process guard."""
-    command = [*dvc_stage.DVC, "--wait-for-lock", "push", "--run-cache", *stages]
-    env, on_line = dvc_stage.environment(None), get_run_logger().info
-    dvc_stage.run_guarded(command, root, env, 3600 * HOURS, stop, on_line)
+    runner = GuardedRunner(root, environment(None), 3600 * HOURS, stop, get_run_logger().info)
+    runner.run(*DVC, "--wait-for-lock", "push", "--run-cache", *stages)
 
 
 def execute(stage: Stage, root: Path, git_remote: str, seconds: float, stop: Stop) -> None:

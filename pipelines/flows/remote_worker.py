@@ -9,16 +9,15 @@ from prefect.states import State
 
 from pipelines.flows import workspace
 from pipelines.flows.run_stages import THREADS, RunParams, StagesRun, Workspace
-from pipelines.flows.workspace import git
+from pipelines.flows.workspace import ROOT, git
 
 
 @flow(name="run-stage", flow_run_name="{stage}", task_runner=THREADS, persist_result=False)
 def run_stage(stage: str, branch: str, commit: str, git_remote: str, seconds: float = 86_400.0) -> State[Any]:
     """Run one stage in this worker's clone for an orchestrator elsewhere, whose files are on the branch."""
-    root = workspace.ROOT
-    with workspace.claim(root, f"run-stage {runtime.flow_run.name}"):
-        check_out(root, git_remote, branch, commit)
-        space = Workspace.open("", root, [stage])
+    with workspace.claim(ROOT, f"run-stage {runtime.flow_run.name}"):
+        check_out(ROOT, git_remote, branch, commit)
+        space = Workspace.open("", ROOT, [stage])
         alone = dataclasses.replace(space, stages={stage: space.stages[stage]})
         return StagesRun(RunParams(hours={stage: seconds / 3600}), [alone], for_others=True).run()
 

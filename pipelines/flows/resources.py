@@ -40,13 +40,11 @@ def choose_gpus(asked: Sequence[int] | None) -> list[int]:
     present = visible_gpus()
     if not asked:  # a form sends an empty list, too
         return present
-    if len(set(asked)) < len(asked):
-        raise ValueError(f"gpus: found {list(asked)}, wanted each id once: two stages would share that GPU.")
-    if not set(asked) <= set(present):
+    if len(set(asked)) < len(asked) or not set(asked) <= set(present):
         raise ValueError(
-            f"gpus: found {list(asked)}, but this machine shows {present or 'none'} "
+            f"gpus: found {list(asked)}; this machine shows {present or 'none'} "
             f"(CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', 'unset')}). Wanted ids of GPUs "
-            "that are there; leave gpus empty to use all of them."
+            "that are there, each once; leave gpus empty to use all of them."
         )
     return list(asked)
 

@@ -17,9 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
-from pipelines.flows import artifacts, dvc_stage, remote, workspace
-from pipelines.flows.dvc_stage import OUTCOMES, StageEnded, StageFailed, Stop
-from pipelines.flows.graph import Stage, read_graph, restrict
+from pipelines.flows import artifacts, remote, workspace
+from pipelines.flows.dvc_stage import OUTCOMES, GuardedRunner, StageEnded, StageFailed, Stop, environment
+from pipelines.flows.graph import Stage, check_names, read_graph, restrict
 from pipelines.flows.progress import showing_progress
 from pipelines.flows.resources import Leases, choose_gpus
 from pipelines.flows.watch import ended_early, make_check
@@ -133,12 +133,7 @@ class StagesRun:
         """Return the GPUs and places to share; raise a ValueError if they or the deadlines fit no stage."""
         gpus = choose_gpus(self.params.gpus)
         stages = [stage for _, stage in self.stages()]
-        names = {name for stage in stages for name in (stage.name, stage.kind)}
-        if unknown := set(self.params.hours) - names:
-            raise ValueError(
-                f"hours: found {', '.join(sorted(unknown))}, which is no stage. Wanted some of: "
-                f"{', '.join(sorted(names))}."
-            )
+        check_names("hours", self.params.hours, stages)
         for stage in stages:
             if gpus and stage.gpus > len(gpus) and not self.params.is_remote(stage):
                 raise ValueError(
@@ -199,17 +194,16 @@ def run_stage(run: StagesRun, space: Workspace, stage: Stage, leases: Leases, fo
     with leases.lease(None if elsewhere else stage.gpus, run.stop) as gpus:
         if gpus is None:
             return Cancelled(message="was not started, because the flow run was cancelled or ended")
-        env = dvc_stage.environment(gpus if leases.has_gpus else None)  # a CPU stage sees no GPU
-        seconds, on_line = run.params.seconds(stage), get_run_logger().info
+        env = environment(gpus if leases.has_gpus else None)  # a CPU stage sees no GPU
+        seconds = run.params.seconds(stage)
+        runner = GuardedRunner(space.root, env, seconds, run.stop, get_run_logger().info)
         options = ["--pull"] * (elsewhere or run.for_others) + ["--force"] * force
         progress = artifacts.key("progress", space.label, stage.name)
         try:
             if elsewhere:
                 remote.execute(stage, space.root, run.params.git_remote, seconds, run.stop)
             with showing_progress(progress, space.root, stage.work):
-                outcome = dvc_stage.reproduce(
-                    stage.name, space.root, env, seconds, run.stop, on_line, options
-                )
+                outcome = runner.reproduce(stage.name, *options)
             if run.for_others:
                 remote.push(space.root, run.stop, stage.name)
         except Exception as fault:  # a full disk, a git that fails: whatever it is, the run must report it

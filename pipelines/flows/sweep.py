@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -18,7 +18,7 @@ from convs2s.text.corpus.files import atomic_path
 from pipelines.flows import artifacts, experiment, paper_table, workspace
 from pipelines.flows.run_stages import THREADS, RunParams, StagesRun, Workspace, claimed_root, went_wrong
 from pipelines.flows.workspace import ROOT
-from pipelines.results.paper import SPEED
+from pipelines.results.paper import SPEED, read_table
 
 Overrides = dict[str, Any]
 LONGEST_FAULT = 300  # characters in a table; the page of the run has all
@@ -101,7 +101,7 @@ def sweep(params: SweepParams) -> State[Any]:
     published figures beside ours: NAME.md, NAME.png.
     """
     with claimed_root(params):
-        paper = paper_table.read_table(params.table) if params.table else None
+        paper = read_table(params.table) if params.table else None
         found = (
             paper_table.rows_of(paper, params.overrides) if paper else [({}, row) for row in params.rows()]
         )
@@ -131,8 +131,10 @@ def sweep(params: SweepParams) -> State[Any]:
 def labels_of(rows: Sequence[Row]) -> dict[str, str]:
     """Return what tells experiments apart in the pages: the paper's words, or values by short names."""
     if rows[0].facts:
-        of_paper = [(row.experiment, (row.facts["row"], row.facts["column"])) for row in reversed(rows)]
-        return {name: ", ".join(filter(None, words)) for name, words in of_paper}
+        return {
+            row.experiment: ", ".join(filter(None, (row.facts["row"], row.facts["column"])))
+            for row in reversed(rows)
+        }
     for parts in (-1, 0):  # the last part of a dotted name, or all
         labels = {
             row.experiment: ", ".join(
@@ -167,12 +169,12 @@ def comparison(rows: Sequence[Row], results: Mapping[str, Mapping[str, Any]]) ->
         for row in rows
     )
     settings = {"experiment", "failed", *(key for row in rows for key in (*row.facts, *row.overrides))}
-    return table[sorted(table.columns, key=lambda column: rank(str(column), settings))]
 
+    def rank(column: str) -> tuple[bool, ...]:
+        return column not in settings, not column.startswith("mean."), column != SPEED
 
-def rank(column: str, settings: Collection[str]) -> tuple[bool, ...]:
-    """Return what columns are sorted by; those of the same rank keep their order."""
-    return column not in settings, not column.startswith("mean."), column != SPEED
+    columns = sorted(map(str, table.columns), key=rank)
+    return table[columns]
 
 
 def flat_metrics(files: Mapping[str, Any]) -> dict[str, Any]:

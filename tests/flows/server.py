@@ -69,7 +69,9 @@ class Server:
                 stderr=log,
                 start_new_session=True,
             )
-        assert soon(lambda: machine.answers(self.env), 90), (self.home / "server.log").read_text()[-3000:]
+        assert soon(lambda: machine.answers(self.env["PREFECT_API_URL"]), 90), (
+            self.home / "server.log"
+        ).read_text()[-3000:]
 
     def stop(self) -> None:
         """End it, and flows that a failed test has left."""

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from pipelines.flows.dvc_stage import (
+    GuardedRunner,
     StageEnded,
     StageFailed,
     Stop,
     environment,
-    reproduce,
-    run_guarded,
     without_secrets,
 )
 from tests.flows import toy
@@ -22,7 +21,8 @@ from tests.flows import toy
 
 def bring(repo: Path, name: str, force: bool = False) -> str:
     heard: list[str] = []
-    outcome = reproduce(name, repo, environment(None), 60, Stop(), heard.append, ["--force"] if force else [])
+    runner = GuardedRunner(repo, environment(None), 60, Stop(), heard.append)
+    outcome = runner.reproduce(name, *["--force"] * force)
     assert "Use `dvc push` to send your updates to remote storage." not in heard
     return outcome
 
@@ -53,15 +53,8 @@ def test_a_failure_shows_the_last_lines(tmp_path: Path) -> None:
 
 def play(code: str, seconds: float = 30, stop: Stop | None = None) -> tuple[str, list[str]]:
     heard: list[str] = []
-    tail = run_guarded(
-        [sys.executable, "-uc", code],
-        toy.ROOT,
-        environment(None),
-        seconds,
-        stop or Stop(),
-        heard.append,
-    )
-    return tail, heard
+    runner = GuardedRunner(toy.ROOT, environment(None), seconds, stop or Stop(), heard.append)
+    return runner.run(sys.executable, "-uc", code), heard
 
 
 def test_lines_come_one_by_one_and_bars_are_dropped() -> None:

@@ -118,4 +118,4 @@ def test_a_dead_servers_number_is_not_taken_for_it(repo: Path, server: Server) -
     (repo / ".prefect").mkdir()
     (repo / ".prefect" / "server.pid").write_text(str(server.process.pid))
     assert play(repo, "stop").stdout == "Ended: 0 of server and worker.\n"
-    assert machine.answers(server.env)
+    assert machine.answers(server.env["PREFECT_API_URL"])

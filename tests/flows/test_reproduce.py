@@ -171,13 +171,16 @@ def test_any_fault_of_a_stage_fails_the_run(server: Server, repo: Path) -> None:
 
 UNTHOUGHT_OF = """
 
-plain = reproduce
+plain = GuardedRunner.reproduce
 
 
-def reproduce(name, *arguments, **options):
-    if name == "train@1":
+def reproduce(self, stage, *options):
+    if stage == "train@1":
         raise OSError(28, "No space left on device")
-    return plain(name, *arguments, **options)
+    return plain(self, stage, *options)
+
+
+GuardedRunner.reproduce = reproduce
 """
 
 

@@ -26,7 +26,7 @@ def test_all_are_used_unless_named() -> None:
     assert choose_gpus(None) == [0, 1, 2]
     assert choose_gpus([]) == [0, 1, 2]
     assert choose_gpus([2, 0]) == [2, 0]
-    with pytest.raises(ValueError, match=r"gpus: found \[1, 1\], wanted each id once"):
+    with pytest.raises(ValueError, match=r"gpus: found \[1, 1\]; .* each once"):
         choose_gpus([1, 1])
 
 
@@ -59,9 +59,7 @@ def test_a_driver_that_fails_is_no_machine_without_gpus(
 @pytest.mark.usefixtures("three_gpus")
 def test_a_missing_gpu_is_named() -> None:
     """The stage would fail hours later."""
-    with pytest.raises(
-        ValueError, match=r"gpus: found \[0, 5\], but this machine shows \[0, 1, 2\] \(CUDA_VIS"
-    ):
+    with pytest.raises(ValueError, match=r"gpus: found \[0, 5\]; this machine shows \[0, 1, 2\] \(CUDA_VIS"):
         choose_gpus([0, 5])
 
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from pipelines.flows.graph import read_graph
 from pipelines.flows.paper_table import facts_of
-from pipelines.flows.sweep import Row, SweepParams, flat_metrics, labels_of, rank
+from pipelines.flows.sweep import Row, SweepParams, comparison, flat_metrics, labels_of
 from tests.flows import toy
 from tests.flows.server import Server
 
@@ -38,10 +38,17 @@ def test_metrics_of_several_files_do_not_collide() -> None:
         "data/filtered/report.json": {"error": {"type": "FileNotFoundError"}},
     }
     assert flat_metrics(files) == {"seeds.1.bleu": 7.0, "mean.bleu": 7.5, "1.epochs": 3, "2.epochs": 4}
-    columns = ["seeds.1.bleu", "mean.bleu", "train.dropout", "experiment", "std.bleu"]
-    order = sorted(columns, key=lambda column: rank(column, ["experiment", "train.dropout"]))
-    assert rank("mean.bleu", []) < rank("target_tokens_per_second", []) < rank("seeds.1.bleu", [])
-    assert order == ["train.dropout", "experiment", "mean.bleu", "seeds.1.bleu", "std.bleu"]
+
+
+def test_a_comparison_begins_with_what_differs_and_the_means() -> None:
+    """Those are what one compares; a row that failed says why, beside its settings."""
+    rows = [Row("a", {"train.dropout": 0.1}, {"row": "x"}), Row("b", {"train.dropout": 0.2}, {"row": "y"})]
+    results: dict[str, dict[str, Any]] = {
+        "a": {"seeds.1.bleu": 7.0, "mean.bleu": 7.5, "std.bleu": 0.1},
+        "b": {"failed": "train@1 ended"},
+    }
+    settings, scores = ["experiment", "row", "train.dropout", "failed"], ["seeds.1.bleu", "std.bleu"]
+    assert list(comparison(rows, results)) == [*settings, "mean.bleu", "target_tokens_per_second", *scores]
 
 
 def test_scores_come_with_test_set_and_signature(tmp_path: Path) -> None:
@@ -51,7 +58,7 @@ def test_scores_come_with_test_set_and_signature(tmp_path: Path) -> None:
         ("test_set.json", {"name": "wmt14", "lines": 2737, "sha256": "00ff"}),
         ("signatures.json", {"bleu": "tok:13a", "bleu_tokenized": "tok:none"}),
     ):
-        path = tmp_path / stages["evaluate"].output(name)
+        path = tmp_path / stages["evaluate"].outputs[name]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(content), encoding="utf-8")
     shutil.copy(toy.ROOT / "params.yaml", tmp_path)
