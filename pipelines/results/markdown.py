@@ -20,7 +20,7 @@ def code(text: str) -> str:
 
 def given(value: Any) -> bool:
     """Return whether a cell of a record or a data frame has a value."""
-    return value != "" and bool(pd.notna(value))
+    return not (pd.api.types.is_scalar(value) and (pd.isna(value) or value == ""))
 
 
 def figure(value: Any, deviation: Any = None, missing: str = "", digits: int = 2) -> str:
