@@ -95,7 +95,7 @@ class Workspace:
         return cls(label, root, load_params(root / "params.yaml"), restrict(read_graph(root), targets))
 
     def title(self, stage: str) -> str:
-        """Return the name of a stage's task run, which tells it from the same stage of other workspaces."""
+        """Return the name of a stage's task run, unique among workspaces."""
         return f"{stage} {self.label}".strip()
 
 

@@ -129,7 +129,7 @@ def sweep(params: SweepParams) -> State[Any]:
 
 
 def labels_of(rows: Sequence[Row]) -> dict[str, str]:
-    """Return what tells experiments apart in the pages: the paper's words, or values by short names."""
+    """Return the labels of experiments in the UI: the paper's words, or values by short names."""
     if rows[0].facts:
         return {
             row.experiment: ", ".join(filter(None, (row.facts["row"], row.facts["column"])))

@@ -59,8 +59,12 @@ def test_kill_of_the_worker(server: Server, repo: Path) -> None:
     server.deploy(repo)
     toy.behave(repo, train_1={"seconds": 90, "talks": True}, train_2={"seconds": 90})
     worker = server.worker(repo, "gpu")
-    run = server.trigger("reproduce/gpu")
-    assert soon(lambda: training(repo)), (server.home / "worker.log").read_text()[-2000:]
+    run = server.trigger("reproduce/gpu", parallel=3)  # a place for align beside both trainings
+
+    def trains() -> bool:
+        return training(repo) and server.states(run).get("align") == "Executed"
+
+    assert soon(trains), (server.home / "worker.log").read_text()[-2000:]
     worker.kill()
     worker.wait()
     gone(repo)
@@ -68,7 +72,7 @@ def test_kill_of_the_worker(server: Server, repo: Path) -> None:
     assert soon(lambda: server.flow_run(run)["state_type"] == "CRASHED", 60), server.flow_run(run)["state"]
     state = server.flow_run(run)["state"]
     assert "the worker that had started this run is gone" in state["message"]
-    assert "0 unchanged, 0 cached, 2 failed, " in state["message"]  # align may still have waited for a place
+    assert "2 executed, 0 unchanged, 0 cached, 2 failed, 1 not run" in state["message"]
     completes(server, repo)
 
 
