@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pytest
 from ruamel.yaml import YAML
@@ -16,7 +16,7 @@ from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from convs2s.english_german_grammar.corpus import generate
 from convs2s.text.corpus.pair_folder import read_folder
-from convs2s.text.sources.part import SPLITS
+from convs2s.text.sources.part import Split
 from pipelines.preset.render import preset_names
 from pipelines.stages import download, encode, filter, tokenize, truecase, vocabulary
 from tests.preset_servers import PAIRS, Servers, english, german, servers
@@ -54,7 +54,7 @@ def toy(name: str, played: Servers, folder: Path, seeds: Sequence[int] = SEEDS) 
     content = content_of(name)
     local = content["download"]["folder"] = str(folder / "own")
     Path(local).mkdir()
-    for split in SPLITS:
+    for split in get_args(Split):
         sources = content["download"][split]
         for i, source in enumerate(sources):
             if source["kind"] == "url":
@@ -89,7 +89,7 @@ def toy(name: str, played: Servers, folder: Path, seeds: Sequence[int] = SEEDS) 
 def prepare(params: Params, data: Path) -> None:
     """Run the stages before training."""
     languages = (params.download.source_language, params.download.target_language)
-    for split in SPLITS:
+    for split in get_args(Split):
         download.run(params.download, split, data / "downloads", data / "raw" / split)
     truecase.run(params.tokenize, languages, data / "raw/train", data / "truecasers")
     for split in ("train", "valid", "development"):
@@ -125,7 +125,7 @@ def test_the_presets_data_are_prepared(name: str, played: Servers, tmp_path: Pat
     """From the publishers' files to ids: all pairs arrive, still paired."""
     prepare(toy(name, played, tmp_path), tmp_path)
     trains, tests = SOURCES.get(name, (1, 1))
-    raw = {split: pairs_of(tmp_path / "raw" / split) for split in SPLITS}
+    raw = {split: pairs_of(tmp_path / "raw" / split) for split in get_args(Split)}
     assert len(raw["train"]) == trains * PAIRS
     assert len(raw["test"]) == (tests * PAIRS // 2 if name != "generated" else PAIRS)
     assert len(pairs_of(tmp_path / "tokenized/train")) == len(raw["train"])

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 Split = Literal["train", "valid", "development", "test"]
-SPLITS: tuple[Split, ...] = ("train", "valid", "development", "test")
 
 
 class RawPair(NamedTuple):
