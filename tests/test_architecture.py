@@ -30,7 +30,8 @@ ALLOWED: dict[str, set[str]] = {
     "convs2s.package": {
         "convs2s.config", "convs2s.decode", "convs2s.model", "convs2s.package", "convs2s.text",
     },
-    "convs2s.cli": {"convs2s.commands"},
+    "convs2s.cli": {"convs2s.commands", "convs2s.messages"},
+    "convs2s.messages": set(),
     "convs2s": {"convs2s.package"},
 }  # fmt: skip
 FOR_FLOWS = {
@@ -40,6 +41,7 @@ FOR_FLOWS = {
     "convs2s.score.curves",
     "convs2s.text.corpus.files",
     "pipelines",
+    "pipelines.check",
     "pipelines.results",
     "pipelines.results.paper",
 }

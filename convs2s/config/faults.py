@@ -9,6 +9,9 @@ from convs2s.config.download import Md5RemoteFile, RemoteFile, Source
 from convs2s.config.params import Params
 from convs2s.config.selection import SelectionParams
 
+LONGEST = 200
+"""Most characters of a value in a message."""
+
 
 def describe(fault: Any) -> str:
     """Return one line for a pydantic error: dotted name, what was found, what was wanted."""
@@ -24,7 +27,7 @@ def describe(fault: Any) -> str:
             known = sorted(known_keys(keys))
             near = difflib.get_close_matches(keys[-1], known, n=1)
             hint = f"did you mean {near[0]}?" if near else "known here: " + ", ".join(known)
-            return f"{name}: unknown key, found {fault['input']!r}; {hint}"
+            return f"{name}: unknown key, found {shown(fault['input'])}; {hint}"
         case "missing":
             return f"{name}: missing; params.yaml gives every value, see experiments/base.yaml"
         case "value_error":
@@ -37,7 +40,13 @@ def describe(fault: Any) -> str:
                 .replace("a valid ", "a ")
                 .replace("a integer", "an integer")
             )
-            return f"{name}: found {fault['input']!r}, {message}"
+            return f"{name}: found {shown(fault['input'])}, {message}"
+
+
+def shown(value: object) -> str:
+    """Return a value of the file, its middle left out if it is long."""
+    text = repr(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
 
 
 def sources() -> dict[str, type[BaseModel]]:

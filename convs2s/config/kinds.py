@@ -2,6 +2,9 @@
 
 from typing import Any, Literal
 
+LARGEST_ALPHA = 10
+"""Of |y|^alpha; much larger ones overflow, and 2 already favors the longest hypothesis."""
+
 
 def checksum_key(file: Any) -> str:
     """Return the tag of a file's class, selected by its checksum key."""
@@ -12,6 +15,6 @@ def number_or_tuned(value: object) -> float | Literal["tuned"]:
     """Check an alpha of params.yaml, with one message for both kinds where a union would give two."""
     if value == "tuned":
         return "tuned"
-    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST_ALPHA:
         return float(value)
-    raise ValueError(f"found {value!r}, wanted a number of at least 0, or tuned")
+    raise ValueError(f"found {value!r}, wanted a number from 0 to {LARGEST_ALPHA}, or tuned")
