@@ -111,10 +111,19 @@ def decoded(stream: IO[bytes], name: str) -> Iterator[str]:
 
 @contextmanager
 def opened_input(path: Path | None) -> Iterator[IO[bytes]]:
-    """Open a file, or take standard input."""
+    """Open a file, or take standard input.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+    """
     if path is None:
         yield sys.stdin.buffer
         return
+    if not path.exists():
+        raise FileNotFoundError(
+            f"--input {path}: there is no such file. Wanted UTF-8 text, one sentence per line: check the "
+            "name, or leave --input out and pass the text on standard input."
+        )
     with path.open("rb") as stream:
         yield stream
 

@@ -7,7 +7,7 @@ from convs2s.text.alignment.candidate_counting import build_candidates
 from convs2s.text.alignment.candidates import NO_CANDIDATES, write_candidates
 from convs2s.text.alignment.fast_align import align_ids
 from convs2s.text.alignment.fast_align_programs import align_ids_with_programs
-from convs2s.text.corpus.encoded import EncodedCorpus
+from convs2s.text.corpus.encoded import ANY_VOCABULARY, EncodedCorpus
 
 BACKENDS = {"builtin": align_ids, "fast_align": align_ids_with_programs}
 
@@ -22,7 +22,7 @@ def run(params: AlignParams, encoded: Path, out: Path) -> None:
     if params.candidates is None:
         write_candidates(out / "candidates.npz", NO_CANDIDATES)
         return
-    sides = [EncodedCorpus.open(encoded, side) for side in ("source", "target")]
+    sides = [EncodedCorpus.open(encoded, side, ANY_VOCABULARY) for side in ("source", "target")]
     links = BACKENDS[params.backend](sides[0], sides[1], params.iterations, out.parent)
     candidates = build_candidates(sides[0], sides[1], links, params.candidates)
     write_candidates(out / "candidates.npz", candidates)

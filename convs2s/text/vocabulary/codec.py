@@ -114,8 +114,11 @@ def read_model(path: Path) -> Bpe:
     """
     if not path.is_file():
         raise missing(path)
+    content = path.read_bytes()
     try:
-        return Bpe(path.read_bytes())
+        if not content:  # sentencepiece takes this for "no model yet", and fails at the first word
+            raise RuntimeError("it is empty")
+        return Bpe(content)
     except RuntimeError as error:
         raise ValueError(
             f"{path} is not a sentencepiece model ({error}). Wanted the whole file that the stage vocabulary "
