@@ -40,6 +40,7 @@ FOR_FLOWS = {
     "convs2s.score.curves",
     "convs2s.text.corpus.files",
     "pipelines",
+    "pipelines.repair.clone",
     "pipelines.results",
     "pipelines.results.paper",
 }
