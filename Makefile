@@ -19,6 +19,7 @@ preset: install
 
 repro: install
 	@python -m pipelines.check
+	@python -m pipelines.repair
 	dvc repro
 	@python -m pipelines.results.report
 

@@ -11,6 +11,7 @@ seed that DVC wrote into a path would be text for a shell before anybody has che
 import argparse
 import importlib
 import itertools
+import os
 import re
 import sys
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -20,6 +21,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from convs2s.messages import reported
+from pipelines.stages._lifetime import MARK, live_with_dvc
 
 SECTIONS = {field.annotation: name for name, field in Params.model_fields.items()}
 """Name of each section of params.yaml, by its class."""
@@ -133,4 +135,6 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
+    if MARK in os.environ:
+        live_with_dvc()
     main(sys.argv[1:])
