@@ -203,6 +203,28 @@ def url_source(**checksum: Any) -> dict[str, Any]:
     return {"kind": "url", "fetch": fetch, "source": "a", "target": "b", "tsv": None, "columns": None}
 
 
+@pytest.mark.parametrize(
+    ("urls", "message"),
+    [
+        (
+            ["https://me:secret@host/a"],
+            r"fetch\.0\.urls\.0: the URL has a user name or password, which git and",
+        ),
+        (
+            "https://me:secret@host/a?b=secret",
+            r"fetch\.0\.urls: found 'https://\.\.\.@host/a\?\.\.\.', wanted a list",
+        ),
+    ],
+)
+def test_a_password_in_a_url_is_refused_and_not_shown(tmp_path: Path, urls: Any, message: str) -> None:
+    """params.yaml is committed, and messages are passed on."""
+    source = url_source(sha256=None)
+    source["fetch"][0]["urls"] = urls
+    with pytest.raises(ValueError, match=message) as error:
+        load_params(changed(tmp_path, "download.train", [source]))
+    assert "secret" not in str(error.value)
+
+
 @pytest.mark.parametrize("checksum", [{"sha256": "0" * 64}, {"md5": "0" * 32}, {"sha256": None}])
 def test_a_file_is_checked_by_what_its_publisher_gives(tmp_path: Path, checksum: dict[str, Any]) -> None:
     """SHA-256, or MD5 for WMT's test sets, or nothing, which must be explicit."""

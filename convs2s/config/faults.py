@@ -1,6 +1,7 @@
 """Pydantic's errors, one line per key: dotted name, what was found, what was wanted."""
 
 import difflib
+import re
 from typing import Any, get_args
 
 from pydantic import BaseModel
@@ -44,8 +45,9 @@ def describe(fault: Any) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value of the file, its middle left out if it is long."""
-    text = repr(value)
+    """Return a value of the file: of a URL neither password nor query, of a long value not the middle."""
+    text = re.sub(r"(://)[^/\s'\"]*@", r"\1...@", repr(value))
+    text = re.sub(r"(://[^?\s'\"]*\?)[^\s'\"]+", r"\1...", text)
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
 
 

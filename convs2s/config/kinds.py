@@ -1,5 +1,6 @@
 """Values of params.yaml that may be of several kinds: which kind one is."""
 
+import re
 from typing import Any, Literal
 
 LARGEST_ALPHA = 10
@@ -9,6 +10,16 @@ LARGEST_ALPHA = 10
 def checksum_key(file: Any) -> str:
     """Return the tag of a file's class, selected by its checksum key."""
     return "by_md5" if "md5" in (file if isinstance(file, dict) else dict(file)) else "by_sha256"
+
+
+def without_password(url: str) -> str:
+    """Check that a URL has neither user name nor password, which are not shown."""
+    if re.match(r"\w+://[^/?#]*@", url):
+        raise ValueError(
+            "the URL has a user name or password, which git and DVC would record; wanted none: fetch the "
+            "file yourself and put it into download.folder"
+        )
+    return url
 
 
 def number_or_tuned(value: object) -> float | Literal["tuned"]:

@@ -8,7 +8,6 @@ from convs2s.config.section import Section
 
 Width = Annotated[int, Field(ge=1, le=2**16)]
 KernelWidth = Annotated[int, Field(ge=1, le=2**10)]
-MOST_LAYERS = 1000
 
 
 class ModelParams(Section):
@@ -18,13 +17,13 @@ class ModelParams(Section):
     """Width of word and position embeddings and of the attention, in channels."""
     output_embedding_size: Width
     """Width of the decoder output before the softmax layer, in channels."""
-    encoder_widths: Annotated[list[Width], Field(min_length=1, max_length=MOST_LAYERS)]
+    encoder_widths: Annotated[list[Width], Field(min_length=1, max_length=1000)]
     """Channels of each encoder block, bottom first."""
-    encoder_kernels: Annotated[list[KernelWidth], Field(min_length=1, max_length=MOST_LAYERS)]
+    encoder_kernels: Annotated[list[KernelWidth], Field(min_length=1, max_length=1000)]
     """Kernel widths of the encoder blocks, in positions; odd."""
-    decoder_widths: Annotated[list[Width], Field(min_length=1, max_length=MOST_LAYERS)]
+    decoder_widths: Annotated[list[Width], Field(min_length=1, max_length=1000)]
     """Channels of each decoder block, bottom first."""
-    decoder_kernels: Annotated[list[KernelWidth], Field(min_length=1, max_length=MOST_LAYERS)]
+    decoder_kernels: Annotated[list[KernelWidth], Field(min_length=1, max_length=1000)]
     """Kernel widths of the decoder blocks, in positions."""
     attention: Annotated[list[bool], Field(min_length=1)]
     """Which decoder blocks attend to the source (Table 5); at least one."""
