@@ -3,7 +3,7 @@ PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 
-.PHONY: install preset repro flow sweep flow-stop test test-flows test-slow check
+.PHONY: install preset repro flow sweep flow-stop test test-flows test-properties test-slow check
 
 install: .venv/installed
 
@@ -40,6 +40,10 @@ test: install
 
 test-flows: install
 	python -m pytest -n 3 --dist worksteal -m flows
+
+# Properties on 100,000 inputs each; the default suite tries some
+test-properties: install
+	PROPERTY_EXAMPLES=100000 python -m pytest -n auto --dist worksteal tests/properties
 
 test-slow: install
 	python -m pytest -n auto --dist worksteal -m slow
