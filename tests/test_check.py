@@ -51,8 +51,8 @@ def is_unharmed(folder: Path) -> bool:
     return not list(folder.rglob("F"))
 
 
-def test_dvc_repro_stops_at_the_first_stage(attacked: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Which checks params.yaml, before DVC removes the outputs of any other stage or runs its command."""
+def test_dvc_repro_stops_at_the_first_stage_that_runs(attacked: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Every stage checks params.yaml first, also one that takes nothing from it, such as `code`."""
     with Repo(str(attacked)) as repo, pytest.raises(DvcException, match="failed to reproduce 'code'"):
         repo.reproduce()
     assert (
