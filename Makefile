@@ -39,7 +39,7 @@ test: install
 	python -m pytest -n auto --dist worksteal
 
 test-flows: install
-	python -m pytest -n 3 --dist worksteal -m flows
+	python -m pytest -n 3 --dist worksteal -m flows tests/flows
 
 # Properties on 100,000 inputs each; the default suite tries some
 test-properties: install
