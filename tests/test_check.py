@@ -51,7 +51,9 @@ def is_unharmed(folder: Path) -> bool:
     return not list(folder.rglob("F"))
 
 
-def test_dvc_repro_stops_at_the_first_stage_that_runs(attacked: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_dvc_repro_stops_at_the_first_stage_that_runs(
+    attacked: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     """Every stage checks params.yaml first, also one that takes nothing from it, such as `code`."""
     with Repo(str(attacked)) as repo, pytest.raises(DvcException, match="failed to reproduce 'code'"):
         repo.reproduce()
