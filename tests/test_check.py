@@ -16,6 +16,7 @@ from ruamel.yaml import YAML
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from pipelines.check import check, main
+from pipelines.flows import machine
 from pipelines.stages import __main__ as runner
 from tests.presets import content_of, params_of
 
@@ -151,6 +152,15 @@ def test_seeds_of_another_kind_are_named(
     with pytest.raises(SystemExit):
         main([])
     assert message in capsys.readouterr().err
+
+
+def test_make_flow_starts_neither_server_nor_run(attacked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check comes first."""
+    monkeypatch.setattr(machine, "ROOT", attacked)
+    monkeypatch.setattr(machine, "run", lambda *_: pytest.fail("the run has started"))
+    for command in (["run"], ["sweep", "table5"]):
+        with pytest.raises(ValueError, match=r"params\.yaml has 1 fault"):
+            machine.execute(machine.parser().parse_args(command))
 
 
 def test_a_missing_folder_of_texts_is_named(tmp_path: Path) -> None:

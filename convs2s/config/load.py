@@ -28,6 +28,15 @@ def load_params(path: Path = Path("params.yaml")) -> Params:
             f"{path} does not exist. Run this from the repository root, or write the default: "
             "make preset NAME=generated"
         )
+    return parse_params(read_text(path), str(path))
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a YAML file.
+
+    Raises:
+        ValueError: if it is not UTF-8, or too long.
+    """
     if path.stat().st_size > LONGEST:
         raise ValueError(
             f"{path} has {path.stat().st_size:,} bytes, wanted at most {LONGEST:,}. Is it another file? "
@@ -35,7 +44,7 @@ def load_params(path: Path = Path("params.yaml")) -> Params:
         )
     content = path.read_bytes()
     try:
-        return parse_params(content.decode("utf-8"), str(path))
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(
             f"{path}: byte {error.start} is {content[error.start]:#04x}, which is not UTF-8. Save it "

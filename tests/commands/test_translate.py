@@ -149,7 +149,9 @@ def test_text_that_is_not_utf8_is_named_by_line(
         (["--max-length-extra", "0"], "error: translate: max_length_extra: found 0, wanted greater than or"),
         (["--n-best", "3"], "error: translate: n_best 3 exceeds beam_size 2"),
         (["--device", "cuda:99"], "error: device 'cuda:99' does not exist"),
-        (["--input", "missing.txt"], "error: --input missing.txt: there is no such file. Wanted UTF-8 text"),
+        (["--output", "tests"], "error: --output tests is a folder. Wanted a file, such as tests/out.txt."),
+        (["--input", "tests"], "error: --input tests is a folder. Wanted UTF-8 text"),
+        (["--input", "missing.txt"], "error: --input missing.txt does not exist. Wanted UTF-8 text"),
     ],
 )
 def test_errors_are_one_line(
