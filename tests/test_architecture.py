@@ -46,7 +46,6 @@ FOR_FLOWS = {
     "convs2s.score.curves",
     "convs2s.text.corpus.files",
     "pipelines",
-    "pipelines.check",
     "pipelines.repair.clone",
     "pipelines.results",
     "pipelines.results.paper",

@@ -26,7 +26,7 @@ import httpx
 import psutil
 from ruamel.yaml import YAML
 
-from pipelines.check import check
+from convs2s.config.load import load_params
 from pipelines.flows.workspace import ROOT
 from pipelines.results.paper import read_table
 
@@ -198,7 +198,7 @@ def execute(options: argparse.Namespace) -> int:
         print(f"Ended: {stop()} of server and worker.")
         return 0
     if options.command in ("run", "sweep"):
-        check(ROOT / "params.yaml")  # before anything starts, and before DVC makes commands of it
+        load_params(ROOT / "params.yaml")  # before anything starts, and before DVC makes commands of it
     if options.command == "run":
         return run("reproduce", {"overrides": dict(options.overrides)})
     if options.command == "sweep":

@@ -99,8 +99,8 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """Yield a temporary sibling to write a file or folder to; move it into place if all went well.
 
     Whatever is at `path` stays until the new version is complete, so a crash or a full disk leaves the old
-    state. A folder replaces the old folder, a file does not. What killed processes have left of earlier versions
-    is removed.
+    state. A folder replaces the old folder, a file does not. What killed processes have left of earlier
+    versions is removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(path)
