@@ -10,6 +10,7 @@ from convs2s.config.align import AlignParams
 from convs2s.text.alignment.dictionary import read_dictionary
 from pipelines.stages import align
 from pipelines.stages.__main__ import main
+from tests.decode.parrot import TOKENIZE
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = "the house\nthe book\na book\na house\nthe blue book\n"
@@ -29,7 +30,7 @@ def train(tmp_path: Path) -> Path:
 def run(train: Path, out: Path, backend: Literal["builtin", "fast_align", "none"]) -> Path:
     """Run the stage; return the dictionary it wrote."""
     params = AlignParams(backend=backend, iterations=5, candidates=None)
-    align.run(params, train / "source.txt", train / "target.txt", out)
+    align.run(params, TOKENIZE, train / "source.txt", train / "target.txt", out)
     return out / "dictionary.tsv"
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.text.corpus.files import read_lines
-from convs2s.text.vocabulary.bpe import WORD_END
+from convs2s.text.vocabulary.bpe import WORD_END, Bpe
 from convs2s.text.vocabulary.codec import Codec, read_model
 from convs2s.text.vocabulary.vocabulary import EOS, PAD, Vocabulary, read_vocabulary
 
@@ -45,7 +45,7 @@ class SentencePieceCodec(Codec):
     """Pieces of a sentencepiece model, with U+2581 where a word begins or ends."""
 
     def _segment(self, word: str) -> list[str]:
-        return [word] if self._bpe is None else self._bpe.pieces(word)
+        return [word] if self._segmentation is None else self._segmentation.pieces(word)
 
 
 def load_codec(folder: Path, side: str) -> Codec:
@@ -59,17 +59,20 @@ def load_codec(folder: Path, side: str) -> Codec:
         case "subword-nmt":
             return SubwordNmtCodec(read_vocabulary(folder / f"{side}.tsv"), read_codes(folder / CODES))
         case "sentencepiece":
-            return SentencePieceCodec(read_vocabulary(folder / f"{side}.tsv"), read_model(folder / MODEL))
+            return SentencePieceCodec(
+                read_vocabulary(folder / f"{side}.tsv"), read_model(folder / MODEL, Bpe)
+            )
     return Codec.load(folder, side)
 
 
 def imported_kind(path: Path) -> str | None:
     """Return which imported segmentation a folder has; None for our own, or none at all."""
     try:
-        kind = json.loads(path.read_text(encoding="utf-8"))["kind"]
+        record = json.loads(path.read_text(encoding="utf-8"))
+        kind, imported = record["kind"], "joint" not in record  # which our own always says
     except (OSError, ValueError, KeyError, TypeError):
         return None  # Codec.load says what is wrong
-    return kind if kind in (SUBWORD_NMT, SENTENCEPIECE) else None
+    return kind if imported and kind in (SUBWORD_NMT, SENTENCEPIECE) else None
 
 
 def read_codes(path: Path) -> Any:
