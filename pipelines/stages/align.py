@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,7 +15,7 @@ from convs2s.text.alignment.fast_align_programs import align_with_programs
 from convs2s.text.corpus.files import read_lines, read_pairs, write_lines
 from convs2s.text.words.bare_words import bare_words
 
-BACKENDS = {"builtin": align, "fast_align": align_with_programs}
+BACKENDS = {"builtin": align, "exact": partial(align, exact=True), "fast_align": align_with_programs}
 
 
 def run(params: AlignParams, tokenize: TokenizeParams, source: Path, target: Path, out: Path) -> None:

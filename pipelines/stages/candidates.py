@@ -1,5 +1,6 @@
 """Stage candidates: encoded pairs -> alignment candidates of source tokens, for vocabulary selection."""
 
+from functools import partial
 from pathlib import Path
 
 from convs2s.config.align import AlignParams
@@ -9,7 +10,11 @@ from convs2s.text.alignment.fast_align import align_ids
 from convs2s.text.alignment.fast_align_programs import align_ids_with_programs
 from convs2s.text.corpus.encoded import EncodedCorpus
 
-BACKENDS = {"builtin": align_ids, "fast_align": align_ids_with_programs}
+BACKENDS = {
+    "builtin": align_ids,
+    "exact": partial(align_ids, exact=True),
+    "fast_align": align_ids_with_programs,
+}
 
 
 def run(params: AlignParams, encoded: Path, out: Path) -> None:
