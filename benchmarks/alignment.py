@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -48,7 +48,7 @@ def systran(source: Path, target: Path, iterations: int, folder: Path) -> Iterat
         yield [(i, j) for i, j in aligner.align(*words)["alignments"]] if all(words) else []
 
 
-ALIGNERS = {
+ALIGNERS: dict[str, Callable[[Path, Path, int, Path], Iterator[Links]]] = {
     "builtin": align,
     "exact": partial(align, exact=True),
     "systran-align": systran,

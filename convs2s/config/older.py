@@ -12,7 +12,7 @@ ADDED: dict[str, dict[str, object]] = {
         "corpus": "raw", "lossless": False, "normalize_unicode": False, "normalize_romanian": False,
         "remove_diacritics": False, "at_sign": "@", "lowercase": False, "truecase": False,
     },
-    "translate": {"selection": None},
+    "translate": {"selection": None, "max_length_of": "sentence"},
     "train": {"selection": None},
 }  # fmt: skip
 

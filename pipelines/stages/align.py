@@ -1,6 +1,6 @@
 """Stage align: the filtered training text -> a dictionary for unknown-word replacement."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -10,12 +10,16 @@ from convs2s.config.align import AlignParams
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.text.alignment.dictionary import write_dictionary
 from convs2s.text.alignment.dictionary_counting import build_dictionary
-from convs2s.text.alignment.fast_align import align
+from convs2s.text.alignment.fast_align import Links, align
 from convs2s.text.alignment.fast_align_programs import align_with_programs
 from convs2s.text.corpus.files import read_lines, read_pairs, write_lines
 from convs2s.text.words.bare_words import bare_words
 
-BACKENDS = {"builtin": align, "exact": partial(align, exact=True), "fast_align": align_with_programs}
+BACKENDS: dict[str, Callable[[Path, Path, int, Path], Iterator[Links]]] = {
+    "builtin": align,
+    "exact": partial(align, exact=True),
+    "fast_align": align_with_programs,
+}
 
 
 def run(params: AlignParams, tokenize: TokenizeParams, source: Path, target: Path, out: Path) -> None:

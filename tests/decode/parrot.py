@@ -20,6 +20,7 @@ TRANSLATE = TranslateParams(
     min_length=0,
     max_length_ratio=1.0,
     max_length_extra=5,
+    max_length_of="sentence",
     n_best=1,
     legacy_eos=False,
     batch_sentences=3,
