@@ -57,7 +57,7 @@ def check_reach(stage: str, modules: set[str], digests: Path) -> None:
     assert modules - watched - {"pipelines"} <= schema, f"{stage}: {sorted(modules - watched)}"
 
 
-@pytest.mark.parametrize("kind", ["bpe", "sentencepiece", "word"])
+@pytest.mark.parametrize("kind", ["bpe", pytest.param("sentencepiece", marks=pytest.mark.slow), "word"])
 def test_raw_text_becomes_scores_and_a_model(tmp_path: Path, kind: str) -> None:
     """Every file that the README promises is there and fits the others."""
     params = toy_params(tmp_path, kind)
