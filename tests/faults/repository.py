@@ -42,8 +42,11 @@ def toy_params(folder: Path) -> Params:
 def make(folder: Path) -> Path:
     """Make the repository; nothing has run yet."""
     folder.mkdir(parents=True)
-    for name in ("convs2s", "pipelines", "experiments"):
-        (folder / name).symlink_to(ROOT / name)
+    source = folder.with_name("source")  # shared by all, so that an edit in the meantime disturbs none
+    for name in ("convs2s", "pipelines"):
+        if not (source / name).exists():
+            shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+        (folder / name).symlink_to(source / name)
     for name in ("dvc.yaml", ".dvcignore"):
         shutil.copy(ROOT / name, folder)
     params = toy_params(folder)
