@@ -3,7 +3,7 @@ PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 
-.PHONY: install preset repro flow sweep flow-stop test test-flows test-slow check
+.PHONY: install preset repro flow sweep flow-stop test test-flows test-faults test-slow check
 
 install: .venv/installed
 
@@ -41,6 +41,10 @@ test: install
 
 test-flows: install
 	python -m pytest -n 3 --dist worksteal -m flows tests/flows
+
+# A fifth of the table of faults; all of it with: make test-faults ALL=1
+test-faults: install
+	python -m pytest -n 2 --dist worksteal -m faults tests/faults
 
 test-slow: install
 	python -m pytest -n auto --dist worksteal -m slow
