@@ -13,9 +13,10 @@ install: .venv/installed
 	python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[pipeline,dev]'
 	touch $@
 
-# Write params.yaml: make preset NAME=multi30k-en-de; FORCE=1 overwrites edits not in git. No NAME: list the presets.
+# Write params.yaml: make preset NAME=multi30k-en-de, with other values SET="train.seeds=[1,2] train.dropout=0.3".
+# FORCE=1 overwrites edits not in git. Without NAME: list the presets.
 preset: install
-	@python -m pipelines.preset $(NAME) $(if $(FORCE),--force)
+	@python -m pipelines.preset $(NAME) $(SET) $(if $(FORCE),--force)
 
 repro: install
 	dvc repro

@@ -40,6 +40,7 @@ FOR_FLOWS = {
     "convs2s.score.curves",
     "convs2s.text.corpus.files",
     "pipelines",
+    "pipelines.preset.overrides",
     "pipelines.results",
     "pipelines.results.paper",
 }

@@ -9,9 +9,10 @@ import pandas as pd
 from prefect import get_run_logger
 from prefect.artifacts import create_markdown_artifact
 
-from pipelines.flows import artifacts, experiment, workspace
+from pipelines.flows import artifacts, workspace
 from pipelines.flows.graph import Stage
 from pipelines.flows.workspace import ROOT
+from pipelines.preset.overrides import overridden
 from pipelines.results.paper import SPEED, Table
 
 
@@ -20,7 +21,7 @@ def rows_of(paper: Table, overrides: Mapping[str, Any]) -> list[tuple[dict[str, 
 
     Rows begin from params.yaml with the overrides; a ValueError is raised if these do not fit.
     """
-    _, base = experiment.overridden(ROOT / "params.yaml", overrides)
+    _, base = overridden((ROOT / "params.yaml").read_text(encoding="utf-8"), overrides)
     of_all = {"commit": workspace.revision(ROOT)}
     return [
         ({"row": row.row, "column": row.column} | row.circumstances(base) | of_all, row.overrides(base.model))
