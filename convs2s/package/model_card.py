@@ -84,7 +84,7 @@ def model_card(facts: Facts) -> str:
         "| | |",
         "|---|---|",
         f"| languages | {source} to {target} |",
-        f"| training data | {facts.name}; license: {facts.data_license} |",
+        f"| training data | {cell(facts.name)}; license: {cell(facts.data_license)} |",
         f"| layers | {layers[0]} encoder, {layers[1]} decoder |",
         f"| parameters | {facts.sizes.parameters:,} |",
         f"| vocabulary | {facts.segmentation}; {entries[0]:,} source types, {entries[1]:,} target types |",
@@ -110,12 +110,17 @@ def model_card(facts: Facts) -> str:
     ])  # fmt: skip
 
 
+def cell(text: str) -> str:
+    """Return text for a cell of a table, which a bare bar would end, even within code."""
+    return text.replace("|", r"\|")
+
+
 def score_lines(scores: Mapping[str, float], signatures: Mapping[str, str], test_set: str) -> Sequence[str]:
     """Return the test set, and the table of scores with their signatures; nothing if there are no scores."""
     named = [name for name in NAMES if name in scores]
     if not named:
         return []
-    rows = [f"| {NAMES[name]} | {scores[name]:.2f} | `{signatures.get(name, '')}` |" for name in named]
+    rows = [f"| {NAMES[name]} | {scores[name]:.2f} | `{cell(signatures.get(name, ''))}` |" for name in named]
     test_set_lines = [f"`{test_set}`", ""] if test_set else []
     table = ["| score | | sacreBLEU signature |", "|---|---|---|", *rows]
     return ["## Scores on the test set", "", *test_set_lines, *table, ""]
