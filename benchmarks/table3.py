@@ -19,7 +19,7 @@ one process that uses all cores, and one single-threaded worker process per core
 Seconds are wall time from words to words: the model is already loaded and has translated one batch, and
 tokenization and BLEU do not count. Tokens are output tokens, EOS included. BLEU is of tokenized text, mixed
 case; the last line names its test set, with lines and sha256, as stage evaluate does. --json FILE writes our
-rows with both to a file, which `python -m pipelines.results.record NAME --table table3 --rows FILE` records.
+rows with both to a file.
 """
 
 import argparse

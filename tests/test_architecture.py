@@ -39,6 +39,7 @@ FOR_FLOWS = {
     "convs2s.config.params",
     "convs2s.score.curves",
     "convs2s.text.corpus.files",
+    "convs2s.text.counted",
     "pipelines",
     "pipelines.preset.overrides",
     "pipelines.results",
