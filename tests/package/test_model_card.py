@@ -11,7 +11,7 @@ from tests.package.small_package import write_model
 
 
 def facts(scores: dict[str, float]) -> Facts:
-    sizes = Sizes(parameters=1234567, layers=(15, 5), entries=(40003, 39000))
+    sizes = Sizes(parameters=1234567, layers=(15, 5), seen=(31, 21), entries=(40003, 39000))
     return Facts(
         "news", ("en", "de"), "CC0", sizes, "bpe", 7, scores, {"bleu": "nrefs:1|tok:13a", "chrf": "chrF2"},
         "newstest2014: 2,737 lines, sha256 00",
@@ -26,7 +26,7 @@ def test_card_describes_the_model_its_scores_and_its_use() -> None:
         "from en to de",
         "license: CC0",
         "1,234,567",
-        "15 encoder, 5 decoder",
+        "15 encoder, 5 decoder; they see 31 and 21 tokens",
         "bpe; 40,003 source types, 39,000 target types",
         "| seed | 7 |",
         "`newstest2014: 2,737 lines, sha256 00`",
@@ -68,5 +68,5 @@ def test_sizes_are_read_from_the_files(tmp_path: Path) -> None:
     square, window = 8 * 8 + 8, 24 * 16 + 16
     tables = (11 + 13 + 2 * 32) * 8
     assert sizes.parameters == tables + (2 * square + window) + (4 * square + window) + (8 * 13 + 13)
-    assert sizes.layers == (1, 1)
+    assert (sizes.layers, sizes.seen) == ((1, 1), (3, 3))
     assert sizes.entries == (11, 13)
