@@ -18,6 +18,7 @@ preset: install
 	@python -m pipelines.preset $(NAME) $(if $(FORCE),--force)
 
 repro: install
+	@python -m pipelines.repair
 	dvc repro
 	@python -m pipelines.results.report
 
@@ -37,7 +38,7 @@ test: install
 	python -m pytest -n auto --dist worksteal
 
 test-flows: install
-	python -m pytest -n 3 --dist worksteal -m flows
+	python -m pytest -n 3 --dist worksteal -m flows tests/flows
 
 test-slow: install
 	python -m pytest -n auto --dist worksteal -m slow
