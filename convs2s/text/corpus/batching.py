@@ -78,8 +78,8 @@ class Batching:
         share = batch[rank :: self.workers]
         counted = len(share) > 0
         own = share if counted else batch[:1]
-        # By tokens, the batch fits into the workers' limits together. A share of it may exceed its own limit by
-        # one sentence, for which nobody should make a second pass while the others wait.
+        # By tokens, a batch fits all workers' limits together, but a share may be one sentence above its own:
+        # nobody should make a second pass for it while the others wait.
         parts = list(fit(own, lengths, self.max_tokens, len(batch))) if self.by_sentences else [own]
         return Batch(batch, parts, int(lengths[batch, 1].sum()), len(batch), counted)
 
