@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 # Threads of PyTorch that wait must sleep, not spin: where cores are shared, spinning ones keep working ones
-# from their core, and training takes ten times as long. PyTorch reads this when imported, so it is set before.
+# from their core, and training takes ten times as long. PyTorch reads this at its import, so set it before.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
