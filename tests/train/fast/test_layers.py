@@ -35,7 +35,7 @@ def outcome(layer: nn.Module, forward: Callable[[Tensor], Tensor], x: Tensor) ->
 
 @pytest.mark.parametrize("rows", [1, 5, ROWS])
 def test_linear_equals_the_plain_one(rows: int) -> None:
-    """Weight norm, product and bias; rows are rounded up to 128 inside."""
+    """Weight norm, product and bias; rows are rounded up inside."""
     layer = fast_linear(6, 9)
     layer.get_parameter(G).data.mul_(1.7)
     layer.bias.data.uniform_(-1, 1)  # type: ignore[operator]
