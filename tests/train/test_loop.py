@@ -10,13 +10,13 @@ from convs2s.text.corpus.batching import Batch, Batching
 from convs2s.text.vocabulary.vocabulary import EOS
 from convs2s.train.loop import (
     EpochReport,
-    SummedLoss,
     Training,
     UpdateReport,
     _update,
     train,
     validation_loss,
 )
+from convs2s.train.loss import SummedLoss
 from tests.train.tiny import VOCABULARY, tiny_training, weights
 
 
