@@ -10,7 +10,7 @@ from uuid import UUID
 import httpx
 from prefect import get_client
 from prefect.client.orchestration import SyncPrefectClient
-from prefect.client.schemas.actions import WorkPoolCreate
+from prefect.client.schemas.actions import WorkPoolCreate, WorkPoolUpdate
 from prefect.client.schemas.filters import LogFilter, LogFilterFlowRunId
 from prefect.client.schemas.objects import State
 from prefect.client.schemas.sorting import LogSort
@@ -20,6 +20,7 @@ from prefect.settings import PREFECT_UI_URL
 from ruamel.yaml import YAML
 
 from pipelines import shell
+from pipelines.flows import access
 from pipelines.flows.workspace import ROOT
 
 POLL = 2.0  # seconds between two queries of a run's state and log
@@ -36,6 +37,7 @@ def deploy() -> None:
         for name, description in POOLS.items():
             with contextlib.suppress(ObjectAlreadyExists):
                 client.create_work_pool(WorkPoolCreate(name=name, type="process", description=description))
+            client.update_work_pool(name, WorkPoolUpdate(base_job_template=access.JOB_TEMPLATE))
         content = YAML(typ="safe", pure=True).load(ROOT / "deploy" / "automation.yaml")
         automation = AutomationCore.model_validate(content)
         if not client.read_automations_by_name(automation.name):
