@@ -18,6 +18,7 @@ preset: install
 	@python -m pipelines.preset $(NAME) $(if $(FORCE),--force)
 
 repro: install
+	@python -m pipelines.repair
 	dvc repro
 	@python -m pipelines.results.report
 

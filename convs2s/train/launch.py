@@ -12,7 +12,10 @@ from torch.distributed.elastic.multiprocessing import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
+from convs2s.processes import end_with_parent
+
 ROOT = Path(__file__).parent.parent.parent
+LAUNCHER = "CONVS2S_LAUNCHER"  # variable with the number of the process that has started a worker
 STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
 
@@ -46,6 +49,7 @@ def launch(
     threads = max(1, len(os.sched_getaffinity(0)) // workers)
     with restored_environment(), restored_signal_handlers():
         os.environ.setdefault("OMP_NUM_THREADS", str(threads))
+        os.environ[LAUNCHER] = str(os.getpid())
         # The same code in all processes, wherever this one has found it.
         os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         try:
@@ -60,6 +64,14 @@ def launch(
             if error.sigval == signal.SIGINT:
                 raise KeyboardInterrupt from None
             raise
+
+
+def end_with_launcher() -> None:
+    """End this worker when the process that called `launch` has been killed.
+
+    torchrun gives each worker a session of its own, so it survives what ends its launcher's group.
+    """
+    end_with_parent(int(os.environ[LAUNCHER]))
 
 
 @contextlib.contextmanager

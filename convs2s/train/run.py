@@ -16,7 +16,7 @@ from convs2s.train.curves import Curves
 from convs2s.train.distributed import choose_device, join_workers
 from convs2s.train.export import export
 from convs2s.train.fingerprint import training_fingerprint
-from convs2s.train.launch import launch
+from convs2s.train.launch import end_with_launcher, launch
 from convs2s.train.loop import Training, UpdateReport, train
 from convs2s.train.memory import keep_freed_memory
 from convs2s.train.progress import Progress, ProgressFile
@@ -139,6 +139,7 @@ def save_best(training: Training, params: ModelParams, folder: Path) -> None:
 
 def main() -> None:
     """Train as one of several workers; the command line has the arguments of `train_model` as JSON."""
+    end_with_launcher()
     arguments = json.loads(sys.argv[1])
     model = ModelParams.model_validate(arguments["model"])
     params = TrainParams.model_validate(arguments["train"])

@@ -7,6 +7,7 @@ seed, a split) from the command line, by name. So a path that dvc.yaml misnames 
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
+from pipelines.stages._lifetime import MARK, live_with_dvc
 
 SECTIONS = {field.annotation: name for name, field in Params.model_fields.items()}
 """Name of each section of params.yaml, by its class."""
@@ -84,4 +86,6 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
+    if MARK in os.environ:
+        live_with_dvc()
     main(sys.argv[1:])

@@ -5,6 +5,7 @@ import contextlib
 import gzip
 import lzma
 import os
+import re
 import shutil
 import zlib
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from typing import IO
 
 import zstandard
 
+from convs2s.processes import is_alive
 from convs2s.text.corpus.zstd import open_zstd
 
 DECOMPRESSORS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": open_zstd}
@@ -97,16 +99,15 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """Yield a temporary sibling to write a file or folder to; move it into place if all went well.
 
     Whatever is at `path` stays until the new version is complete, so a crash or a full disk leaves the old
-    state. A folder replaces the old folder.
+    state. A folder replaces the old folder. What killed processes have left of earlier versions is removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     remove(temporary)
     try:
         yield temporary
-        if path.is_dir():
-            remove(path)
-        temporary.replace(path)
+        move_into_place(temporary, path)
     except OSError as error:
         remove(temporary)
         # A failed write names no file; the user needs to know which.
@@ -118,6 +119,32 @@ def atomic_path(path: Path) -> Iterator[Path]:
     except BaseException:
         remove(temporary)
         raise
+
+
+def move_into_place(temporary: Path, path: Path) -> None:
+    """Give a new file or folder its name; a folder that has the name is never there in part."""
+    if not path.is_dir():
+        temporary.replace(path)
+        return
+    old = path.with_name(f".{path.name}.{os.getpid()}.old.part")
+    remove(old)
+    path.replace(old)
+    try:
+        temporary.replace(path)
+    except OSError:
+        old.replace(path)
+        raise
+    remove(old)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove temporary siblings of a path whose process has died; they can be large."""
+    leftover = re.compile(rf"\.{re.escape(path.name)}\.(\d+)(\.old)?\.part")
+    for sibling in list(path.parent.iterdir()):
+        match = leftover.fullmatch(sibling.name)
+        if match and not is_alive(int(match[1])):
+            with contextlib.suppress(OSError):  # another process may be removing it, too
+                remove(sibling)
 
 
 def remove(path: Path) -> None:

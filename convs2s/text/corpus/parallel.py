@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 from tqdm import tqdm
 
+from convs2s.processes import end_with_parent
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -99,7 +101,13 @@ def pooled(
 
 
 def prepare(make: Callable[[], Callable[[Any], Any]]) -> None:
-    """Keep `make` in a new worker process; an error in it is then reported by `apply`, not lost."""
+    """Keep `make` in a new worker process; an error in it is then reported by `apply`, not lost.
+
+    A worker waits for chunks even when whoever could send them has been killed, unless it watches.
+    """
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    end_with_parent(parent.pid)
     global make_work  # noqa: PLW0603 - a worker process has no other place
     make_work = make
 

@@ -1,0 +1,79 @@
+"""A stage ends with the DVC command that has started it, and cleans up when it is told to end.
+
+DVC leaves a stage running when it is itself killed. The stage would then write beside its own rerun, and hold
+memory and GPUs.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from types import FrameType
+
+import psutil
+
+from convs2s.processes import at_end_of
+
+MARK = "DVC_STAGE"  # DVC sets it for the commands of a stage
+GRACE = 3.0  # seconds to clean up after the end of DVC: time to remove unfinished files
+INIT = 1  # process that adopts orphans
+
+
+def live_with_dvc() -> None:
+    """End this process, and all that it has started, when the DVC command above it has ended.
+
+    From now on SIGTERM and SIGHUP end the stage as an exception does, so that it removes unfinished files.
+    """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP
+            signal.signal(number, leave)
+    dvc = find_dvc()
+    if dvc is not None:
+        at_end_of(dvc.pid, end)
+    if dvc is None or find_dvc() != dvc:
+        sys.exit("The DVC command that started this stage has ended.")
+
+
+def find_dvc() -> psutil.Process | None:
+    """Return the DVC command that has started this stage; None if it has ended.
+
+    There may be a shell in between. It has DVC's mark in its environment, as the stage has. Whoever adopts
+    orphans, on the other hand, is in another session, unless it is the first process of a container.
+    """
+    try:
+        above = psutil.Process().parent()
+        while above is not None and has_mark(above):
+            above = above.parent()
+        if above is None or os.getsid(above.pid) != os.getsid(0):
+            return None
+        is_dvc = any("dvc" in part for part in above.cmdline())
+        return None if above.pid == INIT and not is_dvc else above
+    except (psutil.NoSuchProcess, ProcessLookupError):
+        return None
+
+
+def has_mark(process: psutil.Process) -> bool:
+    """Tell whether DVC has started a process for the same stage."""
+    try:
+        return process.environ().get(MARK) == os.environ[MARK]
+    except psutil.AccessDenied:
+        return False
+
+
+def leave(number: int, frame: FrameType | None) -> None:
+    """Handle a signal: leave the program, running all clean-up; the next such signal kills."""
+    signal.signal(number, signal.SIG_DFL)
+    raise SystemExit(128 + number)
+
+
+def end() -> None:
+    """Tell this process to end; kill it, with all that it has started, if it is still there after a while."""
+    with contextlib.suppress(OSError):  # the terminal may be gone as well
+        print("The DVC command that started this stage has ended; ending, too.", file=sys.stderr)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(GRACE)
+    this = psutil.Process()
+    for process in [*this.children(recursive=True), this]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()

@@ -1,0 +1,110 @@
+"""A stage ends with the DVC command that started it."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# Plays DVC: starts a command through a shell and waits for it.
+DVC = """
+import os, subprocess, sys
+subprocess.run(["/bin/sh", "-c", sys.argv[1]], env={**os.environ, "DVC_STAGE": "s"})
+"""
+# Plays a stage: starts a process, begins a file, says so, and waits.
+STAGE = """
+import pathlib, subprocess, sys, time
+from convs2s.text.corpus.files import atomic_path
+from pipelines.stages import _lifetime
+_lifetime.GRACE = 0.2
+_lifetime.live_with_dvc()
+child = subprocess.Popen(["sleep", "100"])
+try:
+    with atomic_path(pathlib.Path(sys.argv[1])) as temporary:
+        temporary.write_text("half")
+        print(_lifetime.os.getpid(), child.pid, flush=True)
+        while True:
+            try:
+                time.sleep(100)
+            except SystemExit:
+                if sys.argv[2] == "gentle":
+                    raise
+finally:
+    child.kill()
+"""
+Start = Callable[..., tuple[subprocess.Popen[str], list[psutil.Process]]]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Start:
+    """Return a function that starts DVC with a stage, and returns it with the stage and its child."""
+    (tmp_path / "stage.py").write_text(STAGE)
+
+    def start(manner: str, after: str = "") -> tuple[subprocess.Popen[str], list[psutil.Process]]:
+        command = f"{sys.executable} {tmp_path / 'stage.py'} {tmp_path / 'out'} {manner}{after}"
+        dvc = subprocess.Popen(
+            [sys.executable, "-c", DVC, command],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert dvc.stdout is not None
+        return dvc, [psutil.Process(int(word)) for word in dvc.stdout.readline().split()]
+
+    return start
+
+
+def ended(processes: list[psutil.Process]) -> bool:
+    """Wait until processes have ended; kill what has not, and tell."""
+    left = psutil.wait_procs(processes, timeout=20)[1]
+    for process in left:
+        process.kill()
+    return not left
+
+
+@pytest.mark.parametrize("after", ["", "; true"])
+def test_a_stage_ends_with_dvc_and_leaves_no_file(after: str, start: Start, tmp_path: Path) -> None:
+    """Whether the shell in between becomes the stage or waits for it."""
+    dvc, stage = start("gentle", after)
+    dvc.kill()
+    dvc.wait()
+    assert ended(stage)
+    assert [path.name for path in tmp_path.iterdir()] == ["stage.py"]
+
+
+def test_one_that_does_not_want_to_is_killed_with_its_children(start: Start) -> None:
+    """It may be in the middle of a long computation."""
+    dvc, stage = start("stubborn")
+    dvc.kill()
+    dvc.wait()
+    assert ended(stage)
+
+
+def test_a_stage_whose_dvc_is_gone_already_does_not_begin(tmp_path: Path) -> None:
+    """DVC may be killed while Python starts."""
+    code = "from pipelines.stages._lifetime import live_with_dvc; live_with_dvc(); open('begun', 'w')"
+    done = subprocess.run(
+        [sys.executable, "-c", DVC, f'(sleep 0.05; {sys.executable} -c "{code}" 2>&1) &'],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "The DVC command that started this stage has ended.\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_no_file(number: signal.Signals, start: Start, tmp_path: Path) -> None:
+    """As Ctrl-C does: unfinished output can be large."""
+    dvc, stage = start("gentle")
+    stage[0].send_signal(number)
+    assert ended(stage)
+    dvc.wait()
+    assert [path.name for path in tmp_path.iterdir()] == ["stage.py"]

@@ -1,0 +1,69 @@
+"""Processes end with the one they work for."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import psutil
+import pytest
+
+from convs2s import processes
+from convs2s.processes import at_end_of, is_alive
+
+ROOT = Path(__file__).parents[1]
+# Plays a program that works in a pool of processes, and tells their numbers.
+POOL = """
+import os, time
+from convs2s.text.corpus.parallel import map_chunks
+def work(chunk):
+    print(os.getpid(), flush=True)
+    time.sleep(100)
+def make():
+    return work
+if __name__ == "__main__":
+    list(map_chunks(make, range(9), 1, "t", workers=2))
+"""
+# Plays a program that starts workers in sessions of their own, as torchrun does.
+LAUNCH = """
+import os, subprocess, sys
+worker = "import sys, time; from convs2s.processes import end_with_parent as end; end(int(sys.argv[1]))"
+command = [sys.executable, "-c", f"{worker}; time.sleep(100)", str(os.getpid())]
+workers = [subprocess.Popen(command, start_new_session=True) for _ in range(2)]
+print(*[worker.pid for worker in workers], sep="\\n", flush=True)
+time.sleep(100)
+"""
+
+
+@pytest.mark.parametrize(("code", "signal"), [(POOL, "kill"), (POOL, "terminate"), (LAUNCH, "kill")])
+def test_workers_end_with_their_program(code: str, signal: str, tmp_path: Path) -> None:
+    """They wait for work that nobody will send, in memory that the next run needs."""
+    (tmp_path / "program.py").write_text(code)
+    env, command = {**os.environ, "PYTHONPATH": str(ROOT)}, [sys.executable, str(tmp_path / "program.py")]
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE) as program:
+        assert program.stdout is not None
+        workers = [psutil.Process(int(program.stdout.readline())) for _ in range(2)]
+        getattr(program, signal)()
+        left = psutil.wait_procs(workers, timeout=20)[1]
+        for process in left:
+            process.kill()
+    assert left == []
+
+
+def test_the_end_of_a_process_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the system, or by looking now and then where the system cannot tell."""
+    monkeypatch.setattr(processes, "POLL", 0.01)
+    for system in ("Linux", "other"):
+        if system == "other":
+            monkeypatch.delattr(os, "pidfd_open", raising=False)
+        ended = threading.Event()
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as cat:
+            at_end_of(cat.pid, ended.set)
+            assert not ended.wait(0.05)
+            assert is_alive(cat.pid)
+        assert ended.wait(20)
+        assert not is_alive(cat.pid)
+        ended.clear()
+        at_end_of(cat.pid, ended.set)
+        assert ended.wait(20)

@@ -1,0 +1,61 @@
+"""Output appears complete or not at all, and what killed processes leave is removed."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from dvc.repo import Repo
+
+from convs2s.text.corpus import files
+from convs2s.text.corpus.files import atomic_path
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def dead() -> int:
+    """Return the number of a process that has died."""
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+    return process.pid
+
+
+def test_what_dead_processes_left_is_removed_and_nothing_else(tmp_path: Path, dead: int) -> None:
+    """Only of the same output: others may be in the making, and names may look alike."""
+    kept = {f".out.{os.getppid()}.part", f".out.txt.{dead}.part", f".out.{dead}.part.txt", f"out.{dead}.part"}
+    for name in kept:
+        (tmp_path / name).write_text("kept")
+    (tmp_path / f".out.{dead}.part").mkdir()
+    (tmp_path / f".out.{dead}.part" / "large").write_text("removed")
+    (tmp_path / f".out.{dead}.old.part").write_text("removed")
+    with atomic_path(tmp_path / "out") as temporary:
+        assert {path.name for path in tmp_path.iterdir()} == kept
+        temporary.write_text("new")
+    assert {path.name for path in tmp_path.iterdir()} == {*kept, "out"}
+
+
+def test_a_folder_is_never_there_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kill while the old one is being removed leaves the new one."""
+    out = tmp_path / "out"
+    for content in ("old", "new"):
+        with monkeypatch.context() as patch, atomic_path(out) as temporary:
+            temporary.mkdir()
+            (temporary / "content").write_text(content)
+            patch.setattr(files.shutil, "rmtree", lambda _: None)  # a kill comes before
+        assert (out / "content").read_text() == content
+    assert len(list(tmp_path.iterdir())) == 2  # the old one waits to be removed
+    with atomic_path(out) as temporary:
+        temporary.mkdir()
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_dvc_does_not_watch_unfinished_output(tmp_path: Path) -> None:
+    """A leftover in a folder that a stage depends on would keep the stage stale."""
+    shutil.copy(ROOT / ".dvcignore", tmp_path)
+    Repo.init(str(tmp_path), no_scm=True).close()
+    with Repo(str(tmp_path)) as repo, atomic_path(tmp_path / "data" / "model") as temporary:
+        temporary.write_text("half")
+        assert repo.dvcignore.is_ignored_file(str(temporary))
+        assert not repo.dvcignore.is_ignored_file(str(tmp_path / "data" / "model"))
