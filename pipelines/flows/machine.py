@@ -29,6 +29,7 @@ from ruamel.yaml import YAML
 
 from pipelines.flows import access
 from pipelines.flows.access import HOME
+from pipelines.flows.resources import queues
 from pipelines.flows.workspace import ROOT
 from pipelines.results.paper import read_table
 
@@ -151,10 +152,12 @@ def start_worker() -> None:
 def worker_command(pool: str) -> list[str]:
     """Return the arguments of Prefect that start a worker.
 
-    It takes one run at a time, for a clone is one workspace. A run that waits shows as Late meanwhile.
+    It takes one run at a time, for a clone is one workspace; a run that waits shows as Late meanwhile. One of
+    the pool `remote` takes only stages that its GPUs are enough for.
     """
     name = f"{socket.gethostname()} {ROOT.name}"
-    return ["worker", "start", "--pool", pool, "--type", "process", "--limit", "1", "--name", name]
+    served = [f"--work-queue={queue}" for queue in (queues() if pool == "remote" else [])]
+    return ["worker", "start", "--pool", pool, "--type", "process", "--limit", "1", "--name", name, *served]
 
 
 def start_detached(name: str, arguments: Sequence[str]) -> None:
@@ -238,10 +241,11 @@ def execute(options: argparse.Namespace) -> int:
         os.environ.update({**DEFAULTS, "PREFECT_API_URL": own_address(), **os.environ})
         become(server_command())
     use_server(start_missing=False)
-    if options.command == "worker":
-        become(worker_command(options.pool))
     from pipelines.flows import deployment  # noqa: PLC0415
 
+    if options.command == "worker":
+        deployment.make_pools(queues() if options.pool == "remote" else [])
+        become(worker_command(options.pool))
     deployment.deploy()
     return 0
 

@@ -4,13 +4,14 @@ import dataclasses
 from pathlib import Path
 from typing import Annotated, Any
 
-from prefect import flow, runtime
+from prefect import flow, get_run_logger, runtime
 from prefect.states import State
 from pydantic import Field
 
 from pipelines.flows import workspace
 from pipelines.flows.run_stages import THREADS, RunParams, StagesRun, Workspace
 from pipelines.flows.workspace import ROOT, git
+from pipelines.repair.clone import repair
 
 # Names only: git would take options, refspecs and programs in their place.
 Name = Annotated[str, Field(pattern=r"^\w[\w@.-]*$")]
@@ -25,6 +26,8 @@ def run_stage(
 ) -> State[Any]:
     """Run one stage in this worker's clone for an orchestrator elsewhere, whose files are on the branch."""
     with workspace.claim(ROOT, f"run-stage {runtime.flow_run.name}"):
+        for sentence in repair(ROOT):
+            get_run_logger().warning(sentence)
         check_out(ROOT, git_remote, branch, commit)
         space = Workspace.open("", ROOT, [stage])
         alone = dataclasses.replace(space, stages={stage: space.stages[stage]})
@@ -40,4 +43,6 @@ def check_out(root: Path, git_remote: str, branch: str, commit: str) -> None:
             "it a clone of its own, or commit the edits and reset."
         )
     git(root, "fetch", "--quiet", git_remote, f"refs/heads/{branch}")
+    if (found := git(root, "rev-parse", "FETCH_HEAD")) != commit:
+        raise ValueError(f"{git_remote} has {found} on {branch}, wanted {commit}. Start the run again.")
     git(root, "checkout", "--quiet", "--force", "--detach", commit)

@@ -34,8 +34,8 @@ def check_workspace(root: Path) -> None:
     load_params(root / "params.yaml")
     try:
         held = json.loads((root / ".dvc" / "tmp" / "rwlock").read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        return  # DVC itself repairs a damaged one
+    except (FileNotFoundError, ValueError):  # DVC is just writing it
+        return
     for holder in itertools.chain(held.get("write", {}).values(), *held.get("read", {}).values()):
         with contextlib.suppress(psutil.Error):
             # Another program may have got the number since.

@@ -183,7 +183,7 @@ class Server:
         """Start a worker in a clone, for one run at a time."""
         with (self.home / "worker.log").open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", "prefect", "worker", "start", "--pool", pool, "--limit", "1"],
+                [sys.executable, "-m", "pipelines.flows.machine", "worker", pool],
                 cwd=repo,
                 env={**self.env, "PYTHONPATH": toy.python_path(repo)},
                 stdin=subprocess.DEVNULL,
