@@ -38,7 +38,7 @@ test: install
 	python -m pytest -n auto --dist worksteal
 
 test-flows: install
-	python -m pytest -n 3 --dist worksteal -m flows
+	python -m pytest -n 3 --dist worksteal -m flows tests/flows
 
 test-slow: install
 	python -m pytest -n auto --dist worksteal -m slow

@@ -15,6 +15,16 @@ torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 install_import_hook(["convs2s.model", "convs2s.train", "convs2s.decode"], "beartype.beartype")
 
 ROOT = Path(__file__).parent.parent
+LONG = ["test_end_to_end.py", "test_affected_stages.py", "test_presets_at_toy_size.py"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest files.
+
+    pytest-xdist gives an idle worker tests from the end of another's list. So each of these files stays on
+    one worker, which builds once what its tests share, and none is left for the end, when others wait.
+    """
+    items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
 
 
 @pytest.fixture(scope="session")

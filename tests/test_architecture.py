@@ -147,3 +147,12 @@ def test_paths_of_artifacts_are_only_in_dvc_yaml() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 assert not node.value.startswith("data/"), f"{path}:{node.lineno}: {node.value}"
+
+
+def test_tests_with_a_server_are_where_make_test_flows_looks_for_them() -> None:
+    """It collects that folder alone, which takes its workers half the time."""
+    marker = re.compile(r"pytest\.mark\.flows\b")
+    marked = {path for path in modules("tests") if marker.search(path.read_text(encoding="utf-8"))}
+    assert marked
+    assert [path for path in marked if path.parent != ROOT / "tests" / "flows"] == []
+    assert "-m flows tests/flows\n" in (ROOT / "Makefile").read_text(encoding="utf-8")

@@ -1,7 +1,6 @@
 """Where a flow works: what it refuses, and copies for other parameters."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -50,14 +49,16 @@ def test_a_dvc_command_at_work_is_refused_but_not_a_dead_one(repo: Path) -> None
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps({"write": {}, "read": {"x": [{"pid": child.pid, "cmd": "dvc repro"}]}}))
     workspace.check_workspace(repo)
-    path.write_text(json.dumps({"write": {"x": {"pid": os.getppid(), "cmd": "dvc repro"}}}))
+    other = subprocess.Popen(["sleep", "60"])
+    path.write_text(json.dumps({"write": {"x": {"pid": other.pid, "cmd": "dvc repro"}}}))
     workspace.check_workspace(repo)  # another program has got that number since
     dvc = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "dvc"])
     path.write_text(json.dumps({"write": {"x": {"pid": dvc.pid, "cmd": "dvc repro train"}}}))
     with pytest.raises(ValueError, match=rf"process {dvc.pid}, dvc repro train\. Wait until it has ended"):
         workspace.check_workspace(repo)
-    dvc.kill()
-    dvc.wait()
+    for process in (other, dvc):
+        process.kill()
+        process.wait()
 
 
 def test_a_workspace_is_held_by_one(repo: Path) -> None:

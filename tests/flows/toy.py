@@ -1,13 +1,17 @@
 """A small repository with the flows' code and played stages: tests see in seconds what flows do."""
 
+import contextlib
+import io
 import json
+import logging
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+from dvc.cli import main
 from dvc.repo import Repo
 from ruamel.yaml import YAML
 
@@ -97,8 +101,22 @@ def run(folder: Path, *command: str) -> str:
 
 
 def dvc(folder: Path, *arguments: str) -> str:
-    """Run a DVC command."""
-    return run(folder, sys.executable, "-m", "dvc", *arguments)
+    """Run a DVC command; return what it prints.
+
+    In this process, since the start of DVC takes longer than its work.
+    """
+    out = io.StringIO()
+    with contextlib.ExitStack() as undone:
+        undone.enter_context(contextlib.chdir(folder))
+        # With DVC_TEST, DVC leaves sys.stdout alone.
+        env = {**IDENTITY, "DVC_NO_ANALYTICS": "1", "DVC_TEST": "1"}
+        undone.enter_context(mock.patch.dict(os.environ, env))
+        undone.enter_context(contextlib.redirect_stdout(out))
+        for handler in logging.getLogger("dvc").handlers:
+            undone.enter_context(mock.patch.object(handler, "stream", out))
+        status = main(list(arguments))
+    assert status == 0, out.getvalue()
+    return out.getvalue().strip()
 
 
 def make(folder: Path) -> Path:

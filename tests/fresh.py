@@ -1,0 +1,58 @@
+"""Run a module as a program: here, or in a process that has imported nothing of the project.
+
+This module itself imports nothing of the project, so that such a process does not either.
+"""
+
+import contextlib
+import functools
+import multiprocessing
+import runpy
+import shlex
+import sys
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+from unittest import mock
+
+# What stages import of others, most of their time; a process begins as a copy of one that has imported these.
+LIBRARIES = ["torch", "pydantic", "ruamel.yaml", "pandas", "matplotlib.figure", "sacremoses", "sacrebleu"]
+
+
+def run_here(command: str, folder: Path) -> None:
+    """Run `python -m MODULE ARGUMENTS` in this process."""
+    python, option, module, *arguments = shlex.split(command)
+    assert (python, option) == ("python", "-m"), command
+    with (
+        contextlib.chdir(folder),
+        mock.patch.object(sys, "argv", [module, *arguments]),
+        warnings.catch_warnings(),
+    ):
+        warnings.filterwarnings("ignore", "'.*' found in sys.modules after import")  # by another test
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+def run_fresh(command: str, folder: Path) -> set[str]:
+    """Run `python -m MODULE ARGUMENTS` in a fresh process; return the modules of the project it imported."""
+    with ProcessPoolExecutor(1, context()) as processes:
+        return processes.submit(run_and_look, command, folder).result()
+
+
+def run_and_look(command: str, folder: Path) -> set[str]:
+    """Run the command here; return the modules of the project that are imported now."""
+    assert not of_project(), "the process is not fresh"
+    run_here(command, folder)
+    return of_project()
+
+
+def of_project() -> set[str]:
+    """Return the modules of the project that are imported."""
+    return {name for name in sys.modules if name.split(".")[0] in {"convs2s", "pipelines"}}
+
+
+@functools.cache
+def context() -> ForkServerContext:
+    """Return what starts processes as copies of one that has imported others' libraries, once."""
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload(LIBRARIES)
+    return server
