@@ -65,7 +65,7 @@ def test_two_trainings_run_at_once_elsewhere(server: Server, clones: list[Path])
 
 
 def later_runs_send_only_what_has_changed(server: Server, repo: Path, workers: list[Path]) -> None:
-    """In a clone without the data, only a new seed is trained elsewhere; a run without changes asks nobody."""
+    """In a clone without the data, a new seed is trained elsewhere; a run without changes asks nobody."""
     toy.dvc(repo, "push", "--run-cache")
     toy.set_params(repo, {"train.seeds": [1, 2, 3]})
     toy.commit(repo)

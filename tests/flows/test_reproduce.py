@@ -131,7 +131,7 @@ def test_a_stage_beyond_its_deadline_is_ended(server: Server, repo: Path) -> Non
 
 def test_a_flow_refuses_to_start_and_says_why(server: Server, repo: Path) -> None:
     """Typos, a dirty lock, and a second run in the same workspace."""
-    (repo / "dvc.lock").write_text("<<<<<<< HEAD\n")
+    (repo / "dvc.lock").write_text("stages:\n<<<<<<< HEAD\n  a: 1\n=======\n  a: 2\n>>>>>>> other\n")
     assert "git checkout dvc.lock" in server.flow_run(server.run_flow(repo))["state"]["message"]
     (repo / "dvc.lock").unlink()
     run = server.run_flow(repo, overrides={"train.droput": 0.1})
