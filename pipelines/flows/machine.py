@@ -179,6 +179,7 @@ def running(name: str) -> psutil.Process | None:
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             ours = process.cwd() == str(ROOT) and process.cmdline()[2:5] == ["prefect", name, "start"]
+            ours = ours and process.uids().real == os.getuid()  # root can read other users' environments
             if ours and process.environ().get(MARK) == name:
                 return process
     return None

@@ -150,7 +150,7 @@ def wait(run: UUID, stop: Stop, watch: WorkerWatch) -> State[Any]:
                 if not doubted and state.name != logged:
                     logged = str(state.name)
                     get_run_logger().info("The remote run is %s", logged)
-                if state.is_scheduled() and not watch.look(client):
+                if (state.is_scheduled() or state.is_pending()) and not watch.look(client):
                     client.set_flow_run_state(run, Cancelled(message=watch.fault()), force=True)
                     raise StageFailed(f"waited {watch.patience / 60:g} minutes for nobody. {watch.fault()}")
                 if stop.is_set():

@@ -33,7 +33,6 @@ from pipelines.flows.progress import showing_progress
 from pipelines.flows.resources import Leases, choose_gpus
 from pipelines.flows.watch import ended_early, make_check
 from pipelines.flows.workspace import ROOT
-from pipelines.repair.clone import repair
 
 PAUSE = 2.0  # seconds between two checks whether the run itself is to go on
 # A thread per stage; it only waits, for parents, which come before it in the queue, or a child process.
@@ -90,9 +89,8 @@ class RunParams(BaseModel):
 def claimed_root(params: RunParams) -> Iterator[None]:
     """Hold the workspace for the present flow run, after checking that the run may start there."""
     with workspace.claim(ROOT, f"{runtime.flow_run.flow_name} {runtime.flow_run.name}"):
-        for sentence in repair(ROOT):
+        for sentence in workspace.check_workspace(ROOT):
             get_run_logger().warning(sentence)
-        workspace.check_workspace(ROOT)
         if params.remote != "none":
             remote.check(ROOT, params.git_remote)
         yield

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 from prefect.exceptions import ParameterTypeError
 from pydantic import ValidationError
@@ -19,7 +20,7 @@ from websockets.sync.client import connect
 
 from pipelines.flows import access, machine
 from pipelines.flows.remote_worker import run_stage
-from tests.flows.server import Server
+from tests.flows.server import Server, soon
 from tests.flows.test_machine import play
 
 # What another user of the machine can try; prints what came of it. Only the standard library, for that user
@@ -232,3 +233,18 @@ def test_a_server_without_a_password_is_not_used(repo: Path) -> None:
     old.communicate()
     assert done.returncode == 2
     assert "the server of this clone asks for no password. End it first: make flow-stop" in done.stderr
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to play another user")
+def test_a_process_of_another_user_is_not_taken_for_our_server(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its environment would say where our worker asks for work."""
+    monkeypatch.setattr(machine, "ROOT", repo)
+    command = [shutil.which("python3", path=os.defpath) or sys.executable, "-", "prefect", "server", "start"]
+    for user, found in ((0, True), (65534, False)):
+        env = {machine.MARK: "server"}
+        fake = subprocess.Popen(command, cwd=repo, env=env, stdin=subprocess.PIPE, user=user, group=user)
+        assert soon(lambda pid=fake.pid: psutil.Process(pid).cmdline() == command)  # type: ignore[misc]
+        assert (machine.running("server") is not None) == found
+        fake.communicate()
