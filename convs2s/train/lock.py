@@ -21,7 +21,7 @@ def hold(folder: Path) -> Iterator[None]:
     inherit it. Where the file system has no locks, a warning is printed instead.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("a+", encoding="utf-8") as stream:
+    with (folder / "lock").open("a+", encoding="utf-8", errors="replace") as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

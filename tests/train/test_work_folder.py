@@ -1,6 +1,7 @@
 """Whatever is interrupted, damaged or changed: the next run ends with the outputs of an undisturbed one."""
 
 import builtins
+import errno
 import hashlib
 import io
 import json
@@ -109,11 +110,12 @@ def validating(monkeypatch: pytest.MonkeyPatch, nats: list[float]) -> None:
 class Moments:
     """What is on disk before each operation that changes something in these folders.
 
-    That is what a kill leaves: buffers that are not yet flushed are lost, and no handler runs.
+    That is what a kill leaves: buffers that are not yet flushed are lost, and no handler runs. One operation
+    may be told to fail, as on a full disk.
     """
 
-    def __init__(self, patch: pytest.MonkeyPatch, *folders: Path) -> None:
-        self.folders, self.names = folders, list[str]()
+    def __init__(self, patch: pytest.MonkeyPatch, *folders: Path, failing: int | None = None) -> None:
+        self.folders, self.names, self.failing = folders, list[str](), failing
         self.contents: list[dict[Path, bytes | None]] = []
         writes = lambda _, mode="r", *__, **___: bool(set(mode) & set("wax"))  # noqa: E731
         for module, name, changes in (
@@ -138,6 +140,8 @@ class Moments:
             if ours and changes(path, *args, **options):
                 self.names.append(f"{name} {path}")
                 self.contents.append(self.content())
+                if len(self.names) - 1 == self.failing:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
             return operation(path, *args, **options)
 
         return call
@@ -174,6 +178,25 @@ def test_killed_at_any_operation_the_next_run_ends_as_an_undisturbed_one(
         assert finish(**settings) == wanted, name
         assert [path.name for path in sorted(WORK.iterdir())] == ["costs", "lock"], name
         assert len(list((WORK / "costs").iterdir())) == 1, name
+
+
+@pytest.mark.slow
+def test_any_operation_may_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a full disk: the training ends with that error, and the next run as an undisturbed one."""
+    write_tiny(tmp_path, train=8, valid=4)
+    settings: dict[str, Any] = {"max_epochs": 3, "checkpoint_updates": 2}
+    with monkeypatch.context() as patch:
+        whole_run = Moments(patch, WORK, OUT)
+        wanted = finish(**settings)
+    for failing in range(len(whole_run.names)):
+        shutil.rmtree(WORK)
+        shutil.rmtree(OUT, ignore_errors=True)
+        with monkeypatch.context() as patch:
+            moments = Moments(patch, WORK, OUT, failing=failing)
+            with pytest.raises(OSError, match="No space left on device"):
+                finish(**settings)
+        assert finish(**settings) == wanted, moments.names[-1]
+        assert [path.name for path in sorted(WORK.iterdir())] == ["costs", "lock"]
 
 
 def test_a_half_written_checkpoint_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -393,12 +416,21 @@ def test_a_checkpoint_of_an_earlier_version_is_continued(
     settings = tiny_params(Path())
     make_older(newest, build_training(settings.model, settings.train, 1, *INPUTS, ALONE), settings)
     capsys.readouterr()
-    assert finish() == wanted
+    with monkeypatch.context() as patch:
+        moments = Moments(patch, WORK, OUT)
+        assert finish() == wanted
     message = capsys.readouterr().err
     assert f"{newest} is of an earlier version, without checksums" in message
     assert f"Training continues from {newest}: epoch 4, after 7 updates." in message
     assert [path.name for path in sorted(WORK.iterdir())] == ["costs", "lock"]
     assert len(list((WORK / "costs").iterdir())) == 1
+    adopting = [i for i, name in enumerate(moments.names) if name.startswith("rename")][1:3]
+    for i in adopting:  # killed after the best model was moved, and then its cost
+        moments.put_back(moments.contents[i])
+        assert (WORK / "checkpoint.safetensors").is_file()
+        assert not (WORK / "best").exists()
+        assert finish() == wanted
+        assert len(list((WORK / "costs").iterdir())) == 1
 
 
 def test_a_checkpoint_of_an_earlier_version_and_other_settings_is_kept(
