@@ -17,7 +17,7 @@ from tests.train.tiny import ROOT
 class Beats(threading.Event):
     """Time, in beats of the watching process; before each, the others beat as they are told."""
 
-    def __init__(self, count: int, others: Callable[[int], None]) -> None:
+    def __init__(self, count: int, others: Callable[[int], object]) -> None:
         super().__init__()
         self.done, self.count, self.others = 0, count, others
 
@@ -50,9 +50,7 @@ def test_a_silent_worker_is_found_after_its_time() -> None:
 def test_a_worker_that_has_left_is_not_missed() -> None:
     """The one that writes goes on alone, to export."""
     store = dist.HashStore()
-    assert (
-        watch(0, [1], Beats(500, lambda now: store.add("1", 1 if now < 7 else LEFT) and None), store) is None
-    )
+    assert watch(0, [1], Beats(500, lambda now: store.add("1", 1 if now < 7 else LEFT)), store) is None
 
 
 STORE = """

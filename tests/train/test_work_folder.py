@@ -269,7 +269,7 @@ def test_any_fault_of_a_file_is_survived(
     which: int, damage: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last checkpoint, or that of the best epoch: the outputs are those of an undisturbed training."""
-    settings = {"max_epochs": 3}
+    settings: dict[str, Any] = {"max_epochs": 3}
     wanted = undisturbed(**settings)
     checkpoints = interrupt(monkeypatch, after=5, **settings)
     assert [updates_of(path) for path in checkpoints] == [5, 4, 2]
