@@ -18,6 +18,7 @@ a kill leaves either everything or a training that starts afresh; both end with 
 import hashlib
 import json
 import os
+import sys
 from pathlib import Path
 
 from convs2s.text.corpus.files import remove
@@ -59,7 +60,7 @@ class WorkFolder:
         """Take over the checkpoint of an earlier version, and remove what a kill left half-done."""
         adopt(self.work, self.own, self.prints)
         for path in (*self.work.glob(f"*{ENDED}"), *self.own.glob(".*.part")):
-            remove(path)
+            discard(path)
 
     def resume(self, training: Training) -> str:
         """Continue from the newest checkpoint that can be used; return a message that says what was done.
@@ -81,7 +82,7 @@ class WorkFolder:
             state = training.state
             place = f"epoch {len(state.epochs) + 1}, after {state.updates:,} updates"
             return "\n".join([*faults, f"Training continues from {path}: {place}."])
-        remove(self.work / "progress.json")
+        discard(self.work / "progress.json")
         return "\n".join([*faults, "Training starts afresh." if faults else self.why_afresh()])
 
     def usable(self, updates: int, training: Training) -> Checkpoint:
@@ -154,14 +155,17 @@ class WorkFolder:
             flush(self.checkpoint(last))
         save_checkpoint(self.checkpoint(training.state.updates), training, self.prints)
         for updates in set(self.saved()) - kept:
-            self.checkpoint(updates).unlink()
+            remove(self.checkpoint(updates))
 
     def end(self) -> None:
         """Remove what a finished training needs no more."""
         ended = self.own.with_suffix(ENDED)
-        self.own.rename(ended)
+        try:
+            self.own.rename(ended)
+        except OSError as error:  # the next run would continue from its end
+            print(f"Warning: {self.own} cannot be removed ({error}).", file=sys.stderr)
         for path in (ended, self.work / "curves", self.work / "progress.json"):
-            remove(path)
+            discard(path)
 
     def why_afresh(self) -> str:
         """Return why there is no checkpoint: a message about that of another training, if there is any."""
@@ -182,6 +186,14 @@ class WorkFolder:
             f"{', '.join(sorted(changed))}. The checkpoint is kept: undo the change to continue from it, or "
             "delete it."
         )
+
+
+def discard(path: Path) -> None:
+    """Remove a file or folder, or say that it cannot be removed: no reason for a training to fail."""
+    try:
+        remove(path)
+    except OSError as error:
+        print(f"Warning: {path} cannot be removed ({error}).", file=sys.stderr)
 
 
 def flush(path: Path) -> None:
