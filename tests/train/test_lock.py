@@ -36,7 +36,7 @@ def test_the_second_waits_and_says_for_whom(tmp_path: Path, capsys: pytest.Captu
         thread = threading.Thread(target=second)
         thread.start()
         message = ""
-        while "Waiting" not in message:
+        while "Waiting" not in message and thread.is_alive():
             message += capsys.readouterr().err
         order.append("first")
     thread.join(10)
