@@ -32,6 +32,7 @@ from convs2s.text.sources.pair_files import read_tsv
 from convs2s.text.sources.segments import read_segments
 from convs2s.text.sources.tagged_talks import read_tagged_pairs
 from convs2s.text.sources.unpack import unpack
+from convs2s.text.vocabulary.bpe import Bpe
 from convs2s.text.vocabulary.codec import read_kind, read_model
 from convs2s.text.vocabulary.imported_codec import read_codes
 from convs2s.text.vocabulary.vocabulary import EOS, read_vocabulary
@@ -145,7 +146,7 @@ READERS = [
     Reader("truecaser.tsv", read_truecaser, bytes_of(b"aus\t3\nHaus\t2\n")),
     Reader("bpe.codes", read_codes, bytes_of(b"#version: 0.2\nH a\nHa us</w>\n")),
     Reader("segmentation.json", read_kind, bytes_of(b'{"kind": "bpe", "joint": true}\n')),
-    Reader("source.model", read_model, package_file("source.model")),
+    Reader("source.model", lambda path: read_model(path, Bpe), package_file("source.model")),
     Reader(
         "candidates.npz",
         read_candidates,
