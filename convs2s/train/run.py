@@ -51,7 +51,7 @@ def train_model(
     Raises:
         ValueError: if the data do not fit the parameters, or there are more workers than GPUs.
         FloatingPointError: if the training diverges.
-        RuntimeError: if a worker process fails, for whatever reason; its message is on stderr.
+        ChildProcessError: if a worker process fails, for whatever reason; its message is on stderr.
     """
     paths = encoded, vocabulary, candidates, work, out
     if train.workers * train.nodes == 1 or "RANK" in os.environ:

@@ -202,7 +202,9 @@ def test_a_worker_that_fails_ends_the_training(
     params = prepare(tmp_path / "a", workers=2)
     monkeypatch.chdir(tmp_path / "a")
     short = params.model.model_copy(update={"max_positions": 4})
-    with pytest.raises(RuntimeError, match=r"Worker \d of 2 failed with status 1\. Its own message is above"):
+    with pytest.raises(
+        ChildProcessError, match=r"Worker \d of 2 failed with status 1\. Its own message is above"
+    ):
         train_model(short, params.train, 1, *map(Path, PATHS))
     assert "the position table holds 3" in capfd.readouterr().err
     assert not (tmp_path / "a" / "out").exists()
