@@ -44,13 +44,13 @@ test: install
 test-flows: install
 	python -m pytest -n 3 --dist worksteal -m flows tests/flows
 
-# Properties on 100,000 inputs each; the default suite tries some
-test-properties: install
-	PROPERTY_EXAMPLES=100000 python -m pytest -n auto --dist worksteal tests/properties
-
 # A fifth of the table of faults; all of it with: make test-faults ALL=1
 test-faults: install
 	python -m pytest -n 2 --dist worksteal -m faults tests/faults
+
+# Properties on 100,000 inputs each; the default suite tries some
+test-properties: install
+	PROPERTY_EXAMPLES=100000 python -m pytest -n auto --dist worksteal tests/properties
 
 test-slow: install
 	python -m pytest -n auto --dist worksteal -m slow

@@ -10,6 +10,7 @@ import lzma
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -146,7 +147,7 @@ READERS = [
     Reader("truecaser.tsv", read_truecaser, bytes_of(b"aus\t3\nHaus\t2\n")),
     Reader("bpe.codes", read_codes, bytes_of(b"#version: 0.2\nH a\nHa us</w>\n")),
     Reader("segmentation.json", read_kind, bytes_of(b'{"kind": "bpe", "joint": true}\n')),
-    Reader("source.model", lambda path: read_model(path, Bpe), package_file("source.model")),
+    Reader("source.model", partial(read_model, kind=Bpe), package_file("source.model")),
     Reader(
         "candidates.npz",
         read_candidates,
