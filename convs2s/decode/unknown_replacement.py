@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from convs2s.text.corpus.files import write_lines
+from convs2s.text.counted import counted
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,6 @@ def write_replacements(path: Path, sentences: Iterable[Sequence[Replacement]]) -
             counts.update([r.how, *(["EOS"] if r.past_end else [])])
     write_lines(path, lines)
     return (
-        f"replaced {len(lines) - 1} unknown words: {counts['dictionary']} from the dictionary, "
+        f"replaced {counted(len(lines) - 1, 'unknown word')}: {counts['dictionary']} from the dictionary, "
         f"{counts['copy']} copied; {counts['EOS']} attended mostly to the source's EOS"
     )

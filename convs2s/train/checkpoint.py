@@ -10,6 +10,7 @@ from torch import Tensor
 
 from convs2s.model.storage import check_fit, write_tensors
 from convs2s.text.corpus.files import atomic_path
+from convs2s.text.counted import counted
 from convs2s.train.loop import State, Training
 
 
@@ -53,7 +54,8 @@ def resume(path: Path, training: Training, prints: dict[str, str]) -> str:
         if f"momentum/{name}" in tensors:
             training.optimizer.state[parameter]["momentum_buffer"] = tensors[f"momentum/{name}"]
     training.state = state
-    return f"Training continues from {path}: epoch {len(state.epochs) + 1}, after {state.updates:,} updates."
+    epoch, updates = len(state.epochs) + 1, counted(state.updates, "update")
+    return f"Training continues from {path}: epoch {epoch}, after {updates}."
 
 
 def load_weights(model: torch.nn.Module, tensors: dict[str, Tensor], origin: Path) -> None:

@@ -24,9 +24,9 @@ from typing import Any
 
 import httpx
 import psutil
-from ruamel.yaml import YAML
 
 from pipelines.flows.workspace import ROOT
+from pipelines.preset.overrides import override
 from pipelines.results.paper import read_table
 
 HOME = ROOT / ".prefect"
@@ -75,14 +75,6 @@ def run(flow: str, params: Mapping[str, Any]) -> int:
     start_worker()
     print(f"Prefect is ready after {time.monotonic() - start:.0f} s.", flush=True)
     return deployment.trigger_and_follow(flow, params, lambda: check_runs("worker"))
-
-
-def override(text: str) -> tuple[str, Any]:
-    """Read NAME=VALUE, the value as in params.yaml; raise an ArgumentTypeError if it has another form."""
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise argparse.ArgumentTypeError(f"found {text!r}, wanted NAME=VALUE, for example train.dropout=0.3")
-    return name, YAML(typ="safe", pure=True).load(value)
 
 
 def answers(address: str) -> bool:

@@ -137,8 +137,8 @@ class StagesRun:
         for stage in stages:
             if gpus and stage.gpus > len(gpus) and not self.params.is_remote(stage):
                 raise ValueError(
-                    f"{stage.name} takes {stage.gpus} GPUs, but there are {len(gpus)}: it could never start. "
-                    "Lower train.workers in params.yaml, or name more ids in gpus."
+                    f"{stage.name} takes {stage.gpus} GPUs, but the run has {len(gpus)}: it could never "
+                    "start. Lower train.workers in params.yaml, or name more ids in gpus."
                 )
         return Leases(gpus, self.params.parallel)
 
