@@ -89,6 +89,13 @@ class State:
         return [record["validation_perplexity"] for record in self.epochs]
 
     @property
+    def bests(self) -> list[int]:
+        """Updates done at the end of each epoch that was the best one so far."""
+        values = self.perplexities
+        lower = [value < min(values[:i], default=math.inf) for i, value in enumerate(values)]
+        return [int(record["updates"]) for record, is_best in zip(self.epochs, lower, strict=True) if is_best]
+
+    @property
     def last_is_best(self) -> bool:
         """Whether the last finished epoch has a lower perplexity than all earlier ones."""
         return bool(self.epochs) and min(self.perplexities[:-1], default=math.inf) > self.perplexities[-1]
@@ -192,7 +199,8 @@ def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
     may be saved. All workers get the same reports.
 
     Raises:
-        FloatingPointError: if a gradient is NaN or infinite; weights are those of the previous update.
+        FloatingPointError: if a gradient or a validation loss is NaN or infinite; weights are those of the
+            previous update.
     """
     state = training.state
     losses = training.workers.wrap(summed_loss(training.model, training.smoothing))
@@ -257,6 +265,12 @@ def _update(training: Training, losses: nn.Module, batch: Batch, learning_rate: 
 def _finish_epoch(training: Training, learning_rate: float) -> Record:
     state = training.state
     nats = validation_loss(training)
+    if not math.isfinite(nats):
+        raise FloatingPointError(
+            f"Training diverged: after epoch {len(state.epochs) + 1} ({state.updates:,} updates) the "
+            f"validation loss is {nats}; wanted a finite one. The epoch was not counted. Lower "
+            "train.learning_rate, or check the data for damaged sentences."
+        )
     record = {
         "epoch": len(state.epochs) + 1,
         "updates": state.updates,
