@@ -9,6 +9,7 @@ from typing import Any, Self
 from convs2s.text.corpus.files import read_lines
 from convs2s.text.corpus.json_files import read_json
 from convs2s.text.corpus.pair_folder import further_references, read_folder
+from convs2s.text.counted import counted
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,22 @@ class SetIdentity:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read test_set.json as the stage evaluate writes it."""
-        return cls(**read_json(path))
+        """Read test_set.json as the stage evaluate writes it.
+
+        Raises:
+            FileNotFoundError: if there is no such file.
+            ValueError: if it is something else.
+        """
+        content = read_json(path)
+        if {key: type(value) for key, value in content.items()} != {"name": str, "lines": int, "sha256": str}:
+            raise ValueError(
+                f"{path} holds {content}; wanted name, lines and sha256. Run: dvc repro evaluate"
+            )
+        return cls(**content)
 
     def __str__(self) -> str:
         """Return one human-readable line."""
-        return f"{self.name}: {self.lines:,} lines, sha256 {self.sha256}"
+        return f"{self.name}: {counted(self.lines, 'line')}, sha256 {self.sha256}"
 
 
 def identify(folder: Path) -> SetIdentity:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from convs2s.text.counted import counted
+
 
 @dataclass(frozen=True)
 class Annealing:
@@ -43,10 +45,19 @@ class Annealing:
             return f"the learning rate fell below {self.minimum:g}"
         since_best = len(perplexities) - 1 - perplexities.index(min(perplexities))
         if self.patience is not None and since_best >= self.patience:
-            return f"{since_best} epochs brought no better perplexity"
+            return f"{counted(since_best, 'epoch')} brought no better perplexity"
         if len(perplexities) >= self.max_epochs:
-            return f"it has run for {self.max_epochs} epochs"
+            return f"it has run for {counted(self.max_epochs, 'epoch')}"
         return None
+
+    def ended_before(self, perplexities: list[float], within_epoch: bool) -> int | None:
+        """Return after which of these epochs training had already ended; None if it had not.
+
+        Args:
+            within_epoch: whether another epoch has begun after them.
+        """
+        followed = len(perplexities) if within_epoch else len(perplexities) - 1
+        return next((n for n in range(1, followed + 1) if self.ends(perplexities[:n]) is not None), None)
 
     def _begins(self, perplexities: list[float]) -> int | None:
         """Return the number (from 1) of the epoch after which the rate first falls."""

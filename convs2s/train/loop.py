@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -15,10 +14,11 @@ from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.corpus.batching import Batch, Batching, pad
 from convs2s.text.corpus.encoded import EncodedCorpus
 from convs2s.text.vocabulary.selection import VocabularySelection
-from convs2s.text.vocabulary.vocabulary import EOS, PAD
+from convs2s.text.vocabulary.vocabulary import PAD
 from convs2s.train.annealing import Annealing
 from convs2s.train.distributed import Workers
-from convs2s.train.loss import negative_log_likelihood
+from convs2s.train.fast.switch import summed_loss
+from convs2s.train.loss import SummedLoss
 from convs2s.train.optimizer import update
 
 Record = dict[str, float | int]
@@ -87,6 +87,13 @@ class State:
     def perplexities(self) -> list[float]:
         """Validation perplexity of each finished epoch."""
         return [record["validation_perplexity"] for record in self.epochs]
+
+    @property
+    def bests(self) -> list[int]:
+        """Updates done at the end of each epoch that was the best one so far."""
+        values = self.perplexities
+        lower = [value < min(values[:i], default=math.inf) for i, value in enumerate(values)]
+        return [int(record["updates"]) for record, is_best in zip(self.epochs, lower, strict=True) if is_best]
 
     @property
     def last_is_best(self) -> bool:
@@ -178,35 +185,6 @@ class Training:
         return torch.from_numpy(array).to(self.workers.device, non_blocking=True)
 
 
-class SummedLoss(nn.Module):
-    """Source and target ids -> summed loss; the module whose gradients workers exchange."""
-
-    def __init__(self, model: Seq2Seq, smoothing: float) -> None:
-        super().__init__()
-        self.model = model
-        self.smoothing = smoothing
-
-    def forward(
-        self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"], entries: Int[Tensor, "V"] | None
-    ) -> tuple[Tensor, Tensor]:
-        """Return the summed loss and its likelihood part, in nats, over non-padding target tokens.
-
-        Args:
-            entries: the ids that the softmax is over, ascending, with all of the target's; None: all.
-        """
-        start = target.new_full((len(target), 1), EOS)  # T19
-        features, _ = self.model.features(
-            torch.cat([start, target[:, :-1]], dim=1), self.model.encode(source)
-        )
-        real = target != PAD
-        layer, wanted = self.model.output_layer, target[real]
-        rows: tuple[Tensor, Tensor] = (layer.weight, layer.bias)
-        if entries is not None:
-            rows = rows[0].index_select(0, entries), rows[1].index_select(0, entries)
-            wanted = torch.searchsorted(entries, wanted)
-        return negative_log_likelihood(features[real], *rows, wanted, self.smoothing)
-
-
 def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
     """Train from `training.state` until the annealing rule ends the training.
 
@@ -214,10 +192,11 @@ def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
     may be saved. All workers get the same reports.
 
     Raises:
-        FloatingPointError: if a gradient is NaN or infinite; weights are those of the previous update.
+        FloatingPointError: if a gradient or a validation loss is NaN or infinite; weights are those of the
+            previous update.
     """
     state = training.state
-    losses = training.workers.wrap(SummedLoss(training.model, training.smoothing))
+    losses = training.workers.wrap(summed_loss(training.model, training.smoothing))
     while training.annealing.ends(state.perplexities) is None:
         learning_rate = training.annealing.rate(state.perplexities)
         batches = training.batching.epoch(
@@ -279,6 +258,12 @@ def _update(training: Training, losses: nn.Module, batch: Batch, learning_rate: 
 def _finish_epoch(training: Training, learning_rate: float) -> Record:
     state = training.state
     nats = validation_loss(training)
+    if not math.isfinite(nats):
+        raise FloatingPointError(
+            f"Training diverged: after epoch {len(state.epochs) + 1} ({state.updates:,} updates) the "
+            f"validation loss is {nats}; wanted a finite one. The epoch was not counted. Lower "
+            "train.learning_rate, or check the data for damaged sentences."
+        )
     record = {
         "epoch": len(state.epochs) + 1,
         "updates": state.updates,

@@ -132,9 +132,7 @@ class GuardedRunner:
                     last.append(clean)
         status, tail = process.wait(), "\n".join(last)
         if status == TIMED_OUT:
-            raise StageEnded(
-                f"was ended at its deadline, {self.seconds / 3600:g} hours. Its last lines:\n{tail}"
-            )
+            raise StageEnded(f"was ended at its deadline, {self.seconds / 3600:g} h. Its last lines:\n{tail}")
         if status == ENDED_BY_GUARD and self.stop.is_set():
             raise StageEnded(
                 f"was ended because the flow run was cancelled or ended. Its last lines:\n{tail}"

@@ -25,12 +25,13 @@ from typing import Any, NoReturn
 
 import httpx
 import psutil
-from ruamel.yaml import YAML
 
+from convs2s.config.load import load_params
 from pipelines.flows import access
 from pipelines.flows.access import HOME
 from pipelines.flows.resources import queues
 from pipelines.flows.workspace import ROOT
+from pipelines.preset.overrides import override
 from pipelines.results.paper import read_table
 
 WAIT = 90.0  # seconds for a server to come up
@@ -94,14 +95,6 @@ def run(flow: str, params: Mapping[str, Any]) -> int:
     start_worker()
     print(f"Prefect is ready after {time.monotonic() - start:.0f} s.", flush=True)
     return deployment.trigger_and_follow(flow, params, lambda: check_runs("worker"))
-
-
-def override(text: str) -> tuple[str, Any]:
-    """Read NAME=VALUE, the value as in params.yaml; raise an ArgumentTypeError if it has another form."""
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise argparse.ArgumentTypeError(f"found {text!r}, wanted NAME=VALUE, for example train.dropout=0.3")
-    return name, YAML(typ="safe", pure=True).load(value)
 
 
 def answers(address: str) -> bool:
@@ -232,6 +225,8 @@ def execute(options: argparse.Namespace) -> int:
     if options.command == "stop":
         print(f"Ended: {stop()} of server and worker.")
         return 0
+    if options.command in ("run", "sweep"):
+        load_params(ROOT / "params.yaml")  # before anything starts, and before DVC makes commands of it
     if options.command == "run":
         return run("reproduce", {"overrides": dict(options.overrides)})
     if options.command == "sweep":

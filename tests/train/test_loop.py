@@ -8,15 +8,16 @@ from torch.testing import assert_close
 
 from convs2s.text.corpus.batching import Batch, Batching
 from convs2s.text.vocabulary.vocabulary import EOS
+from convs2s.train import loop
 from convs2s.train.loop import (
     EpochReport,
-    SummedLoss,
     Training,
     UpdateReport,
     _update,
     train,
     validation_loss,
 )
+from convs2s.train.loss import SummedLoss
 from tests.train.tiny import VOCABULARY, tiny_training, weights
 
 
@@ -98,6 +99,20 @@ def test_divergence_ends_training_and_keeps_the_weights(tmp_path: Path) -> None:
         list(train(run))
     run.model.decoder.output_map.bias.data[0] = 0.0
     assert torch.equal(weights(run), before)
+
+
+@pytest.mark.parametrize("nats", [math.nan, math.inf])
+def test_a_validation_loss_that_is_no_number_ends_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nats: float
+) -> None:
+    """The epoch is not counted, so no checkpoint and no curve can have it."""
+    run = tiny_training(tmp_path)
+    monkeypatch.setattr(loop, "validation_loss", lambda _: nats)
+    with pytest.raises(
+        FloatingPointError, match=rf"after epoch 1 \(19 updates\) the validation loss is {nats}"
+    ):
+        list(train(run))
+    assert run.state.epochs == []
 
 
 def test_an_uncounted_batch_changes_no_weight(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 
 from convs2s.text.corpus.files import read_lines, read_pairs, write_lines
 from convs2s.text.corpus.flat_ids import FlatIds
+from convs2s.text.counted import counted
 
 SEPARATOR = "|||"
 """Separates the two sides in fast_align's input, so no word may be spelled this way."""
@@ -28,7 +29,7 @@ def align_with_programs(
 
     Raises:
         FileNotFoundError: if a program is not on PATH.
-        RuntimeError: if a program fails, or prints a different number of lines than it was given.
+        ChildProcessError: if a program fails, or prints a different number of lines than it was given.
         ValueError: if atools prints anything but links that fit the sentences, or as `read_pairs`.
     """
     fast_align, atools = find_program("fast_align"), find_program("atools")
@@ -45,9 +46,10 @@ def align_with_programs(
             both.touch()
         printed = sum(1 for _ in read_lines(both))
         if printed != count:
-            raise RuntimeError(
-                f"atools printed {printed:,} lines for {count:,} sentence pairs, wanted one each. Are the "
-                "programs damaged? Rebuild them, or choose align.backend: builtin in params.yaml."
+            raise ChildProcessError(
+                f"atools printed {counted(printed, 'line')} for {counted(count, 'sentence pair')}, wanted "
+                "one each. Are the programs damaged? "
+                "Rebuild them, or choose align.backend: builtin in params.yaml."
             )
         alignments = read_lines(both)
         for left, right in read_pairs(source, target):
@@ -101,12 +103,12 @@ def execute(command: list[str], output: Path) -> None:
     """Run a program with its output in a file; its messages appear on stderr.
 
     Raises:
-        RuntimeError: if it ends with an error.
+        ChildProcessError: if it ends with an error.
     """
     with output.open("wb") as stream:
         code = subprocess.run(command, stdout=stream, check=False).returncode
     if code != 0:
-        raise RuntimeError(
+        raise ChildProcessError(
             f"'{' '.join(command)}' ended with status {code}, wanted 0. Its messages above say why; "
             "or choose align.backend: builtin in params.yaml."
         )

@@ -11,6 +11,13 @@ from numpy.typing import NDArray
 from convs2s.text.corpus.files import atomic_path
 from convs2s.text.corpus.flat_ids import FlatIds, FlatIdsWriter, Ids, Offsets
 from convs2s.text.corpus.pair_folder import SIDES
+from convs2s.text.counted import counted
+from convs2s.text.vocabulary.vocabulary import EOS
+
+ANY_VOCABULARY = 2**31
+"""Size of a vocabulary that has every id."""
+
+CHECKED_IDS = 1 << 20  # at a time; such a part stays in the processor's cache
 
 
 class EncodedSentences(NamedTuple):
@@ -31,8 +38,11 @@ class EncodedCorpus(FlatIds):
     """The sentences of one side of a corpus, each ended by EOS, memory-mapped."""
 
     @classmethod
-    def open(cls, folder: Path, side: str) -> Self:
+    def open(cls, folder: Path, side: str, vocabulary_size: int | None = None) -> Self:
         """Open a side, "source" or "target", of a folder that `write_encoded` wrote.
+
+        Args:
+            vocabulary_size: if given, all ids are read once and checked: about two seconds for a billion.
 
         Raises:
             FileNotFoundError: if a file is missing.
@@ -43,11 +53,14 @@ class EncodedCorpus(FlatIds):
         if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(ids) or np.any(np.diff(offsets) < 1):
             found = f"goes from {offsets[0]:,} to {offsets[-1]:,}" if len(offsets) else "is empty"
             raise ValueError(
-                f"{folder}: {side}.ids.npy has {len(ids):,} ids but {side}.offsets.npy {found}. Wanted "
-                "offsets that rise from 0 to the number of ids: was a file truncated or swapped? Make both "
+                f"{folder}: {side}.ids.npy has {counted(len(ids), 'id')} but {side}.offsets.npy {found}. "
+                "Wanted offsets that rise from 0 to the number of ids: was a file truncated or swapped? "
+                "Make both "
                 "again: dvc repro -f encode."
             )
         check_sides(folder)
+        if vocabulary_size is not None:
+            check_ids(ids, offsets, vocabulary_size, folder / f"{side}.ids.npy")
         return cls(ids, offsets)
 
 
@@ -56,9 +69,32 @@ def check_sides(folder: Path) -> None:
     source, target = (len(open_array(folder / f"{side}.offsets.npy")) - 1 for side in SIDES)
     if source != target:
         raise ValueError(
-            f"{folder}: source has {source:,} sentences but target has {target:,}. Sentence i of one must "
-            "translate sentence i of the other: make both again with dvc repro -f encode."
+            f"{folder}: source has {counted(source, 'sentence')} but target has {target:,}. Sentence i of "
+            "one must translate sentence i of the other: make both again with dvc repro -f encode."
         )
+
+
+def check_ids(ids: Ids, offsets: Offsets, vocabulary_size: int, origin: Path) -> None:
+    """Check that each sentence is ids of the vocabulary, without PAD, and one EOS, its last.
+
+    Raises:
+        ValueError: with the range of ids in which one is not so.
+    """
+    sentence = 0
+    for start in range(0, len(ids), CHECKED_IDS):
+        part = np.asarray(ids[start : start + CHECKED_IDS])
+        stop = start + len(part)
+        finished = int(np.searchsorted(offsets, stop, side="right")) - 1
+        ends, wanted = np.flatnonzero(part == EOS) + start, offsets[sentence + 1 : finished + 1] - 1
+        lowest, highest = int(part.min()), int(part.max())
+        if lowest < EOS or highest >= vocabulary_size or not np.array_equal(ends, wanted):
+            raise ValueError(
+                f"{origin}: ids {start:,} to {stop:,} of it are {lowest} to {highest:,}, with {len(ends):,} "
+                f"EOS for {len(wanted):,} sentences. Wanted {EOS} to {vocabulary_size - 1:,}, and {EOS} "
+                "(EOS) just where a sentence ends. Is the file damaged, or of another vocabulary? Make it "
+                "again: dvc repro -f encode."
+            )
+        sentence = finished
 
 
 def open_array(path: Path) -> NDArray[Any]:
@@ -72,7 +108,7 @@ def open_array(path: Path) -> NDArray[Any]:
         raise FileNotFoundError(f"{path} does not exist. Wanted an encoded corpus: run dvc repro encode.")
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
+    except Exception as error:  # the header is Python text, and numpy lets through what its parser raises
         raise ValueError(
             f"{path} is truncated or not a .npy file ({error}). Wanted the whole file that the stage encode "
             "wrote: make it again with dvc repro -f encode."

@@ -59,3 +59,12 @@ def test_dvc_does_not_watch_unfinished_output(tmp_path: Path) -> None:
         temporary.write_text("half")
         assert repo.dvcignore.is_ignored_file(str(temporary))
         assert not repo.dvcignore.is_ignored_file(str(tmp_path / "data" / "model"))
+
+
+def test_a_file_does_not_replace_a_folder(tmp_path: Path) -> None:
+    """A slip in the name of an output would delete everything in it."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "text.txt").touch()
+    with pytest.raises(IsADirectoryError), atomic_path(tmp_path / "data") as temporary:
+        temporary.touch()
+    assert [path.name for path in tmp_path.rglob("*")] == ["data", "text.txt"]
