@@ -1,0 +1,14 @@
+# To try the project; .git comes along, because DVC needs it. deploy/Dockerfile makes remote workers.
+#
+#     docker build --tag convs2s .
+#     docker run --rm -it convs2s                    # make repro: data, training, translation, scores
+#     docker run --rm -it convs2s make test
+FROM python:3.12-slim
+
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends git make \
+    && rm -rf /var/lib/apt/lists/*
+WORKDIR /convs2s
+COPY . .
+RUN make install && rm -rf /root/.cache/pip
+CMD ["make", "repro"]

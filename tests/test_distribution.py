@@ -1,0 +1,68 @@
+"""The files around the code: the wheel, and what its metadata and CITATION.cff say."""
+
+import email
+import shutil
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+from setuptools.build_meta import build_editable, build_wheel
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a copy of what a build reads, because builds write next to it."""
+    folder = tmp_path_factory.mktemp("source")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    for name in ("convs2s", "pipelines"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def test_the_wheel_is_the_library_with_its_types(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All modules of convs2s and the command; not pipelines, which needs dvc.yaml and experiments/."""
+    monkeypatch.chdir(source)
+    with zipfile.ZipFile(tmp_path / build_wheel(str(tmp_path))) as wheel:
+        names = {name for name in wheel.namelist() if ".dist-info/" not in name}
+        metadata = email.message_from_bytes(wheel.read("convs2s-0.1.0.dist-info/METADATA"))
+        commands = wheel.read("convs2s-0.1.0.dist-info/entry_points.txt").decode()
+    library = source / "convs2s"
+    modules = {path.relative_to(source).as_posix() for path in library.rglob("*.py*")}
+    assert names == {*modules, "convs2s/py.typed"}
+    assert "convs2s/__init__.pyi" in names
+    assert "convs2s = convs2s.cli:main" in commands
+    assert "Typing :: Typed" in (metadata.get_all("Classifier") or [])
+    assert any("arxiv.org/abs/1705.03122" in url for url in metadata.get_all("Project-URL") or [])
+
+
+def test_an_editable_install_finds_the_pipeline_too(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It puts the project's folder on the path."""
+    monkeypatch.chdir(source)
+    with zipfile.ZipFile(tmp_path / build_editable(str(tmp_path))) as wheel:
+        [path] = [name for name in wheel.namelist() if name.endswith(".pth")]
+        assert Path(wheel.read(path).decode().strip()) == source
+
+
+def test_the_citation_has_the_version_and_license_of_the_package() -> None:
+    """They are in two files."""
+    citation = YAML(typ="safe").load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    found = citation["title"], citation["version"], citation["license"]
+    assert found == (PROJECT["name"], PROJECT["version"], PROJECT["license"])
+
+
+def test_the_python_versions_are_those_required() -> None:
+    """A classifier for each minor version within the bounds, and for no other."""
+    assert PROJECT["requires-python"] == ">=3.11,<3.14"
+    prefix = "Programming Language :: Python :: 3."
+    found = [name.removeprefix(prefix) for name in PROJECT["classifiers"] if name.startswith(prefix)]
+    assert found == ["11", "12", "13"]
