@@ -15,7 +15,8 @@ def add(commands: Any) -> None:
         "export",
         help="write encoder and decoder step for torch.export and ONNX",
         description="Write encoder and decoder step of a model as .pt2 (torch.export) and .onnx, weight norm "
-        "folded in, and compare them with the model. Needs: pip install 'convs2s[export]'.",
+        "folded in, and compare them with the model. Vocabularies come along, and translate.py, an example "
+        "that decodes with onnxruntime and NumPy alone. Needs: pip install 'convs2s[export]'.",
     )
     command.set_defaults(run=run)
     command.add_argument("--model", required=True, type=Path, metavar="DIR", help="model folder")

@@ -14,6 +14,7 @@ from torch.export import Dim, ExportedProgram
 
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.exchange.export_parts import DecoderStepPart, EncoderPart
+from convs2s.exchange.export_vocabulary import write_vocabularies
 from convs2s.model.loading import load_model
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.corpus.files import atomic_path
@@ -32,7 +33,7 @@ def export_model(folder: Path, out: Path) -> str:
     """Write encoder and decoder step as .pt2 and .onnx, described in export.json; return a one-line summary.
 
     The parts take any number of sentences, hypotheses and source tokens; each is run as written, on several
-    sizes, and compared with the model.
+    sizes, and compared with the model. The vocabularies and an example that decodes with them come along.
 
     Raises:
         OSError: if a file is missing or `out` exists.
@@ -52,6 +53,7 @@ def export_model(folder: Path, out: Path) -> str:
             inputs, outputs = ENCODER_NAMES if name == ENCODER else step_names(step)
             write_onnx(program, temporary / f"{name}.onnx", inputs, outputs, model)
         write_json(temporary / "export.json", description(model, step))
+        write_vocabularies(folder, temporary)
         differences = {
             "torch.export": largest_difference(model, step, *exported_runs(temporary, model)),
             "ONNX": largest_difference(model, step, *onnx_runs(temporary, step, runtime)),

@@ -1,7 +1,10 @@
 """Exported parts agree with the model, for any number of sentences, hypotheses and tokens."""
 
+import ast
+import io
 import json
 import math
+import runpy
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,12 +17,13 @@ from torch.testing import assert_close
 
 from convs2s.cli import main
 from convs2s.config.model import ModelParams
+from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.exchange import export
 from convs2s.exchange.export_parts import DecoderStepPart, EncoderPart
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import save_model
-from convs2s.text.vocabulary.vocabulary import EOS, PAD
+from convs2s.text.vocabulary.vocabulary import EOS, PAD, Vocabulary, write_vocabulary
 from tests.golden import NAMES, golden_model
 from tests.package.small_package import MODEL, write_model
 
@@ -37,12 +41,12 @@ def needs_onnx() -> Any:
 
 
 def small_model(params: ModelParams = VARIED) -> Seq2Seq:
-    """Return a model with weights by formula."""
+    """Return a model with weights by formula, such that greedy search writes different tokens."""
     model = Seq2Seq(params, 11, 13, padding_id=PAD, dropout=0.0)
     with torch.no_grad():
         for i, parameter in enumerate(model.parameters()):
             n = torch.arange(parameter.numel(), dtype=torch.float64)
-            parameter.copy_(torch.sin(n * 1.37 + i).float().view_as(parameter))
+            parameter.copy_(torch.sin(n * n * 0.731 + i).float().view_as(parameter))
     return model.eval().requires_grad_(False)
 
 
@@ -64,10 +68,12 @@ def test_the_parts_together_are_the_model(name: str) -> None:
     assert export.largest_difference(model, step, EncoderPart(model), run_step) < 1e-5
 
 
-def test_an_exported_model_translates_elsewhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_exported_model_translates_elsewhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The files alone, run by onnxruntime and by PyTorch without our modules, at sizes not traced."""
     runtime = needs_onnx()
-    folder, out = save(tmp_path / "model"), tmp_path / "out"
+    folder, out = save_with_words(tmp_path / "model"), tmp_path / "out"
     assert main(["export", "--model", str(folder), "--out", str(out)]) == 0
     written = capsys.readouterr()
     assert "torch.export differs from the model by at most" in written.out
@@ -75,7 +81,9 @@ def test_an_exported_model_translates_elsewhere(tmp_path: Path, capsys: pytest.C
     assert written.err == ""
     assert sorted(path.name for path in out.iterdir()) == [
         "decoder_step.onnx", "decoder_step.pt2", "encoder.onnx", "encoder.pt2", "export.json",
+        "segmentation.json", "source_vocabulary.json", "target_vocabulary.json", "translate.py",
     ]  # fmt: skip
+    check_example(out, monkeypatch, capsys)
     facts = json.loads((out / "export.json").read_text(encoding="utf-8"))
     assert (facts["max_source_tokens"], facts["max_target_tokens"]) == (31, 31)
     names = facts["parts"]["decoder_step"]["inputs"]
@@ -133,6 +141,35 @@ def test_weights_of_large_models_have_their_own_file(tmp_path: Path, monkeypatch
     source = torch.tensor([[3, EOS]])
     keys, *_ = runtime.InferenceSession(moved / "encoder.onnx").run(None, {"source": source.numpy()})
     assert_close(torch.from_numpy(keys), small_model().encode(source).keys, atol=1e-5, rtol=1e-5)
+
+
+def save_with_words(folder: Path) -> Path:
+    """Write a model folder whose source has the entries a to h, and whose target has A to J."""
+    save(folder)
+    for side, entries in (("source", "abcdefgh"), ("target", "ABCDEFGHIJ")):
+        write_vocabulary(folder / f"{side}.tsv", [(entry, 1) for entry in entries])
+    (folder / "segmentation.json").write_text('{"kind": "word"}', encoding="utf-8")
+    return folder
+
+
+def check_example(out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Compare what the exported example writes with our own greedy search."""
+    lines = ["a b c d e", "h", "", "g zzz </s> <pad> a a b"]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+    runpy.run_path(str(out / "translate.py"), run_name="__main__")
+    tree = ast.parse((out / "translate.py").read_text(encoding="utf-8"))
+    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert imported <= {"json", "sys", "pathlib", "typing", "numpy", "onnxruntime"}
+    source = Vocabulary("abcdefgh")
+    search = BeamSearch(1, 1.0, 0, 1, legacy_eos=False, keep_attention=False)
+    wanted = []
+    for line in lines:
+        ids = [*source.ids(line.split()), EOS]
+        [[best]] = search.search(StepwiseModel(small_model()), torch.tensor([ids]), [2 * len(ids) + 8])
+        wanted.append(" ".join(Vocabulary("ABCDEFGHIJ").entry(id_) for id_ in best.tokens[:-1]))
+    assert capsys.readouterr().out.splitlines() == wanted
+    assert len({tuple(line.split()[:3]) for line in wanted}) > 1, "the source has no effect"
 
 
 def wrong(run: Callable[..., Sequence[Tensor]], place: int, change: Callable[[Tensor], Tensor]) -> Any:
