@@ -1,5 +1,6 @@
 """The model card: README.md of a model folder."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from pathlib import Path
 from safetensors import safe_open
 
 from convs2s.model.receptive_field import receptive_field
+from convs2s.package.front_matter import front_matter
 from convs2s.text.corpus.json_files import read_json
 
 NAMES = {"bleu": "BLEU, detokenized", "bleu_tokenized": "BLEU, tokenized", "chrf": "chrF2"}
@@ -21,12 +23,16 @@ class Sizes:
     Attributes:
         parameters: numbers learned, weight norm folded in.
         layers: blocks of encoder and decoder.
+        blocks: their widths and kernel widths, in words.
+        embedding: channels of an embedding.
         seen: how many positions the last layer of each sees (§3.2).
         entries: of the source and the target vocabulary, special ones included.
     """
 
     parameters: int
     layers: tuple[int, int]
+    blocks: tuple[str, str]
+    embedding: int
     seen: tuple[int, int]
     entries: tuple[int, int]
 
@@ -39,6 +45,7 @@ class Facts:
         name: title.
         languages: of source and target, as codes.
         data_license: of the training data.
+        pairs: of the training data, after filtering.
         sizes: of the model.
         segmentation: bpe or word.
         seed: of this training.
@@ -50,6 +57,7 @@ class Facts:
     name: str
     languages: tuple[str, str]
     data_license: str
+    pairs: int
     sizes: Sizes
     segmentation: str
     seed: int
@@ -71,6 +79,11 @@ def read_sizes(model: Path) -> Sizes:
     return Sizes(
         parameters=sum(math.prod(shape) for shape in shapes),
         layers=(len(architecture["encoder_widths"]), len(architecture["decoder_widths"])),
+        blocks=(
+            blocks(architecture["encoder_widths"], architecture["encoder_kernels"]),
+            blocks(architecture["decoder_widths"], architecture["decoder_kernels"]),
+        ),
+        embedding=architecture["embedding_size"],
         seen=(
             receptive_field(architecture["encoder_kernels"]),
             receptive_field(architecture["decoder_kernels"]),
@@ -79,8 +92,21 @@ def read_sizes(model: Path) -> Sizes:
     )
 
 
+def blocks(widths: Sequence[int], kernels: Sequence[int]) -> str:
+    """Return the layers from the bottom, such as "9 x 512, kernel 3; 4 x 1024, kernel 3"."""
+    runs = itertools.groupby(zip(widths, kernels, strict=True))
+    return "; ".join(f"{len(list(run))} x {width}, kernel {kernel}" for (width, kernel), run in runs)
+
+
 def model_card(facts: Facts) -> str:
-    """Return the card as Markdown; it depends only on the facts."""
+    """Return the card as Markdown, after its front matter; it depends only on the facts."""
+    scores = {name: (title, facts.scores[name]) for name, title in NAMES.items() if name in facts.scores}
+    head = front_matter(facts.name, facts.languages, facts.data_license, scores, facts.test_set)
+    return f"{head}\n{body(facts)}"
+
+
+def body(facts: Facts) -> str:
+    """Return the part of the card that people read."""
     source, target = facts.languages
     entries, layers, seen = facts.sizes.entries, facts.sizes.layers, facts.sizes.seen
     return "\n".join([
@@ -92,7 +118,11 @@ def model_card(facts: Facts) -> str:
         "|---|---|",
         f"| languages | {source} to {target} |",
         f"| training data | {cell(facts.name)}; license: {cell(facts.data_license)} |",
+        f"| sentence pairs | {facts.pairs:,}, after filtering |",
         f"| layers | {layers[0]} encoder, {layers[1]} decoder; they see {seen[0]} and {seen[1]} tokens |",
+        f"| encoder, from the bottom | {facts.sizes.blocks[0]} |",
+        f"| decoder, from the bottom | {facts.sizes.blocks[1]} |",
+        f"| embedding | {facts.sizes.embedding} channels |",
         f"| parameters | {facts.sizes.parameters:,} |",
         f"| vocabulary | {facts.segmentation}; {entries[0]:,} source types, {entries[1]:,} target types |",
         f"| seed | {facts.seed} |",

@@ -28,19 +28,22 @@ def run(
     candidates: Path,
     tuned: Path,
     evaluation: Path,
+    filtering: Path,
     seed: int,
     out: Path,
 ) -> None:
     """Write the model folder `out`, for `convs2s translate` and `convs2s.load`.
 
     From `evaluation`, metrics.json, signatures.json and test_set.json give the model card this seed's scores;
-    from `tuned` comes the alpha for `translate.alpha: tuned`.
+    from `filtering`, report.json of the stage filter, comes the number of training pairs; from `tuned` comes
+    the alpha for `translate.alpha: tuned`.
     """
     metrics = read_json(evaluation / "metrics.json")
     facts = Facts(
         params.name,
         languages,
         params.data_license,
+        read_json(filtering)["train"]["pairs"],
         read_sizes(model),
         read_kind(vocabulary / "segmentation.json"),
         seed,

@@ -6,25 +6,35 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from convs2s.package.model_card import Facts, Sizes, model_card, read_sizes
+from convs2s.package.model_card import Facts, Sizes, blocks, model_card, read_sizes
 from tests.package.small_package import write_model
 
 
 def facts(scores: dict[str, float]) -> Facts:
-    sizes = Sizes(parameters=1234567, layers=(15, 5), seen=(31, 21), entries=(40003, 39000))
+    sizes = Sizes(
+        parameters=1234567,
+        layers=(15, 5),
+        blocks=("9 x 512, kernel 3; 6 x 1024, kernel 3", "5 x 512, kernel 5"),
+        embedding=768,
+        seen=(31, 21),
+        entries=(40003, 39000),
+    )
     return Facts(
-        "news", ("en", "de"), "CC0", sizes, "bpe", 7, scores, {"bleu": "nrefs:1|tok:13a", "chrf": "chrF2"},
-        "newstest2014: 2,737 lines, sha256 00",
+        "news", ("en", "de"), "CC0", 4500000, sizes, "bpe", 7, scores,
+        {"bleu": "nrefs:1|tok:13a", "chrf": "chrF2"}, "newstest2014: 2,737 lines, sha256 00",
     )  # fmt: skip
 
 
 def test_card_describes_the_model_its_scores_and_its_use() -> None:
     """Languages, data, licence, sizes, scores with their signatures, and use."""
     card = model_card(facts({"bleu": 25.163, "chrf": 50.0, "length_ratio": 1.0}))
-    assert card.startswith("# news\n")
+    assert "\n---\n\n# news\n" in card
     for part in (
         "from en to de",
         "license: CC0",
+        "| sentence pairs | 4,500,000, after filtering |",
+        "| encoder, from the bottom | 9 x 512, kernel 3; 6 x 1024, kernel 3 |",
+        "| embedding | 768 channels |",
         "1,234,567",
         "15 encoder, 5 decoder; they see 31 and 21 tokens",
         "bpe; 40,003 source types, 39,000 target types",
@@ -48,12 +58,20 @@ def test_rendered_a_score_and_its_signature_have_a_row() -> None:
 def cells(of: Facts) -> list[list[str]]:
     """Return the text of the cells of all rows that a reader sees."""
     rows: list[list[str]] = []
-    for before, token in pairwise(MarkdownIt("commonmark").enable("table").parse(model_card(of))):
+    body = without_front_matter(model_card(of))
+    for before, token in pairwise(MarkdownIt("commonmark").enable("table").parse(body)):
         if token.type == "tr_open":
             rows.append([])
         elif before.type == "td_open":
             rows[-1].append("".join(child.content for child in token.children or ()))
     return rows
+
+
+def without_front_matter(card: str) -> str:
+    """Return what GitHub and Hugging Face render."""
+    empty, _, body = card.split("---\n", 2)
+    assert empty == ""
+    return body
 
 
 def test_card_without_scores_has_no_table() -> None:
@@ -70,3 +88,11 @@ def test_sizes_are_read_from_the_files(tmp_path: Path) -> None:
     assert sizes.parameters == tables + (2 * square + window) + (4 * square + window) + (8 * 13 + 13)
     assert (sizes.layers, sizes.seen) == ((1, 1), (3, 3))
     assert sizes.entries == (11, 13)
+    assert (sizes.blocks, sizes.embedding) == (("1 x 8, kernel 3", "1 x 8, kernel 3"), 8)
+
+
+def test_blocks_alike_are_counted_together() -> None:
+    """The paper's English-French encoder has three kinds."""
+    assert blocks([512] * 6 + [768] * 4 + [2048], [3] * 6 + [3] * 4 + [1]) == (
+        "6 x 512, kernel 3; 4 x 768, kernel 3; 1 x 2048, kernel 1"
+    )

@@ -31,6 +31,7 @@ def write_package(tmp_path: Path, alpha: object) -> Path:
     (evaluation / "signatures.json").write_text('{"bleu": "nrefs:1|case:mixed|tok:13a"}', encoding="utf-8")
     test_set = {"name": "newstest2014", "lines": 2737, "sha256": "0" * 64}
     (evaluation / "test_set.json").write_text(json.dumps(test_set), encoding="utf-8")
+    (tmp_path / "report.json").write_text('{"train": {"pairs": 39000}}', encoding="utf-8")
     package.run(
         PackageParams(name="tiny", data_license="MIT"),
         TOKENIZE,
@@ -44,6 +45,7 @@ def write_package(tmp_path: Path, alpha: object) -> Path:
         tmp_path / "candidates",
         tmp_path / "alpha.json",
         evaluation,
+        tmp_path / "report.json",
         3,
         tmp_path / "models" / "3",
     )
@@ -54,9 +56,10 @@ def test_the_folder_translates_and_its_card_has_the_scores(tmp_path: Path) -> No
     """Of this seed, with signatures."""
     folder = write_package(tmp_path, alpha=1.0)
     card = (folder / "README.md").read_text(encoding="utf-8")
-    assert card.startswith("# tiny\n")
+    assert "\n# tiny\n" in card
+    assert "| sentence pairs | 39,000, after filtering |" in card
     assert "| BLEU, detokenized | 12.3" in card
-    assert "`nrefs:1|case:mixed|tok:13a`" in card
+    assert r"`nrefs:1\|case:mixed\|tok:13a`" in card
     assert f"`newstest2014: 2,737 lines, sha256 {'0' * 64}`" in card
     assert "99" not in card
     translator = convs2s.load(folder, "cpu")
