@@ -227,7 +227,7 @@ CHECKS: dict[str, Callable[[Words], None]] = {
         check.__name__: check
         for check in (make, python, convs2s, dvc, git, pip, sacrebleu, export, systemctl)
     },
-    **dict.fromkeys(("cp", "docker", "echo", "iconv", "install", "mkdir", "sbatch"), system_program),
+    **dict.fromkeys(("cp", "docker", "echo", "hf", "iconv", "install", "mkdir", "sbatch"), system_program),
     **dict.fromkeys(("rm", "scp", "source", "ssh"), system_program),
 }
 WRAPPERS = {"sudo": 1, "taskset": 3}
