@@ -17,9 +17,8 @@ from convs2s.decode.token_scores import log_normalizer, top_tokens
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
 
 NOWHERE = -1
-# A batch goes on with sentences that are done until they are this share of it: dropping them means copying
-# all that is known of the others.
 IDLE_SHARE = 1 / 16
+"""Share of a batch that may be done and yet searched on: to drop a sentence, all others are copied."""
 
 
 @runtime_checkable
@@ -221,14 +220,14 @@ class Finished:
 
         Args:
             step: from 0.
-            alive: the batch's sentences; those that are done already are ignored.
+            alive: the batch's sentences; one that is done has all its hypotheses, or only impossible ones left.
             scores: log-likelihoods of their candidates, a row per sentence; likewise `rows` and `ids`.
             rows: which hypotheses they continue.
             ids: their last tokens.
             forced: sentences that end at this step, however few hypotheses are finished.
         """
         beam_size = self.settings.beam_size
-        accepted = (ids == EOS) & (scores > -np.inf) & ~self.done[alive, None]
+        accepted = (ids == EOS) & (scores > -np.inf)
         if not self.settings.legacy_eos:
             accepted[:, beam_size:] = False
         for i, rank in np.argwhere(accepted):
@@ -269,7 +268,8 @@ class Finished:
 def remaining(done: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return which sentences stay in the batch: all while only few are done, none once all are."""
     going = np.flatnonzero(~done)
-    return going if len(going) <= (1 - IDLE_SHARE) * len(done) else np.arange(len(done))
+    few = 0 < len(done) - len(going) < IDLE_SHARE * len(done)
+    return np.arange(len(done)) if few and len(going) else going
 
 
 def real_positions(lengths: Int[Tensor, "B"], size: int) -> Float[Tensor, "B S"]:
