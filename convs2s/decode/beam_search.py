@@ -220,7 +220,7 @@ class Finished:
 
         Args:
             step: from 0.
-            alive: the batch's sentences; one that is done has all its hypotheses, or only impossible ones left.
+            alive: the batch's sentences; those that are done can finish no further hypothesis.
             scores: log-likelihoods of their candidates, a row per sentence; likewise `rows` and `ids`.
             rows: which hypotheses they continue.
             ids: their last tokens.
