@@ -57,7 +57,7 @@ def play(base: Base, folder: Path, dice: random.Random, patience: float) -> tupl
         deadline = time.monotonic() + dice.uniform(0, patience)
         while time.monotonic() < deadline and not process.ended():
             time.sleep(0.005)
-        killed = not process.ended() and kill(process, target)
+        killed = not process.ended() and (kill(process, target) or kill(process, target := "group"))
         kills[target] += killed
         status = process.wait()
         if status == 0:
