@@ -44,9 +44,9 @@ test: install
 test-flows: install
 	python -m pytest -n 3 --dist worksteal -m flows tests/flows
 
-# A fifth of the table of faults; all of it with: make test-faults ALL=1
+# A share of the table of faults; all of it with: make test-faults ALL=1
 test-faults: install
-	python -m pytest -n 2 --dist worksteal -m faults tests/faults
+	ALL=$(ALL) python -m pytest -n 2 --dist worksteal -m faults tests/faults
 
 # Properties on 100,000 inputs each; the default suite tries some
 test-properties: install
