@@ -3,19 +3,22 @@ PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 
-.PHONY: install preset repro flow sweep flow-stop test test-flows test-slow check
+.PHONY: install preset repro flow sweep flow-stop test test-flows test-faults test-slow check
 
 install: .venv/installed
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
-	python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[pipeline,dev]'
+	python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt torch==2.13.0
+	python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[pipeline,dev]'
+# pip compiles on one core, and packages' own tests, too. Not all files are for this version of Python.
+	python -m compileall -qq -j 0 -x '/tests?/' .venv/lib || true
 	touch $@
 
-# Write params.yaml: make preset NAME=multi30k-en-de; FORCE=1 overwrites edits not in git. No NAME: list the presets.
+# Write params.yaml: make preset NAME=multi30k-en-de, with other values SET="train.seeds=[1,2] train.dropout=0.3".
+# FORCE=1 overwrites edits not in git. Without NAME: list the presets.
 preset: install
-	@python -m pipelines.preset $(NAME) $(if $(FORCE),--force)
+	@python -m pipelines.preset $(NAME) $(SET) $(if $(FORCE),--force)
 
 repro: install
 	@python -m pipelines.repair
@@ -39,6 +42,10 @@ test: install
 
 test-flows: install
 	python -m pytest -n 3 --dist worksteal -m flows tests/flows
+
+# A fifth of the table of faults; all of it with: make test-faults ALL=1
+test-faults: install
+	python -m pytest -n 2 --dist worksteal -m faults tests/faults
 
 test-slow: install
 	python -m pytest -n auto --dist worksteal -m slow

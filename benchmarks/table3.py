@@ -19,7 +19,7 @@ one process that uses all cores, and one single-threaded worker process per core
 Seconds are wall time from words to words: the model is already loaded and has translated one batch, and
 tokenization and BLEU do not count. Tokens are output tokens, EOS included. BLEU is of tokenized text, mixed
 case; the last line names its test set, with lines and sha256, as stage evaluate does. --json FILE writes our
-rows with both to a file, which `python -m pipelines.results.record NAME --table table3 --rows FILE` records.
+rows with both to a file.
 """
 
 import argparse
@@ -44,6 +44,7 @@ from convs2s.package.translator import Translator, load
 from convs2s.score.corpus_scores import Score, tokenized_bleu
 from convs2s.score.identity import SetIdentity, identify
 from convs2s.text.corpus.pair_folder import read_folder
+from convs2s.text.counted import counted
 from convs2s.text.sources.pair_files import file_part
 from convs2s.text.sources.split import write_split
 
@@ -126,8 +127,8 @@ def timed_in_workers(
             ready.wait(SECONDS_TO_LOAD)
         except BrokenBarrierError:
             raise RuntimeError(
-                f"{workers} workers were not ready within {SECONDS_TO_LOAD} seconds; wanted each to load "
-                f"{job.model}. Is there enough memory for that many? Use fewer: --workers."
+                f"{counted(workers, 'worker')} not ready within {SECONDS_TO_LOAD} seconds; wanted "
+                f"each to load {job.model}. Is there enough memory for that many? Use fewer: --workers."
             ) from None
         begin = time.perf_counter()
         done = pool.map(partial(translate, job), batches, chunksize=1)
@@ -163,7 +164,8 @@ def quality(
         for index, (source, best) in zip(indices, sentences, strict=True):
             words = best.words
             if used.dictionary is not None:
-                words, _ = replace_unknowns(source, words, best.unknowns, used.dictionary)
+                params = used.source.params
+                words, _ = replace_unknowns(source, words, best.unknowns, used.dictionary, params)
             hypotheses[index] = " ".join(words)
     return tokenized_bleu(hypotheses, [" ".join(used.target.tokenize(line)) for line in references])
 
@@ -174,9 +176,9 @@ def settings(wanted: Sequence[str], threads: int, workers: int) -> list[Setting]
     if "gpu" in wanted and torch.cuda.is_available():
         found.append(Setting(f"ours, GPU ({torch.cuda.get_device_name()})", "cuda", threads, 0))
     if "threads" in wanted:
-        found.append(Setting(f"ours, CPU, {threads} threads", "cpu", threads, 0))
+        found.append(Setting(f"ours, CPU, {counted(threads, 'thread')}", "cpu", threads, 0))
     if "workers" in wanted:
-        found.append(Setting(f"ours, CPU, {workers} workers", "cpu", 1, workers))
+        found.append(Setting(f"ours, CPU, {counted(workers, 'worker')}", "cpu", 1, workers))
     return found
 
 
@@ -205,7 +207,8 @@ def read(sources: Sequence[Path], targets: Sequence[Path]) -> tuple[list[tuple[s
     """
     if len(sources) != len(targets):
         raise ValueError(
-            f"there are {len(sources)} files of --source but {len(targets)} of --target; wanted equally many."
+            f"found {counted(len(sources), 'file')} of --source but {len(targets)} of --target; "
+            "wanted equally many."
         )
     with TemporaryDirectory() as folder:
         split = Path(folder, "test")

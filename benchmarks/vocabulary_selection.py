@@ -25,7 +25,7 @@ from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.alignment.candidates import Candidates
 from convs2s.text.vocabulary.selection import VocabularySelection
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
-from convs2s.train.loop import SummedLoss
+from convs2s.train.loss import SummedLoss
 
 COMMON, CANDIDATES = 500, 100
 CHANNELS, ENCODER_LAYERS, DECODER_LAYERS = 512, 13, 5

@@ -1,22 +1,30 @@
 """Processes that end with the one they work for, even if that one is killed."""
 
+import contextlib
 import os
 import select
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 POLL = 0.5  # seconds between two looks at a process where the system cannot wait for it (not Linux)
 
 
 def is_alive(process: int) -> bool:
-    """Tell whether there is a process with this number on this machine."""
+    """Tell whether a process with this number is running on this machine.
+
+    One that has ended keeps its number until its parent asks for its status, which the first process of a
+    container may never do (on Linux).
+    """
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         return True
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(") ")[2][0] not in "ZX"
     return True
 
 

@@ -20,6 +20,7 @@ from unittest import mock
 import networkx as nx  # type: ignore[import-untyped]
 import pytest
 from dvc.repo import Repo
+from dvc.stage import PipelineStage
 from ruamel.yaml import YAML
 
 from pipelines.stages import code
@@ -116,19 +117,28 @@ def modify_as_json(path: str, **_: object) -> Iterator[dict[str, Any]]:
     file.write_text(json.dumps(content))
 
 
-def with_all_after(names: set[str]) -> set[str]:
-    """Return these stages and all that need their outputs; of `code` only itself, for its files are many."""
-    with Repo() as repo:
-        graph = repo.index.graph  # edges point from a stage to those that it needs
-        stages = [stage for stage in graph if stage.name in names - {"code"}]
-        assert len(stages) == len(names - {"code"})
-        return names | {after.name for stage in stages for after in nx.ancestors(graph, stage)}
+def with_all_after(names: set[str], graph: "nx.DiGraph[PipelineStage]") -> set[str]:
+    """Return these stages and all that need their outputs; of `code` only itself, for its files are many.
+
+    Args:
+        names: of stages.
+        graph: edges point from a stage to those that it needs.
+    """
+    stages = [stage for stage in graph if stage.name in names - {"code"}]
+    assert len(stages) == len(names - {"code"})
+    return names | {after.name for stage in stages for after in nx.ancestors(graph, stage)}
 
 
 def reproduce() -> list[str]:
     """Run `dvc repro` in this folder; return the stages that ran, in order."""
+    return reproduce_graph()[0]
+
+
+def reproduce_graph() -> "tuple[list[str], nx.DiGraph[PipelineStage]]":
+    """Run `dvc repro` in this folder; return the stages that ran, in order, and the graph of all."""
     Path("ran.txt").unlink(missing_ok=True)
     with Repo() as repo:
+        graph = repo.index.graph
         stages = {
             stage.name: {
                 "python": sys.executable,
@@ -136,12 +146,12 @@ def reproduce() -> list[str]:
                 "deps": [str(dep) for dep in stage.deps if not hasattr(dep, "params")],
                 "outs": [str(out) for out in stage.outs],
             }
-            for stage in repo.index.stages
+            for stage in graph
         }
         Path("stages.json").write_text(json.dumps(stages, default=str))
         repo.reproduce()
     log = Path("ran.txt")
-    return log.read_text().split() if log.exists() else []
+    return log.read_text().split() if log.exists() else [], graph
 
 
 @pytest.fixture(scope="module")
@@ -200,8 +210,9 @@ def test_an_edit_runs_the_stages_that_it_affects_and_no_other(reproduced: Path, 
     shutil.copy("dvc.lock", "dvc.lock.before")
     try:
         with edited(reproduced, edit):
-            wanted = with_all_after(first)
-            assert set(reproduce()) == wanted
+            ran, graph = reproduce_graph()
+            wanted = with_all_after(first, graph)
+            assert set(ran) == wanted
             assert int(row[1]) == len(wanted), "docs/parameters.md, 'What runs again', has another number"
     finally:
         shutil.rmtree("data")

@@ -1,10 +1,13 @@
 """The command `convs2s` as a whole: its list of commands, and how errors are reported."""
 
+import importlib
+import os
 import subprocess
 import sys
 
 import pytest
 
+import convs2s
 from convs2s.cli import main
 
 
@@ -85,3 +88,15 @@ def test_an_interrupt_ends_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("convs2s.commands.translate.run", interrupted)
     assert main(["translate", "--model", "x"]) == 130
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
+def test_threads_that_wait_sleep_unless_told_otherwise(
+    before: str | None, after: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever of convs2s is imported first: spinning threads are ten times slower on a busy machine."""
+    monkeypatch.setenv("OMP_WAIT_POLICY", before or "")
+    if before is None:
+        monkeypatch.delenv("OMP_WAIT_POLICY")
+    importlib.reload(convs2s)
+    assert os.environ["OMP_WAIT_POLICY"] == after

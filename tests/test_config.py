@@ -43,11 +43,15 @@ def changed(folder: Path, name: str, value: Any) -> Path:
         ("translate.beam_size", 0, r"translate\.beam_size: found 0, wanted greater than or equal to 1"),
         ("train.dropout", 1.0, r"train\.dropout: found 1\.0, wanted less than 1"),
         ("replace.enabled", "yes please", r"replace\.enabled: found 'yes please', wanted a boolean"),
-        ("vocabulary.kind", "wordpiece", r"vocabulary\.kind: found 'wordpiece', wanted 'bpe' or 'word'"),
+        (
+            "vocabulary.kind",
+            "wordpiece",
+            r"vocabulary\.kind: found 'wordpiece', wanted 'bpe', 'sentencepiece' or 'word'",
+        ),
         ("download.train.0.kind", "magic", r"download\.train\.0: .*magic"),
-        ("model.attention", [True] * 9, r"model: attention has 9 flags but the decoder has \d layers"),
-        ("model.encoder_kernels", [3], r"model: encoder_widths has \d layers but encoder_kernels has 1"),
-        ("model.decoder_kernels", [3], r"model: decoder_widths has \d layers but decoder_kernels has 1"),
+        ("model.attention", [True] * 9, r"model: attention has length 9 but decoder_widths \d;"),
+        ("model.encoder_kernels", [3], r"model: encoder_widths has length \d but encoder_kernels 1;"),
+        ("model.decoder_kernels", [3], r"model: decoder_widths has length \d but decoder_kernels 1;"),
         ("model.encoder_kernels", [3, 4, 3], r"model: encoder_kernels has the even width 4"),
         ("train.seeds", [1, 1], r"train: seeds \[1, 1\] has a seed twice"),
         ("train.nodes", 2, r"train: nodes is 2 but rendezvous is None"),
@@ -105,7 +109,7 @@ def test_all_attention_off_is_impossible(tmp_path: Path) -> None:
 
 def test_joint_words_are_impossible(tmp_path: Path) -> None:
     """Word vocabularies are separate."""
-    with pytest.raises(ValueError, match="joint: true needs kind: bpe"):
+    with pytest.raises(ValueError, match="joint: true needs kind: bpe or sentencepiece"):
         load_params(changed(tmp_path, "vocabulary.kind", "word"))
 
 

@@ -184,6 +184,29 @@ def test_the_index_names_every_page() -> None:
     }
 
 
+def cited(folder: Path) -> set[str]:
+    """Return the choices that the text files of a folder cite, as in (T8) or (T27 to T29)."""
+    files = [path for path in folder.rglob("*") if path.suffix in {".py", ".md", ".yaml"} and path.is_file()]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    return set(re.findall(r"\bT[1-9]\d?\b", text))
+
+
+@pytest.mark.parametrize("folder", ["convs2s", "pipelines", "experiments", "benchmarks", "tests", "docs"])
+def test_every_choice_that_is_cited_is_explained(folder: str) -> None:
+    """docs/traps.md has an entry for each number."""
+    explained = set(re.findall(r"^### (T\d+): \S", pages.read("docs/traps.md"), re.MULTILINE))
+    assert explained == {f"T{number}" for number in range(1, 39)}
+    assert cited(ROOT / folder) <= explained
+
+
+def test_every_choice_names_its_code() -> None:
+    """Each entry ends with a file that exists."""
+    for entry in re.split(r"^### ", pages.read("docs/traps.md"), flags=re.MULTILINE)[1:]:
+        found = re.search(r"Code: `(\S+)`$", re.split(r"\n## ", entry)[0].strip())
+        assert found is not None, entry
+        assert (ROOT / found[1]).is_file(), found[1]
+
+
 def test_the_readme_is_short() -> None:
     """It is read in ten minutes."""
     lines = pages.read("README.md").splitlines()

@@ -46,12 +46,15 @@ def make_local(source: dict[str, Any], folder: Path) -> None:
         (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
 
 
-def toy(name: str, played: Servers, folder: Path, seeds: Sequence[int] = SEEDS) -> Params:
+def toy(preset: str | Any, played: Servers, folder: Path, seeds: Sequence[int] = SEEDS) -> Params:
     """Return a preset with our data, small vocabularies, and a model of two small layers per side.
 
     Text processing and the workings of model and training stay those of the preset.
+
+    Args:
+        preset: its name, or the values of a params.yaml.
     """
-    content = content_of(name)
+    content = content_of(preset) if isinstance(preset, str) else preset
     local = content["download"]["folder"] = str(folder / "own")
     Path(local).mkdir()
     for split in get_args(Split):

@@ -51,6 +51,14 @@ def test_workers_end_with_their_program(code: str, signal: str, tmp_path: Path) 
     assert left == []
 
 
+def test_what_is_left_of_a_process_is_not_alive() -> None:
+    """Its number stays taken until its parent asks for its status."""
+    with subprocess.Popen(["true"]) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert not is_alive(process.pid)
+    assert is_alive(os.getpid())
+
+
 def test_the_end_of_a_process_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the system, or by looking now and then where the system cannot tell."""
     monkeypatch.setattr(processes, "POLL", 0.01)

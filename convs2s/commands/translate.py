@@ -45,7 +45,7 @@ def add(commands: Any) -> None:
     add(
         "--max-length-ratio", type=float, metavar="X", help="longest hypothesis: X * source tokens + N tokens"
     )
-    add("--max-length-extra", type=int, metavar="N", help="see --max-length-ratio; EOS does not count")
+    add("--max-length-extra", type=float, metavar="N", help="see --max-length-ratio; EOS does not count")
     add("--n-best", type=int, metavar="N", help="up to N lines per sentence, each after its number and TAB")
     add("--scores", action="store_true", help="put the score and a TAB before the text")
     add("--replace", action=argparse.BooleanOptionalAction, help="replace unknown words by attention")

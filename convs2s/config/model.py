@@ -41,18 +41,18 @@ class ModelParams(Section):
     def _layers_fit(self) -> Self:
         if len(self.encoder_widths) != len(self.encoder_kernels):
             raise ValueError(
-                f"encoder_widths has {len(self.encoder_widths)} layers but encoder_kernels has "
+                f"encoder_widths has length {len(self.encoder_widths)} but encoder_kernels "
                 f"{len(self.encoder_kernels)}; give one of each per layer"
             )
         if len(self.decoder_widths) != len(self.decoder_kernels):
             raise ValueError(
-                f"decoder_widths has {len(self.decoder_widths)} layers but decoder_kernels has "
+                f"decoder_widths has length {len(self.decoder_widths)} but decoder_kernels "
                 f"{len(self.decoder_kernels)}; give one of each per layer"
             )
         if len(self.attention) != len(self.decoder_widths):
             raise ValueError(
-                f"attention has {len(self.attention)} flags but the decoder has "
-                f"{len(self.decoder_widths)} layers; give one flag per layer"
+                f"attention has length {len(self.attention)} but decoder_widths "
+                f"{len(self.decoder_widths)}; give one flag per layer"
             )
         if not any(self.attention):
             raise ValueError("attention is off in every layer; the decoder would not see the source")

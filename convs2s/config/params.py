@@ -55,7 +55,8 @@ class Params(Section):
         if bool(self.download.valid) == (self.filter.valid_every is not None):
             raise ValueError(
                 "filter.valid_every and download.valid: exactly one must be given, the other null or []; "
-                f"found valid_every {self.filter.valid_every} and {len(self.download.valid)} valid sources"
+                f"found valid_every {self.filter.valid_every}, and download.valid of length "
+                f"{len(self.download.valid)}"
             )
         return self
 

@@ -25,8 +25,11 @@ class BeamSearchSection(Section, Generic[AlphaT]):
     """Shortest hypothesis, in tokens, not counting EOS."""
     max_length_ratio: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     """Longest hypothesis = ratio * source tokens + max_length_extra, not counting EOS on either side."""
-    max_length_extra: Positive
-    """See max_length_ratio; in tokens."""
+    max_length_extra: Annotated[float, Field(ge=1, allow_inf_nan=False)]
+    """See max_length_ratio; in tokens. The sum is rounded down, so a fraction counts."""
+    max_length_of: Literal["sentence", "batch"]
+    """Whose source tokens count: `sentence`, its own; `batch`, those of the longest sentence of the batch, as
+    in fairseq, so that a translation may depend on the others in its batch."""
     n_best: Positive
     """Hypotheses written per sentence, at most beam_size."""
     legacy_eos: bool

@@ -2,6 +2,8 @@
 
 import torch
 
+from convs2s.text.counted import counted
+
 
 def find_device(name: str | None) -> torch.device:
     """Return a device by name; None takes a GPU if there is one, else the CPU.
@@ -17,7 +19,7 @@ def find_device(name: str | None) -> torch.device:
         raise ValueError(f"device {name!r} is unknown; wanted cpu, cuda, or cuda:NUMBER.") from None
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise ValueError(
-            f"device {name!r} does not exist: PyTorch sees {torch.cuda.device_count()} GPUs. Wanted one of "
-            "them, or cpu."
+            f"device {name!r} does not exist: PyTorch sees "
+            f"{counted(torch.cuda.device_count(), 'GPU')}. Wanted one that exists, or cpu."
         )
     return device

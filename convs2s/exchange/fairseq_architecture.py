@@ -10,6 +10,7 @@ from convs2s.config.faults import describe
 from convs2s.config.model import ModelParams
 from convs2s.config.older import with_added_keys
 from convs2s.exchange.fairseq_checkpoint import Checkpoint
+from convs2s.text.counted import counted
 
 MOST_LAYERS = 10_000
 USUAL_ROWS = 1024  # of a position table
@@ -100,7 +101,8 @@ def read_attention(arguments: Mapping[str, Any], layers: int, origin: str) -> li
     if isinstance(flags, list | tuple) and len(flags) == layers and all(isinstance(f, bool) for f in flags):
         return list(flags)
     raise ValueError(
-        f"{origin}: decoder_attention is {value!r}; wanted True, or a list of {layers} flags, one per layer."
+        f"{origin}: decoder_attention is {value!r}; wanted True, or a list of "
+        f"{counted(layers, 'flag')}, one per layer."
     )
 
 

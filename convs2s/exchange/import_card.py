@@ -1,9 +1,11 @@
 """The model card of an imported model: where it comes from, and which fairseq behavior it keeps."""
 
 from convs2s.config.tokenize import TokenizeParams
+from convs2s.config.translate import TranslateParams
 from convs2s.exchange.fairseq_checkpoint import Checkpoint
 from convs2s.exchange.fairseq_weights import Fconv
 from convs2s.package.folder import Settings
+from convs2s.text.counted import counted
 
 
 def import_card(checkpoint: Checkpoint, model: Fconv, settings: Settings, segmentation: str) -> str:
@@ -28,13 +30,13 @@ def import_card(checkpoint: Checkpoint, model: Fconv, settings: Settings, segmen
         f"| weight norm (T17) | {norm}; folded into the weights here |",
         "| sqrt(0.5) on d, z + e and c + h (T4) | `extra_scaling: true` in model.json |",
         "| gradients of the encoder and its embeddings times 1/(2A) (T6) | `encoder_grad_scale: fairseq` |",
-        f"| attention (T7) | mean of the {attending} attending layers; fairseq's mean is over all {layers}: "
-        f"this times {attending}/{layers} |",
+        f"| attention (T7) | mean of {counted(attending, 'attending layer')}; fairseq's mean is over "
+        f"all {layers}: this times {attending}/{layers} |",
         f"| positions (T18) | sentences up to {params.max_positions - 1} tokens, EOS included |",
         "| start symbol (T20) | the last entry of each vocabulary; never generated |",
         "| EOS (T21) | within the beam only: `legacy_eos: false` in translate.json |",
-        f"| longest translation | {translate.max_length_ratio:g} S + {translate.max_length_extra} tokens for "
-        "S source tokens, not counting EOS |",
+        f"| longest translation | {translate.max_length_ratio:g} S + {translate.max_length_extra:g} tokens "
+        f"for S source tokens, not counting EOS{longest_of(translate)} |",
         "",
         "## Use",
         "",
@@ -43,6 +45,11 @@ def import_card(checkpoint: Checkpoint, model: Fconv, settings: Settings, segmen
         "```",
         "",
     ])  # fmt: skip
+
+
+def longest_of(translate: TranslateParams) -> str:
+    """Return which sentence's tokens S counts, unless it is the sentence's own."""
+    return "" if translate.max_length_of == "sentence" else ", of the longest sentence in the batch"
 
 
 def words(tokenize: TokenizeParams) -> str:

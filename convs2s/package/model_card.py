@@ -7,6 +7,7 @@ from pathlib import Path
 
 from safetensors import safe_open
 
+from convs2s.model.receptive_field import receptive_field
 from convs2s.text.corpus.json_files import read_json
 
 NAMES = {"bleu": "BLEU, detokenized", "bleu_tokenized": "BLEU, tokenized", "chrf": "chrF2"}
@@ -20,11 +21,13 @@ class Sizes:
     Attributes:
         parameters: numbers learned, weight norm folded in.
         layers: blocks of encoder and decoder.
+        seen: how many positions the last layer of each sees (§3.2).
         entries: of the source and the target vocabulary, special ones included.
     """
 
     parameters: int
     layers: tuple[int, int]
+    seen: tuple[int, int]
     entries: tuple[int, int]
 
 
@@ -68,6 +71,10 @@ def read_sizes(model: Path) -> Sizes:
     return Sizes(
         parameters=sum(math.prod(shape) for shape in shapes),
         layers=(len(architecture["encoder_widths"]), len(architecture["decoder_widths"])),
+        seen=(
+            receptive_field(architecture["encoder_kernels"]),
+            receptive_field(architecture["decoder_kernels"]),
+        ),
         entries=(description["source_size"], description["target_size"]),
     )
 
@@ -75,7 +82,7 @@ def read_sizes(model: Path) -> Sizes:
 def model_card(facts: Facts) -> str:
     """Return the card as Markdown; it depends only on the facts."""
     source, target = facts.languages
-    entries, layers = facts.sizes.entries, facts.sizes.layers
+    entries, layers, seen = facts.sizes.entries, facts.sizes.layers, facts.sizes.seen
     return "\n".join([
         f"# {facts.name}",
         "",
@@ -84,8 +91,8 @@ def model_card(facts: Facts) -> str:
         "| | |",
         "|---|---|",
         f"| languages | {source} to {target} |",
-        f"| training data | {facts.name}; license: {facts.data_license} |",
-        f"| layers | {layers[0]} encoder, {layers[1]} decoder |",
+        f"| training data | {cell(facts.name)}; license: {cell(facts.data_license)} |",
+        f"| layers | {layers[0]} encoder, {layers[1]} decoder; they see {seen[0]} and {seen[1]} tokens |",
         f"| parameters | {facts.sizes.parameters:,} |",
         f"| vocabulary | {facts.segmentation}; {entries[0]:,} source types, {entries[1]:,} target types |",
         f"| seed | {facts.seed} |",
@@ -110,12 +117,17 @@ def model_card(facts: Facts) -> str:
     ])  # fmt: skip
 
 
+def cell(text: str) -> str:
+    """Return text for a cell of a table, which a bare bar would end, even within code."""
+    return text.replace("|", r"\|")
+
+
 def score_lines(scores: Mapping[str, float], signatures: Mapping[str, str], test_set: str) -> Sequence[str]:
     """Return the test set, and the table of scores with their signatures; nothing if there are no scores."""
     named = [name for name in NAMES if name in scores]
     if not named:
         return []
-    rows = [f"| {NAMES[name]} | {scores[name]:.2f} | `{signatures.get(name, '')}` |" for name in named]
+    rows = [f"| {NAMES[name]} | {scores[name]:.2f} | `{cell(signatures.get(name, ''))}` |" for name in named]
     test_set_lines = [f"`{test_set}`", ""] if test_set else []
     table = ["| score | | sacreBLEU signature |", "|---|---|---|", *rows]
     return ["## Scores on the test set", "", *test_set_lines, *table, ""]

@@ -82,7 +82,10 @@ class Translator:
     def _finish(self, source: Sequence[str], hypothesis: TextHypothesis) -> Translation:
         words, replacements = hypothesis.words, list[Replacement]()
         if self.dictionary is not None:
-            words, replacements = replace_unknowns(source, words, hypothesis.unknowns, self.dictionary)
+            params = self.source.params
+            words, replacements = replace_unknowns(
+                source, words, hypothesis.unknowns, self.dictionary, params
+            )
         return Translation(
             text=one_line(self.target.detokenize(words)),
             score=hypothesis.score,

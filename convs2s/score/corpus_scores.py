@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
+from convs2s.text.counted import counted
+
 UNKNOWN = "<unk>"
 """How unknown words appear in tokenized translations."""
 
@@ -97,7 +99,7 @@ def length_ratio(hypotheses: Sequence[str], references: Sequence[str]) -> float:
     wanted = count_words(references)
     if wanted == 0:
         raise ValueError(
-            f"all {len(references):,} references are empty; wanted translations to compare with. "
+            f"found {len(references):,} empty references and no other; wanted translations to compare with. "
             "Is the target side of download.test the right file?"
         )
     return count_words(hypotheses) / wanted
@@ -147,8 +149,9 @@ def check_parallel(hypotheses: Sequence[str], references: Sequence[str]) -> None
     """Raise ValueError unless there is at least one hypothesis, and one reference for each."""
     if len(hypotheses) != len(references):
         raise ValueError(
-            f"there are {len(hypotheses):,} hypotheses but {len(references):,} references; wanted one "
-            "reference per hypothesis. Translate the test set that is being scored: dvc repro"
+            f"found {counted(len(hypotheses), 'hypothesis', 'hypotheses')} but "
+            f"{counted(len(references), 'reference')}; wanted one reference per hypothesis. "
+            "Translate the test set that is being scored: dvc repro"
         )
     if not references:
         raise ValueError("there are no sentences to score; is the test set (download.test) empty?")

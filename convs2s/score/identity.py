@@ -9,6 +9,7 @@ from typing import Any, Self
 from convs2s.text.corpus.files import read_lines
 from convs2s.text.corpus.json_files import read_json
 from convs2s.text.corpus.pair_folder import further_references, read_folder
+from convs2s.text.counted import counted
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class SetIdentity:
 
     def __str__(self) -> str:
         """Return one human-readable line."""
-        return f"{self.name}: {self.lines:,} lines, sha256 {self.sha256}"
+        return f"{self.name}: {counted(self.lines, 'line')}, sha256 {self.sha256}"
 
 
 def identify(folder: Path) -> SetIdentity:

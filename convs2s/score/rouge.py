@@ -27,6 +27,7 @@ from rouge_score.tokenize import tokenize
 
 from convs2s.score.corpus_scores import Score
 from convs2s.score.rouge_stemmer import RougeStemmer
+from convs2s.text.counted import counted
 
 NAMES = ("rouge1", "rouge2", "rougeL")
 
@@ -174,8 +175,9 @@ def check_references(summaries: Sequence[str], references: Sequence[Sequence[str
     """Raise ValueError unless there is at least one summary, and each has one or more references."""
     if len(summaries) != len(references):
         raise ValueError(
-            f"there are {len(summaries):,} summaries but references for {len(references):,}; wanted one or "
-            "more references per summary. Summarize the test set that is being scored: dvc repro"
+            f"found {counted(len(summaries), 'summary', 'summaries')} but references for "
+            f"{len(references):,}; wanted one or more references per summary. "
+            "Summarize the test set that is being scored: dvc repro"
         )
     if not summaries:
         raise ValueError("there are no summaries to score; is the test set (download.test) empty?")

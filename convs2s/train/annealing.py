@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from convs2s.text.counted import counted
+
 
 @dataclass(frozen=True)
 class Annealing:
@@ -43,9 +45,9 @@ class Annealing:
             return f"the learning rate fell below {self.minimum:g}"
         since_best = len(perplexities) - 1 - perplexities.index(min(perplexities))
         if self.patience is not None and since_best >= self.patience:
-            return f"{since_best} epochs brought no better perplexity"
+            return f"{counted(since_best, 'epoch')} brought no better perplexity"
         if len(perplexities) >= self.max_epochs:
-            return f"it has run for {self.max_epochs} epochs"
+            return f"it has run for {counted(self.max_epochs, 'epoch')}"
         return None
 
     def ended_before(self, perplexities: list[float], within_epoch: bool) -> int | None:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -15,10 +14,11 @@ from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.corpus.batching import Batch, Batching, pad
 from convs2s.text.corpus.encoded import EncodedCorpus
 from convs2s.text.vocabulary.selection import VocabularySelection
-from convs2s.text.vocabulary.vocabulary import EOS, PAD
+from convs2s.text.vocabulary.vocabulary import PAD
 from convs2s.train.annealing import Annealing
 from convs2s.train.distributed import Workers
-from convs2s.train.loss import negative_log_likelihood
+from convs2s.train.fast.switch import summed_loss
+from convs2s.train.loss import SummedLoss
 from convs2s.train.optimizer import update
 
 Record = dict[str, float | int]
@@ -185,35 +185,6 @@ class Training:
         return torch.from_numpy(array).to(self.workers.device, non_blocking=True)
 
 
-class SummedLoss(nn.Module):
-    """Source and target ids -> summed loss; the module whose gradients workers exchange."""
-
-    def __init__(self, model: Seq2Seq, smoothing: float) -> None:
-        super().__init__()
-        self.model = model
-        self.smoothing = smoothing
-
-    def forward(
-        self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"], entries: Int[Tensor, "V"] | None
-    ) -> tuple[Tensor, Tensor]:
-        """Return the summed loss and its likelihood part, in nats, over non-padding target tokens.
-
-        Args:
-            entries: the ids that the softmax is over, ascending, with all of the target's; None: all.
-        """
-        start = target.new_full((len(target), 1), EOS)  # T19
-        features, _ = self.model.features(
-            torch.cat([start, target[:, :-1]], dim=1), self.model.encode(source)
-        )
-        real = target != PAD
-        layer, wanted = self.model.output_layer, target[real]
-        rows: tuple[Tensor, Tensor] = (layer.weight, layer.bias)
-        if entries is not None:
-            rows = rows[0].index_select(0, entries), rows[1].index_select(0, entries)
-            wanted = torch.searchsorted(entries, wanted)
-        return negative_log_likelihood(features[real], *rows, wanted, self.smoothing)
-
-
 def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
     """Train from `training.state` until the annealing rule ends the training.
 
@@ -225,7 +196,7 @@ def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
             previous update.
     """
     state = training.state
-    losses = training.workers.wrap(SummedLoss(training.model, training.smoothing))
+    losses = training.workers.wrap(summed_loss(training.model, training.smoothing))
     while training.annealing.ends(state.perplexities) is None:
         learning_rate = training.annealing.rate(state.perplexities)
         batches = training.batching.epoch(

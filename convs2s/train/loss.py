@@ -1,15 +1,65 @@
-"""Token-level negative log-likelihood, without keeping all scores in float32 (§4.2)."""
+"""The loss of a batch: token-level negative log-likelihood (§4.2), without keeping all scores in float32."""
 
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
+
+from convs2s.model.seq2seq import Seq2Seq
+from convs2s.text.vocabulary.vocabulary import EOS, PAD
 
 # Scores that are turned into probabilities at once: 64 rows of a softmax over 8,000 entries, 2 MB in float32,
 # which stay in a core's cache while softmax, loss and gradient are computed.
 SCORES_AT_ONCE = 1 << 19
+
+
+class SummedLoss(nn.Module):
+    """Source and target ids -> summed loss; the module whose gradients workers exchange."""
+
+    def __init__(self, model: Seq2Seq, smoothing: float) -> None:
+        super().__init__()
+        self.model = model
+        self.smoothing = smoothing
+
+    def forward(
+        self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"], entries: Int[Tensor, "V"] | None
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Return the summed loss and its likelihood part, in nats, over non-padding target tokens.
+
+        Args:
+            entries: the ids that the softmax is over, ascending, with all of the target's; None: all.
+        """
+        start = target.new_full((len(target), 1), EOS)  # T19
+        features, _ = self.model.features(
+            torch.cat([start, target[:, :-1]], dim=1), self.model.encode(source)
+        )
+        real = target != PAD
+        wanted = target[real] if entries is None else torch.searchsorted(entries, target[real])
+        return self.softmax_loss(features[real], wanted, entries)
+
+    def softmax_loss(
+        self,
+        features: Float[Tensor, "N F"],
+        wanted: Int[Tensor, "N"],
+        entries: Int[Tensor, "V"] | None,
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Return the summed loss of these features and its likelihood part.
+
+        Args:
+            wanted: positions of the targets among the entries.
+        """
+        return negative_log_likelihood(features, *self.output_rows(entries), wanted, self.smoothing)
+
+    def output_rows(
+        self, entries: Int[Tensor, "V"] | None
+    ) -> tuple[Float[Tensor, "V F"], Float[Tensor, "V"]]:
+        """Return the softmax layer's weight and bias for these entries."""
+        layer = self.model.output_layer
+        if entries is None:
+            return layer.weight, layer.bias
+        return layer.weight.index_select(0, entries), layer.bias.index_select(0, entries)
 
 
 def negative_log_likelihood(

@@ -8,6 +8,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from convs2s.text.corpus.files import atomic_path
+from convs2s.text.counted import counted
 from convs2s.train.loop import EpochReport, UpdateReport
 
 SECONDS_BETWEEN_FILES = 1.0
@@ -63,7 +64,7 @@ class Progress:
             speed = f", {tokens_per_second:,.0f} target tokens/s"
             self.file.epoch(self.last, tokens_per_second, record["validation_perplexity"])
         print(
-            f"epoch {record['epoch']:.0f}: {record['updates']:,.0f} updates, learning rate "
+            f"epoch {record['epoch']:.0f}: {counted(int(record['updates']), 'update')}, learning rate "
             f"{record['learning_rate']:g}, training loss {record['training_loss']:.3f}, validation "
             f"perplexity {record['validation_perplexity']:.3f}{' (best)' if report.is_best else ''}, "
             f"{entries(record.get('selected_types'))}training {self.seconds:.1f} s{speed}, "

@@ -22,6 +22,7 @@ import sys
 from pathlib import Path
 
 from convs2s.text.corpus.files import remove
+from convs2s.text.counted import counted
 from convs2s.train.checkpoint import (
     Checkpoint,
     checkpoint_name,
@@ -80,7 +81,7 @@ class WorkFolder:
             if not checkpoint.checked:
                 faults.append(f"{path} is of an earlier version, without checksums: damage would go unseen.")
             state = training.state
-            place = f"epoch {len(state.epochs) + 1}, after {state.updates:,} updates"
+            place = f"epoch {len(state.epochs) + 1}, after {counted(state.updates, 'update')}"
             return "\n".join([*faults, f"Training continues from {path}: {place}."])
         discard(self.work / "progress.json")
         return "\n".join([*faults, "Training starts afresh." if faults else self.why_afresh()])
@@ -106,7 +107,9 @@ class WorkFolder:
         path = self.checkpoint(updates)
         checkpoint = read_checkpoint(path)
         if checkpoint.prints != self.prints or checkpoint.state.updates != updates:
-            raise ValueError(f"{path} is another checkpoint, renamed: wanted one after {updates:,} updates.")
+            raise ValueError(
+                f"{path} is another checkpoint, renamed: wanted one after {counted(updates, 'update')}."
+            )
         return checkpoint
 
     def best(self, state: State) -> Checkpoint | Path:

@@ -67,7 +67,7 @@ def show_scores(stage: Stage, root: Path, label: str) -> None:
     create_markdown_artifact(examples_in_markdown(examples), key=key("examples", label))
     pictures = root / stage.outputs["pictures"]
     for path in sorted(pictures.glob("attention-*.png"))[:MOST_PICTURES]:
-        image(path, key(path.stem, label), "Attention: source words across, translation down (Fig. 3)")
+        image(path, key(path.stem, label), "Attention: source words down, translation across (Fig. 3)")
     if (pictures / "scores.png").is_file():
         image(pictures / "scores.png", key("score-plot", label), "Scores by model and by source length")
 

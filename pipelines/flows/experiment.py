@@ -1,10 +1,7 @@
 """Copies of the workspace with other parameters; what they give becomes a DVC experiment."""
 
-import functools
 import hashlib
-import io
 import json
-import operator
 import os
 import re
 import shutil
@@ -13,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from dvc.config import Config
-from ruamel.yaml import YAML
 
-from convs2s.config.load import load_params, parse_params
-from convs2s.config.params import Params
+from convs2s.config.load import load_params
 from pipelines import shell
 from pipelines.flows.dvc_stage import DVC
 from pipelines.flows.workspace import IDENTITY, git, snapshot
+from pipelines.preset.overrides import overridden
+from pipelines.repair.clone import repair
 
 COPIES = Path(".dvc/tmp/flows")  # until their runs have succeeded; DVC keeps it out of git
 
@@ -44,12 +41,13 @@ def copy_workspace(root: Path, name: str, overrides: Mapping[str, Any]) -> Path:
         git(root, "worktree", "add", "--quiet", "--force", "--detach", "--no-checkout", str(folder))
     git(folder, "update-ref", "--no-deref", "HEAD", git(root, "rev-parse", "HEAD"))
     git(folder, "read-tree", "--reset", "-u", snapshot(root))
+    repair(folder)  # an earlier run may have been killed
     mine = Config(str(root / ".dvc"))  # relative paths are absolute once read
     with Config(str(folder / ".dvc")).edit("local") as local:
         local |= {name: mine[name] for name in ("core", "remote") if mine.get(name)}  # with credentials
         local["cache"] = {"dir": mine.get("cache", {}).get("dir") or str(root / ".dvc" / "cache")}
     link_ignored_inputs(root, folder)
-    text, _ = overridden(root / "params.yaml", overrides)
+    text, _ = overridden((root / "params.yaml").read_text(encoding="utf-8"), overrides)
     (folder / "params.yaml").write_text(text, encoding="utf-8")
     return folder
 
@@ -76,32 +74,6 @@ def link_ignored_inputs(root: Path, folder: Path) -> None:
             target.hardlink_to(root / name)
         except OSError:  # another file system
             shutil.copy2(root / name, target)
-
-
-def overridden(path: Path, overrides: Mapping[str, Any]) -> tuple[str, Params]:
-    """Return the text of a params.yaml with other values and the same comments, and what it says.
-
-    Names are dotted, as train.dropout or download.train.0.pairs. A ValueError is raised if there is no such
-    name, or a value is not valid.
-    """
-    yaml, stream = YAML(), io.StringIO()
-    content = yaml.load(path.read_text(encoding="utf-8"))
-    for name, value in overrides.items():
-        *sections, last = [int(part) if part.isdigit() else part for part in name.split(".")]
-        try:
-            place = functools.reduce(operator.getitem, sections, content)
-            place[last]  # a new key would be a typo
-            place[last] = value
-        except (KeyError, IndexError, TypeError) as error:
-            raise ValueError(
-                f"overrides: params.yaml has no {name} (found nothing under {error}). Wanted a dotted name "
-                "that it has, for example train.dropout."
-            ) from error
-    yaml.dump(content, stream)
-    try:
-        return stream.getvalue(), parse_params(stream.getvalue(), "params.yaml")
-    except ValueError as error:
-        raise ValueError(f"overrides do not fit: {error}") from error
 
 
 def keep_experiment(root: Path, folder: Path, name: str) -> None:

@@ -9,9 +9,11 @@ import pandas as pd
 from prefect import get_run_logger
 from prefect.artifacts import create_markdown_artifact
 
-from pipelines.flows import artifacts, experiment, workspace
+from convs2s.text.counted import counted
+from pipelines.flows import artifacts, workspace
 from pipelines.flows.graph import Stage
 from pipelines.flows.workspace import ROOT
+from pipelines.preset.overrides import overridden
 from pipelines.results.paper import SPEED, Table
 
 
@@ -20,11 +22,10 @@ def rows_of(paper: Table, overrides: Mapping[str, Any]) -> list[tuple[dict[str, 
 
     Rows begin from params.yaml with the overrides; a ValueError is raised if these do not fit.
     """
-    _, base = experiment.overridden(ROOT / "params.yaml", overrides)
-    of_all = {"commit": workspace.revision(ROOT)}
+    _, base = overridden((ROOT / "params.yaml").read_text(encoding="utf-8"), overrides)
+    of_all = {"commit": workspace.revision(ROOT), "corpus": base.package.name}
     return [
-        ({"row": row.row, "column": row.column} | row.circumstances(base) | of_all, row.overrides(base.model))
-        for row in paper.rows
+        ({"row": row.row, "column": row.column} | of_all, row.overrides(base.model)) for row in paper.rows
     ]
 
 
@@ -40,7 +41,8 @@ def facts_of(root: Path, stages: Mapping[str, Stage], others: Sequence[Path]) ->
     if {"test_set.json", "signatures.json"} <= outputs.keys():
         test_set = json.loads((root / outputs["test_set.json"]).read_text(encoding="utf-8"))
         signatures = json.loads((root / outputs["signatures.json"]).read_text(encoding="utf-8"))
-        facts["test_set"] = "{name}: {lines:,} lines, sha256 {sha256}".format(**test_set)
+        lines = counted(test_set["lines"], "line")
+        facts["test_set"] = f"{test_set['name']}: {lines}, sha256 {test_set['sha256']}"
         facts["signature"] = signatures["bleu_tokenized"]
     return facts
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from convs2s.text.corpus.files import atomic_path
 from pipelines.preset.changes import differences, has_unsaved_edits
+from pipelines.preset.overrides import Overrides, override, preset_command
 from pipelines.preset.render import preset_names, preset_title, render
 
 
@@ -20,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.name is None:
             list_presets()
         else:
-            write(options.name, options.out, options.force)
+            write(options.name, dict(options.overrides), options.out, options.force)
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -36,6 +37,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("name", metavar="NAME", nargs="?", help="preset to write, such as multi30k-en-de")
+    change = "another value than the preset's, such as train.seeds=[1,2]"
+    add("overrides", metavar="KEY=VALUE", nargs="*", type=override, help=change)
     add("--out", type=Path, default=Path("params.yaml"), metavar="FILE", help="file to write (%(default)s)")
     add("--force", action="store_true", help="overwrite edits of FILE that are not in git")
     return parser.parse_args(arguments)
@@ -50,14 +53,14 @@ def list_presets() -> None:
     print("\nmake preset NAME=... writes params.yaml from one of them.")
 
 
-def write(name: str, out: Path, force: bool) -> None:
-    """Write a preset's file and print which values change.
+def write(name: str, overrides: Overrides, out: Path, force: bool) -> None:
+    """Write a preset's file, with other values if some are given, and print which values change.
 
     Raises:
         ValueError: if there is no such preset or it has a fault; or if the file has edits that would be lost,
             unless forced.
     """
-    text = render(name)
+    text = render(name, overrides=overrides)
     if out.is_file():
         changes = differences(out.read_text(encoding="utf-8"), text)
         print(f"{out}: {len(changes)} value(s) differ from preset {name}")
@@ -66,7 +69,7 @@ def write(name: str, out: Path, force: bool) -> None:
             raise ValueError(
                 f"{out} has edits that are not in git, so it was not overwritten. Commit it (git add {out}; "
                 f"git commit), write another file (python -m pipelines.preset {name} --out FILE), or "
-                f"overwrite the edits (make preset NAME={name} FORCE=1, or --force)."
+                f"overwrite the edits ({preset_command(name, overrides)} FORCE=1, or --force)."
             )
     with atomic_path(out) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")

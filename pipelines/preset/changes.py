@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from argparse import ArgumentTypeError
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from pipelines.preset.overrides import dotted, overrides_of
 from pipelines.preset.render import EXPERIMENTS, render
 
 SHOWN = 60
@@ -33,12 +35,7 @@ def values(text: str) -> dict[str, Any]:
         content = YAML(typ="safe", pure=True).load(text)
     except YAMLError:
         return {}
-    sections = content if isinstance(content, Mapping) else {}
-    result: dict[str, Any] = {}
-    for section, keys in sections.items():
-        named = {f"{section}.{key}": value for key, value in keys.items()} if isinstance(keys, dict) else {}
-        result |= named or {str(section): keys}
-    return result
+    return dotted(content) if isinstance(content, Mapping) else {}
 
 
 def shown(value: Any) -> str:
@@ -52,10 +49,10 @@ def has_unsaved_edits(path: Path, experiments: Path = EXPERIMENTS) -> bool:
     text = path.read_text(encoding="utf-8")
     if text == committed(path):
         return False
-    found = re.match(r"# Preset ([\w-]+),", text)
+    found = re.match(r"# Preset ([\w-]+), written by: (.+)\. Edit it freely\.\n", text)
     try:
-        return found is None or text != render(found[1], experiments)
-    except ValueError:  # the preset no longer exists
+        return found is None or text != render(found[1], experiments, overrides_of(found[2]))
+    except (ValueError, ArgumentTypeError, YAMLError):  # neither a preset nor a command of today
         return True
 
 

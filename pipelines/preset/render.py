@@ -2,12 +2,15 @@
 
 import difflib
 from pathlib import Path
+from types import MappingProxyType
 
 from convs2s.config.load import parse_params
 from convs2s.config.params import Params
 from pipelines.preset.document import Block, Document, read_document
+from pipelines.preset.overrides import Overrides, overridden, preset_command
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+NO_OVERRIDES: Overrides = MappingProxyType({})
 
 
 def preset_names(experiments: Path = EXPERIMENTS) -> list[str]:
@@ -36,14 +39,19 @@ def read_preset(name: str, experiments: Path = EXPERIMENTS) -> Document:
     return read_document(path, f"experiments/presets/{name}.yaml")
 
 
-def render(name: str, experiments: Path = EXPERIMENTS) -> str:
+def render(name: str, experiments: Path = EXPERIMENTS, overrides: Overrides = NO_OVERRIDES) -> str:
     """Return the complete, validated params.yaml of a preset: the base, with the preset's lines for its keys.
+
+    Args:
+        overrides: values to put in the place of the preset's.
 
     Raises:
         ValueError: if the preset has a key that the base lacks, or a value is impossible; with the preset's
-            file and the key. Or as `read_preset`.
+            file and the key. Or as `read_preset` and `overridden`.
     """
-    return render_and_check(name, experiments)[0]
+    text, _ = render_and_check(name, experiments)
+    text = text.replace(preset_command(name, {}), preset_command(name, overrides), 1)
+    return overridden(text, overrides)[0] if overrides else text
 
 
 def preset_params(name: str, experiments: Path = EXPERIMENTS) -> Params:
@@ -65,7 +73,7 @@ def render_and_check(name: str, experiments: Path) -> tuple[str, Params]:
     preset = read_preset(name, experiments)
     check_keys(preset, base)
     lines = [
-        f"# Preset {name}, written by: make preset NAME={name}. Edit it freely.",
+        f"# Preset {name}, written by: {preset_command(name, {})}. Edit it freely.",
         "#",
         *preset.header,
         "",

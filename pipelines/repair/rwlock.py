@@ -1,8 +1,8 @@
 """DVC's list of who reads and writes which path, .dvc/tmp/rwlock.
 
 DVC writes it in place. A kill in the middle leaves it empty or cut, and then every later command fails.
-Processes that have died DVC drops by itself, unless another program has got the number since: then it waits
-for that one.
+Processes that have died DVC drops by itself, unless the number is still taken, by what is left of the process
+or by another program that has got it since: then it waits for that.
 """
 
 import contextlib
@@ -53,7 +53,7 @@ def entries(held: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def drop_foreign(path: Path, held: dict[str, Any], root: Path) -> list[str]:
-    """Drop listed processes that are alive and yet not DVC's; the caller holds the lock of the list."""
+    """Drop listed processes that only seem to be at work; the caller holds the lock of the list."""
     pids = {pid for pid in {int(entry["pid"]) for entry in entries(held)} if is_foreign(pid, root)}
     if not pids:
         return []
@@ -63,17 +63,19 @@ def drop_foreign(path: Path, held: dict[str, Any], root: Path) -> list[str]:
     }
     with atomic_path(path) as temporary:
         temporary.write_text(json.dumps({"write": write, "read": readers}), encoding="utf-8")
-    return [f"{path} named process {pid}, which is another program now; dropped it." for pid in sorted(pids)]
+    return [f"{path} named process {pid}, which is no DVC command now; dropped it." for pid in sorted(pids)]
 
 
 def is_foreign(pid: int, root: Path) -> bool:
-    """Tell whether a process is alive, and neither DVC nor known to work in the clone."""
+    """Tell whether a number is taken, but neither by DVC nor by what is known to work in the clone."""
     try:
         process = psutil.Process(pid)
         if any("dvc" in part for part in process.cmdline()):
             return False
         with contextlib.suppress(psutil.AccessDenied):  # another user's
             return not is_inside(process, root)
+    except psutil.ZombieProcess:  # has ended, but nobody has asked for its status: in some containers, ever
+        return True
     except psutil.NoSuchProcess:
         return False
     return True

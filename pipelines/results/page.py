@@ -13,16 +13,19 @@ from pathlib import Path
 from convs2s.text.corpus.files import write_lines
 from pipelines.results.ablation_report import row_lines
 from pipelines.results.markdown import code, figure, table
-from pipelines.results.paper import Paper, Row, Table, presets, read_paper
-from pipelines.results.records import Record, Records, RunRecord, TableRecord, read_records
+from pipelines.results.paper import MEASURES, Paper, Row, Table, presets, read_paper
+from pipelines.results.records import Record, Records, RunRecord, SweepRecord, read_records
 
 HEAD = """\
 # Results
 
 The paper's figures (Gehring et al., 2017) and ours. `python -m pipelines.results.page` makes this page from
 `experiments/`: the paper's rows are in `paper.yaml` and `tables/`, our results in `records/`, where
-`python -m pipelines.results.record NAME` writes them. Rows that we have not run say so; rows without a
-command are systems of others, which the paper compares with.
+`python -m pipelines.results.record NAME` writes them. What we have not run says so; rows without a command
+are systems of others, which the paper compares with.
+
+A command gives its row's result again, from the repository's root; FORCE=1 after `make preset` discards
+edits of `params.yaml`. The commit of a recorded row is that of the code which gave the result.
 
 A score means little without its signature (S1, S2, ... below) and its test set. ± is the standard deviation
 over seeds. Hours are training hours, validation included, times GPUs, or times the CPU cores that computed,
@@ -35,18 +38,13 @@ Marks = dict[str, str]  # S1, S2, ... by signature, in the order of their first 
 
 
 def page(paper: Paper, records: Records) -> str:
-    """Return the page as Markdown.
-
-    Raises:
-        ValueError: if a record has no place on the page, or a run lacks a score that its row needs.
-    """
-    known = {"table": sorted(paper), "preset": sorted(presets(paper))}
+    """Return the page as Markdown; raise ValueError if a record has no place on it."""
+    known = presets(paper)
     for name, record in records.items():
-        key = "table" if isinstance(record, TableRecord) else "preset"
-        if (found := getattr(record, key)) not in known[key]:
+        if record.preset not in known:
             raise ValueError(
-                f"experiments/records/{name}.json: {key}: found {found!r}, which paper.yaml lacks; "
-                f"wanted one of {', '.join(known[key])}. Add a row for your own runs in the table `others`."
+                f"experiments/records/{name}.json: preset: found {record.preset!r}, which paper.yaml lacks; "
+                f"wanted one of {', '.join(sorted(known))}. Add a row for your own in the table `others`."
             )
     marks: Marks = {}
     sections = [line for one in paper.values() for line in section(one, records, marks)]
@@ -60,16 +58,22 @@ def section(one: Table, records: Records, marks: Marks) -> list[str]:
     shown = [name for name in one.scores if any(one.published(row)[name] for row in one.rows)]
     titles, lines = [f"{title}, ours" for title in one.scores.values()], []
     for row in one.rows:
-        label, figures = one.label.format(row=row.row, column=row.column), one.published(row)
-        papers = {f"{one.scores[name]}, {one.whose}": figures[name] for name in shown}
-        command = code(row.run.command if row.run else one.command) if row.ours else ""
-        missing = ("", "", ["not run" if row.ours else ""] * len(titles))
+        figures = one.published(row)
+        papers = dict(zip([one.row, one.column] if one.column else [one.row], row.place, strict=False))
+        papers |= {f"{one.scores[name]}, {one.whose}": figures[name] for name in shown}
+        if one.command:
+            lines.append(papers)
+            continue
+        command = code(row.run.command) if row.run else ""
+        missing = ("", "", ["not run" if row.run else ""] * len(titles))
         for suffix, name, cells in list(results_of(one, row, records)) or [missing]:
             source = origin(name, records[name], one.scores, marks) if name else dict.fromkeys(ORIGIN, "")
-            ours = dict(zip(titles, cells, strict=True))
-            lines.append({"": label + suffix, **papers, **ours, **source, "command": command})
-    tables = {name: r for name, r in records.items() if isinstance(r, TableRecord) and r.table == one.key}
-    further = [line for name, record in tables.items() for line in recorded_table(one, name, record, marks)]
+            ours = {one.row: row.row + suffix, **dict(zip(titles, cells, strict=True)), **source}
+            lines.append(papers | ours | {"command": code(records[name].command) if name else command})
+    sweeps = {name: r for name, r in records.items() if isinstance(r, SweepRecord) and r.table == one.key}
+    further = [line for name, record in sweeps.items() for line in recorded_sweep(one, name, record, marks)]
+    if one.command and one.preset not in {record.preset for record in sweeps.values()}:
+        further = [f"Not run: {code(one.command)}", "", *further]
     return [f"## {one.title}", "", *([one.note, ""] if one.note else []), *table(lines), "", *further]
 
 
@@ -81,21 +85,7 @@ def results_of(one: Table, row: Row, records: Records) -> Iterator[tuple[str, st
             for kind in ["mean", *["ensemble"] * ensemble] if of == "all" else [of]:
                 if of != "ensemble" or (ensemble and len(record.perplexities) == row.run.seeds):
                     suffix = ", ensemble" if (of, kind) == ("all", "ensemble") else ""
-                    yield changed(record) + suffix, name, run_cells(one.published(row), name, record, kind)
-        elif isinstance(record, TableRecord) and (record.table, record.preset) == (one.key, one.preset):
-            for ours in record.rows:
-                if (ours.get("row"), ours.get("column")) == row.place:
-                    yield changed(record), name, [figure(ours[s], ours[f"{s}_std"]) for s in one.scores]
-
-
-def run_cells(published: dict[str, str], name: str, record: RunRecord, kind: str) -> list[str]:
-    """Return each score of a run; raise ValueError if it has none where the paper gives a figure."""
-    if missing := [score for score, text in published.items() if text and not record.cell(score, "mean")]:
-        raise ValueError(
-            f"experiments/records/{name}.json: metrics.seeds: found no score {missing[0]}, which its row "
-            "needs. Run stage evaluate again, then record."
-        )
-    return [record.cell(score, kind) for score in published]
+                    yield changed(record) + suffix, name, [record.cell(score, kind) for score in one.scores]
 
 
 def changed(record: Record) -> str:
@@ -126,20 +116,16 @@ def cost(record: Record) -> dict[str, str]:
     return {"hardware": ", ".join(found.hardware), "time of training": time}
 
 
-def recorded_table(one: Table, name: str, record: TableRecord, marks: Marks) -> Iterator[str]:
-    """Yield the lines of a table of ours: where it comes from, its rows, its picture."""
+def recorded_sweep(one: Table, name: str, record: SweepRecord, marks: Marks) -> Iterator[str]:
+    """Yield the lines of a sweep of ours: where it comes from, its rows beside the paper's, its picture."""
     source = ", ".join(filter(None, origin(name, record, record.signatures, marks).values()))
     yield from [f"### Ours: `{record.preset}`{changed(record)}", ""]
-    yield from [f"{source}; test set `{record.test_set}`.", ""]
-    if one.kind == "sweep":  # with the paper's figures as printed: a CSV may lose a zero
-        papers = {r.place: {f"paper_{s}": t for s, t in one.published(r).items()} for r in one.rows}
-        lines = row_lines(one, [row | papers.get((row["row"], row["column"]), {}) for row in record.rows])
-    else:
-        labels = {"system", "beam"}
-        lines = table([{k: v if k in labels else figure(v) for k, v in r.items()} for r in record.rows])
-    yield from [*lines, ""] if lines else []
-    if record.picture:
-        yield from [f"![{name}](../{record.picture})", ""]
+    yield from [f"{source}; test set `{record.test_set}`. Command: {code(record.command)}", ""]
+    papers = {r.place: {f"paper_{s}": t for s, t in one.published(r).items()} for r in one.rows}
+    nothing = dict.fromkeys(f"paper_{name}" for name in MEASURES)
+    rows = [nothing | papers.get((row.row, row.column), {}) | row.model_dump() for row in record.rows]
+    yield from [*row_lines(one, rows), ""]
+    yield from [f"![{name}](pictures/{name}.png)", ""]
 
 
 def details(name: str, record: Record) -> dict[str, str]:
@@ -153,7 +139,7 @@ def details(name: str, record: Record) -> dict[str, str]:
             scores.append(f"{title}: {', '.join(f'{key} {figure(value)}' for key, value in values.items())}")
     return {
         "record": link(name, name), "date": record.date, "commit": code(record.commit),
-        "preset": code(record.preset) + changed(record), "test set": code(record.test_set),
+        "command": code(record.command), "test set": code(record.test_set),
         "scores": "<br>".join(scores).replace("perplexity", "validation perplexity"), **cost(record),
         "PyTorch": ", ".join(record.cost.torch) if record.cost else "",
     }  # fmt: skip

@@ -6,9 +6,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from convs2s.config.model import ModelParams
-from convs2s.config.params import Params
 from convs2s.config.section import Positive, Section
-from convs2s.model.receptive_field import receptive_field
+from pipelines.results.commands import command
 from pipelines.results.reading import checked, existing, read
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "tables"
@@ -31,9 +30,7 @@ class RowRun(Section):
     @property
     def command(self) -> str:
         """What runs it, from the repository's root."""
-        seeds = ",".join(map(str, range(1, self.seeds + 1)))
-        run = "dvc repro" if self.seeds == 1 else f"dvc exp run -S 'train.seeds=[{seeds}]'"
-        return f"make preset NAME={self.preset} && {run}"
+        return command(self.preset, {"train.seeds": list(range(1, self.seeds + 1))}, "repro")
 
 
 class LayerStack(Section):
@@ -48,8 +45,7 @@ class Row(Section):
 
     row: Annotated[str, Field(min_length=1)]  # its name in the paper
     column: Annotated[str, Field(pattern=r"^\d+$")] | None = None  # in a grid
-    ours: bool = True  # false for systems of others, which the paper compares with
-    run: RowRun | None = None  # what fills it, in a table of runs
+    run: RowRun | None = None  # what fills it; without, a system of others, or a row of a sweep
     encoder: LayerStack | None = None
     decoder: LayerStack | None = None
     attention: list[Positive] | None = None  # decoder layers that attend, from 1; with `decoder`; null: all
@@ -81,29 +77,21 @@ class Row(Section):
         positions = {f"model.{key}": getattr(self, key) for key in ("source_positions", "target_positions")}
         return changed | {key: value for key, value in positions.items() if value is not None}
 
-    def circumstances(self, base: Params) -> dict[str, Any]:
-        """Return the corpus, and the receptive fields of encoder and decoder in words (§5.4, T25)."""
-        kernels = {f"model.{side}_kernels": getattr(base.model, f"{side}_kernels") for side in SIDES}
-        kernels |= self.overrides(base.model)
-        fields = {f"{side}_context": receptive_field(kernels[f"model.{side}_kernels"]) for side in SIDES}
-        return fields | {"corpus": base.package.name}
-
 
 class Table(Section):
     """A table of the paper, or the part of one that has its own test set; or a sweep of your own."""
 
-    key: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")]  # for `pipelines.results.record --table`
+    key: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")]  # of a sweep the name of its file
     title: str
-    kind: Literal["runs", "sweep", "speed", "picture"]
+    is_sweep: bool = False
     scores: dict[str, str] = Field(default={})  # titles of their columns by their names in the records
     section: str = ""
-    preset: str | None = None  # of the paper's own experiment, for sweeps and speed
-    command: str = ""  # makes our figures; in a table of runs the row's preset gives the command
+    preset: str | None = None  # of the paper's own experiment, for sweeps
+    command: str = ""  # makes our figures; in a table of runs each row's preset gives the command
     note: str = ""  # what the paper says beside its figures
     whose: str = "paper"  # the figures are, in the headings of their columns
-    row: str = ""  # what rows of a sweep differ in
+    row: str = ""  # what rows differ in
     column: str | None = None  # what columns differ in; null: the table is no grid
-    label: str = "{row}"  # of a row or cell in docs/results.md: a format of `row` and `column`
     rows: Annotated[list[Row], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -118,8 +106,6 @@ class Table(Section):
                 f", column {one.column!r} occurs twice; wanted once": places.count(one.place) > 1,
                 " has attention but no decoder; wanted both": one.attention is not None and not layers,
                 f": attention in layer {last} of {layers}": last > layers,
-                ": wanted `run` in a table of runs, unless `ours: false`": bool(one.run)
-                != (one.ours and self.kind == "runs"),
                 f" has {strange}; wanted {', '.join(known)}": bool(strange),
             }
             for fault in (text for text, found in faults.items() if found):
@@ -138,11 +124,11 @@ def read_table(name: str, folder: Path = FOLDER) -> Table:
     """Read the sweep NAME.yaml of a folder; raise FileNotFoundError or, with all faults, ValueError."""
     known = ", ".join(sorted(path.stem for path in folder.glob("*.yaml")))
     path = existing(folder / f"{name}.yaml", f"wanted the name of a file there: {known}")
-    content = {"key": name, "kind": "sweep"} | checked(dict[str, Any], read(path), path)
+    content = {"key": name, "is_sweep": True} | checked(dict[str, Any], read(path), path)
     table: Table = checked(Table, content, path)
     scores = {key: title for key, title in MEASURES.items() if any(getattr(r, key) for r in table.rows)}
-    command = f"make preset NAME={table.preset} && make sweep TABLE={name}"
-    return table.model_copy(update={"scores": scores, "command": command})
+    run = {"command": command(table.preset, {}, f"sweep TABLE={name}")} if table.preset else {}
+    return table.model_copy(update={"scores": scores, **run})
 
 
 def read_paper(experiments: Path) -> Paper:

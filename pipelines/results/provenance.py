@@ -14,36 +14,30 @@ from convs2s.config.params import Params
 from convs2s.score.identity import SetIdentity
 from pipelines import shell
 from pipelines.preset.render import preset_names, preset_params
+from pipelines.results.commands import recorded_params
 from pipelines.results.costs import weights
-from pipelines.results.reading import existing, flat, read
+from pipelines.results.reading import existing, read
 
 CODE = (
     "convs2s", "pipelines", "experiments/base.yaml", "experiments/presets", "dvc.yaml", "pyproject.toml",
     "constraints.txt",
 )  # fmt: skip
-"""What the commit vouches for; params.yaml is recorded as preset and changes."""
-OF_NO_EFFECT = {
-    "download.folder", "train.seeds", "train.checkpoint_updates", "train.nodes", "train.rendezvous",
-}  # fmt: skip
-"""No changes to a preset: they say where files and machines are; seeds are recorded with the scores."""
+"""What the commit vouches for; params.yaml is recorded itself."""
 SHOWN = 5  # stages or files that an error names
 SIGNATURES, TEST_SET = Path("data/evaluation/signatures.json"), Path("data/evaluation/test_set.json")
 REPRODUCE = "run dvc repro, which makes the outputs of all stages, then record"
 
 
-def origin_of(root: Path, workspaces: Sequence[Path]) -> dict[str, Any]:
-    """Return what workspaces have in common; raise ValueError if that is not one preset and one test set."""
-    origins, changes = [], []
-    for workspace in workspaces:
-        preset, changed = preset_of(load_params(workspace / "params.yaml"), root / "experiments")
-        test_set = str(SetIdentity.read(existing(workspace / TEST_SET, REPRODUCE)))
-        signatures = read(workspace / SIGNATURES, REPRODUCE)
-        origins.append({"preset": preset, "signatures": signatures, "test_set": test_set})
-        changes.append(changed.items())
-    if any(one != origins[0] for one in origins):
-        raise ValueError("the experiments have different presets, test sets or signatures; wanted one sweep.")
-    common = dict(item for item in changes[0] if all(item in one for one in changes))
-    return {**origins[0], "changes": common, "commit": commit(root)}
+def origin_of(root: Path, workspace: Path) -> dict[str, Any]:
+    """Return where the results of a workspace come from; raise ValueError if that is uncertain."""
+    params = load_params(workspace / "params.yaml")
+    return {
+        "preset": preset_of(params, root / "experiments"),
+        "params": recorded_params(params),
+        "commit": commit(root),
+        "signatures": read(workspace / SIGNATURES, REPRODUCE),
+        "test_set": str(SetIdentity.read(existing(workspace / TEST_SET, REPRODUCE))),
+    }
 
 
 def commit(root: Path) -> str:
@@ -93,16 +87,13 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
-def preset_of(params: Params, experiments: Path) -> tuple[str, dict[str, Any]]:
-    """Return the preset of this `package.name`, and what differs; raise ValueError if there is none."""
+def preset_of(params: Params, experiments: Path) -> str:
+    """Return the preset of this `package.name`; raise ValueError if there is none."""
     wanted, others = params.package.name, []
     # Most presets have the name of their file, so that is the first to try.
     for name in sorted(preset_names(experiments), key=lambda name: name != wanted):
-        preset = preset_params(name, experiments)
-        if preset.package.name == wanted:
-            theirs, ours = (flat(one.model_dump(mode="json")) for one in (preset, params))
-            changed = {key for key in theirs.keys() | ours.keys() if theirs.get(key) != ours.get(key)}
-            return name, {key: ours.get(key) for key in sorted(changed - OF_NO_EFFECT)}
-        others.append(repr(preset.package.name))
+        if (found := preset_params(name, experiments).package.name) == wanted:
+            return name
+        others.append(repr(found))
     found = f"params.yaml: package.name: found {wanted!r}, which no preset has: nobody else could run it"
     raise ValueError(f"{found}. Wanted one of {', '.join(others)}, or a new preset.")

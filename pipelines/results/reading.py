@@ -1,7 +1,6 @@
 """Read and check YAML and JSON; an error names the file and the key."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,7 @@ def checked(schema: Any, content: object, path: Path) -> Any:
 
 def describe(fault: Any) -> str:
     """Return one line for a pydantic error: dotted key, what was found, what was wanted."""
-    tagged = fault["loc"][:1] in {("run",), ("table",)}  # by the kind of a record, which is no key
+    tagged = fault["loc"][:1] in {("run",), ("sweep",)}  # by the kind of a record, which is no key
     keys = [str(part) for part in fault["loc"][tagged:]]
     wanted = {
         "missing": "missing; add it",
@@ -48,11 +47,3 @@ def describe(fault: Any) -> str:
     }
     other = f"found {fault['input']!r}, {fault['msg'].replace('Input should be', 'wanted')}"
     return f"{'.'.join(keys) or 'the file'}: {wanted.get(fault['type'], other)}"
-
-
-def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return nested values by dotted name; a list is one value."""
-    result: dict[str, Any] = {}
-    for key, value in values.items():
-        result |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return result

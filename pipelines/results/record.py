@@ -1,18 +1,16 @@
 """Record what was run, and show it in docs/results.md.
 
-    python -m pipelines.results.record NAME                           the run whose outputs are in data/
-    python -m pipelines.results.record NAME --table table5 --rows data/sweeps/table5.table.csv
-                                   --experiments data/sweeps/table5.csv
-    python -m pipelines.results.record NAME --table table3 --rows FILE    FILE: of benchmarks.table3 --json
-    python -m pipelines.results.record NAME --table figure3 --picture docs/pictures/FILE.png
+    python -m pipelines.results.record NAME                   the run whose outputs are in data/
+    python -m pipelines.results.record NAME --table table5    what make sweep TABLE=table5 left in data/sweeps
 
-Writes experiments/records/NAME.json and the page. Nothing is recorded unless its
-origin is certain: the outputs must be up to date with params.yaml, code and data, and the code committed.
+Writes experiments/records/NAME.json, of a sweep docs/pictures/NAME.png, and the page. Nothing is recorded
+unless its origin is certain: the outputs must be up to date with params.yaml, code and data, and the code
+committed.
 """
 
 import argparse
-import csv
 import datetime
+import json
 import re
 import sys
 from collections.abc import Sequence
@@ -20,16 +18,24 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pandas as pd
+
+from convs2s.config.load import load_params
+from convs2s.config.model import ModelParams
 from convs2s.text.corpus.files import write_lines
 from convs2s.text.corpus.json_files import write_json
-from pipelines.results.ablation_report import read_experiments
+from pipelines.results.ablation_report import compare, draw
+from pipelines.results.commands import recorded_params
 from pipelines.results.costs import cost_of, weights
 from pipelines.results.page import page
-from pipelines.results.paper import Paper, read_paper
+from pipelines.results.paper import Paper, Table, read_paper
 from pipelines.results.provenance import REPRODUCE, check_fresh, fetch, origin_of
 from pipelines.results.reading import checked, existing, read
-from pipelines.results.records import RECORD, SWEEP, MeasuredSpeed, TableRow, read_records
+from pipelines.results.records import RECORD, RunRecord, SweepRecord, SweepRow, read_records
 from pipelines.shell import CommandFailed
+
+Origins = dict[tuple[str, str], dict[str, Any]]
+"""Where the results of each row come from, by its place in the table."""
 
 
 def run_record(root: Path) -> dict[str, Any]:
@@ -37,92 +43,95 @@ def run_record(root: Path) -> dict[str, Any]:
     metrics = read(root / "data" / "evaluation" / "metrics.json", REPRODUCE)
     folders = [existing(path, REPRODUCE).parents[1] for path in weights(root)]
     trainings = {folder.name: read(folder / "metrics.json", REPRODUCE) for folder in folders}
-    record = {"kind": "run", **origin_of(root, [root]), "cost": cost_of([root], [root]), "metrics": metrics}
+    record = {"kind": "run", **origin_of(root, root), "cost": cost_of([root], [root]), "metrics": metrics}
     check_fresh(root)
     return record | {"perplexities": {seed: one["validation_perplexity"] for seed, one in trainings.items()}}
 
 
-def table_record(root: Path, paper: Paper, options: argparse.Namespace) -> dict[str, Any]:
-    """Return the record of a table of the paper, rows included; raise ValueError if an option is wrong."""
-    option, rows, picture = f"--table {options.table}", options.rows, options.picture
-    if options.table not in paper:
-        raise ValueError(f"--table: found {options.table!r}; wanted one of: {', '.join(paper)}.")
-    if (kind := paper[options.table].kind) == "runs":
-        raise ValueError(f"{option}: its rows are runs; record each without --table.")
-    if rows is None and picture is None:
-        raise ValueError(f"{option}: found neither --rows FILE nor --picture FILE; wanted one, or both.")
-    if kind == "sweep" and options.experiments is None:
-        raise ValueError(f"{option}: wanted --experiments data/sweeps/NAME.csv, which says what ran.")
-    if picture is not None:
-        path = (root / picture).resolve()
-        if not path.is_file() or not path.is_relative_to(root.resolve()):
-            raise ValueError(f"--picture: {picture} is no file of the repository; put it into docs/pictures.")
-        picture = path.relative_to(root.resolve()).as_posix()
-    record = {"kind": "table", "table": options.table, "picture": picture}
-    if kind == "sweep":
-        return record | sweep_origin(root, options) | ({"rows": sweep_rows(rows)} if rows else {})
-    record |= origin_of(root, [root]) | {"cost": None}  # these do not measure the model's training
-    check_fresh(root)
-    if rows is None:
-        return record
-    content = read(rows, "python -m benchmarks.table3 ... --json FILE writes it")
-    measured: MeasuredSpeed = checked(MeasuredSpeed, content, rows)
-    return record | measured.model_dump()
-
-
-def sweep_rows(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a table that a sweep wrote, as text; raise ValueError if one is incomplete."""
-    wanted = {*SWEEP, None}  # under None there are values beyond the last column
-    with existing(path, "make sweep writes it").open(encoding="utf-8", newline="") as stream:
-        rows = [{k: v for k, v in row.items() if k in wanted} for row in csv.DictReader(stream)]
-    return list(checked(list[TableRow], rows, path))
-
-
-def sweep_origin(root: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """Return where the experiments of a sweep come from; raise ValueError if none is left."""
-    experiments = read_experiments(options.experiments, options.table)
-    done = experiments.reindex(columns=["failed"])["failed"].isna()
-    names = experiments["experiment"][done].unique()
-    if not len(names):
-        raise ValueError(f"{options.experiments}: all experiments failed; wanted one that did not.")
+def sweep_record(root: Path, table: Table, name: str) -> dict[str, Any]:
+    """Return the record of a sweep over a table, and draw it; raise ValueError if no experiment is left."""
+    path = root / "data" / "sweeps" / f"{table.key}.csv"
+    remedy = f"make sweep TABLE={table.key} writes it"
+    frame = compare(table, pd.read_csv(existing(path, remedy), dtype={"row": str, "column": str}))
+    done = frame[frame["experiment"].notna() & frame["failed"].isna()]
+    if done.empty:
+        raise ValueError(f"{path}: all experiments failed; wanted one that did not.")
     with TemporaryDirectory() as folder:
-        workspaces = [fetch(root, name, Path(folder, name)) for name in names]
-        origin = origin_of(root, workspaces) | {"cost": cost_of(workspaces, [root])}
-    return origin | {"signatures": {"bleu": origin["signatures"]["bleu_tokenized"]}}  # of tables of sweeps
+        spaces = {one: fetch(root, one, Path(folder, one)) for one in done["experiment"].unique()}
+        origins = {one: origin_of(root, space) for one, space in spaces.items()}
+        cost = cost_of(list(spaces.values()), [root])
+    places = zip(done["row"], done["column"], strict=True)
+    ours = {place: origins[one] for place, one in zip(places, done["experiment"], strict=True)}
+    origin = common_origin(table, ours, recorded_params(load_params(root / "params.yaml")))
+    draw(table, frame, root / "docs" / "pictures" / f"{name}.png")
+    rows = json.loads(frame[list(SweepRow.model_fields)].to_json(orient="records", double_precision=15))
+    return {"kind": "sweep", "table": table.key, "rows": rows, "cost": cost, **origin}
 
 
-def write(root: Path, paper: Paper, name: str, record: dict[str, Any]) -> None:
-    """Write a record, and the page with it, if all are valid; it replaces one of this name."""
+def common_origin(table: Table, ours: Origins, own: dict[str, Any]) -> dict[str, Any]:
+    """Return where a sweep comes from, with the parameters that it began with.
+
+    Args:
+        own: what params.yaml has now, for parameters that every row sets itself.
+
+    Raises:
+        ValueError: if rows differ in more than the table says.
+    """
+    first = next(iter(ours.values()))
+    shared = {
+        k: v for k, v in first["params"].items() if all(one["params"].get(k) == v for one in ours.values())
+    }
+    base = own | shared
+    model = ModelParams(**{k.removeprefix("model."): v for k, v in base.items() if k.startswith("model.")})
+    for row in (row for row in table.rows if row.place in ours):
+        found, wanted = ours[row.place], first | {"params": base | row.overrides(model)}
+        if found != wanted:
+            keys = [f"params.{k}" for k in base if found["params"].get(k) != wanted["params"][k]]
+            keys += [k for k in wanted if k != "params" and found[k] != wanted[k]]
+            raise ValueError(
+                f"row {', '.join(filter(None, row.place))} has another {' and '.join(keys)} than its "
+                "table and the first row say; wanted one sweep from one params.yaml. Run make sweep again."
+            )
+    return first | {"params": base, "signatures": {"bleu": first["signatures"]["bleu_tokenized"]}}
+
+
+def write(root: Path, paper: Paper, name: str, record: dict[str, Any]) -> str:
+    """Write a record, and the page with it, if all are valid; return the command that gives it again.
+
+    It replaces a record of this name.
+    """
     path = root / "experiments" / "records" / f"{name}.json"
-    records = read_records(path.parent) | {name: checked(RECORD, record, path)}
+    new: RunRecord | SweepRecord = checked(RECORD, record, path)
+    records = read_records(path.parent) | {name: new}
     text = page(paper, dict(sorted(records.items())))
     write_json(path, record)
     write_lines(root / "docs" / "results.md", text.split("\n")[:-1])
+    return new.command
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Record what is in the repository that is the working directory; return the exit status."""
-    form = argparse.RawTextHelpFormatter
-    command = "python -m pipelines.results.record"
+    form, command = argparse.RawTextHelpFormatter, "python -m pipelines.results.record"
     parser = argparse.ArgumentParser(prog=command, description=__doc__, formatter_class=form)
-    add = parser.add_argument
-    add("name", metavar="NAME", help="of the record: lowercase letters, digits and hyphens")
-    add("--table", metavar="KEY", help="table of the paper that rows and picture belong to")
-    add("--rows", type=Path, metavar="FILE", help="rows; of Table 3, from benchmarks.table3 --json")
-    add("--picture", type=Path, metavar="FILE", help="of the table, in the repository")
-    add("--experiments", type=Path, metavar="FILE", help="what the flow sweep wrote")
+    parser.add_argument("name", metavar="NAME", help="of the record: lowercase letters, digits and hyphens")
+    parser.add_argument("--table", metavar="TABLE", help="that was swept over")
     options, root = parser.parse_args(arguments), Path()
     try:
         if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", options.name):
             raise ValueError(f"NAME: found {options.name!r}; wanted lowercase letters, digits and hyphens.")
         paper = read_paper(root / "experiments")
-        record = table_record(root, paper, options) if options.table else run_record(root)
+        sweeps = [key for key, table in paper.items() if table.is_sweep]
+        if options.table not in {None, *sweeps}:
+            raise ValueError(f"--table: found {options.table!r}; wanted one of {', '.join(sweeps)}.")
+        table = paper.get(options.table)
+        record = sweep_record(root, table, options.name) if table else run_record(root)
         date = datetime.datetime.now(datetime.UTC).date().isoformat()
-        write(root, paper, options.name, record | {"date": date})
+        again = write(root, paper, options.name, record | {"date": date})
     except (ValueError, FileNotFoundError, CommandFailed) as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"Recorded in experiments/records/{options.name}.json. Next: git add experiments docs/results.md")
+    print(f"Recorded in experiments/records/{options.name}.json. To run it again: {again}")
+    print("Next: git add experiments docs")
     return 0
 
 

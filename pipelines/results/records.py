@@ -1,39 +1,19 @@
 """Recorded results: experiments/records/NAME.json."""
 
-import re
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from convs2s.config.section import Section
+from convs2s.text.counted import counted
+from pipelines.results.commands import changes, command
 from pipelines.results.costs import TrainingCost
 from pipelines.results.markdown import figure
-from pipelines.results.paper import SPEED
 from pipelines.results.reading import checked, read
 
 Scores = dict[str, float]
-SWEEP = (
-    "row", "column", "paper_perplexity", "paper_bleu", "perplexity", "perplexity_std", "bleu", "bleu_std",
-    "seeds", SPEED,
-)  # fmt: skip
-"""Columns of the rows of a sweep."""
-NUMBER = re.compile(r"([-+]?\d+(\.\d*)?(e[-+]?\d+)?)?")
-
-
-def complete(row: dict[str, str]) -> dict[str, str]:
-    """Return a row of a table; raise ValueError if it lacks a column, or a value is no number."""
-    if "system" not in row and set(row) != set(SWEEP):
-        raise ValueError(f"found columns {', '.join(row)}; wanted {', '.join(SWEEP)}")
-    for column, value in row.items():
-        if column not in {"row", "system"} and not NUMBER.fullmatch(value):
-            raise ValueError(f"{column}: found {value!r}; wanted a number or nothing")
-    return row
-
-
-TableRow = Annotated[dict[str, str], AfterValidator(complete)]
-"""Its name, then numbers as they were written, or nothing: of a sweep, or of benchmarks.table3."""
 
 
 class SeedMetrics(Section):
@@ -50,12 +30,23 @@ class Record(Section):
     """What every record has."""
 
     preset: str
-    changes: dict[str, Any]  # values of params.yaml that differ from the preset's, by dotted name
+    params: dict[str, Any]  # values of params.yaml by dotted name, without those of machines
     commit: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]  # of the code that gave the result
     date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]  # of recording
     cost: TrainingCost | None  # null if unknown
     signatures: dict[str, str]  # how each score was computed, by its name
     test_set: Annotated[str, Field(min_length=1)]  # name, lines and hash
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """The parameters that differ from the preset, without seeds, which stand beside the scores."""
+        return {k: v for k, v in changes(self.preset, self.params).items() if k != "train.seeds"}
+
+    @property
+    def command(self) -> str:
+        """What gives this result again."""
+        target = f"sweep TABLE={self.table}" if isinstance(self, SweepRecord) else "repro"
+        return command(self.preset, self.params, target)
 
 
 class RunRecord(Record):
@@ -67,9 +58,10 @@ class RunRecord(Record):
 
     @model_validator(mode="after")
     def _seeds_agree(self) -> Self:
-        if set(self.perplexities) != set(self.metrics.seeds):
-            ours, theirs = (", ".join(one) for one in (self.perplexities, self.metrics.seeds))
-            raise ValueError(f"perplexities are of seeds {ours}, metrics of {theirs}; wanted the same seeds")
+        known = [set(self.perplexities), set(self.metrics.seeds), set(map(str, self.params["train.seeds"]))]
+        if any(one != known[0] for one in known):
+            found = [", ".join(sorted(one)) for one in known]
+            raise ValueError("perplexities are of seeds {}, metrics of {}, params of {}".format(*found))
         return self
 
     def scores(self) -> dict[str, Scores]:
@@ -80,42 +72,40 @@ class RunRecord(Record):
         """Return mean, best or ensemble, with the number of models; nothing if one lacks the score."""
         values = [scores[score] for scores in self.scores().values() if score in scores]
         count, deviation = len(self.perplexities), (self.metrics.std or {}).get(score)
-        seeds = f"{count} seed{'s' if count > 1 else ''}"
         if len(values) < count:
             return ""
         if of == "ensemble":
             found = figure((self.metrics.ensemble or {}).get(score))
-            return found and f"{found} ({count} models)"
+            return found and f"{found} ({counted(count, 'model')})"
+        seeds = counted(count, "seed")
         if of == "best":
             return f"{figure(max(values))} (best of {seeds})"
         return f"{figure(fmean(values), deviation)} ({seeds})"
 
 
-class TableRecord(Record):
-    """A table of the paper in ours: rows, a picture, or both."""
+class SweepRow(Section):
+    """Ours in a row of a table of the paper; null where nothing was measured."""
 
-    kind: Literal["table"]
-    table: str  # key of a table of the paper
-    picture: str | None  # path from the repository's root
-    rows: tuple[TableRow, ...] = ()
-
-    @model_validator(mode="after")
-    def _shows_something(self) -> Self:
-        if not self.rows and self.picture is None:
-            raise ValueError("found neither rows nor a picture; record it again")
-        return self
+    row: str
+    column: str
+    perplexity: float | None
+    perplexity_std: float | None
+    bleu: float | None
+    bleu_std: float | None
+    seeds: int
+    target_tokens_per_second: float | None
 
 
-class MeasuredSpeed(Section):
-    """What benchmarks.table3 --json writes: rows of Table 3, and where they come from."""
+class SweepRecord(Record):
+    """A sweep over a table of the paper; its picture is docs/pictures/NAME.png."""
 
-    rows: Annotated[tuple[TableRow, ...], Field(min_length=1)]
-    signatures: dict[str, str]
-    test_set: str
+    kind: Literal["sweep"]
+    table: str  # key of the table
+    rows: Annotated[tuple[SweepRow, ...], Field(min_length=1)]
 
 
-Records = dict[str, RunRecord | TableRecord]
-RECORD = Annotated[RunRecord | TableRecord, Field(discriminator="kind")]
+Records = dict[str, RunRecord | SweepRecord]
+RECORD = Annotated[RunRecord | SweepRecord, Field(discriminator="kind")]
 
 
 def read_records(folder: Path) -> Records:

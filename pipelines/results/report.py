@@ -1,9 +1,8 @@
-"""What `make repro` prints at its end: the scores, example translations, and where everything is."""
+"""What `make repro` prints at its end: the scores, example translations, corpus and training."""
 
 import re
 import sys
 import textwrap
-from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -11,7 +10,7 @@ import pandas as pd
 from convs2s.score.identity import SetIdentity
 from convs2s.score.tables import DIGITS
 from convs2s.text.corpus.files import read_lines
-from pipelines.results.reading import existing, flat, read
+from pipelines.results.reading import existing, read
 
 WIDTH = 100  # columns
 REMEDY = (
@@ -23,20 +22,6 @@ TITLES = {
     "rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "length_ratio": "length ratio",
     "unknown_words": "<unk>",
 }  # fmt: skip
-RESULTS = {
-    "evaluation/metrics.json": "the scores; compare runs by: dvc metrics diff",
-    "evaluation/scores.csv": "the scores as a table",
-    "evaluation/signatures.json": "how they were computed",
-    "evaluation/by_length.csv": "scores by source length",
-    "evaluation/examples.tsv": "the examples above, with a score for each",
-    "evaluation/pictures": "attention heat maps and score plots (PNG)",
-    "replaced": "translations of the test set, a folder per model: plain.txt, replaced.txt",
-    "translations": "their tokens, scores and attention, a folder per model",
-    "models/*": "model to use: convs2s translate --model {path}",
-    "trained/*/curves": "training curves: dvc plots show",
-    "filtered/rules.csv": "how many pairs each filter rule removed",
-    "alignment/dictionary.tsv": "source words with the target words they are aligned with",
-}
 
 
 def report(data: Path) -> str:
@@ -45,26 +30,18 @@ def report(data: Path) -> str:
     scores = pd.read_csv(existing(evaluation / "scores.csv", REMEDY), dtype={"member": str})
     signatures = read(evaluation / "signatures.json", REMEDY)
     test_set = SetIdentity.read(existing(evaluation / "test_set.json", REMEDY))
-    named = aligned({TITLES[name]: signature for name, signature in signatures.items()})
-    corpus = [pd.Series(figures(path)).to_string() for path in data.glob("filtered/report.json")]
+    named = pd.Series(signatures).rename(TITLES).to_string()
+    corpus = [figures(path).to_string() for path in data.glob("filtered/report.json")]
     trained = {path.parent.name: figures(path) for path in sorted(data.glob("trained/*/metrics.json"))}
-    paths = {
-        str(path): text.format(path=path) for one, text in RESULTS.items() for path in sorted(data.glob(one))
-    }
     sections = {
-        "Scores of the test set": [score_table(scores), "", wrapped("of ", str(test_set)), "", *named],
+        "Scores of the test set": [score_table(scores), "", wrapped("of ", str(test_set)), "", named],
         "Example translations": [examples(existing(evaluation / "examples.tsv", REMEDY))],
         "Corpus": corpus,
         "Training": [pd.DataFrame(trained).rename_axis(columns="seed").to_string()] if trained else [],
-        "Where everything is": aligned(paths),
     }
     texts = ["\n".join([title, "-" * len(title), *lines]) for title, lines in sections.items() if lines]
-    return "\n\n".join(texts) + "\n"
-
-
-def aligned(texts: Mapping[str, str]) -> list[str]:
-    longest = max(map(len, texts), default=0)
-    return [f"{name:{longest}}  {text}" for name, text in texts.items()]
+    use = f"To use a model: convs2s translate --model {data}/models/1. All results: docs/tutorial.md."
+    return "\n\n".join([*texts, use]) + "\n"
 
 
 def score_table(scores: pd.DataFrame) -> str:
@@ -100,13 +77,10 @@ def wrapped(label: str, text: str) -> str:
     )
 
 
-def figures(path: Path) -> dict[str, str]:
+def figures(path: Path) -> "pd.Series[str]":
     """Return the nested figures of a JSON file as one level, for reading: 30,000, 12.35 or 0.04321."""
-    found = {re.sub("[._]", " ", name): value for name, value in flat(read(path)).items()}
-    return {
-        name: f"{value:,.4g}" if 0 < abs(value) < 1 else f"{value:,.{2 if value % 1 else 0}f}"
-        for name, value in found.items()
-    }
+    found = pd.json_normalize(read(path)).iloc[0].rename(lambda name: re.sub("[._]", " ", name))
+    return found.map(lambda x: f"{x:,.4g}" if 0 < abs(x) < 1 else f"{x:,.{2 if x % 1 else 0}f}")
 
 
 def main(arguments: list[str]) -> int:

@@ -23,6 +23,7 @@ from convs2s.score.pictures import draw_attention, draw_scores, easy_to_read
 from convs2s.score.tables import spread, tab_separated
 from convs2s.text.corpus.files import atomic_path, read_lines, unequal_lines, write_lines
 from convs2s.text.corpus.pair_folder import further_references
+from convs2s.text.counted import counted
 from convs2s.text.words.tokenization import Tokenizer
 from pipelines.stages.values import Languages, Replacement, Seeds
 
@@ -104,8 +105,8 @@ def read_sentences(path: Path, sentences: int) -> list[Attention]:
     attention = read_attention(path)
     if len(attention) != sentences:
         raise ValueError(
-            f"{path} has the attention of {len(attention):,} sentences; wanted {sentences:,}, one per line "
-            "of the test set. Run the stage translate again."
+            f"{path} has the attention of {counted(len(attention), 'sentence')}; wanted {sentences:,}, one "
+            "per line of the test set. Run the stage translate again."
         )
     return attention
 

@@ -146,7 +146,7 @@ def test_text_that_is_not_utf8_is_named_by_line(
             ["--max-length-ratio", "inf"],
             "error: translate: max_length_ratio: found inf, wanted a finite number",
         ),
-        (["--max-length-extra", "0"], "error: translate: max_length_extra: found 0, wanted greater than or"),
+        (["--max-length-extra", "0"], "error: translate: max_length_extra: found 0.0, wanted greater"),
         (["--n-best", "3"], "error: translate: n_best 3 exceeds beam_size 2"),
         (["--device", "cuda:99"], "error: device 'cuda:99' does not exist"),
         (["--input", "missing.txt"], "error: [Errno 2] No such file or directory: 'missing.txt'"),

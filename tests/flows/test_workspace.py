@@ -78,24 +78,6 @@ def test_a_workspace_is_held_by_one(repo: Path) -> None:
         pass
 
 
-def test_overrides_keep_comments_and_are_checked(repo: Path) -> None:
-    """They are typed into a form by hand."""
-    path = repo / "params.yaml"
-    comments = [line.split("#")[1] for line in path.read_text().splitlines() if "#" in line]
-    values = {"train.dropout": 0.3, "download.train.0.pairs": 77, "train.seeds": [5]}
-    text, params = experiment.overridden(path, values)
-    assert [line.split("#")[1] for line in text.splitlines() if "#" in line] == comments
-    assert params.train.dropout == 0.3
-    assert list(params.train.seeds) == [5]
-    for name in ("train.droput", "nothing.at.all", "download.train.7.pairs"):
-        with pytest.raises(ValueError, match=f"overrides: params.yaml has no {name}"):
-            experiment.overridden(path, {name: 1})
-    with pytest.raises(
-        ValueError, match=r"overrides do not fit: params.yaml has 1 fault\(s\):\s+train.dropout"
-    ):
-        experiment.overridden(path, {"train.dropout": 3})
-
-
 def test_a_copy_is_the_workspace_with_other_values(repo: Path) -> None:
     """Uncommitted files and texts that git ignores belong to it; the user's own stay as they are."""
     (repo / "notes.txt").write_text("new")

@@ -83,6 +83,31 @@ def test_edits_not_in_git_are_kept(committed: bool, capsys: pytest.CaptureFixtur
     assert PARAMS.read_text(encoding="utf-8") == rendered("multi30k-en-de")
 
 
+def test_a_preset_is_written_with_other_values(capsys: pytest.CaptureFixture[str]) -> None:
+    """The header says how, so it can be written again and nothing is lost by overwriting it."""
+    assert main(["multi30k-en-de", "train.seeds=[1,2]", "translate.beam_size=7"]) == 0
+    params, preset = load_params(), params_of("multi30k-en-de")
+    assert (list(params.train.seeds), params.translate.beam_size) == ([1, 2], 7)
+    assert params.model_copy(update={"train": preset.train, "translate": preset.translate}) == preset
+    written = 'make preset NAME=multi30k-en-de SET="train.seeds=[1,2] translate.beam_size=7"'
+    assert PARAMS.read_text(encoding="utf-8").startswith(f"# Preset multi30k-en-de, written by: {written}. ")
+    assert main(["multi30k-en-de", "train.seeds=[3]"]) == 0
+    edit("dropout: 0.2", "dropout: 0.4")
+    assert main(["multi30k-en-de", "train.seeds=[4]"]) == 1
+    assert 'make preset NAME=multi30k-en-de SET="train.seeds=[4]" FORCE=1' in capsys.readouterr().err
+
+
+def test_other_values_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is written."""
+    before = PARAMS.read_bytes()
+    assert main(["multi30k-en-de", "train.droput=0.3"]) == 1
+    assert main(["multi30k-en-de", "train.dropout=3"]) == 1
+    assert PARAMS.read_bytes() == before
+    first, second = capsys.readouterr().err.split("overrides do not fit")
+    assert "params.yaml has no train.droput" in first
+    assert "train.dropout: found 3" in second
+
+
 def test_an_edited_comment_is_an_edit() -> None:
     """It may be somebody's note."""
     edit("# probability of dropping", "# 0.3 was worse")
@@ -192,4 +217,4 @@ def test_the_module_and_make_run_it() -> None:
         ([], "python -m pipelines.preset"),
     ):
         done = subprocess.run([*make, *more], cwd=ROOT, check=True, capture_output=True, text=True)
-        assert done.stdout.split("\n")[-2].strip() == wanted
+        assert done.stdout.split("\n")[-2].split() == wanted.split()

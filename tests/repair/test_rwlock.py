@@ -72,9 +72,18 @@ def test_only_a_number_that_another_program_has_is_dropped(rwlock: Path, tmp_pat
     readers = {"both": list(held.values()), "one": [held["other"]]}
     rwlock.write_text(json.dumps({"write": held, "read": readers}))
     (sentence,) = repair(tmp_path)
-    assert sentence.endswith(f"named process {os.getpid()}, which is another program now; dropped it.")
+    assert sentence.endswith(f"named process {os.getpid()}, which is no DVC command now; dropped it.")
     wanted = {"write": {"dvc": held["dvc"]}, "read": {"both": [held["dvc"]], "one": []}}
     assert json.loads(rwlock.read_text()) == wanted
+
+
+def test_what_is_left_of_a_process_does_not_count(rwlock: Path, tmp_path: Path) -> None:
+    """It has a number until its parent asks for its status."""
+    with subprocess.Popen(["true"]) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        rwlock.write_text(json.dumps({"write": {"a": {"pid": process.pid, "cmd": "dvc repro"}}}))
+        assert len(repair(tmp_path)) == 1
+        assert json.loads(rwlock.read_text())["write"] == {}
 
 
 def test_a_program_in_the_clone_may_be_using_dvc(

@@ -1,9 +1,11 @@
 """Records made for tests."""
 
-import csv
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from pipelines.results.commands import of_preset
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 COST = {"hardware": ["1 x NVIDIA H200"], "hours": {"GPU": 3.25}, "torch": ["2.13.0"]}
@@ -11,10 +13,11 @@ TEST_SET = "newstest2016: 1,999 lines, sha256 abc"
 SIGNATURES = {"bleu": "nrefs:1|tok:13a", "bleu_tokenized": "nrefs:1|tok:none", "chrf": "nc:6"}
 
 
-def origin(preset: str, **other: Any) -> dict[str, Any]:
-    """Return what every record has."""
+def origin(preset: str, changes: Mapping[str, Any] | None = None, **other: Any) -> dict[str, Any]:
+    """Return what every record has, of a preset with some changes."""
+    params = of_preset(preset) | dict(changes or {})
     return {
-        **{"preset": preset, "changes": {}, "commit": COMMIT, "date": "2026-11-20", "cost": COST},
+        **{"preset": preset, "params": params, "commit": COMMIT, "date": "2026-11-20", "cost": COST},
         **{"signatures": SIGNATURES, "test_set": TEST_SET},
         **other,
     }
@@ -34,21 +37,22 @@ def run(preset: str, *bleu: float, ensemble: float | None = None, **other: Any) 
     if ensemble is not None:
         metrics["ensemble"] = scores(ensemble)
     perplexities = dict.fromkeys(metrics["seeds"], 6.5)
-    return {"kind": "run", **origin(preset, **other), "metrics": metrics, "perplexities": perplexities}
+    record = {"kind": "run", **origin(preset, **other), "metrics": metrics, "perplexities": perplexities}
+    record["params"]["train.seeds"] = list(map(int, perplexities))
+    return record
 
 
-def table(key: str, preset: str, **other: Any) -> dict[str, Any]:
-    """Return the record of a table."""
-    return {"kind": "table", "table": key, "picture": None, **origin(preset, **other)}
+def row(name: str, column: str = "", bleu: float = 30.0, **other: Any) -> dict[str, Any]:
+    """Return a row of a sweep, of one seed; what is not given was not measured."""
+    nothing = dict.fromkeys(("perplexity", "perplexity_std", "bleu_std", "target_tokens_per_second"))
+    return {"row": name, "column": column, "bleu": bleu, "seeds": 1, **nothing, **other}
 
 
-SWEEP = (
-    "row,column,paper_perplexity,paper_bleu,perplexity,perplexity_std,bleu,bleu_std,seeds,"
-    "target_tokens_per_second"
-)
+def sweep(table: str, preset: str, *rows: dict[str, Any], **other: Any) -> dict[str, Any]:
+    """Return the record of a sweep."""
+    return {"kind": "sweep", "table": table, **origin(preset, **other), "rows": rows}
 
 
-def put(folder: Path, name: str, record: dict[str, Any], *rows: str) -> None:
-    """Write a record, with rows given as the lines of a CSV; what a line lacks at its end is empty."""
-    content = record | ({"rows": list(csv.DictReader(rows, restval=""))} if rows else {})
-    (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+def put(folder: Path, name: str, record: dict[str, Any]) -> None:
+    """Write a record."""
+    (folder / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")

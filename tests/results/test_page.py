@@ -3,13 +3,15 @@
 import functools
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pipelines.results.page import main, page
 from pipelines.results.paper import presets, read_paper
 from pipelines.results.records import read_records
-from tests.results.made import COMMIT, SWEEP, put, run, table
+from tests.results import made
+from tests.results.made import COMMIT, put, run, sweep
 
 ROOT = Path(__file__).parents[2]
 RECORDS = "../experiments/records"
@@ -46,7 +48,7 @@ def test_a_page_that_cannot_be_made_is_an_error(
 PAPER = functools.cache(functools.partial(read_paper, ROOT / "experiments"))
 
 
-def made(results: Path) -> str:
+def page_of(results: Path) -> str:
     return page(PAPER(), read_records(results))
 
 
@@ -62,19 +64,18 @@ def rows(text: str, heading: str) -> list[list[str]]:
 
 
 def row(text: str, heading: str, label: str) -> list[str]:
-    (found,) = [cells for cells in rows(text, heading) if cells[0] == label]
-    return found
+    return next(cells for cells in rows(text, heading) if cells[0] == label)
 
 
 def test_every_table_of_the_paper_is_there(results: Path) -> None:
     """With as many rows as the paper has in table and text."""
-    text = made(results)
+    text = page_of(results)
     assert {heading: len(rows(text, heading)) for heading in ROWS} == ROWS
 
 
 def test_the_papers_figures_are_as_printed(results: Path) -> None:
     """With their zeros: 28.1 is not 28.10."""
-    text = made(results)
+    text = page_of(results)
     for heading, label, *figures in (
         ("Table 1: WMT'16", "ConvS2S (BPE 40K)", "30.02"),
         ("Table 1: WMT'16", "Sennrich et al. (2016b), GRU (BPE 90K)", "28.1"),
@@ -85,43 +86,46 @@ def test_the_papers_figures_are_as_printed(results: Path) -> None:
         ("Table 4", "-source position", "6.69", "21.3"),
         ("Table 5", "1,3,5", "6.97", "21.10"),
         ("Table 6: summarization, Gigaword", "ConvS2S", "35.88", "17.48", "33.29"),
-        ("Table 7", "width 7, 9 layers", "21.30"),
-        ("Table 8", "width 3, 5 layers", "21.71"),
+        ("Table 7", "7", "5", "20.81"),
+        ("Table 8", "3", "3", "21.10"),
     ):
         assert row(text, heading, label)[1 : 1 + len(figures)] == figures, (heading, label)
 
 
-def test_rows_that_were_never_run_say_so_and_how_to(results: Path) -> None:
-    """Each of ours; systems of others have nothing beside the paper's figure."""
-    text = made(results)
-    for table_of_paper in PAPER().values():
-        for wanted, cells in zip(table_of_paper.rows, rows(text, table_of_paper.title), strict=True):
-            assert cells[0] == table_of_paper.label.format(row=wanted.row, column=wanted.column)
-            assert ("not run" in cells) == wanted.ours
-            assert bool(cells[-1]) == wanted.ours
+def test_what_was_never_run_says_so_and_how_to(results: Path) -> None:
+    """Each row of ours, or the table; systems of others have nothing beside the paper's figure."""
+    text = page_of(results)
+    for one in PAPER().values():
+        if one.command:
+            assert f"\nNot run: `{one.command}`\n" in part(text, one.title)
+            continue
+        for wanted, cells in zip(one.rows, rows(text, one.title), strict=True):
+            assert cells[0] == wanted.row
+            assert ("not run" in cells) == bool(cells[-1]) == (wanted.run is not None)
     ensemble = row(text, "Table 2: ensembles, WMT'14 English-German", "ConvS2S, 8 models")
     assert ensemble[-1] == (
-        "`make preset NAME=wmt14-en-de-paper && dvc exp run -S 'train.seeds=[1,2,3,4,5,6,7,8]'`"
+        '`make preset NAME=wmt14-en-de-paper SET="train.seeds=[1,2,3,4,5,6,7,8]" && make repro`'
     )
-    assert row(text, "Table 6: summarization, DUC", "ConvS2S")[-1] == (
-        "`make preset NAME=duc2004 && dvc exp run -S 'train.seeds=[1,2,3]'`"
-    )
-    assert row(text, "Table 5", "1,2,3")[-1] == "`make preset NAME=ablation-en-de && make sweep TABLE=table5`"
+    three = row(text, "Table 6: summarization, DUC", "ConvS2S")[-1]
+    assert three == "`make preset NAME=duc2004 && make repro`", "the preset has three seeds"
+    assert "`make preset NAME=ablation-en-de && make sweep TABLE=table5`" in part(text, "Table 5")
     assert row(text, "Runs on freely", "Tatoeba en-de")[2] == "not run"
 
 
 def test_a_recorded_run_fills_its_row(results: Path) -> None:
     """With deviation and seeds, signature, hardware, hours and commit."""
     put(results, "ro", run("wmt16-en-ro-bpe", 29.0, 30.0))
-    text = made(results)
+    text = page_of(results)
     assert row(text, "Table 1: WMT'16", "ConvS2S (BPE 40K)")[1:-1] == [
         "30.02", "29.50 ± 0.75 (2 seeds)", "S1", "1 x NVIDIA H200", "3.25 GPU-hours",
         f"[`{COMMIT[:9]}`](../experiments/records/ro.json)",
     ]  # fmt: skip
     assert row(text, "Table 1: WMT'16", "ConvS2S (word 80K)")[2] == "not run"
     assert "- S1: `nrefs:1|tok:13a`" in part(text, "Signatures")
-    _, date, commit, preset, test_set, scores, *cost = row(text, "Records", f"[ro]({RECORDS}/ro.json)")
-    assert (date, commit, preset) == ("2026-11-20", f"`{COMMIT}`", "`wmt16-en-ro-bpe`")
+    _, date, commit, command, test_set, scores, *cost = row(text, "Records", f"[ro]({RECORDS}/ro.json)")
+    again = '`make preset NAME=wmt16-en-ro-bpe SET="train.seeds=[1,2]" && make repro`'
+    assert (date, commit, command) == ("2026-11-20", f"`{COMMIT}`", again)
+    assert row(text, "Table 1: WMT'16", "ConvS2S (BPE 40K)")[-1] == again
     assert test_set == "`newstest2016: 1,999 lines, sha256 abc`"
     assert "<br>seed 2: validation perplexity 6.50, bleu 30.00" in scores
     assert cost == ["1 x NVIDIA H200", "3.25 GPU-hours", "2.13.0"]
@@ -131,7 +135,7 @@ def test_tokenized_scores_are_shown_beside_the_papers_of_multi_bleu(results: Pat
     """Mean and best run come from the same record, the ensemble only of as many models as the paper's."""
     eight = [20.5 + i / 10 for i in range(8)]
     put(results, "de", run("wmt14-en-de-paper", *eight, ensemble=22.5))
-    text = made(results)
+    text = page_of(results)
     heading = "Table 1: WMT'14 English-German"
     assert row(text, heading, "ConvS2S (BPE 40K)")[2] == "20.35 ± 0.25 (8 seeds)"
     assert row(text, heading, "ConvS2S, best run")[2] == "20.70 (best of 8 seeds)"
@@ -140,8 +144,8 @@ def test_tokenized_scores_are_shown_beside_the_papers_of_multi_bleu(results: Pat
     )
     put(results, "fr", run("wmt14-en-fr-paper", *eight, ensemble=22.5))
     heading = "Table 2: ensembles, WMT'14 English-French"
-    assert row(made(results), heading, "ConvS2S, 8 models")[2] == "22.00 (8 models)"
-    assert row(made(results), heading, "ConvS2S, 10 models")[2] == "not run"
+    assert row(page_of(results), heading, "ConvS2S, 8 models")[2] == "22.00 (8 models)"
+    assert row(page_of(results), heading, "ConvS2S, 10 models")[2] == "not run"
 
 
 def test_a_row_shows_what_differs_from_the_preset(results: Path) -> None:
@@ -149,9 +153,9 @@ def test_a_row_shows_what_differs_from_the_preset(results: Path) -> None:
     changes = {"train.max_epochs": 3, "download.train": [{"kind": "files", "source": "x" * 70}]}
     put(results, "small", run("wmt16-en-ro-bpe", 12.0, changes=changes))
     put(results, "whole", run("wmt16-en-ro-bpe", 30.0))
-    labels = [cells[0] for cells in rows(made(results), "Table 1: WMT'16")[2:]]
+    labels = [cells[0] for cells in rows(page_of(results), "Table 1: WMT'16")[2:]]
     assert labels == [
-        "ConvS2S (BPE 40K) with `train.max_epochs: 3`, `download.train: ...`", "ConvS2S (BPE 40K)",
+        "ConvS2S (BPE 40K) with `download.train: ...`, `train.max_epochs: 3`", "ConvS2S (BPE 40K)",
     ]  # fmt: skip
 
 
@@ -160,7 +164,7 @@ def test_hours_that_nobody_measured_are_not_made_up(results: Path) -> None:
     put(results, "old", run("wmt16-en-ro-bpe", 30.0, cost=None))
     cost = {"hardware": ["2 x A CPU"], "hours": {"CPU core": 1.5, "GPU": 0.25}, "torch": ["2.13.0"]}
     put(results, "ro", run("wmt16-en-ro-word", 29.0, cost=cost))
-    text = made(results)
+    text = page_of(results)
     assert row(text, "Table 1: WMT'16", "ConvS2S (BPE 40K)")[4:6] == ["not measured", "not measured"]
     assert row(text, "Table 1: WMT'16", "ConvS2S (word 80K)")[4:6] == [
         "2 x A CPU", "1.50 CPU core-hours and 0.25 GPU-hours",
@@ -170,7 +174,7 @@ def test_hours_that_nobody_measured_are_not_made_up(results: Path) -> None:
 def test_runs_on_other_data_have_a_table_of_their_own(results: Path) -> None:
     """Mean and ensemble, with perplexity and all scores."""
     put(results, "multi30k-3", run("multi30k-en-de", 36.0, 37.0, ensemble=38.5))
-    found = [c for c in rows(made(results), "Runs on freely") if c[0].startswith("Multi30k en-de")]
+    found = [c for c in rows(page_of(results), "Runs on freely") if c[0].startswith("Multi30k en-de")]
     assert [cells[:6] for cells in found] == [
         [
             "Multi30k en-de, test_2016_flickr", "", "6.50 (2 seeds)", "36.50 ± 0.75 (2 seeds)",
@@ -189,72 +193,55 @@ def test_scores_before_unknown_words_are_replaced_are_shown(results: Path) -> No
     record = run("multi30k-en-de", 36.0)
     record["metrics"]["without_replacement"] = run("multi30k-en-de", 30.0)["metrics"]
     put(results, "words", record)
-    found = row(made(results), "Records", f"[words]({RECORDS}/words.json)")[5].split("<br>")
+    found = row(page_of(results), "Records", f"[words]({RECORDS}/words.json)")[5].split("<br>")
     assert len(found) == 2
     assert found[0].startswith("seed 1: validation perplexity 6.50, bleu 36.00, ")
     assert found[1].startswith("seed 1, unknown words kept: bleu 30.00, ")
 
 
 def test_a_recorded_sweep_is_shown_beside_the_papers_table(results: Path) -> None:
-    """Of another corpus it is a table of its own; of the paper's preset it fills the paper's rows, too."""
-    put(
-        results, "table5-multi30k", table("table5", "multi30k-en-de", changes={"train.max_epochs": 9}),
-        SWEEP, '"1,2,3,4,5",,6.65,21.63,6.4,0.05,37.25,0.2,3', '"1,2",,6.92,21.47,6.55,,36.9,,1',
-    )  # fmt: skip
-    text = made(results)
-    ours = part(text, "Table 5").split("\n### ")[1]
-    assert ours.startswith("Ours: `multi30k-en-de` with `train.max_epochs: 9`")
-    assert "| 1,2,3,4,5 | 6.65 | 6.40 ± 0.05 | 21.63 | 37.25 ± 0.20 | 3 |" in ours
-    assert "| 1,2 | 6.92 | 6.55 | 21.47 | 36.90 | 1 |" in ours
-    assert "3.25 GPU-hours" in ours
-    assert row(text, "Table 5", "1,2")[3:5] == ["not run", "not run"]
-    put(results, "table5-paper", table("table5", "ablation-en-de"), SWEEP, '"1,2",,6.92,21.47,6.9,,21.4,,1')
-    text = made(results)
-    assert row(text, "Table 5", "1,2")[3:5] == ["6.90", "21.40"]
-    assert row(text, "Table 5", "1")[3:5] == ["not run", "not run"]
+    """With its command; of the paper's preset it makes the paper's table one that was run."""
+    several: dict[str, Any] = {"perplexity": 6.4, "perplexity_std": 0.05, "bleu_std": 0.2, "seeds": 3}
+    ours = made.row("1,2,3,4,5", bleu=37.25, **several), made.row("1,2", perplexity=6.55, bleu=36.9)
+    record = sweep("table5", "multi30k-en-de", *ours, changes={"train.max_epochs": 9})
+    put(results, "table5-multi30k", record)
+    text = part(page_of(results), "Table 5")
+    assert "Not run: `make preset NAME=ablation-en-de && " in text
+    shown = text.split("\n### ")[1]
+    assert shown.startswith("Ours: `multi30k-en-de` with `train.max_epochs: 9`")
+    assert "| 1,2,3,4,5 | 6.65 | 6.40 ± 0.05 | 21.63 | 37.25 ± 0.20 | 3 |" in shown
+    assert "| 1,2 | 6.92 | 6.55 | 21.47 | 36.90 | 1 |" in shown
+    assert "3.25 GPU-hours" in shown
+    assert '`make preset NAME=multi30k-en-de SET="train.max_epochs=9" && make sweep TABLE=table5`' in shown
+    assert "\n![table5-multi30k](pictures/table5-multi30k.png)\n" in shown
+    put(results, "table5-paper", sweep("table5", "ablation-en-de", made.row("1,2", bleu=21.4)))
+    assert "Not run" not in part(page_of(results), "Table 5")
 
 
 def test_speed_is_shown_with_the_time_of_training(results: Path) -> None:
     """Where it was counted; of a sweep also by row."""
     cost = {"hardware": ["2 x A CPU"], "hours": {"CPU core": 0.28}, "torch": ["2.13.0"]}
     put(results, "ro", run("wmt16-en-ro-bpe", 29.0, cost=cost | {"target_tokens_per_second": 5399.6}))
-    put(
-        results, "table5-multi30k", table("table5", "multi30k-en-de"), SWEEP,
-        '"1,2,3,4,5",,6.65,21.63,6.4,0.05,37.25,0.2,3,5399.6', '"1,2",,6.92,21.47,6.55,,36.9,,1,',
-    )  # fmt: skip
-    text = made(results)
+    rows = made.row("1,2,3,4,5", target_tokens_per_second=5399.6), made.row("1,2", bleu=36.9)
+    put(results, "table5-multi30k", sweep("table5", "multi30k-en-de", *rows))
+    text = page_of(results)
     wanted = "0.28 CPU core-hours, 5,400 target tokens/s"
     assert row(text, "Table 1: WMT'16", "ConvS2S (BPE 40K)")[5] == wanted
     assert row(text, "Records", f"[ro]({RECORDS}/ro.json)")[7] == wanted
     ours = part(text, "Table 5").split("\n### ")[1]
     assert "| BLEU, ours | seeds | target tokens/s |" in ours
-    assert "| 6.40 ± 0.05 | 21.63 | 37.25 ± 0.20 | 3 | 5,400 |" in ours
-    assert "| 6.55 | 21.47 | 36.90 | 1 | - |" in ours
+    assert "| 30.00 | 1 | 5,400 |" in ours
+    assert "| 36.90 | 1 | - |" in ours
     assert "3,624 target words a second" in part(text, "Table 5")
 
 
 def test_a_sweeps_table_has_the_papers_figures_as_printed(results: Path) -> None:
-    """Also of a record whose numbers have lost or won a zero on their way."""
-    put(
-        results, "table4-multi30k", table("table4", "multi30k-en-de"),
-        SWEEP, "ConvS2S,,6.64,21.70,6.4,,37.25,,1", "own idea,,6.7,21.3,6.55,,36.9,,1",
-    )  # fmt: skip
-    put(
-        results, "table8-multi30k", table("table8", "multi30k-en-de"), SWEEP, "7,3,,21.4,,,20.9,,1",
-    )  # fmt: skip
-    text = made(results)
-    assert "| ConvS2S | 6.64 | 6.40 | 21.7 | 37.25 | 1 |" in part(text, "Table 4")
-    assert "| own idea | 6.7 | 6.55 | 21.3 | 36.90 | 1 |" in part(text, "Table 4")
+    """With their zeros; rows with columns are found by both."""
+    put(results, "table8-multi30k", sweep("table8", "multi30k-en-de", made.row("7", "3", bleu=20.9)))
+    put(results, "table4-multi30k", sweep("table4", "multi30k-en-de", made.row("own idea", perplexity=6.55)))
+    text = page_of(results)
     assert "| 7 | 3 | 21.40 | 20.90 | 1 |" in part(text, "Table 8")
-
-
-def test_rows_with_columns_are_found_by_both(results: Path) -> None:
-    """Tables 7 and 8 and Figure 2 are by width or side, and by layers."""
-    put(results, "table7", table("table7", "ablation-en-de"), SWEEP, "3,9,,21.17,,,20.9,0.1,3")
-    text = made(results)
-    assert row(text, "Table 7", "width 3, 9 layers")[2] == "20.90 ± 0.10"
-    assert row(text, "Table 7", "width 3, 5 layers")[2] == "not run"
-    assert "| 3 | 9 | 21.17 | 20.90 ± 0.10 | 3 |" in part(text, "Table 7")
+    assert "| own idea | - | 6.55 | - | 30.00 | 1 |" in part(text, "Table 4"), "no longer in the table"
 
 
 def test_summaries_have_rouge(results: Path) -> None:
@@ -265,50 +252,18 @@ def test_summaries_have_rouge(results: Path) -> None:
             found |= {"rouge1": 30.25, "rouge2": 10.5, "rougeL": 26.75}
         record["signatures"] = record["signatures"] | {"rouge1": "ROUGE-1.5.5 -b 75"}
         put(results, name, record)
-    text = made(results)
+    text = page_of(results)
     wanted = ["30.25 (1 seed)", "10.50 (1 seed)", "26.75 (1 seed)"]
     assert row(text, "Table 6: summarization, DUC", "ConvS2S")[4:7] == wanted
     assert row(text, "Runs on freely", "Headlines of Reuters-21578")[6:9] == wanted
     assert "`ROUGE-1.5.5 -b 75`" in part(text, "Signatures")
 
 
-def test_speed_and_pictures_are_shown(results: Path) -> None:
-    """Table 3 in the rows of its benchmark; figures as pictures of the repository."""
-    put(
-        results, "speed", table("table3", "multi30k-en-de"),
-        "system,beam,bleu,seconds,sentences_per_second,tokens_per_second",
-        '"ours, GPU (NVIDIA H200)",5,34.1,12.5,480.2,12345',
-    )  # fmt: skip
-    put(results, "heat", table("figure3", "multi30k-en-de", picture="docs/pictures/heat.png"))
-    text = made(results)
-    assert "| ours, GPU (NVIDIA H200) | 5 | 34.10 | 12.50 | 480.20 | 12,345.00 |" in part(text, "Table 3")
-    assert "![heat](../docs/pictures/heat.png)" in part(text, "Figure 3")
-
-
-def test_a_score_that_a_row_needs_must_be_recorded(results: Path) -> None:
-    """A row of ROUGE cannot be filled by BLEU; the file is named."""
-    put(results, "summaries", run("gigaword", 12.0))
-    with pytest.raises(
-        ValueError,
-        match=r"records/summaries\.json: metrics\.seeds: found no score rouge1, which its row needs",
-    ):
-        made(results)
-
-
 def test_a_run_without_a_place_is_refused(results: Path) -> None:
     """It would be recorded and seen by nobody."""
     put(results, "mine", run("own-data", 12.0))
     with pytest.raises(ValueError, match=r"records/mine\.json: preset: found 'own-data', which paper\.yaml"):
-        made(results)
-
-
-def test_a_table_that_the_paper_does_not_have_is_refused(results: Path) -> None:
-    """With those that there are."""
-    put(results, "t", table("table9", "multi30k-en-de", picture="x.png"))
-    with pytest.raises(
-        ValueError, match=r"t\.json: table: found 'table9', which .* wanted one of figure2, figure3, others, "
-    ):
-        made(results)
+        page_of(results)
 
 
 def test_every_preset_has_its_place(results: Path) -> None:
@@ -317,6 +272,6 @@ def test_every_preset_has_its_place(results: Path) -> None:
     paper = PAPER()
     assert wanted <= presets(paper)
     assert presets(paper) - wanted <= {"ablation-en-de"}, "which the sweeps bring"
-    text = made(results)
+    text = page_of(results)
     for preset in wanted:
-        assert f"make preset NAME={preset} &&" in text
+        assert re.search(rf"make preset NAME={preset} (SET=\S+ )?&& make", text)

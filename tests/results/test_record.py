@@ -1,7 +1,6 @@
 """Recording a run: what is certain is written, the rest is refused with the reason."""
 
 import contextlib
-import csv
 import json
 import shutil
 import subprocess
@@ -10,15 +9,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import matplotlib.image
 import pytest
 from dvc.repo import Repo
 from ruamel.yaml import YAML
 
 from convs2s.train.cost import file_name
+from pipelines.results.commands import of_preset
 from pipelines.results.costs import cost_of, speed_of
 from pipelines.results.record import main
 from tests.presets import rendered
-from tests.results.made import SIGNATURES, run
+from tests.results.made import SIGNATURES, row, run
 
 ROOT = Path(__file__).parents[2]
 IDENTITY = {f"GIT_{role}_{part}": "toy" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")}
@@ -34,7 +35,8 @@ stages:
 PLAYER = """
 import json, pathlib
 from ruamel.yaml import YAML
-train = YAML(typ="safe", pure=True).load(open("params.yaml"))["train"]
+params = YAML(typ="safe", pure=True).load(open("params.yaml"))
+train, positions = params["train"], params["model"]["source_positions"]
 made = json.load(open("made.json"))
 evaluation = pathlib.Path("data/evaluation")
 evaluation.mkdir(parents=True)
@@ -43,7 +45,7 @@ for name in ("metrics", "signatures", "test_set"):
 for seed in train["seeds"]:
     model = pathlib.Path("data/trained", str(seed), "model")
     model.mkdir(parents=True)
-    (model / "weights.safetensors").write_text(f"{seed} {train['dropout']}")
+    (model / "weights.safetensors").write_text(f"{seed} {train['dropout']} {positions}")
     (model.parent / "metrics.json").write_text(json.dumps({"validation_perplexity": 6.5, "epochs": 3}))
 """
 TEST_SET = {"name": "test_2016_flickr", "lines": 1000, "sha256": "ab" * 32}
@@ -84,7 +86,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (repo / ".gitignore").write_text("/data\n")
     (repo / "experiments" / "records").mkdir()
     (repo / "experiments" / "records" / ".keep").touch()
-    metrics = run("", 36.0, 37.0, ensemble=38.5)["metrics"]
+    metrics = run("generated", 36.0, 37.0, ensemble=38.5)["metrics"]
     made = {"metrics": metrics, "signatures": SIGNATURES, "test_set": TEST_SET}
     (repo / "made.json").write_text(json.dumps(made))
     edit(repo, {"seeds": [1, 2], "dropout": 0.3}, preset="multi30k-en-de")
@@ -113,11 +115,18 @@ def repo(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     return work_in_copy(finished, tmp_path, monkeypatch)
 
 
-def edit(repo: Path, train: dict[str, Any], preset: str | None = None, name: str | None = None) -> None:
-    """Write params.yaml with other values under `train`."""
+def edit(
+    repo: Path,
+    train: dict[str, Any],
+    preset: str | None = None,
+    name: str | None = None,
+    model: dict[str, Any] | None = None,
+) -> None:
+    """Write params.yaml with other values under `train` and `model`."""
     yaml, path = YAML(), repo / "params.yaml"
     content = yaml.load(path.read_text(encoding="utf-8") if preset is None else rendered(preset))
     content["train"].update(train)
+    content["model"].update(model or {})
     content["download"]["folder"] = "somewhere/on/this/machine"
     if name is not None:
         content["package"]["name"] = name
@@ -140,11 +149,12 @@ def recorded(repo: Path, name: str) -> dict[str, Any]:
 
 
 def test_a_run_is_recorded_with_all_that_it_rests_on(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Preset and changes, commit, hardware, hours of both trainings, scores; and no path of this machine."""
+    """Preset and parameters, commit, hardware, hours of both trainings, scores; no path of this machine."""
     assert main(["multi30k-3"]) == 0, capsys.readouterr().err
     found = recorded(repo, "multi30k-3")
     assert found["kind"] == "run"
-    assert (found["preset"], found["changes"]) == ("multi30k-en-de", {"train.dropout": 0.3})
+    changed = {"train.dropout": 0.3, "train.seeds": [1, 2]}
+    assert (found["preset"], found["params"]) == ("multi30k-en-de", of_preset("multi30k-en-de") | changed)
     assert found["commit"] == call(repo, "git", "rev-parse", "HEAD")
     assert found["cost"] == {
         "hardware": ["2 x NVIDIA H200"], "hours": {"GPU": 3.0}, "torch": ["2.13.0"],
@@ -158,7 +168,9 @@ def test_a_run_is_recorded_with_all_that_it_rests_on(repo: Path, capsys: pytest.
     assert (
         "[multi30k-3](../experiments/records/multi30k-3.json)" in (repo / "docs" / "results.md").read_text()
     )
-    assert "Next: git add experiments docs/results.md" in capsys.readouterr().out
+    command = 'make preset NAME=multi30k-en-de SET="train.seeds=[1,2] train.dropout=0.3" && make repro'
+    assert f"To run it again: {command}\nNext: git add experiments docs\n" in capsys.readouterr().out
+    assert f"`{command}`" in (repo / "docs" / "results.md").read_text()
 
 
 def test_hours_are_left_out_when_one_training_has_none(repo: Path) -> None:
@@ -271,79 +283,39 @@ def test_metrics_of_another_form_are_refused(repo: Path, capsys: pytest.CaptureF
     ("arguments", "message"),
     [
         (["A b"], "NAME: found 'A b'; wanted lowercase letters"),
-        (["one", "--table", "table9", "--rows", "x"], "--table: found 'table9'; wanted one of: table1"),
-        (["one", "--table", "figure3"], "found neither --rows FILE nor --picture FILE"),
-        (["one", "--table", "table5", "--rows", "x"], "--table table5: wanted --experiments data/sweeps"),
-        (["one", "--table", "figure3", "--picture", "../x.png"], "../x.png is no file of the repository"),
-        (
-            ["one", "--table", "table3", "--rows", "made.json"],
-            "unknown key; remove it",
-        ),
+        (["one", "--table", "table9"], "--table: found 'table9'; wanted one of table4, table5, figure2"),
+        (["one", "--table", "table3"], "--table: found 'table3'; wanted one of table4, table5, figure2"),
+        (["one", "--table", "table4"], "data/sweeps/table4.csv does not exist: make sweep TABLE=table4 wr"),
     ],
 )
 def test_wrong_arguments_are_refused(
     repo: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     """With what was wanted."""
-    arguments = [str(repo / "made.json") if a == "made.json" else a for a in arguments]
     assert message in refused(repo, capsys, *arguments)
 
 
-def test_speed_is_recorded_from_what_the_benchmark_wrote(
-    repo: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Its rows, signature and test set; the model's preset, and no hours, which these are not."""
-    names = ["system", "beam", "bleu", "seconds", "sentences_per_second", "tokens_per_second"]
-    row = dict(zip(names, ["ours, GPU (NVIDIA H200)", "5", "34.10", "1012.5", "80.2", "12345"], strict=True))
-    written = {
-        "rows": [row],
-        "signatures": {"bleu": "nrefs:1|tok:none"},
-        "test_set": "a.en: 9 lines, sha256 c",
-    }
-    path = repo / "speed.json"
-    path.write_text(json.dumps(written | {"test_set": ""}))
-    assert "test_set: found ''" in refused(repo, capsys, "speed", "--table", "table3", "--rows", "speed.json")
-    path.write_text(json.dumps(written))
-    assert main(["speed", "--table", "table3", "--rows", "speed.json"]) == 0
-    found = recorded(repo, "speed")
-    assert (found["signatures"], found["test_set"]) == (written["signatures"], written["test_set"])
-    assert (found["preset"], found["cost"]) == ("multi30k-en-de", None)
-    assert found["rows"] == [row]
-
-
-def test_a_picture_is_recorded_by_its_path_in_the_repository(repo: Path) -> None:
-    """The page is in docs/."""
-    (repo / "docs" / "heat.png").write_bytes(b"png")
-    assert main(["heat", "--table", "figure3", "--picture", "docs/heat.png"]) == 0
-    assert recorded(repo, "heat")["picture"] == "docs/heat.png"
-
-
-ROWS = (
-    "row,column,paper_perplexity,paper_bleu,perplexity,perplexity_std,bleu,bleu_std,seeds,"
-    "target_tokens_per_second\n"
-    '"1,2",,6.92,21.47,6.5,,36.5,,2,5400.5\n'
-)
+ROWS = {"ConvS2S": True, "-source position": False}
 
 
 @pytest.fixture(scope="module")
 def swept(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The repository with a sweep of two experiments that differ in `train.dropout`."""
+    """The repository after a sweep over Table 4, two of whose rows have results."""
     repo = Path(shutil.copytree(finished, tmp_path_factory.mktemp("swept") / "repo", symlinks=True))
-    for name, dropout in (("table5-a", 0.3), ("table5-b", 0.4)):
-        edit(repo, {"dropout": dropout, "max_epochs": 7})
+    for positions in ROWS.values():
+        edit(repo, {"max_epochs": 7}, model={"source_positions": positions})
         reproduce(repo)
         leave_cost(repo, "1", 3600.0)
         leave_cost(repo, "2", 900.0)
         with contextlib.chdir(repo), Repo() as saved:
-            saved.experiments.save(name=name)
-    (repo / "data" / "sweep.csv").write_text(
-        "experiment,row,failed,mean.bleu\n"
-        "table5-a,1,,36.5\ntable5-c,1,train@1 ended with status 1,\ntable5-b,1,,36.0\n"
+            saved.experiments.save(name=f"table4-{positions}")
+    (repo / "data" / "sweeps").mkdir()
+    (repo / "data" / "sweeps" / "table4.csv").write_text(
+        "experiment,row,failed,mean.bleu_tokenized,1.validation_perplexity,target_tokens_per_second\n"
+        "table4-True,ConvS2S,,36.5,6.25,5400.5\ntable4-x,-target position,train@1 ended with status 1,,,\n"
+        "table4-False,-source position,,36.0,,\n"
     )
-    more = ROWS.replace("\n", ",corpus\n", 1).replace(
-        "5400.5\n", "5400.5,multi30k\n"
-    )  # which the record leaves
-    (repo / "data" / "rows.csv").write_text(more)
+    edit(repo, {"max_epochs": 99}, model={"source_positions": True})
     return repo
 
 
@@ -353,49 +325,51 @@ def sweep(swept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return work_in_copy(swept, tmp_path, monkeypatch)
 
 
-SWEEP = ["table5-multi30k", "--table", "table5", "--rows", "data/rows.csv", "--experiments", "data/sweep.csv"]
+SWEEP = ["table4-multi30k", "--table", "table4"]
 
 
 def test_a_sweep_is_recorded_with_what_its_experiments_rest_on(sweep: Path) -> None:
-    """What all have changed, one commit, one test set, and the hours of every training together."""
+    """What it began with, one commit, one test set, and the hours of every training together."""
     assert main(SWEEP) == 0
-    found = recorded(sweep, "table5-multi30k")
-    assert (found["table"], found["preset"]) == ("table5", "multi30k-en-de")
-    assert found["changes"] == {"train.max_epochs": 7}
+    found = recorded(sweep, "table4-multi30k")
+    assert (found["kind"], found["table"], found["preset"]) == ("sweep", "table4", "multi30k-en-de")
+    # What all rows share is theirs; what they differ in, the present one's, which each sets itself.
+    changed = {"train.dropout": 0.3, "train.seeds": [1, 2], "train.max_epochs": 7}
+    assert found["params"] == of_preset("multi30k-en-de") | changed
     assert found["cost"]["hours"] == {"GPU": 5.0}
     assert found["test_set"].startswith("test_2016_flickr: 1,000 lines")
     assert found["signatures"] == {"bleu": SIGNATURES["bleu_tokenized"]}
-    assert found["rows"] == list(csv.DictReader(ROWS.splitlines()))
+    first, second, failed, _ = found["rows"]
+    assert first == row("ConvS2S", bleu=36.5, perplexity=6.25, target_tokens_per_second=5400.5)
+    assert (second["row"], second["bleu"], second["perplexity"], second["seeds"]) == (
+        "-source position", 36.0, None, 0,
+    )  # fmt: skip
+    assert (failed["row"], failed["bleu"]) == ("-target position", None)
+    picture = sweep / "docs" / "pictures" / "table4-multi30k.png"
+    assert matplotlib.image.imread(picture).std() > 0.01
 
 
-def test_incomplete_rows_of_a_sweep_are_refused(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The file is named, which may have been edited."""
-    rows = sweep / "data" / "rows.csv"
-    rows.write_text(ROWS.replace("seeds", "seed"))
-    assert "data/rows.csv has 1 fault(s):\n  0: found columns row, column, " in refused(sweep, capsys, *SWEEP)
-    rows.write_text(ROWS.replace("36.5", "high"))
-    assert "data/rows.csv has 1 fault(s):\n  0: bleu: found 'high'; wanted" in refused(sweep, capsys, *SWEEP)
-    rows.write_text(ROWS.replace(",,2,5400.5", ""))
-    assert "data/rows.csv has 3 fault(s):\n  0.bleu_std: found None" in refused(sweep, capsys, *SWEEP)
-    rows.write_text(ROWS.replace('"1,2"', "1,2"))
-    assert "rows.csv has 1 fault(s):\n  0.null: found ['5400.5'], wanted" in refused(sweep, capsys, *SWEEP)
+def test_rows_of_other_parameters_are_refused(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One that was run before params.yaml was edited, say: the sweep's command would not give it."""
+    csv = sweep / "data" / "sweeps" / "table4.csv"
+    csv.write_text("experiment,row\ntable4-True,ConvS2S\ntable4-True,-source position\n")
+    message = refused(sweep, capsys, *SWEEP)
+    assert "row -source position has another params.model.source_positions than its table" in message
 
 
 def test_a_sweep_of_unknown_origin_is_refused(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its experiments are gone, or of other code, or it is no sweep at all."""
-    table = sweep / "data" / "sweep.csv"
-    table.write_text("experiment,row\ntable5-never,1\n")
-    assert "there is no experiment table5-never; wanted one" in refused(sweep, capsys, *SWEEP)
-    table.write_text("row\nx\n")
-    assert "sweep.csv has no column experiment; wanted the CSV that the sweep" in refused(
-        sweep, capsys, *SWEEP
-    )
-    table.write_text("experiment,row,failed\ntable5-a,1,train@1 ended with status 1\n")
+    """Its experiments are gone, or of other code, or of no row of the table."""
+    table = sweep / "data" / "sweeps" / "table4.csv"
+    table.write_text("experiment,row\ntable4-never,ConvS2S\n")
+    assert "there is no experiment table4-never; wanted one" in refused(sweep, capsys, *SWEEP)
+    table.write_text("experiment,row\ntable5-a,1\n")
+    assert "the experiments have the row(s) '1'; wanted those of Table 4" in refused(sweep, capsys, *SWEEP)
+    table.write_text("experiment,row,failed\ntable4-True,ConvS2S,train@1 ended with status 1\n")
     assert "all experiments failed; wanted one that did not" in refused(sweep, capsys, *SWEEP)
     (sweep / "convs2s" / "new.py").write_text("x = 1\n")
     call(sweep, "git", "add", "convs2s")
     call(sweep, "git", "commit", "--quiet", "--message", "new code")
-    table.write_text("experiment,row\ntable5-a,1\n")
+    table.write_text("experiment,row\ntable4-True,ConvS2S\n")
     message = refused(sweep, capsys, *SWEEP)
-    assert "experiment table5-a: its code differs from commit" in message
+    assert "experiment table4-True: its code differs from commit" in message
     assert "in convs2s/new.py. Wanted a sweep of committed code" in message

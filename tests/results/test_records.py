@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.results.paper import read_paper
 from pipelines.results.records import read_records
-from tests.results.made import SWEEP, put, run, table
+from tests.results.made import put, row, run, sweep
 
 
 def read(results: Path) -> Any:
@@ -18,7 +18,7 @@ def read(results: Path) -> Any:
 def test_a_whole_record_is_read(results: Path) -> None:
     """All that stage evaluate writes has its place, the scores without replacement too."""
     record = run("multi30k-en-de", 36.0, 37.0, ensemble=38.0)
-    record["metrics"]["without_replacement"] = run("x", 30.0)["metrics"]
+    record["metrics"]["without_replacement"] = run("generated", 30.0)["metrics"]
     put(results, "one", record)
     found = read(results)["one"]
     assert found.metrics.ensemble["bleu"] == 38.0
@@ -42,9 +42,9 @@ def test_broken_json_is_refused(results: Path) -> None:
         ({"commit": "main"}, r"commit: found 'main'"),
         ({"metrics": {"seeds": {}, "mean": {}}}, r"metrics\.seeds: found \{\}"),
         ({"metrics": {"seeds": {"1": {"bleu": "x"}}, "mean": {}}}, r"metrics\.seeds\.1\.bleu: found 'x'"),
-        ({"perplexities": {"2": 6.5}}, r"perplexities are of seeds 2, metrics of 1"),
-        ({"kind": "table"}, r"table: missing"),
-        ({"kind": "chair"}, r"the file: found .*'run', 'table'"),
+        ({"perplexities": {"2": 6.5}}, r"perplexities are of seeds 2, metrics of 1, params of 1"),
+        ({"kind": "sweep"}, r"table: missing"),
+        ({"kind": "chair"}, r"the file: found .*'run', 'sweep'"),
         ({"cost": {"hardware": [], "hours": {"TPU": 1.0}, "torch": []}}, r"cost\.hours\.TPU.*wanted 'GPU'"),
     ],
 )  # fmt: skip
@@ -64,26 +64,14 @@ def test_a_missing_key_is_named(results: Path) -> None:
         read(results)
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        (["row,bleu", "x,1"], r"rows\.0: found columns row, bleu; wanted row, column, paper_perplexity,"),
-        ([f"{SWEEP},more", "x"], r"rows\.0: found columns row, .*, more; wanted row, column,"),
-        ([SWEEP, "x", "x,9,1,2,3,4,five,6,7"], r"rows\.1: bleu: found 'five'; wanted a number or nothing"),
-        (["system,beam", "ours,five"], r"rows\.0: beam: found 'five'; wanted a number or nothing"),
-    ],
-)
-def test_errors_in_rows_name_row_and_column(results: Path, rows: list[str], message: str) -> None:
-    """A sweep's table may have been edited."""
-    put(results, "t", table("table5", "multi30k-en-de"), *rows)
-    with pytest.raises(ValueError, match=rf"(?s)t\.json has 1 fault.*{message}"):
+def test_errors_in_rows_name_row_and_column(results: Path) -> None:
+    """And a sweep has some."""
+    record = sweep("table5", "multi30k-en-de", row("1,2"), row("1", perplexity="five"))
+    put(results, "t", record)
+    with pytest.raises(ValueError, match=r"(?s)t\.json has 1 fault.*rows\.1\.perplexity: found 'five'"):
         read(results)
-
-
-def test_a_record_of_a_table_shows_something(results: Path) -> None:
-    """Rows, a picture or both."""
-    put(results, "t", table("table5", "multi30k-en-de"))
-    with pytest.raises(ValueError, match=r"(?s)t\.json has 1 fault.*found neither rows nor a picture"):
+    put(results, "t", record | {"rows": []})
+    with pytest.raises(ValueError, match=r"(?s)t\.json has 1 fault.*rows: found \[\]"):
         read(results)
 
 
@@ -93,8 +81,7 @@ def test_a_record_of_a_table_shows_something(results: Path) -> None:
         ('bleu: "29.45"', 'chrf: "29.45"', r"rows\.1\.chrf: found '29.45', unknown key"),
         ('bleu: "29.45"', 'rouge1: "29.45"', r"'ConvS2S \(word 80K\)' has rouge1; wanted bleu"),
         ('bleu: "29.45"', 'bleu: "about 29"', r"rows\.1\.bleu: found 'about 29'"),
-        ("run: {preset: wmt16-en-ro-word, of: mean, seeds: 3}", "", r"wanted `run` in a table of runs"),
-        ("kind: speed", "kind: sped", r"kind: found 'sped', wanted 'runs', 'sweep'"),
+        ("of: mean", "of: men", r"rows\.1\.run\.of: found 'men', wanted 'mean', 'best'"),
         ("rows:", "rows: [", r"is not valid YAML"),
         ('bleu: "28.1"', "bleu: 28.10", r"rows\.0\.bleu: found 28\.1, wanted text; put it in quotes"),
     ],

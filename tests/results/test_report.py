@@ -88,7 +88,7 @@ def test_rouge_is_shown_where_it_was_scored(data: Path) -> None:
 def test_scores_come_with_their_signatures(data: Path) -> None:
     """BLEU without one says little."""
     text = report(data)
-    assert "\nBLEU   tok:13a|version:2.6.0\nchrF2  nc:6\n" in text
+    assert "\nBLEU     tok:13a|version:2.6.0\nchrF2                     nc:6\n" in text
 
 
 def test_scores_come_with_their_test_set(data: Path) -> None:
@@ -110,7 +110,7 @@ def test_examples_show_source_hypothesis_and_reference(data: Path) -> None:
 
 def test_long_sentences_wrap_within_100_columns(data: Path) -> None:
     """And lose no word; what follows the first line is indented to its start."""
-    text = report(data).partition("Where everything is")[0]  # paths are as long as they are
+    text = report(data).partition("To use a model")[0]  # a path is as long as it is
     assert max(map(len, text.split("\n"))) <= 100
     assert text.count("word") - text.count("words") == 40
     assert "\n              word word" in text
@@ -137,18 +137,12 @@ def test_corpus_and_training_figures_are_shown_when_they_are_there(data: Path) -
     ]  # fmt: skip
 
 
-def test_the_report_says_where_everything_lies(data: Path) -> None:
-    """Only what is there, with its real path, so that it can be opened or pasted."""
-    (data / "models" / "1").mkdir(parents=True)
-    text = report(data)
-    found = rows(text + "\n", "Where everything is")
-    assert [line[0] for line in found] == [
-        str(data / name)
-        for name in (
-            "evaluation/scores.csv", "evaluation/signatures.json", "evaluation/examples.tsv", "models/1",
-        )
-    ]  # fmt: skip
-    assert text.rstrip().endswith(f"model to use: convs2s translate --model {data / 'models' / '1'}")
+def test_the_report_ends_with_what_comes_next(data: Path) -> None:
+    """The command that uses the model, and the page that names all files."""
+    use = (
+        f"To use a model: convs2s translate --model {data / 'models' / '1'}. All results: docs/tutorial.md.\n"
+    )
+    assert report(data).endswith(f"\n\n{use}")
 
 
 @pytest.mark.parametrize("name", ["scores.csv", "signatures.json", "examples.tsv"])

@@ -99,7 +99,7 @@ def test_empty_hypotheses_score_zero() -> None:
 @pytest.mark.parametrize("score", [bleu, tokenized_bleu, chrf, length_ratio])
 def test_unequal_numbers_of_lines_are_refused(score: Callable[[list[str], list[str]], object]) -> None:
     """SacreBLEU would score only the first lines, which no longer correspond."""
-    with pytest.raises(ValueError, match="there are 1 hypotheses but 2 references; wanted one reference per"):
+    with pytest.raises(ValueError, match="found 1 hypothesis but 2 references; wanted one reference per"):
         score(["a"], ["a", "b"])
 
 
@@ -112,5 +112,7 @@ def test_an_empty_test_set_is_refused(score: Callable[[list[str], list[str]], ob
 
 def test_empty_references_are_refused() -> None:
     """A ratio to zero has no value; it is probably the wrong file."""
-    with pytest.raises(ValueError, match="all 2 references are empty; wanted translations to compare with"):
+    with pytest.raises(
+        ValueError, match="found 2 empty references and no other; wanted translations to compare with"
+    ):
         length_ratio(["a", "b"], ["", ""])

@@ -128,7 +128,7 @@ def test_scores_carry_their_signature() -> None:
 
 def test_texts_that_do_not_match_up_are_refused() -> None:
     """A shifted line would score nearly 0, and nobody would know why."""
-    with pytest.raises(ValueError, match=r"there are 2 summaries but references for 1; wanted one or more"):
+    with pytest.raises(ValueError, match=r"found 2 summaries but references for 1; wanted one or more"):
         F1.scores(["a", "b"], [["a"]])
     with pytest.raises(ValueError, match=r"there are no summaries to score; is the test set"):
         F1.scores([], [])

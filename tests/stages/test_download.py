@@ -139,9 +139,7 @@ def test_further_references_are_written_with_the_test_pairs(tmp_path: Path) -> N
     run(read, "train", tmp_path / "downloads", tmp_path / "train")
     assert set(content(tmp_path / "train")) == {"source.txt", "target.txt", "provenance.json"}
     write_lines(tmp_path / "own" / "ref2", ["A2"])
-    with pytest.raises(
-        ValueError, match=r"ref2 has 1 lines, but there are 2 test pairs; wanted one reference"
-    ):
+    with pytest.raises(ValueError, match=r"ref2 has 1 line for 2 test pairs; wanted one reference"):
         run(read, "test", tmp_path / "downloads", tmp_path / "test")
     (tmp_path / "own" / "ref2").unlink()
     with pytest.raises(FileNotFoundError, match=r"ref2 does not exist .* download\.references in params"):

@@ -217,7 +217,7 @@ def test_a_translation_of_another_length_is_refused(data: Path) -> None:
 def test_an_unequal_test_set_is_refused(data: Path) -> None:
     """Before anything is tokenized."""
     write_lines(data / "test" / "source.txt", ["a"])
-    with pytest.raises(ValueError, match=r"source.txt has 1 lines but .*target.txt has 4"):
+    with pytest.raises(ValueError, match=r"source.txt has 1 line but .*target.txt has 4"):
         run(data, [3], replacement=False)
 
 

@@ -77,8 +77,11 @@ def test_the_same_input_gives_the_same_bytes(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"max_words": 1, "max_ratio": 1.0, "drop_repeats": True, "valid_every": 9}, "only 1 pairs are kept"),
-        ({"valid_every": 5}, "filter.valid_every is 5 but only 4"),
+        (
+            {"max_words": 1, "max_ratio": 1.0, "drop_repeats": True, "valid_every": 9},
+            "the filter keeps only 1 pair, so",
+        ),
+        ({"valid_every": 5}, "filter.valid_every is 5 but the filter keeps only 4 pairs"),
     ],
 )
 def test_too_few_pairs_leave_no_output(folder: Path, changes: dict[str, object], message: str) -> None:
@@ -91,7 +94,7 @@ def test_too_few_pairs_leave_no_output(folder: Path, changes: dict[str, object],
 def test_a_corpus_of_empty_lines_is_an_error(folder: Path) -> None:
     """As when a column was chosen that is empty."""
     write_folder(folder / "train", [("", "")] * 3)
-    with pytest.raises(ValueError, match=r"train: none of 3 pairs is kept \(removed: empty side 3"):
+    with pytest.raises(ValueError, match=r"train: of 3 pairs none is kept \(removed: empty side 3"):
         run(folder)
 
 

@@ -11,13 +11,13 @@ from convs2s.text.vocabulary.vocabulary import EOS
 from convs2s.train import loop
 from convs2s.train.loop import (
     EpochReport,
-    SummedLoss,
     Training,
     UpdateReport,
     _update,
     train,
     validation_loss,
 )
+from convs2s.train.loss import SummedLoss
 from tests.train.tiny import VOCABULARY, tiny_training, weights
 
 

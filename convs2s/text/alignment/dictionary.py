@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from convs2s.text.corpus.files import read_lines, write_lines
+from convs2s.text.counted import counted
 
 HEADER = "source\ttarget\tcount\tlinks"
 
@@ -79,7 +80,7 @@ def parse(line: str, place: str) -> Entry:
     entry = Entry(source, target, int(numbers[0]), int(numbers[1]))
     if not 1 <= entry.count <= entry.links:
         raise ValueError(
-            f"{place}: found count {entry.count} of {entry.links} links, wanted at least 1 and at most all "
-            "links. Correct the line."
+            f"{place}: found count {entry.count} of {counted(entry.links, 'link')}, wanted at least 1 "
+            "and at most all links. Correct the line."
         )
     return entry

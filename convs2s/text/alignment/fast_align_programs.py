@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 
 from convs2s.text.corpus.files import read_lines, read_pairs, write_lines
 from convs2s.text.corpus.flat_ids import FlatIds
+from convs2s.text.counted import counted
 
 SEPARATOR = "|||"
 """Separates the two sides in fast_align's input, so no word may be spelled this way."""
@@ -46,8 +47,9 @@ def align_with_programs(
         printed = sum(1 for _ in read_lines(both))
         if printed != count:
             raise RuntimeError(
-                f"atools printed {printed:,} lines for {count:,} sentence pairs, wanted one each. Are the "
-                "programs damaged? Rebuild them, or choose align.backend: builtin in params.yaml."
+                f"atools printed {counted(printed, 'line')} for {counted(count, 'sentence pair')}, wanted "
+                "one each. Are the programs damaged? "
+                "Rebuild them, or choose align.backend: builtin in params.yaml."
             )
         alignments = read_lines(both)
         for left, right in read_pairs(source, target):

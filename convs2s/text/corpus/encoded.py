@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from convs2s.text.corpus.files import atomic_path
 from convs2s.text.corpus.flat_ids import FlatIds, FlatIdsWriter, Ids, Offsets
 from convs2s.text.corpus.pair_folder import SIDES
+from convs2s.text.counted import counted
 
 
 class EncodedSentences(NamedTuple):
@@ -43,8 +44,9 @@ class EncodedCorpus(FlatIds):
         if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(ids) or np.any(np.diff(offsets) < 1):
             found = f"goes from {offsets[0]:,} to {offsets[-1]:,}" if len(offsets) else "is empty"
             raise ValueError(
-                f"{folder}: {side}.ids.npy has {len(ids):,} ids but {side}.offsets.npy {found}. Wanted "
-                "offsets that rise from 0 to the number of ids: was a file truncated or swapped? Make both "
+                f"{folder}: {side}.ids.npy has {counted(len(ids), 'id')} but {side}.offsets.npy {found}. "
+                "Wanted offsets that rise from 0 to the number of ids: was a file truncated or swapped? "
+                "Make both "
                 "again: dvc repro -f encode."
             )
         check_sides(folder)
@@ -56,8 +58,8 @@ def check_sides(folder: Path) -> None:
     source, target = (len(open_array(folder / f"{side}.offsets.npy")) - 1 for side in SIDES)
     if source != target:
         raise ValueError(
-            f"{folder}: source has {source:,} sentences but target has {target:,}. Sentence i of one must "
-            "translate sentence i of the other: make both again with dvc repro -f encode."
+            f"{folder}: source has {counted(source, 'sentence')} but target has {target:,}. Sentence i of "
+            "one must translate sentence i of the other: make both again with dvc repro -f encode."
         )
 
 

@@ -16,6 +16,7 @@ import zstandard
 
 from convs2s.processes import is_alive
 from convs2s.text.corpus.zstd import open_zstd
+from convs2s.text.counted import counted
 
 DECOMPRESSORS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": open_zstd}
 BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
@@ -89,7 +90,7 @@ def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
 def unequal_lines(source: Path, source_lines: int, target: Path, target_lines: int) -> ValueError:
     """Return the error for two sides of a corpus that differ in length."""
     return ValueError(
-        f"{source} has {source_lines:,} lines but {target} has {target_lines:,}. Line i of one must "
+        f"{source} has {counted(source_lines, 'line')} but {target} has {target_lines:,}. Line i of one must "
         "translate line i of the other: is a download incomplete, or does one file end early?"
     )
 

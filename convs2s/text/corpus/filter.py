@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from convs2s.text.corpus.pair_folder import PairWriter
+from convs2s.text.counted import counted
 
 Pair = tuple[str, str]
 
@@ -104,15 +105,15 @@ class PairFilter:
         if self.kept == 0:
             rules = ", ".join(f"{rule} {count:,}" for rule, count in self.removed.items())
             raise ValueError(
-                f"{where}: none of {self.read:,} pairs is kept (removed: {rules}). Wanted at least one: "
-                "check the pairs, or loosen filter.* in params.yaml."
+                f"{where}: of {counted(self.read, 'pair')} none is kept (removed: {rules}). Wanted at least "
+                "one: check the pairs, or loosen filter.* in params.yaml."
             )
 
     def rules_table(self) -> pd.DataFrame:
         """Return a row for each rule, in the order they are applied: rule, limit, removed pairs, share."""
         limits = {
             EMPTY: "on" if self.drop_empty else "off",
-            LONG: "off" if self.max_words is None else f"{self.max_words} words",
+            LONG: "off" if self.max_words is None else counted(self.max_words, "word"),
             RATIO: "off" if self.max_ratio is None else f"{self.max_ratio}",
             REPEAT: "off" if self.repeated is None else "on",
         }
@@ -187,8 +188,9 @@ def require_validation(counts: dict[str, dict[str, int]], given: Path, every: in
         )
     kept = counts["train"]["pairs"]
     raise ValueError(
-        f"filter.valid_every is {every:,} but only {kept:,} pairs are kept, so validation would be empty. "
-        f"Wanted at most {kept:,}: lower filter.valid_every in params.yaml, or add training pairs."
+        f"filter.valid_every is {every:,} but the filter keeps only {counted(kept, 'pair')}, so validation "
+        f"would be empty. Wanted at most {kept:,}: lower filter.valid_every in params.yaml, or "
+        "add training pairs."
     )
 
 

@@ -106,7 +106,7 @@ def prepare(make: Callable[[], Callable[[Any], Any]]) -> None:
     A worker waits for chunks even when whoever could send them has been killed, unless it watches.
     """
     parent = multiprocessing.parent_process()
-    assert parent is not None
+    assert parent is not None and parent.pid is not None
     end_with_parent(parent.pid)
     global make_work  # noqa: PLW0603 - a worker process has no other place
     make_work = make

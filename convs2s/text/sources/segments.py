@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from convs2s.text.corpus.files import read_lines
+from convs2s.text.counted import counted
 
 SUFFIXES = (".sgm", ".sgml", ".xml")
 # The start of a document, or a segment: up to its end tag, if that comes before anything else starts.
@@ -50,8 +51,8 @@ def read_segment_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
         yield ours.text, theirs.text
     if len(sources) != len(targets):
         raise ValueError(
-            f"{source} has {len(sources):,} segments but {target} has {len(targets):,}. Wanted the same "
-            "segments: is a download incomplete, or does one belong to another test set?"
+            f"{source} has {counted(len(sources), 'segment')} but {target} has {len(targets):,}. Wanted the "
+            "same segments: is a download incomplete, or does one belong to another test set?"
         )
 
 

@@ -10,6 +10,7 @@ from typing import IO, Any
 from tqdm import tqdm
 
 from convs2s.text.corpus.files import atomic_path, read_lines, write_lines
+from convs2s.text.counted import counted
 from convs2s.text.sources.checksum import used_files
 from convs2s.text.sources.pair_files import clean
 from convs2s.text.sources.part import Part
@@ -60,7 +61,7 @@ def write_references(path: Path, pairs: int, out: Path) -> None:
     lines = [clean(line) for line in read_lines(path)]
     if len(lines) != pairs:
         raise ValueError(
-            f"{path} has {len(lines):,} lines, but there are {pairs:,} test pairs; wanted one "
+            f"{path} has {counted(len(lines), 'line')} for {counted(pairs, 'test pair')}; wanted one "
             "reference per pair. Is it the right file for download.references?"
         )
     write_lines(out, lines)
@@ -83,8 +84,9 @@ def write_part(part: Part, streams: Sequence[IO[str]]) -> dict[str, Any]:
     found = digest.hexdigest()
     if part.wanted_sha256 not in (None, found):
         raise ValueError(
-            f"{part.name}: sha256 of its {lines:,} pairs is {found}, wanted {part.wanted_sha256}. The data "
-            "have changed, or were damaged in transfer: delete them from the downloads and fetch them again, "
+            f"{part.name}: sha256 of its {counted(lines, 'pair')} is {found}, wanted "
+            f"{part.wanted_sha256}. The data have changed, or were damaged in transfer: "
+            "delete them from the downloads and fetch them again, "
             "or correct sha256 in params.yaml."
         )
     return {**part.provenance, "lines": lines, "pairs_sha256": found}

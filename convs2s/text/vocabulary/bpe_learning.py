@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import sentencepiece
 
+from convs2s.text.counted import counted
 from convs2s.text.vocabulary.bpe import WORD_END, Bpe, unmarked
 from convs2s.text.vocabulary.word_counts import most_frequent, too_large
 
@@ -29,8 +30,9 @@ def learn_bpe(counts: Mapping[str, int], size: int, name: str) -> bytes:
     characters = set().union(WORD_END, *words)
     if size < len(characters):
         raise ValueError(
-            f"{name} is {size:,} but the training text has {len(characters):,} different characters, each of "
-            f"which needs a piece. Wanted at least {len(characters):,}: raise {name} in params.yaml, or "
+            f"{name} is {size:,} but the training text has "
+            f"{counted(len(characters), 'different character')}, each of which needs a piece. "
+            f"Wanted at least {len(characters):,}: raise {name} in params.yaml, or "
             "clean the text of stray scripts."
         )
     model = io.BytesIO()

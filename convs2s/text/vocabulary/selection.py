@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convs2s.text.alignment.candidates import Candidates, read_candidates
+from convs2s.text.counted import counted
 from convs2s.text.vocabulary.vocabulary import SPECIALS
 
 
@@ -73,5 +74,5 @@ class VocabularySelection:
         mean = self.selected / max(self.batches, 1)
         return (
             f"vocabulary selection: the output layer had {mean:,.0f} of {self.target_size:,} tokens, "
-            f"averaged over {self.batches:,} batches"
+            f"averaged over {counted(self.batches, 'batch', 'batches')}"
         )

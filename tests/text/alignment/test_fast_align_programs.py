@@ -97,7 +97,7 @@ def test_a_failing_program_is_named_with_its_command_and_status(tmp_path: Path, 
 def test_too_few_lines_are_an_error(tmp_path: Path, programs: Path) -> None:
     """Links would shift to other pairs."""
     install(programs, "atools", "#!/bin/sh\necho 0-0\n")
-    with pytest.raises(RuntimeError, match="atools printed 1 lines for 2 sentence pairs"):
+    with pytest.raises(RuntimeError, match="atools printed 1 line for 2 sentence pairs"):
         list(align_with_programs(*corpus(tmp_path, "a\nb\n", "x\ny\n"), 5, tmp_path))
 
 

@@ -166,7 +166,7 @@ def test_filtering_out_everything_is_an_error() -> None:
     rules = paper()
     assert not list(rules.keep([pair(0, 1), pair(1, 9), pair(1, 9)]))
     wanted = (
-        r"corpus: none of 3 pairs is kept \(removed: empty side 1, too long 0, ratio 2, repeat 0\).*filter\."
+        r"corpus: of 3 pairs none is kept \(removed: empty side 1, too long 0, ratio 2, repeat 0\).*filter\."
     )
     with pytest.raises(ValueError, match=wanted):
         rules.require_some(Path("corpus"))
@@ -175,7 +175,9 @@ def test_filtering_out_everything_is_an_error() -> None:
 def test_no_validation_pairs_is_an_error(tmp_path: Path) -> None:
     """Training needs a validation perplexity; the message names the parameter to change."""
     counts = write_splits(tmp_path, [("a", "b")] * 4, [], every=5)
-    with pytest.raises(ValueError, match=r"filter\.valid_every is 5 but only 4 pairs are kept.*at most 4"):
+    with pytest.raises(
+        ValueError, match=r"filter\.valid_every is 5 but the filter keeps only 4 pairs.*at most 4"
+    ):
         require_validation(counts, tmp_path, every=5)
     with pytest.raises(
         ValueError, match=r"given has no pairs, and filter\.valid_every is null.*download\.valid"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from convs2s.text.counted import counted
 from convs2s.text.sources.pair_files import file_part
 from convs2s.text.sources.part import Part
 
@@ -72,10 +73,8 @@ def test_quotes_in_a_tsv_are_characters(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("source", "target"), [(b"a\nb\nc\n", b"x\n"), (b"a\n", b"x\ny\nz\n")])
 def test_unequal_lines_name_both_files_and_counts(tmp_path: Path, source: bytes, target: bytes) -> None:
     """All pairs after the missing line would be wrong."""
-    lines = {"a.en": source.count(b"\n"), "a.de": target.count(b"\n")}
-    with pytest.raises(
-        ValueError, match=rf"a\.en has {lines['a.en']} lines but .*a\.de has {lines['a.de']}\."
-    ):
+    found, other = counted(source.count(b"\n"), "line"), target.count(b"\n")
+    with pytest.raises(ValueError, match=rf"a\.en has {found} but .*a\.de has {other}\."):
         texts(two_files(tmp_path, source, target))
 
 

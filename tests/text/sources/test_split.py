@@ -73,6 +73,6 @@ def test_pairs_with_another_hash_are_an_error(tmp_path: Path) -> None:
     """mtdata verifies nothing itself; the sum is over 'source TAB target LF' lines."""
     right = hashlib.sha256(b"one\teins\n").hexdigest()
     write_split([part("a", RawPair("one", "eins"), wanted=right)], tmp_path / "o")
-    with pytest.raises(ValueError, match=f"a: sha256 of its 1 pairs is .*, wanted {right}"):
+    with pytest.raises(ValueError, match=f"a: sha256 of its 1 pair is .*, wanted {right}"):
         write_split([part("a", RawPair("one", "zwei"), wanted=right)], tmp_path / "p")
     assert not (tmp_path / "p").exists()

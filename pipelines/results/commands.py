@@ -1,0 +1,39 @@
+"""What a record holds of params.yaml, and the command that gives its result again."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from convs2s.config.params import Params
+from pipelines.preset.overrides import dotted, preset_command
+from pipelines.preset.render import preset_params
+
+MACHINES = {"download.folder", "train.checkpoint_updates", "train.nodes", "train.rendezvous"}
+"""Not recorded: they say where files and machines are."""
+
+
+def recorded_params(params: Params) -> dict[str, Any]:
+    """Return all values of params.yaml by dotted name, but those of machines."""
+    found = dotted(params.model_dump(mode="json"))
+    return {key: value for key, value in found.items() if key not in MACHINES}
+
+
+@cache
+def of_preset(name: str) -> dict[str, Any]:
+    """Return what a record would hold of a preset."""
+    return recorded_params(preset_params(name))
+
+
+def changes(preset: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that differ from today's preset; it may have keys that older records lack."""
+    wanted = of_preset(preset)
+    return {key: value for key, value in params.items() if key not in wanted or wanted[key] != value}
+
+
+def command(preset: str, params: Mapping[str, Any], target: str) -> str:
+    """Return the shell command that runs a preset with these parameters, from the repository's root.
+
+    Args:
+        target: of the Makefile: `repro`, or `sweep` with its table.
+    """
+    return f"{preset_command(preset, changes(preset, params))} && make {target}"

@@ -1,0 +1,268 @@
+"""The table of faults: each takes a repository that is up to date, and does something bad to it."""
+
+import itertools
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.faults import forked, injection, repository
+
+# Every stage of the DAG; of those that run for several splits or members, one.
+STAGES = [
+    "code", "download@train", "truecase", "tokenize@train", "filter", "vocabulary", "encode@train", "align",
+    "candidates", "train@1", "tune@1", "translate@1", "replace@1", "evaluate", "package@1",
+]  # fmt: skip
+WRITERS = ["code", "download@train", "tokenize@train", "encode@train", "train@1", "package@1"]
+# A file of each kind that a stage gives.
+FILES = [
+    "data/code/train.txt", "data/raw/train/source.txt", "data/truecasers/source.tsv",
+    "data/tokenized/train/target.txt", "data/filtered/report.json", "data/vocabulary/source.tsv",
+    "data/encoded/train/source.ids.npy", "data/alignment/dictionary.tsv", "data/candidates/candidates.npz",
+    "data/trained/1/model/weights.safetensors", "data/trained/1/metrics.json",
+    "data/translations/1/hypotheses.jsonl",
+    "data/replaced/1/plain.txt", "data/evaluation/scores.csv", "data/models/1/model.json",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A copy of the repository for one case.
+
+    Args:
+        folder: of the copy.
+        counts: operations of each stage's process, and of DVC's own ("dvc"), when the stage filter runs.
+    """
+
+    folder: Path
+    counts: Mapping[str, int]
+
+    def interrupt(self, stage: str, hook: forked.Hook, process: str | None = None) -> int:
+        """Make DVC run a stage with a hook in its process, or in DVC's; return DVC's exit status."""
+        repository.forget(self.folder, stage)
+        return forked.start(self.folder, {process or stage: hook}, "--single-item", stage).wait()
+
+    def operation(self, process: str, share: float) -> int:
+        """Return the number of an operation: the first at 0, the last at 1."""
+        return 1 + round(share * (self.counts[process] - 1))
+
+
+Fault = Callable[[Setting], None]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A line of the table."""
+
+    kind: str
+    name: str
+    fault: Fault
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.name}"
+
+
+def at_operation(stage: str, share: float, action: injection.Action, process: str | None = None) -> Fault:
+    """Return a fault at an operation of a stage's process, or of another."""
+
+    def fault(setting: Setting) -> None:
+        number = setting.operation(process or stage, share)
+        hook = injection.at(number, action, setting.folder)
+        ignore(setting.interrupt(stage, hook, process))
+
+    return fault
+
+
+def kills() -> Iterator[Case]:
+    """Kill a stage, DVC, or all, at operations of each stage and of DVC itself."""
+    shares = itertools.cycle([0.0, 0.5, 1.0, 0.3, 0.7])
+    for target, stage in itertools.product(("group", "dvc", "stage"), STAGES):
+        share = next(shares)
+        action = injection.send(signal.SIGKILL, target)
+        yield Case(f"kill {target}", f"{stage} at {share:.0%}", at_operation(stage, share, action))
+    for tenth in range(10):
+        share, action = (tenth + 0.5) / 10, injection.send(signal.SIGKILL, "group")
+        yield Case("kill group", f"train@1 at {share:.0%}", at_operation("train@1", share, action))
+        yield Case("kill group", f"DVC at {share:.0%}", at_operation("filter", share, action, "dvc"))
+    for name, keep in itertools.product(("rwlock", "dvc.lock"), (0.0, 0.5)):
+        yield Case("kill group", f"while {name} is written, {keep:.0%} of it", in_place(name, keep))
+    for stage, size in itertools.product(WRITERS, (100, 5000)):
+        yield Case("kill stage", f"{stage} after {size} bytes of a file", with_small_files(stage, size, True))
+
+
+def in_place(name: str, keep: float) -> Fault:
+    """Return a kill while DVC writes a file in place."""
+
+    def fault(setting: Setting) -> None:
+        hook = injection.on(name, injection.cut_and_die(keep), setting.folder)
+        assert setting.interrupt("filter", hook, "dvc") == -signal.SIGKILL
+
+    return fault
+
+
+def with_small_files(stage: str, size: int, dies: bool) -> Fault:
+    """Return a run of a stage that can write so many bytes to a file; one that needs no more succeeds."""
+    return lambda setting: ignore(setting.interrupt(stage, injection.limit_file_size(size, dies)))
+
+
+def ignore(_: object) -> None:
+    """Accept any result."""
+
+
+def signals() -> Iterator[Case]:
+    """Send signals that end programs."""
+    for number, target, stage in itertools.product(
+        (signal.SIGINT, signal.SIGTERM, signal.SIGHUP),
+        ("stage", "dvc", "group"),
+        ("tokenize@train", "train@1"),
+    ):
+        fault = signal_at(stage, injection.send(number, target))
+        yield Case("signal", f"{signal.Signals(number).name} to {target} in {stage}", fault)
+
+
+def signal_at(stage: str, action: injection.Action) -> Fault:
+    """Return a signal in the middle of a stage; DVC ignores SIGINT while a stage runs."""
+
+    def fault(setting: Setting) -> None:
+        number = setting.operation(stage, 0.5)
+        ignore(setting.interrupt(stage, injection.at(number, action, setting.folder)))
+
+    return fault
+
+
+def disk_and_memory() -> Iterator[Case]:
+    """Let operations fail."""
+    for (name, number), stage in itertools.product(injection.DISK.items(), STAGES[:11]):
+        share = 0.5 if name == "full" else 1.0
+        fault = at_operation(stage, share, injection.fail(number))
+        yield Case("disk", f"{name}, {stage} at {share:.0%}", fault)
+    for stage in WRITERS:
+        yield Case("disk", f"{stage} cannot write beyond 3000 bytes", with_small_files(stage, 3000, False))
+    for stage in ("filter", "encode@train", "train@1", "package@1"):
+        fault = at_operation(stage, 0.5, injection.fail_for_memory)
+        yield Case("memory", f"none left, {stage} at 50%", fault)
+    for stage in ("vocabulary", "train@1", "translate@1"):
+        yield Case("memory", f"{stage} gets 4 MB", with_little_memory(stage, 4_000_000))
+
+
+def with_little_memory(stage: str, size: int) -> Fault:
+    """Return a run of a stage with a limit of memory."""
+    return lambda setting: ignore(setting.interrupt(stage, injection.limit_memory(size)))
+
+
+DAMAGE: dict[str, Callable[[bytes, bytes], bytes]] = {
+    "cut": lambda content, _: content[: len(content) // 2],
+    "extended": lambda content, _: content + b"\0" * 64,
+    "flipped": lambda content, _: content[: len(content) // 2] + flip(content[len(content) // 2 :]),
+    "swapped": lambda _, other: other,
+}
+
+
+def flip(content: bytes) -> bytes:
+    """Change one bit, the lowest of the first byte."""
+    return bytes([content[0] ^ 1]) + content[1:]
+
+
+def damage() -> Iterator[Case]:
+    """Damage what stages gave, and what DVC keeps for itself."""
+    for number, (path, how) in enumerate(itertools.product(FILES, DAMAGE)):
+        other = FILES[(number // len(DAMAGE) + 1) % len(FILES)]
+        yield Case("damage", f"{path} {how}", damaged(path, how, other))
+    for name, how in itertools.product(("rwlock", "lock", "btime"), ("empty", "garbage", "gone")):
+        yield Case("damage", f".dvc/tmp/{name} {how}", damaged_state(f".dvc/tmp/{name}", how))
+    for how in ("empty", "garbage", "gone"):
+        yield Case("damage", f"dvc.lock {how}", damaged_state("dvc.lock", how))
+        yield Case("damage", f"cache of runs {how}", damaged_runs(how))
+
+
+def damaged(path: str, how: str, other: str) -> Fault:
+    """Return a damage to an output; `swapped` puts another file in its place."""
+
+    def fault(setting: Setting) -> None:
+        file = setting.folder / path
+        content = DAMAGE[how](file.read_bytes(), (setting.folder / other).read_bytes())
+        file.write_bytes(content)
+
+    return fault
+
+
+def spoil(path: Path, how: str) -> None:
+    """Empty a file, fill it with what nobody wrote, or remove it."""
+    if how == "gone":
+        path.unlink(missing_ok=True)
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"" if how == "empty" else b"\xff\x00{[" * 9)
+
+
+def damaged_state(path: str, how: str) -> Fault:
+    """Return a damage to a file of DVC's."""
+    return lambda setting: spoil(setting.folder / path, how)
+
+
+def damaged_runs(how: str) -> Fault:
+    """Return a damage to all that DVC keeps of earlier runs, with an output gone."""
+
+    def fault(setting: Setting) -> None:
+        for path in (setting.folder / ".dvc" / "cache" / "runs").rglob("*"):
+            if path.is_file():
+                spoil(path, how)
+        (setting.folder / "data" / "filtered" / "rules.csv").unlink()
+
+    return fault
+
+
+def concurrency() -> Iterator[Case]:
+    """Let two commands work in one clone."""
+    for stage in ("download@train", "tokenize@train", "filter", "align", "train@1", "translate@1"):
+        yield Case("concurrency", f"two commands from {stage} on", twice(stage))
+        yield Case("concurrency", f"a second command right after a kill of dvc in {stage}", at_once(stage))
+
+
+def twice(stage: str) -> Fault:
+    """Return two commands at once; one of them may be told to wait, at least one succeeds."""
+
+    def fault(setting: Setting) -> None:
+        repository.forget(setting.folder, stage)
+        both = [forked.start(setting.folder, None, "--single-item", stage) for _ in range(2)]
+        assert 0 in [process.wait() for process in both]
+
+    return fault
+
+
+def at_once(stage: str) -> Fault:
+    """Return a command that starts when DVC is gone and its stage may not be."""
+
+    def fault(setting: Setting) -> None:
+        number = setting.operation(stage, 0.5)
+        hook = injection.at(number, injection.send(signal.SIGKILL, "dvc"), setting.folder)
+        setting.interrupt(stage, hook)
+        forked.repro(setting.folder, None, "--single-item", stage)
+
+    return fault
+
+
+def cases() -> list[Case]:
+    """Return the table."""
+    return [*kills(), *signals(), *disk_and_memory(), *damage(), *concurrency()]
+
+
+def recovers(setting: Setting, wanted: Mapping[str, str]) -> list[str]:
+    """Run `make repro` again after a fault; return what is not as if the fault had not been.
+
+    Args:
+        wanted: outputs of a run without faults.
+    """
+    faults = [f"process {process.pid} is left" for process in forked.left_after(setting.folder, 10)]
+    status = forked.repro(setting.folder)
+    if status:
+        return [*faults, f"the next command ended with status {status}"]
+    return [*faults, *differences(setting.folder, wanted)]
+
+
+def differences(folder: Path, wanted: Mapping[str, str]) -> list[str]:
+    """Return what a repository has that differs from an undisturbed run, or is left unfinished."""
+    found = repository.outputs(folder)
+    differ = [f"{name} differs" for name in wanted if found.get(name) != wanted[name]]
+    new = [f"{name} is new" for name in found if name not in wanted]
+    return [*differ, *new, *(f"{path} is left" for path in (folder / "data").rglob("*.part"))]

@@ -1,0 +1,125 @@
+"""Faults at chosen operations of a process: the n-th time that it opens to write, renames, removes or makes.
+
+Python reports each such operation, before it happens, to an audit hook; nothing is waited for or guessed.
+"""
+
+import errno
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate"}
+TO_WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+Hook = Callable[[], None]
+Action = Callable[[Path], None]
+
+
+def operations(action: Callable[[int, Path], None], within: Path) -> None:
+    """Call an action before each operation of this process in a folder, with number (from 1) and path."""
+    count, busy = 0, False
+
+    def hook(event: str, arguments: tuple[object, ...]) -> None:
+        nonlocal count, busy
+        if busy or not (event in CHANGES or (event == "open" and is_to_write(arguments))):
+            return
+        busy = True
+        try:
+            path = Path(os.path.abspath(os.fsdecode(arguments[0])))  # type: ignore[arg-type] # noqa: PTH100
+            if path.is_relative_to(within):
+                count += 1
+                action(count, path)
+        finally:
+            busy = False
+
+    sys.addaudithook(hook)
+
+
+def is_to_write(arguments: tuple[object, ...]) -> bool:
+    """Tell whether the arguments of an event `open` say so."""
+    path, _, flags = arguments
+    return isinstance(path, str | bytes | os.PathLike) and isinstance(flags, int) and bool(flags & TO_WRITE)
+
+
+def record(log: Path, within: Path) -> Hook:
+    """Return a hook that writes a line for each operation of a process to log/PROCESS."""
+
+    def note(_: int, path: Path) -> None:
+        with (log / os.environ.get("DVC_STAGE", "dvc")).open("a") as stream:
+            stream.write(f"{path.relative_to(within)}\n")
+
+    return lambda: operations(note, within)
+
+
+def at(number: int, action: Action, within: Path) -> Hook:
+    """Return a hook that calls an action before the n-th operation."""
+    return lambda: operations(lambda count, path: action(path) if count == number else None, within)
+
+
+def on(name: str, action: Action, within: Path) -> Hook:
+    """Return a hook that calls an action before each operation on files of a name."""
+    return lambda: operations(lambda _, path: action(path) if path.name == name else None, within)
+
+
+def send(number: int, target: str) -> Action:
+    """Return an action that sends a signal to this process (stage), its parent (dvc) or all (group)."""
+
+    def action(_: Path) -> None:
+        if target == "group":
+            os.killpg(os.getpgid(0), number)
+        else:
+            os.kill(os.getpid() if target == "stage" else os.getppid(), number)
+
+    return action
+
+
+def fail(number: int) -> Action:
+    """Return an action that fails as the system would: errno.ENOSPC, errno.EIO."""
+
+    def action(path: Path) -> None:
+        raise OSError(number, os.strerror(number), str(path))
+
+    return action
+
+
+def fail_for_memory(_: Path) -> None:
+    """Fail as Python does without memory."""
+    raise MemoryError
+
+
+def cut_and_die(keep: float) -> Action:
+    """Return an action that leaves a share of what is in the file, as a kill in mid-write, and kills all."""
+
+    def action(path: Path) -> None:
+        content = path.read_bytes() if path.exists() else b""
+        path.write_bytes(content[: int(keep * len(content))])
+        os.killpg(os.getpgid(0), signal.SIGKILL)
+
+    return action
+
+
+def limit_file_size(size: int, dies: bool) -> Hook:
+    """Return a hook after which a write beyond a size fails, or kills in the middle, byte for byte."""
+
+    def hook() -> None:
+        if dies:
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+    return hook
+
+
+def limit_memory(more: int) -> Hook:
+    """Return a hook after which a process can have so many more bytes than it has now."""
+
+    def hook() -> None:
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        resource.setrlimit(resource.RLIMIT_AS, (used + more, resource.RLIM_INFINITY))
+
+    return hook
+
+
+DISK = {"full": errno.ENOSPC, "broken": errno.EIO}
