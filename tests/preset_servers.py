@@ -52,7 +52,7 @@ STANFORD = Tokenizer(
     TokenizeParams(
         tokenizer="moses", corpus="raw", lossless=False, normalize_unicode=False, normalize_punctuation=True,
         normalize_romanian=False, remove_diacritics=False, remove_nonprinting=True, aggressive_hyphens=True,
-        escape=True, at_sign="##AT##", lowercase=False, truecase=False,
+        escape=True, at_sign="##AT##", lowercase=False, truecase=False, typography=False,
     ),
 )  # fmt: skip
 

@@ -157,6 +157,7 @@ def tokenization(options: argparse.Namespace) -> "TokenizeParams":
         remove_diacritics=False,
         lowercase=options.lowercase,
         truecase=False,
+        typography=False,
         **moses,
     )
 

@@ -11,6 +11,7 @@ ADDED: dict[str, dict[str, object]] = {
     "tokenize": {
         "corpus": "raw", "lossless": False, "normalize_unicode": False, "normalize_romanian": False,
         "remove_diacritics": False, "at_sign": "@", "lowercase": False, "truecase": False,
+        "typography": False,
     },
     "translate": {"selection": None, "max_length_of": "sentence"},
     "train": {"selection": None},

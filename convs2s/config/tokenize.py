@@ -39,6 +39,9 @@ class TokenizeParams(Section):
     truecase: bool
     """Give words the case they have in mid-sentence, learned from the training text; translations get their
     capitals at sentence starts back (T32)."""
+    typography: bool
+    """Give detokenized text the quotation marks and apostrophes of its language, and French its no-break
+    spaces, which the normalization of punctuation has removed."""
 
     @model_validator(mode="after")
     def _one_case(self) -> Self:
@@ -58,6 +61,7 @@ class TokenizeParams(Section):
             f"at_sign: {self.at_sign}": self.at_sign != "@",
             "aggressive_hyphens: true": self.aggressive_hyphens,
             "truecase: true": self.truecase,
+            "typography: true": self.typography,
         }
         found = [name for name, set_ in changes.items() if set_]
         if self.lossless and found:

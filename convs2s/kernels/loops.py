@@ -218,7 +218,7 @@ def softmax_loss(scores, bias, wanted, smoothing, differentiate, losses, sums, s
     """Write the likelihood loss and the loss against equal probabilities of each row; items are blocks.
 
     To differentiate, overwrite `scores` with the gradient of the smoothed loss, and the rows of `sums` with
-    the sums of each block over its columns. Columns beyond those of `bias` do not count.
+    the sums of each block over its columns. Columns beyond those of `bias` do not count and stay as they are.
     """
     columns = len(bias)
     share = np.float32(smoothing / columns)
@@ -243,7 +243,6 @@ def softmax_loss(scores, bias, wanted, smoothing, differentiate, losses, sums, s
                     gradient = chances[j] * factor - share
                     column_sums[j] += gradient
                     row[j] = narrow(gradient, row[j])
-                row[columns:] = 0
 
 
 @vectorized

@@ -88,7 +88,8 @@ class Seq2Seq(nn.Module):
         """Encode source sentences, each ending in EOS, padded after it."""
         padded = source == self.padding_id
         lengths = (~padded).sum(dim=1)
-        padding = padded if bool(padded.any()) else None
+        # Training takes the mask unasked: a GPU would have to finish all work before it could answer.
+        padding = padded if self.training or bool(padded.any()) else None
         e = self.source_embedding(source, padding)
         keys, values = self.encoder(e, padding)
         return Memory(keys, values, padding, lengths)

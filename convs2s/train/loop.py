@@ -169,10 +169,17 @@ class Training:
     selection: VocabularySelection | None
     state: State = field(default_factory=State)
 
-    def inputs(self, pairs: Pairs, sentences: Sequence[int] | NDArray[np.int64]) -> tuple[Tensor, Tensor]:
-        """Return source and target ids of these pairs, on the device."""
+    def inputs(
+        self, pairs: Pairs, sentences: Sequence[int] | NDArray[np.int64]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return source ids, target ids and where the latter are not padding, all on the device.
+
+        The positions count through the rows of the target. To find them here is free, while a GPU would have
+        to finish all work before it could say how many there are.
+        """
         source, target = pairs.arrays(sentences)
-        return self.to_device(source), self.to_device(target)
+        real = np.flatnonzero(target != PAD)
+        return self.to_device(source), self.to_device(target), self.to_device(real)
 
     def entries(self, pairs: Pairs, batch: Batch) -> Tensor | None:
         """Return the target vocabulary entries of a batch, on the device; None for all."""
@@ -236,10 +243,10 @@ def _update(training: Training, losses: nn.Module, batch: Batch, learning_rate: 
     total = torch.zeros((), dtype=torch.float64, device=device)
     entries = training.entries(training.train, batch)
     for i, part in enumerate(batch.parts, start=1):
-        source, target = training.inputs(training.train, part)
+        inputs = training.inputs(training.train, part)
         with workers.accumulate(losses, last=i == len(batch.parts)):
             with torch.autocast(device.type, torch.bfloat16, enabled=training.precision == torch.bfloat16):
-                loss, _ = losses(source, target, entries)
+                loss, _ = losses(*inputs, entries)
             (loss * scale).backward()
         if batch.counted:
             total += loss.detach()

@@ -8,11 +8,13 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.text.vocabulary.vocabulary import EOS, PAD
+from convs2s.text.vocabulary.vocabulary import EOS
 
-# Scores that are turned into probabilities at once: 64 rows of a softmax over 8,000 entries, 2 MB in float32,
-# which stay in a core's cache while softmax, loss and gradient are computed.
+# Scores that are turned into probabilities at once. On the CPU, 64 rows of a softmax over 8,000 entries, 2 MB
+# in float32, stay in a core's cache while softmax, loss and gradient are computed. Elsewhere each chunk costs
+# a dozen launches, so chunks only bound the memory: 512 MB.
 SCORES_AT_ONCE = 1 << 19
+SCORES_AT_ONCE_ELSEWHERE = 1 << 27
 
 
 class SummedLoss(nn.Module):
@@ -24,20 +26,26 @@ class SummedLoss(nn.Module):
         self.smoothing = smoothing
 
     def forward(
-        self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"], entries: Int[Tensor, "V"] | None
+        self,
+        source: Int[Tensor, "B S"],
+        target: Int[Tensor, "B T"],
+        real: Int[Tensor, "N"],
+        entries: Int[Tensor, "V"] | None,
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Return the summed loss and its likelihood part, in nats, over non-padding target tokens.
 
         Args:
+            real: positions of the target's tokens, counted through its rows, without padding.
             entries: the ids that the softmax is over, ascending, with all of the target's; None: all.
         """
         start = target.new_full((len(target), 1), EOS)  # T19
         features, _ = self.model.features(
             torch.cat([start, target[:, :-1]], dim=1), self.model.encode(source)
         )
-        real = target != PAD
-        wanted = target[real] if entries is None else torch.searchsorted(entries, target[real])
-        return self.softmax_loss(features[real], wanted, entries)
+        wanted = target.flatten()[real]
+        if entries is not None:
+            wanted = torch.searchsorted(entries, wanted)
+        return self.softmax_loss(features.flatten(0, 1)[real], wanted, entries)
 
     def softmax_loss(
         self,
@@ -117,13 +125,10 @@ def _softmax_losses(
 ) -> tuple[Tensor, Tensor]:
     """Return summed likelihood loss and summed loss; if asked, overwrite `scores` with the gradient."""
     entries = scores.shape[1]
+    at_once = max(1, (SCORES_AT_ONCE if scores.is_cpu else SCORES_AT_ONCE_ELSEWHERE) // entries)
     likelihood = scores.new_zeros((), dtype=torch.float32)
     uniform = torch.zeros_like(likelihood)
-    for rows, targets in zip(
-        scores.split(max(1, SCORES_AT_ONCE // entries)),
-        target.split(max(1, SCORES_AT_ONCE // entries)),
-        strict=True,
-    ):
+    for rows, targets in zip(scores.split(at_once), target.split(at_once), strict=True):
         logs = torch.log_softmax(rows, dim=1, dtype=torch.float32)
         likelihood -= logs.gather(1, targets[:, None]).sum()
         if smoothing:

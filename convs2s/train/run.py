@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from convs2s.config.model import ModelParams
@@ -13,6 +14,7 @@ from convs2s.train.curves import Curves
 from convs2s.train.distributed import choose_device, is_writer, join_workers
 from convs2s.train.export import export
 from convs2s.train.fingerprint import training_fingerprint
+from convs2s.train.interruption import deferred_interrupt
 from convs2s.train.launch import end_with_launcher, launch
 from convs2s.train.lock import hold
 from convs2s.train.loop import Training, UpdateReport, train
@@ -51,7 +53,7 @@ def train_model(
     Raises:
         ValueError: if the data do not fit the parameters, or there are more workers than GPUs.
         FloatingPointError: if the training diverges.
-        RuntimeError: if a worker process fails, for whatever reason; its message is on stderr.
+        ChildProcessError: if a worker process fails, for whatever reason; its message is on stderr.
     """
     paths = encoded, vocabulary, candidates, work, out
     if train.workers * train.nodes == 1 or "RANK" in os.environ:
@@ -95,7 +97,9 @@ def work_as_one(
             for _ in train(training):
                 pass
             return
-        watch(training, params.checkpoint_updates, folder)
+        # Other workers would not know why the writer stops.
+        with deferred_interrupt() if workers.count == 1 else contextlib.nullcontext(never) as interrupted:
+            watch(training, params.checkpoint_updates, folder, interrupted)
         export(training, model_params, folder.best(training.state), work / "curves", out)
         reason = training.annealing.ends(training.state.perplexities)
         print(f"Training ended: {reason}.", file=sys.stderr)
@@ -116,8 +120,19 @@ def begin(training: Training, folder: WorkFolder) -> None:
     workers.barrier()  # nobody removes a checkpoint while another still reads it
 
 
-def watch(training: Training, checkpoint_updates: int, folder: WorkFolder) -> None:
-    """Train to the end; show progress, write curves and checkpoints to the work folder."""
+def never() -> bool:
+    """Say that nobody has interrupted."""
+    return False
+
+
+def watch(
+    training: Training, checkpoint_updates: int, folder: WorkFolder, interrupted: Callable[[], bool] = never
+) -> None:
+    """Train to the end; show progress, write curves and checkpoints to the work folder.
+
+    Raises:
+        KeyboardInterrupt: after the update or epoch in which `interrupted` became true, with a checkpoint.
+    """
     state = training.state
     meter = Meter(folder.cost, training.workers, state.updates)
     curves = Curves(folder.work / "curves", state)
@@ -131,13 +146,15 @@ def watch(training: Training, checkpoint_updates: int, folder: WorkFolder) -> No
             progress.update(report, state.batch, seconds)
             if state.curve and state.curve[-1]["update"] == report.update:
                 curves.add_point(state.curve[-1])
-            if report.update % checkpoint_updates != 0:
+            if report.update % checkpoint_updates != 0 and not interrupted():
                 continue
         else:
             progress.epoch(report, seconds)
             curves.add_epoch(report.record)
         meter.save(state.updates, folder.kept(state))
         folder.save(training)
+        if interrupted():
+            raise KeyboardInterrupt
 
 
 def main() -> None:

@@ -26,6 +26,7 @@ from typing import Any, NoReturn
 import httpx
 import psutil
 
+from convs2s.config.load import load_params
 from pipelines.flows import access
 from pipelines.flows.access import HOME
 from pipelines.flows.resources import queues
@@ -224,6 +225,8 @@ def execute(options: argparse.Namespace) -> int:
     if options.command == "stop":
         print(f"Ended: {stop()} of server and worker.")
         return 0
+    if options.command in ("run", "sweep"):
+        load_params(ROOT / "params.yaml")  # before anything starts, and before DVC makes commands of it
     if options.command == "run":
         return run("reproduce", {"overrides": dict(options.overrides)})
     if options.command == "sweep":

@@ -23,6 +23,7 @@ from tests.golden import (
     write_dictionaries,
 )
 from tests.golden.judge import SENTENCES, check_hypotheses, check_outputs, sources, wanted_hypotheses
+from tests.package.small_package import without_digests
 
 FAIRSEQ = Path(__file__).parents[3] / "shared" / "fairseq"
 
@@ -114,7 +115,7 @@ def settings(folder: Path) -> dict[str, object]:
 
 def test_a_folder_from_before_vocabulary_selection_translates_as_before(plain: Path, tmp_path: Path) -> None:
     """Its settings lack the key; the whole vocabulary is searched."""
-    old = shutil.copytree(plain, tmp_path / "old")
+    old = without_digests(shutil.copytree(plain, tmp_path / "old"))
     content = json.loads((old / "translate.json").read_text(encoding="utf-8"))
     assert content["translate"].pop("selection", "none") is None
     (old / "translate.json").write_text(json.dumps(content), encoding="utf-8")

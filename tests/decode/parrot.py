@@ -41,6 +41,7 @@ TOKENIZE = TokenizeParams(
     at_sign="@",
     lowercase=False,
     truecase=False,
+    typography=False,
 )
 WORDS = ["Das", "ist", "ein", "Haus", ".", ",", "und", "noch", "eins", "Hund"]
 

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from convs2s.text.corpus.encoded import EncodedCorpus
 from convs2s.train import run
 from convs2s.train.cost import file_name, read_sessions
 from convs2s.train.launch import launch
+from convs2s.train.loop import EpochReport, Training, UpdateReport
 from convs2s.train.progress import ProgressFile
 from convs2s.train.run import PATHS, train_model
 from tests.train.test_lock import free
@@ -123,6 +125,33 @@ def test_killed_within_an_epoch_training_ends_as_if_never_interrupted(
     assert (first.target_tokens or 0) + (second.target_tokens or 0) == only.target_tokens
 
 
+def test_ctrl_c_saves_the_update_and_the_same_command_continues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not only every checkpoint_updates; the end is that of an undisturbed training."""
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    in_process(whole, prepare(whole, max_epochs=2), monkeypatch)
+    params, train = prepare(broken, max_epochs=2), run.train
+
+    def interrupted(training: Training) -> Iterator[UpdateReport | EpochReport]:
+        for report in train(training):
+            if isinstance(report, UpdateReport) and report.update == 23:  # the next checkpoint is after 30
+                signal.raise_signal(signal.SIGINT)
+            yield report
+
+    monkeypatch.setattr(run, "train", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        in_process(broken, params, monkeypatch)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    monkeypatch.setattr(run, "train", train)
+    in_process(broken, params, monkeypatch)
+    said = capsys.readouterr().err
+    assert "Interrupted: the update is finished and saved first; Ctrl-C again ends at once." in said
+    assert "epoch 2, after 23 updates" in said
+    one, other = (load_file(folder / "out" / "model" / "weights.safetensors") for folder in (whole, broken))
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+
 @pytest.mark.parametrize("batch_by", ["sentences", "tokens"])
 def test_two_workers_of_half_the_batch_give_the_weights_of_one(
     tmp_path: Path, batch_by: str, monkeypatch: pytest.MonkeyPatch
@@ -202,7 +231,9 @@ def test_a_worker_that_fails_ends_the_training(
     params = prepare(tmp_path / "a", workers=2)
     monkeypatch.chdir(tmp_path / "a")
     short = params.model.model_copy(update={"max_positions": 4})
-    with pytest.raises(RuntimeError, match=r"Worker \d of 2 failed with status 1\. Its own message is above"):
+    with pytest.raises(
+        ChildProcessError, match=r"Worker \d of 2 failed with status 1\. Its own message is above"
+    ):
         train_model(short, params.train, 1, *map(Path, PATHS))
     assert "the position table holds 3" in capfd.readouterr().err
     assert not (tmp_path / "a" / "out").exists()

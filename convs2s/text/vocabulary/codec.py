@@ -131,8 +131,11 @@ def read_model(path: Path, kind: Callable[[bytes], Segmentation]) -> Segmentatio
     """
     if not path.is_file():
         raise missing(path)
+    content = path.read_bytes()
     try:
-        return kind(path.read_bytes())
+        if not content:  # sentencepiece takes this for "no model yet", and fails at the first word
+            raise RuntimeError("it is empty")
+        return kind(content)
     except RuntimeError as error:
         raise ValueError(
             f"{path} is not a sentencepiece model ({error}). Wanted the whole file that the stage vocabulary "

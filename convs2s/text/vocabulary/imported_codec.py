@@ -7,6 +7,7 @@ trained that way.
 import importlib
 import io
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,11 @@ def read_codes(path: Path, allowed: Path | None = None) -> Any:
                 f"{path}, line {number}: found {line!r}, wanted two symbols separated by one space, as "
                 "subword-nmt learn-bpe writes them. Is this the file of codes, not a dictionary?"
             )
+    if first and not re.fullmatch(r"#version: \d{1,3}\.\d{1,3}", lines[0]):
+        raise ValueError(
+            f"{path}, line 1: found {lines[0]!r}, wanted a version such as #version: 0.2. Was the "
+            "file edited?"
+        )
     if not lines[first:]:
         raise ValueError(f"{path} has no merges; wanted codes as subword-nmt learn-bpe writes them.")
     try:

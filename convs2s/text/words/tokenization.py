@@ -16,6 +16,7 @@ from convs2s.text.words.lossless import (
 )
 from convs2s.text.words.romanian import comma_below, without_diacritics
 from convs2s.text.words.truecasing import Truecaser, detruecase, read_truecaser
+from convs2s.text.words.typography import typographic
 
 NUMBER = re.compile(r"[0-9]+")
 
@@ -114,7 +115,8 @@ class Tokenizer:
 
     def detokenize(self, words: list[str]) -> str:
         """Return the words as a sentence on one line, with case, escapes and at signs restored."""
-        return self._joined(self.recased(words))
+        text = self._joined(self.recased(words))
+        return typographic(text, self.language) if self.params.typography else text
 
     def recased(self, words: list[str]) -> list[str]:
         """Return a translation's words with capitals at sentence starts, if `truecase` removed them."""

@@ -44,7 +44,10 @@ class FastSummedLoss(SummedLoss):
 
 
 class _SoftmaxLoss(torch.autograd.Function):
-    """Features and weight have more rows than there are targets and entries, and they do not count."""
+    """Features and weight end with rows of zeros, beyond targets and entries.
+
+    There, scores are zero, and so are the gradients that they become: nothing needs to be cleared.
+    """
 
     @staticmethod
     def forward(
@@ -57,7 +60,6 @@ class _SoftmaxLoss(torch.autograd.Function):
         share_out(loops.softmax_loss, blocks, scores.numel(), scores, bias, wanted, *options, losses, sums)
         likelihood, uniform = losses.sum(dim=0)
         if differentiate:
-            scores[len(wanted) :].zero_()
             ctx.save_for_backward(features, weight, scores, sums.sum(dim=0))
         ctx.mark_non_differentiable(likelihood)
         return (1.0 - smoothing) * likelihood + smoothing * uniform, likelihood

@@ -174,9 +174,10 @@ def test_a_missing_model_is_named(joint_folder: Path) -> None:
         Codec.load(joint_folder, "source")
 
 
-def test_a_damaged_model_is_named(joint_folder: Path) -> None:
-    """sentencepiece's own message names no file."""
-    (joint_folder / "source.model").write_bytes(b"\xff\xfe nonsense")
+@pytest.mark.parametrize("content", [b"\xff\xfe nonsense", b""])
+def test_a_damaged_model_is_named(joint_folder: Path, content: bytes) -> None:
+    """sentencepiece's own message names no file, and takes an empty one for a model to be loaded later."""
+    (joint_folder / "source.model").write_bytes(content)
     with pytest.raises(
         ValueError, match=r"source\.model is not a sentencepiece model.*dvc repro -f vocabulary"
     ):

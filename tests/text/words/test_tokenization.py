@@ -52,6 +52,7 @@ def flags(**changes: object) -> TokenizeParams:
         "at_sign": "@",
         "lowercase": False,
         "truecase": False,
+        "typography": False,
     }
     return TokenizeParams.model_validate(values | changes)
 

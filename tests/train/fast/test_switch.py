@@ -15,10 +15,9 @@ from tests.train.tiny import tiny_training
 
 def losses_and_gradients(run: Training, loss: SummedLoss, entries: Tensor | None, half: bool) -> list[Tensor]:
     """Return the losses of a batch and every parameter's gradient."""
-    source, target = map(torch.from_numpy, run.train.arrays(range(9)))
     run.model.train().zero_grad()
     with torch.autocast("cpu", torch.bfloat16, enabled=half):
-        total, likelihood = loss.train()(source, target, entries)
+        total, likelihood = loss.train()(*run.inputs(run.train, range(9)), entries)
     (total / 7).backward()
     gradients = [p.grad for p in run.model.parameters()]
     assert all(gradient is not None for gradient in gradients)
