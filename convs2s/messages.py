@@ -9,6 +9,9 @@ from collections.abc import Iterator
 DEBUG = "CONVS2S_DEBUG"
 """Environment variable: with any value but 0, errors and interrupts show their traceback."""
 
+TRAINING_MEMORY = "Lower train.max_tokens in params.yaml, or the widths of the model."
+"""What to do if a training runs out of memory."""
+
 # What files, values, other programs and the machine cause. Anything else is a bug of ours.
 EXPECTED = (OSError, ValueError, FloatingPointError)
 

@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m pipelines.check", description="Check params.yaml.")
     parser.add_argument("--list", action="store_true", help="show every key, its value and its meaning")
     options = parser.parse_args(arguments)
-    with reported("params.yaml", "Use a machine with more memory.", "Nothing was changed."):
+    with reported("check", "Use a machine with more memory.", "Nothing was changed."):
         params = check()
         if options.list:
             print(*listing(params, load_params(BASE)), sep="\n")

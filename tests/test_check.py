@@ -112,9 +112,7 @@ def test_make_repro_does_not_start_dvc(attacked: Path) -> None:
         env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode != 0
-    assert (
-        f"params.yaml: error: params.yaml has 1 fault(s):\n  train.seeds.0: found '{ATTACK}'" in done.stderr
-    )
+    assert f"check: error: params.yaml has 1 fault(s):\n  train.seeds.0: found '{ATTACK}'" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (attacked / "dvc-was-started").exists()
     assert is_unharmed(attacked)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from convs2s.config.model import ModelParams
 from convs2s.config.train import TrainParams
+from convs2s.messages import TRAINING_MEMORY, reported
 from convs2s.train.cost import Meter, keep_cost, timed
 from convs2s.train.curves import Curves
 from convs2s.train.distributed import choose_device, is_writer, join_workers
@@ -163,7 +164,9 @@ def main() -> None:
     arguments = json.loads(sys.argv[1])
     model = ModelParams.model_validate(arguments["model"])
     params = TrainParams.model_validate(arguments["train"])
-    work_as_one(model, params, arguments["seed"], *(Path(arguments[name]) for name in PATHS))
+    name = f"train, worker {os.environ['RANK']}"
+    with reported(name, TRAINING_MEMORY, "The training resumes from its last checkpoint."):
+        work_as_one(model, params, arguments["seed"], *(Path(arguments[name]) for name in PATHS))
     # Threads of gloo outlive destroy_process_group, since DDP's reducer keeps the group. One that waits for
     # the interpreter's lock while Python shuts down aborts the process. All is written: skip the shutdown.
     sys.stdout.flush()

@@ -20,7 +20,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
-from convs2s.messages import reported
+from convs2s.messages import TRAINING_MEMORY, reported
 from pipelines.stages._lifetime import MARK, live_with_dvc
 
 SECTIONS = {field.annotation: name for name, field in Params.model_fields.items()}
@@ -28,7 +28,7 @@ SECTIONS = {field.annotation: name for name, field in Params.model_fields.items(
 
 SEARCH = "Lower translate.batch_sentences or translate.beam_size in params.yaml."
 IF_MEMORY_RUNS_OUT = {
-    "train": "Lower train.max_tokens in params.yaml, or the widths of the model.",
+    "train": TRAINING_MEMORY,
     "translate": SEARCH,
     "tune": SEARCH,
 }

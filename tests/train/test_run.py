@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -232,10 +233,12 @@ def test_a_worker_that_fails_ends_the_training(
     monkeypatch.chdir(tmp_path / "a")
     short = params.model.model_copy(update={"max_positions": 4})
     with pytest.raises(
-        ChildProcessError, match=r"Worker \d of 2 failed with status 1\. Its own message is above"
+        ChildProcessError, match=r"Worker \d of 2 failed with status 2\. Its own message is above"
     ):
         train_model(short, params.train, 1, *map(Path, PATHS))
-    assert "the position table holds 3" in capfd.readouterr().err
+    said = capfd.readouterr().err
+    assert re.search(r"train, worker \d: error: .*the position table holds 3", said)
+    assert "Traceback" not in said
     assert not (tmp_path / "a" / "out").exists()
 
 
