@@ -6,10 +6,10 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from convs2s.commands import attention, export, import_fairseq, translate
+from convs2s.commands import attention, export, import_fairseq, serve, translate
 
 # Each has add(commands), which adds its parser, and run(options), which does the slow imports.
-COMMANDS = (translate, attention, import_fairseq, export)
+COMMANDS = (translate, serve, attention, import_fairseq, export)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
