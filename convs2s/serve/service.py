@@ -3,6 +3,7 @@
 import asyncio
 import hmac
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,10 +75,13 @@ class Service:
         self.metrics.lines.labels(pair.source, pair.target).inc(len(lines))
         results = asyncio.gather(*map(asyncio.wrap_future, futures))
         gone = asyncio.ensure_future(disconnected(request))
-        await asyncio.wait({results, gone}, return_when=asyncio.FIRST_COMPLETED)
+        both: set[asyncio.Future[Any]] = {results, gone}
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         gone.cancel()
         if not results.done():
             results.cancel()
+            with suppress(asyncio.CancelledError):
+                await results
             raise Refusal(499, "The client has closed the connection.")
         return results.result()
 

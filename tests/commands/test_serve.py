@@ -22,7 +22,7 @@ def test_folders_of_one_pair_are_an_ensemble(
 ) -> None:
     """And those of others are further pairs; the address is printed."""
     names = [("1", "en", "de"), ("2", "en", "de"), ("3", "fr", "de")]
-    folders = [str(write_pair(tmp_path / name, *pair)) for name, *pair in names]
+    folders = [str(write_pair(tmp_path / name, source, target)) for name, source, target in names]
     assert main(["serve", "--model", *folders, "--port", "0", "--device", "cpu", "--beam-size", "3"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("en-de, fr-de: http://127.0.0.1:")

@@ -26,7 +26,10 @@ def write_pair(folder: Path, source: str, target: str, phase: float = 0.0) -> Pa
 
 def load_two(folder: Path) -> Pairs:
     """Load tiny models for en-de and fr-de."""
-    folders = [write_pair(folder / "1", "en", "de"), write_pair(folder / "2", "fr", "de", phase=2.0)]
+    folders = [
+        write_pair(folder / "1", "en", "de", phase=1.0),
+        write_pair(folder / "2", "fr", "de", phase=2.0),
+    ]
     return load_pairs(folders, "cpu", None, None)
 
 

@@ -40,13 +40,12 @@ def test_libretranslatepy_with_a_key(pairs: Pairs) -> None:
 def test_deep_translator(pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:
     """It sends everything in the query string, always with a key, and wants plain text."""
     deep: Any = pytest.importorskip("deep_translator")
-    from deep_translator.exceptions import AuthorizationException  # noqa: PLC0415
-
+    errors: Any = pytest.importorskip("deep_translator.exceptions")
     monkeypatch.setitem(os.environ, "NO_PROXY", "127.0.0.1")
     with running(pairs, keys=("secret",)) as server:
         for source in ("en", "fr"):
             client = deep.LibreTranslator(source, "de", api_key="secret", custom_url=server)
             assert client.translate(TEXT) == wanted(pairs, source)
             assert client.translate_batch([TEXT, TEXT]) == [wanted(pairs, source)] * 2
-        with pytest.raises(AuthorizationException):
+        with pytest.raises(errors.AuthorizationException):
             deep.LibreTranslator("en", "de", api_key="wrong", custom_url=server).translate(TEXT)
