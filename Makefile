@@ -3,7 +3,7 @@ PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 
-.PHONY: install preset repro flow sweep flow-stop test test-flows test-faults test-slow check
+.PHONY: install preset repro flow sweep flow-stop test test-flows test-faults test-properties test-slow check
 
 install: .venv/installed
 
@@ -21,6 +21,7 @@ preset: install
 	@python -m pipelines.preset $(NAME) $(SET) $(if $(FORCE),--force)
 
 repro: install
+	@python -m pipelines.check
 	@python -m pipelines.repair
 	dvc repro
 	@python -m pipelines.results.report
@@ -43,9 +44,13 @@ test: install
 test-flows: install
 	python -m pytest -n 3 --dist worksteal -m flows tests/flows
 
-# A fifth of the table of faults; all of it with: make test-faults ALL=1
+# A share of the table of faults; all of it with: make test-faults ALL=1
 test-faults: install
-	python -m pytest -n 2 --dist worksteal -m faults tests/faults
+	ALL=$(ALL) python -m pytest -n 2 --dist worksteal -m faults tests/faults
+
+# Properties on 100,000 inputs each; the default suite tries some
+test-properties: install
+	PROPERTY_EXAMPLES=100000 python -m pytest -n auto --dist worksteal tests/properties
 
 test-slow: install
 	python -m pytest -n auto --dist worksteal -m slow

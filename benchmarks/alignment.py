@@ -4,8 +4,8 @@
 
 The files hold whitespace-separated words; line i of --gold holds the true links of line i, such as
 0-0 1-2. Each aligner runs in its own process: the built-in one, systran-align if it is installed,
-fast_align and atools if they are on PATH. The built-in one runs twice, since numba compiles it the
-first time.
+fast_align and atools if they are on PATH. The built-in one, as it is and exactly as fast_align, runs
+twice, since numba compiles it the first time.
 """
 
 import argparse
@@ -17,7 +17,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -47,13 +48,19 @@ def systran(source: Path, target: Path, iterations: int, folder: Path) -> Iterat
         yield [(i, j) for i, j in aligner.align(*words)["alignments"]] if all(words) else []
 
 
-ALIGNERS = {"builtin": align, "systran-align": systran, "fast_align": align_with_programs}
+ALIGNERS: dict[str, Callable[[Path, Path, int, Path], Iterator[Links]]] = {
+    "builtin": align,
+    "exact": partial(align, exact=True),
+    "systran-align": systran,
+    "fast_align": align_with_programs,
+}
 
 
 def available() -> list[str]:
     """Return the aligners that this machine has."""
     has = {
         "builtin": True,
+        "exact": True,
         "systran-align": importlib.util.find_spec("systran_align") is not None,
         "fast_align": bool(shutil.which("fast_align") and shutil.which("atools")),
     }
@@ -107,11 +114,13 @@ def equal_entries(one: dict[str, str], other: dict[str, str], source: Path) -> f
 def compare(arguments: argparse.Namespace, folder: Path) -> pd.DataFrame:
     """Return a row for each aligner."""
     rows = {}
-    measure("builtin", arguments, folder / "builtin")  # compiles
+    for name in ("builtin", "exact"):
+        measure(name, arguments, folder / name)  # compiles
     for name in available():
         rows[name] = measure(name, arguments, folder / name)
-        found, ours = (links_of(folder / path, arguments) for path in (name, "builtin"))
-        rows[name]["F1 with builtin"] = 1.0 - alignment_error_rate(found, ours)
+        for ours in ("builtin", "exact"):
+            both = (links_of(folder / path, arguments) for path in (name, ours))
+            rows[name][f"F1 with {ours}"] = 1.0 - alignment_error_rate(*both)
         one, other = (entries(folder / path, arguments) for path in (name, "builtin"))
         rows[name]["equal entries"] = equal_entries(one, other, arguments.source)
         if arguments.gold:

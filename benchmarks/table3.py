@@ -164,7 +164,8 @@ def quality(
         for index, (source, best) in zip(indices, sentences, strict=True):
             words = best.words
             if used.dictionary is not None:
-                words, _ = replace_unknowns(source, words, best.unknowns, used.dictionary)
+                params = used.source.params
+                words, _ = replace_unknowns(source, words, best.unknowns, used.dictionary, params)
             hypotheses[index] = " ".join(words)
     return tokenized_bleu(hypotheses, [" ".join(used.target.tokenize(line)) for line in references])
 

@@ -25,7 +25,7 @@ from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.alignment.candidates import Candidates
 from convs2s.text.vocabulary.selection import VocabularySelection
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
-from convs2s.train.loop import SummedLoss
+from convs2s.train.loss import SummedLoss
 
 COMMON, CANDIDATES = 500, 100
 CHANNELS, ENCODER_LAYERS, DECODER_LAYERS = 512, 13, 5
@@ -99,11 +99,12 @@ class Bench:
         """Return functions that compute loss and gradients of the batch: without selection, with it."""
         losses = SummedLoss(self.model, smoothing=0.0)
         source, target = (torch.from_numpy(side).to(self.device) for side in (self.source, self.target))
+        real = torch.arange(target.numel(), device=self.device)
 
         def gradients(types: torch.Tensor | None) -> int:
             """Compute loss and gradients over these target entries; return the words of the batch."""
             self.model.zero_grad()
-            losses(source, target, types)[0].backward()
+            losses(source, target, real, types)[0].backward()
             if self.device.type == "cuda":
                 torch.cuda.synchronize()
             return len(source) * self.words

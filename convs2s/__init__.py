@@ -1,6 +1,11 @@
 """Convolutional sequence to sequence learning; `convs2s.load(DIR)` gives a translator."""
 
+import os
 from typing import Any
+
+# Threads of PyTorch that wait must sleep, not spin: where cores are shared, spinning ones keep working ones
+# from their core, and training takes ten times as long. PyTorch reads this at its import, so set it before.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,12 +1,12 @@
 """The command `convs2s`; each of its commands is a module of `convs2s.commands`."""
 
 import argparse
-import os
 import sys
 import warnings
 from collections.abc import Sequence
 
 from convs2s.commands import attention, export, import_fairseq, serve, translate
+from convs2s.messages import message_of, reader_is_gone
 
 # Each has add(commands), which adds its parser, and run(options), which does the slow imports.
 COMMANDS = (translate, serve, attention, import_fairseq, export)
@@ -20,15 +20,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
             options.run(options)
     except BrokenPipeError:
-        # The reader is gone; without this, Python's own flush at exit would complain, too.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        return reader_is_gone()
     except KeyboardInterrupt:
         return 130
-    except (OSError, ValueError, MemoryError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and "out of memory" not in str(error):
-            raise  # a bug of ours: show the traceback
-        complain(f"error: {explained(error, options)}")
+    except Exception as error:
+        text = message_of(error, memory_advice(options))
+        if text is None:
+            raise
+        complain(f"error: {text}")
         for note in getattr(error, "__notes__", ()):  # such as the rows of a report
             print(note, file=sys.stderr)
         return 2
@@ -51,14 +50,11 @@ def complain(message: str) -> None:
     print("convs2s:", " ".join(message.split()), file=sys.stderr)
 
 
-def explained(error: Exception, options: argparse.Namespace) -> str:
-    """Return an error's message, with advice if memory ran out."""
-    if isinstance(error, OSError | ValueError):
-        return str(error)
-    message = str(error).rstrip(".") or "out of memory"
+def memory_advice(options: argparse.Namespace) -> str:
+    """Return what to do if memory runs out."""
     if "batch_sentences" in options:
-        return f"{message}. Lower --batch-sentences or --beam-size."
-    return f"{message}. Use a machine with more memory."
+        return "Lower --batch-sentences or --beam-size."
+    return "Use a machine with more memory."
 
 
 if __name__ == "__main__":

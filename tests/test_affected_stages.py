@@ -100,6 +100,7 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     "README.md": (append("README.md", "edited\n"), set()),
     "evaluate.examples": (set_param("evaluate.examples", 9), {"evaluate"}),
     "train.checkpoint_updates": (set_param("train.checkpoint_updates", 12345), set()),
+    "train.rendezvous": (set_param("train.rendezvous", "host:1"), set()),
 }
 
 

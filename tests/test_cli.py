@@ -1,10 +1,15 @@
 """The command `convs2s` as a whole: its list of commands, and how errors are reported."""
 
+import importlib
+import os
+import re
 import subprocess
 import sys
 
 import pytest
+import torch
 
+import convs2s
 from convs2s.cli import main
 
 
@@ -41,21 +46,40 @@ def raising(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("convs2s.commands.translate.run", fail)
 
 
-@pytest.mark.parametrize("error", [RuntimeError("CUDA out of memory."), MemoryError()])
+def no_cpu_memory() -> Exception:
+    """Return what PyTorch raises if the CPU's memory is exhausted: here, by more than any machine has."""
+    with pytest.raises(RuntimeError) as caught:
+        torch.empty(1 << 55, dtype=torch.uint8)
+    return caught.value
+
+
+@pytest.mark.parametrize("error", [RuntimeError("CUDA out of memory."), MemoryError(), no_cpu_memory()])
 def test_out_of_memory_says_what_to_do(
     error: Exception, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """PyTorch raises it as a RuntimeError; commands without batches have no such options."""
     raising(error, monkeypatch)
     assert main(["translate", "--model", "x"]) == 2
-    assert capsys.readouterr().err.endswith("out of memory. Lower --batch-sentences or --beam-size.\n")
+    assert re.fullmatch(
+        r"convs2s: error: out of memory( \(tried to allocate \d+ bytes\))?\. Lower --batch-sentences or "
+        r"--beam-size\.\n",
+        capsys.readouterr().err,
+    )
     monkeypatch.setattr("convs2s.commands.export.run", lambda _: raise_again(error))
     assert main(["export", "--model", "x", "--out", "y"]) == 2
-    assert capsys.readouterr().err.endswith("out of memory. Use a machine with more memory.\n")
+    assert capsys.readouterr().err.endswith(". Use a machine with more memory.\n")
 
 
 def raise_again(error: Exception) -> None:
     raise error
+
+
+def test_a_traceback_is_shown_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For reports."""
+    raising(ValueError("a fault of a file"), monkeypatch)
+    monkeypatch.setenv("CONVS2S_DEBUG", "1")
+    with pytest.raises(ValueError, match="a fault of a file"):
+        main(["translate", "--model", "x"])
 
 
 def test_our_own_bugs_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,3 +109,15 @@ def test_an_interrupt_ends_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("convs2s.commands.translate.run", interrupted)
     assert main(["translate", "--model", "x"]) == 130
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
+def test_threads_that_wait_sleep_unless_told_otherwise(
+    before: str | None, after: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever of convs2s is imported first: spinning threads are ten times slower on a busy machine."""
+    monkeypatch.setenv("OMP_WAIT_POLICY", before or "")
+    if before is None:
+        monkeypatch.delenv("OMP_WAIT_POLICY")
+    importlib.reload(convs2s)
+    assert os.environ["OMP_WAIT_POLICY"] == after

@@ -1,3 +1,4 @@
+import math
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,11 @@ def changed(folder: Path, name: str, value: Any) -> Path:
         ("translate.beam_size", 0, r"translate\.beam_size: found 0, wanted greater than or equal to 1"),
         ("train.dropout", 1.0, r"train\.dropout: found 1\.0, wanted less than 1"),
         ("replace.enabled", "yes please", r"replace\.enabled: found 'yes please', wanted a boolean"),
-        ("vocabulary.kind", "wordpiece", r"vocabulary\.kind: found 'wordpiece', wanted 'bpe' or 'word'"),
+        (
+            "vocabulary.kind",
+            "wordpiece",
+            r"vocabulary\.kind: found 'wordpiece', wanted 'bpe', 'sentencepiece' or 'word'",
+        ),
         ("download.train.0.kind", "magic", r"download\.train\.0: .*magic"),
         ("model.attention", [True] * 9, r"model: attention has length 9 but decoder_widths \d;"),
         ("model.encoder_kernels", [3], r"model: encoder_widths has length \d but encoder_kernels 1;"),
@@ -59,10 +64,18 @@ def changed(folder: Path, name: str, value: Any) -> Path:
         (
             "translate.alpha",
             "tunned",
-            r"translate\.alpha: found 'tunned', wanted a number of at least 0, or tuned",
+            r"translate\.alpha: found 'tunned', wanted a number from 0 to 10, or tuned",
         ),
-        ("translate.alpha", -0.1, r"translate\.alpha: found -0\.1, wanted a number of at least 0, or tuned"),
-        ("translate.alpha", True, r"translate\.alpha: found True, wanted a number of at least 0, or tuned"),
+        ("translate.alpha", -0.1, r"translate\.alpha: found -0\.1, wanted a number from 0 to 10, or tuned"),
+        ("translate.alpha", True, r"translate\.alpha: found True, wanted a number from 0 to 10, or tuned"),
+        (
+            "translate.alpha",
+            1e308,
+            r"translate\.alpha: found 1e\+308, wanted a number from 0 to 10, or tuned",
+        ),
+        ("tune.alphas", [1e308], r"tune\.alphas\.0: found 1e\+308, wanted less than or equal to 10"),
+        ("train.learning_rate", math.inf, r"train\.learning_rate: found inf, wanted a finite number"),
+        ("model.embedding_size", 10**30, r"model\.embedding_size: found 10+, wanted less than or equal to"),
         ("tune.alphas", [], r"tune\.alphas: found \[\]"),
         ("tune.alphas", [1.0, 1], r"tune: alphas \[1\.0, 1\.0\] has a value twice; wanted distinct values"),
         ("translate.n_best", 9, r"translate: n_best 9 exceeds beam_size"),
@@ -105,7 +118,7 @@ def test_all_attention_off_is_impossible(tmp_path: Path) -> None:
 
 def test_joint_words_are_impossible(tmp_path: Path) -> None:
     """Word vocabularies are separate."""
-    with pytest.raises(ValueError, match="joint: true needs kind: bpe"):
+    with pytest.raises(ValueError, match="joint: true needs kind: bpe or sentencepiece"):
         load_params(changed(tmp_path, "vocabulary.kind", "word"))
 
 
@@ -143,6 +156,37 @@ def test_a_missing_file_and_invalid_yaml_are_errors(tmp_path: Path) -> None:
         load_params(tmp_path / "params.yaml")
 
 
+BOMB = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"download: K\xf6ln\n", r"byte 11 is 0xf6, which is not UTF-8\. Save it as UTF-8"),
+        (BOMB.encode(), r"has more than 20,000 values.* once its aliases .* are written out\. Wanted fewer"),
+        (b"a: &a [*a]\n", r"more than 20 levels"),
+        (b"[" * 500, r"not a parameter file: its lists are nested too deeply"),
+        (b"a: 2001-13-13\n", r"is not valid YAML: month must be in 1\.\.12"),
+        (b"a: " + b"9" * 5000, r"is not valid YAML: Exceeds the limit"),
+        (b"x" * (1 << 20) + b"x", r"has 1,048,577 bytes, wanted at most 1,048,576"),
+        (b"", r"params\.yaml: found None, wanted"),
+    ],
+)
+def test_a_hostile_or_damaged_file_is_a_message(tmp_path: Path, content: bytes, message: str) -> None:
+    """Soon, and in little memory; written out, the bomb has half a billion values."""
+    (tmp_path / "params.yaml").write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        load_params(tmp_path / "params.yaml")
+
+
+def test_aliases_may_be_used(tmp_path: Path) -> None:
+    """They are YAML like any other."""
+    path = changed(tmp_path, "train.seeds", [1])
+    text = path.read_text().replace("anneal_factor: 0.1", "anneal_factor: &one 0.1")
+    path.write_text(text.replace("clip_norm: 0.1", "clip_norm: *one"))
+    assert load_params(path) == params_of("generated")
+
+
 def test_parameters_cannot_be_changed_after_reading() -> None:
     """Frozen: what was checked is what is used."""
     params = params_of("generated")
@@ -161,6 +205,28 @@ def url_source(**checksum: Any) -> dict[str, Any]:
     """Return a source of kind `url` with one file."""
     fetch = [{"urls": ["https://host/a.tgz"], **checksum}]
     return {"kind": "url", "fetch": fetch, "source": "a", "target": "b", "tsv": None, "columns": None}
+
+
+@pytest.mark.parametrize(
+    ("urls", "message"),
+    [
+        (
+            ["https://me:secret@host/a"],
+            r"fetch\.0\.urls\.0: the URL has a user name or password, which git and",
+        ),
+        (
+            "https://me:secret@host/a?b=secret",
+            r"fetch\.0\.urls: found 'https://\.\.\.@host/a\?\.\.\.', wanted a list",
+        ),
+    ],
+)
+def test_a_password_in_a_url_is_refused_and_not_shown(tmp_path: Path, urls: Any, message: str) -> None:
+    """params.yaml is committed, and messages are passed on."""
+    source = url_source(sha256=None)
+    source["fetch"][0]["urls"] = urls
+    with pytest.raises(ValueError, match=message) as error:
+        load_params(changed(tmp_path, "download.train", [source]))
+    assert "secret" not in str(error.value)
 
 
 @pytest.mark.parametrize("checksum", [{"sha256": "0" * 64}, {"md5": "0" * 32}, {"sha256": None}])

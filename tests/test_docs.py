@@ -20,7 +20,7 @@ from tests.package.small_package import write_small_package
 GUIDES = sorted(
     p.relative_to(ROOT).as_posix() for p in (ROOT / "docs").glob("*.md") if p.name != "results.md"
 )
-PAGES = ["README.md", *GUIDES, "data/own/README.md"]
+PAGES = ["README.md", "SECURITY.md", *GUIDES, "data/own/README.md"]
 LINKED = [*PAGES, "docs/results.md", "CHANGELOG.md", "CONTRIBUTING.md"]
 PROGRAMS = ("make", "python", "convs2s", "dvc")
 UNDECLARED = ("data/own", "data/sweeps", "data/checkpoints", "data/downloads")

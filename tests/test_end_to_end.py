@@ -21,7 +21,8 @@ def toy_params(folder: Path, kind: str) -> Params:
     params = tiny_params(folder, seeds=SEEDS, max_epochs=1, max_tokens=500, batch_sentences=32)
     generated = params.download.train[0]
     selection = SelectionParams(common=50, candidates=5) if kind == "word" else None
-    size = 300 if kind == "word" else 400
+    size = {"word": 300, "bpe": 400, "sentencepiece": 500}[kind]
+    raw = {"tokenizer": "none", "lossless": True, "normalize_unicode": True}
     return params.model_copy(
         update={
             "download": params.download.model_copy(
@@ -32,13 +33,14 @@ def toy_params(folder: Path, kind: str) -> Params:
             ),
             "filter": params.filter.model_copy(update={"valid_every": 10}),
             "vocabulary": params.vocabulary.model_copy(
-                update={"kind": kind, "joint": kind == "bpe", "source_size": size, "target_size": size}
+                update={"kind": kind, "joint": kind != "word", "source_size": size, "target_size": size}
             ),
+            "tokenize": params.tokenize.model_copy(update=raw if kind == "sentencepiece" else {}),
             "train": params.train.model_copy(update={"selection": selection}),
             "translate": params.translate.model_copy(
                 update={"alpha": "tuned" if kind == "bpe" else 1.0, "selection": selection}
             ),
-            "replace": params.replace.model_copy(update={"enabled": kind == "word"}),
+            "replace": params.replace.model_copy(update={"enabled": kind != "bpe"}),
             "model": params.model.model_copy(update={"max_positions": 256}),
         }
     )
@@ -55,7 +57,7 @@ def check_reach(stage: str, modules: set[str], digests: Path) -> None:
     assert modules - watched - {"pipelines"} <= schema, f"{stage}: {sorted(modules - watched)}"
 
 
-@pytest.mark.parametrize("kind", ["bpe", "word"])
+@pytest.mark.parametrize("kind", ["bpe", pytest.param("sentencepiece", marks=pytest.mark.slow), "word"])
 def test_raw_text_becomes_scores_and_a_model(tmp_path: Path, kind: str) -> None:
     """Every file that the README promises is there and fits the others."""
     params = toy_params(tmp_path, kind)
@@ -70,7 +72,7 @@ def test_raw_text_becomes_scores_and_a_model(tmp_path: Path, kind: str) -> None:
     metrics = json.loads((data / "evaluation" / "metrics.json").read_text())
     assert set(metrics["seeds"]) == {"1", "2"}
     assert {"mean", "std", "ensemble"} <= set(metrics)
-    texts = ["plain.txt", "replaced.txt"] if kind == "word" else ["plain.txt"]
+    texts = ["plain.txt", "replaced.txt"] if kind != "bpe" else ["plain.txt"]
     for member in ("1", "2", "ensemble"):
         for text in texts:
             content = (data / "replaced" / member / text).read_text(encoding="utf-8")

@@ -43,6 +43,19 @@ def add(commands: Any) -> None:
         metavar="FILE",
         help="codes of subword-nmt; without them, words are looked up whole, so segment the text first",
     )
+    add(
+        "--bpe-vocabulary",
+        type=Path,
+        metavar="FILE",
+        help="with codes: what subword-nmt apply-bpe was given as --vocabulary for the source",
+    )
+    add(
+        "--bpe-vocabulary-threshold",
+        type=int,
+        default=1,
+        metavar="N",
+        help="and as --vocabulary-threshold (default: 1)",
+    )
     pieces.add_argument("--sentencepiece-model", type=Path, metavar="FILE", help="instead of codes")
     add(
         "--tokenizer",
@@ -58,7 +71,13 @@ def add(commands: Any) -> None:
         help="longest hypothesis: X * source tokens + N tokens, not counting EOS (default: 1.2); fairseq's "
         "--max-len-a A --max-len-b B, which counts the source's EOS, is X = A and N = A + B",
     )
-    add("--max-length-extra", type=int, metavar="N", help="see --max-length-ratio (default: 11)")
+    add("--max-length-extra", type=float, metavar="N", help="see --max-length-ratio (default: 11.2)")
+    add(
+        "--max-length-of",
+        choices=["sentence", "batch"],
+        help="whose source tokens: the sentence's own (the default), or those of the longest sentence in the "
+        "batch, as fairseq counts",
+    )
     moses = command.add_argument_group("with --tokenizer moses")
     flag = moses.add_argument
     flag("--normalize-punctuation", action="store_true", help="as Moses' script of that name")
@@ -85,12 +104,17 @@ def run(options: argparse.Namespace) -> None:
     # These imports take seconds; --help must not.
     from convs2s.exchange.fairseq_import import Segmentation, import_fairseq, search  # noqa: PLC0415
 
+    if options.bpe_vocabulary and not options.bpe_codes:
+        raise ValueError("--bpe-vocabulary without --bpe-codes would do nothing; wanted both or neither.")
     segmentation = Segmentation("word", None)
     if options.bpe_codes:
-        segmentation = Segmentation("subword-nmt", options.bpe_codes)
+        segmentation = Segmentation(
+            "subword-nmt", options.bpe_codes, options.bpe_vocabulary, options.bpe_vocabulary_threshold
+        )
     elif options.sentencepiece_model:
         segmentation = Segmentation("sentencepiece", options.sentencepiece_model)
-    limit = {name: getattr(options, name) for name in ("max_length_ratio", "max_length_extra")}
+    names = "max_length_ratio", "max_length_extra", "max_length_of"
+    limit = {name: getattr(options, name) for name in names}
     done = import_fairseq(
         options.checkpoint,
         (options.source_dict, options.target_dict),
@@ -127,10 +151,13 @@ def tokenization(options: argparse.Namespace) -> "TokenizeParams":
     return TokenizeParams(
         tokenizer=options.tokenizer,
         corpus="raw",
+        lossless=False,
+        normalize_unicode=False,
         normalize_romanian=False,
         remove_diacritics=False,
         lowercase=options.lowercase,
         truecase=False,
+        typography=False,
         **moses,
     )
 

@@ -45,7 +45,7 @@ def add(commands: Any) -> None:
     add(
         "--max-length-ratio", type=float, metavar="X", help="longest hypothesis: X * source tokens + N tokens"
     )
-    add("--max-length-extra", type=int, metavar="N", help="see --max-length-ratio; EOS does not count")
+    add("--max-length-extra", type=float, metavar="N", help="see --max-length-ratio; EOS does not count")
     add("--n-best", type=int, metavar="N", help="up to N lines per sentence, each after its number and TAB")
     add("--scores", action="store_true", help="put the score and a TAB before the text")
     add("--replace", action=argparse.BooleanOptionalAction, help="replace unknown words by attention")
@@ -111,19 +111,35 @@ def decoded(stream: IO[bytes], name: str) -> Iterator[str]:
 
 @contextmanager
 def opened_input(path: Path | None) -> Iterator[IO[bytes]]:
-    """Open a file, or take standard input."""
+    """Open a file, or take standard input.
+
+    Raises:
+        FileNotFoundError: if there is no such file, or it is a folder.
+    """
     if path is None:
         yield sys.stdin.buffer
         return
+    if path.is_dir() or not path.exists():
+        found = "is a folder" if path.is_dir() else "does not exist"
+        raise FileNotFoundError(
+            f"--input {path} {found}. Wanted UTF-8 text, one sentence per line: check the "
+            "name, or leave --input out and pass the text on standard input."
+        )
     with path.open("rb") as stream:
         yield stream
 
 
 @contextmanager
 def opened_output(path: Path | None) -> Iterator[IO[bytes]]:
-    """Open a file that appears only once complete, or take standard output."""
+    """Open a file that appears only once complete, or take standard output.
+
+    Raises:
+        IsADirectoryError: if the path is that of a folder.
+    """
     if path is None:
         yield sys.stdout.buffer
         return
+    if path.is_dir():
+        raise IsADirectoryError(f"--output {path} is a folder. Wanted a file, such as {path / 'out.txt'}.")
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
         yield stream

@@ -10,8 +10,10 @@ from convs2s.config.section import Positive, Section
 class AlignParams(Section):
     """Alignment for the dictionary of unknown-word replacement (§4.3) and for vocabulary selection (§5.4)."""
 
-    backend: Literal["builtin", "fast_align", "none"]
-    """`fast_align` needs the programs fast_align and atools on PATH; `none` makes an empty dictionary."""
+    backend: Literal["builtin", "exact", "fast_align", "none"]
+    """`exact` is the built-in aligner with the links of fast_align, of which it repeats an error in fitting
+    the prior; `fast_align` needs the programs fast_align and atools on PATH; `none` makes an empty
+    dictionary."""
     iterations: Positive
     """EM iterations in each direction (5 in fast_align)."""
     candidates: Positive | None

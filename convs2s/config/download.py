@@ -2,11 +2,12 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
-from convs2s.config.kinds import checksum_key
+from convs2s.config.kinds import checksum_key, without_password
 from convs2s.config.section import Count, Positive, Section, Share
 
+Url = Annotated[str, AfterValidator(without_password)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Md5 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 
@@ -59,7 +60,7 @@ class FilesSource(PairFiles):
 class RemoteFile(Section):
     """A file or archive to fetch."""
 
-    urls: Annotated[list[str], Field(min_length=1)]
+    urls: Annotated[list[Url], Field(min_length=1)]
     """Where to fetch it; mirrors are tried in turn."""
     sha256: Sha256 | None
     """Of the file as fetched, before unpacking; null if unknown: any file is accepted then, and its hash is
@@ -69,7 +70,7 @@ class RemoteFile(Section):
 class Md5RemoteFile(Section):
     """A file or archive to fetch for which only an MD5 is published, such as WMT's test sets."""
 
-    urls: Annotated[list[str], Field(min_length=1)]
+    urls: Annotated[list[Url], Field(min_length=1)]
     """Where to fetch it; mirrors are tried in turn."""
     md5: Md5
     """Of the file as fetched, before unpacking."""

@@ -1,6 +1,7 @@
 """Pydantic's errors, one line per key: dotted name, what was found, what was wanted."""
 
 import difflib
+import re
 from typing import Any, get_args
 
 from pydantic import BaseModel
@@ -8,6 +9,9 @@ from pydantic import BaseModel
 from convs2s.config.download import Md5RemoteFile, RemoteFile, Source
 from convs2s.config.params import Params
 from convs2s.config.selection import SelectionParams
+
+LONGEST = 200
+"""Most characters of a value in a message."""
 
 
 def describe(fault: Any) -> str:
@@ -24,7 +28,7 @@ def describe(fault: Any) -> str:
             known = sorted(known_keys(keys))
             near = difflib.get_close_matches(keys[-1], known, n=1)
             hint = f"did you mean {near[0]}?" if near else "known here: " + ", ".join(known)
-            return f"{name}: unknown key, found {fault['input']!r}; {hint}"
+            return f"{name}: unknown key, found {shown(fault['input'])}; {hint}"
         case "missing":
             return f"{name}: missing; params.yaml gives every value, see experiments/base.yaml"
         case "value_error":
@@ -37,7 +41,14 @@ def describe(fault: Any) -> str:
                 .replace("a valid ", "a ")
                 .replace("a integer", "an integer")
             )
-            return f"{name}: found {fault['input']!r}, {message}"
+            return f"{name}: found {shown(fault['input'])}, {message}"
+
+
+def shown(value: object) -> str:
+    """Return a value of the file: of a URL neither password nor query, of a long value not the middle."""
+    text = re.sub(r"(://)[^/\s'\"]*@", r"\1...@", repr(value))
+    text = re.sub(r"(://[^?\s'\"]*\?)[^\s'\"]+", r"\1...", text)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
 
 
 def sources() -> dict[str, type[BaseModel]]:

@@ -1,6 +1,8 @@
 """Read and check params.yaml."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 from ruamel.yaml import YAML
@@ -9,20 +11,45 @@ from ruamel.yaml.error import YAMLError
 from convs2s.config.faults import describe
 from convs2s.config.params import Params
 
+LONGEST = 1 << 20  # bytes of a params.yaml
+MOST_VALUES = 20_000  # with every alias written out
+DEEPEST = 20
+
 
 def load_params(path: Path = Path("params.yaml")) -> Params:
     """Read and check params.yaml.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: as `parse_params`.
+        ValueError: if it is not UTF-8, too long, or as `parse_params`.
     """
     if not path.is_file():
         raise FileNotFoundError(
             f"{path} does not exist. Run this from the repository root, or write the default: "
             "make preset NAME=generated"
         )
-    return parse_params(path.read_text(encoding="utf-8"), str(path))
+    return parse_params(read_text(path), str(path))
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a YAML file.
+
+    Raises:
+        ValueError: if it is not UTF-8, or too long.
+    """
+    if path.stat().st_size > LONGEST:
+        raise ValueError(
+            f"{path} has {path.stat().st_size:,} bytes, wanted at most {LONGEST:,}. Is it another file? "
+            "Write the default: make preset NAME=generated"
+        )
+    content = path.read_bytes()
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path}: byte {error.start} is {content[error.start]:#04x}, which is not UTF-8. Save it "
+            "as UTF-8, for example: iconv -f latin1 -t utf-8."
+        ) from error
 
 
 def parse_params(text: str, origin: str) -> Params:
@@ -35,13 +62,49 @@ def parse_params(text: str, origin: str) -> Params:
         ValueError: if it is not YAML, or a key is unknown, missing, ill-typed or impossible; the message
             lists every fault with the key's dotted name, what was found and what was wanted.
     """
-    try:
-        # YAML 1.2 by ruamel, as DVC reads it: 1e-4 is a number there, a string to PyYAML.
-        content = YAML(typ="safe", pure=True).load(text)
-    except YAMLError as error:
-        raise ValueError(f"{origin} is not valid YAML: {error}") from error
+    content = parse_yaml(text, origin)
     try:
         return Params.model_validate(content)
     except ValidationError as error:
         faults = "\n".join(f"  {describe(fault)}" for fault in error.errors())
         raise ValueError(f"{origin} has {error.error_count()} fault(s):\n{faults}") from None
+
+
+def parse_yaml(text: str, origin: str) -> Any:
+    """Return the content of a YAML file.
+
+    Raises:
+        ValueError: if it is not YAML, or aliases make it much larger than its text.
+    """
+    try:
+        # YAML 1.2 by ruamel, as DVC reads it: 1e-4 is a number there, a string to PyYAML.
+        content = YAML(typ="safe", pure=True).load(text)
+    # Besides its own errors, ruamel lets through those of Python: a date of month 13, a list as a key.
+    except (YAMLError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError) as error:
+        raise ValueError(f"{origin} is not valid YAML: {error}") from error
+    except RecursionError as error:
+        raise ValueError(f"{origin} is not a parameter file: its lists are nested too deeply.") from error
+    if count_values(content, 0) > MOST_VALUES:
+        raise ValueError(
+            f"{origin} has more than {MOST_VALUES:,} values, or more than {DEEPEST} levels of them, once its "
+            "aliases (*name) are written out. Wanted fewer: write the values themselves."
+        )
+    return content
+
+
+def count_values(content: object, level: int) -> int:
+    """Return the number of values in a tree of lists and mappings, counted no further than MOST_VALUES + 1.
+
+    A tree deeper than DEEPEST, such as one that contains itself, has too many, too.
+    """
+    if level > DEEPEST:
+        return MOST_VALUES + 1
+    children: Any = content.values() if isinstance(content, Mapping) else content
+    if isinstance(content, str | bytes) or not isinstance(content, Mapping | list | set | tuple):
+        return 1
+    total = 1
+    for child in children:
+        total += count_values(child, level + 1)
+        if total > MOST_VALUES:
+            break
+    return total

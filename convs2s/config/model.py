@@ -4,23 +4,26 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from convs2s.config.section import Positive, Section
+from convs2s.config.section import Section
+
+Width = Annotated[int, Field(ge=1, le=2**16)]
+KernelWidth = Annotated[int, Field(ge=1, le=2**10)]
 
 
 class ModelParams(Section):
     """The architecture (§3)."""
 
-    embedding_size: Positive
+    embedding_size: Width
     """Width of word and position embeddings and of the attention, in channels."""
-    output_embedding_size: Positive
+    output_embedding_size: Width
     """Width of the decoder output before the softmax layer, in channels."""
-    encoder_widths: Annotated[list[Positive], Field(min_length=1)]
+    encoder_widths: Annotated[list[Width], Field(min_length=1, max_length=1000)]
     """Channels of each encoder block, bottom first."""
-    encoder_kernels: Annotated[list[Positive], Field(min_length=1)]
+    encoder_kernels: Annotated[list[KernelWidth], Field(min_length=1, max_length=1000)]
     """Kernel widths of the encoder blocks, in positions; odd."""
-    decoder_widths: Annotated[list[Positive], Field(min_length=1)]
+    decoder_widths: Annotated[list[Width], Field(min_length=1, max_length=1000)]
     """Channels of each decoder block, bottom first."""
-    decoder_kernels: Annotated[list[Positive], Field(min_length=1)]
+    decoder_kernels: Annotated[list[KernelWidth], Field(min_length=1, max_length=1000)]
     """Kernel widths of the decoder blocks, in positions."""
     attention: Annotated[list[bool], Field(min_length=1)]
     """Which decoder blocks attend to the source (Table 5); at least one."""
@@ -28,7 +31,7 @@ class ModelParams(Section):
     """Position embeddings on the source side (Table 4)."""
     target_positions: bool
     """Position embeddings on the target side (Table 4)."""
-    max_positions: Annotated[int, Field(ge=4)]
+    max_positions: Annotated[int, Field(ge=4, le=2**24)]
     """Rows of each position table, one of them for padding: the longest sentence has max_positions - 1
     tokens, EOS included (T18)."""
     encoder_grad_scale: Literal["paper", "fairseq"]

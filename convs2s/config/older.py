@@ -9,10 +9,11 @@ from collections.abc import Mapping
 ADDED: dict[str, dict[str, object]] = {
     "model": {},
     "tokenize": {
-        "corpus": "raw", "normalize_romanian": False, "remove_diacritics": False, "at_sign": "@",
-        "lowercase": False, "truecase": False,
+        "corpus": "raw", "lossless": False, "normalize_unicode": False, "normalize_romanian": False,
+        "remove_diacritics": False, "at_sign": "@", "lowercase": False, "truecase": False,
+        "typography": False,
     },
-    "translate": {"selection": None},
+    "translate": {"selection": None, "max_length_of": "sentence"},
     "train": {"selection": None},
 }  # fmt: skip
 

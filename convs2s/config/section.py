@@ -4,12 +4,17 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Count = Annotated[int, Field(ge=0)]
-Positive = Annotated[int, Field(ge=1)]
+COUNTABLE = 10**12
+"""No corpus, seed or number of updates is larger, only slips and attacks."""
+
+Count = Annotated[int, Field(ge=0, le=COUNTABLE)]
+Positive = Annotated[int, Field(ge=1, le=COUNTABLE)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Section(BaseModel):
     """A section of params.yaml: frozen, strictly typed, no unknown keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True, allow_inf_nan=False
+    )

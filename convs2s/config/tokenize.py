@@ -15,6 +15,11 @@ class TokenizeParams(Section):
     corpus: Literal["raw", "tokenized"]
     """`tokenized`: the corpus was tokenized by others, and its lines are only split; the keys here then say
     how to tokenize raw text the same way, and how to turn translations back into raw text."""
+    lossless: bool
+    """Mark unusual spacing in the words, so that the text comes back unchanged and translations are spaced as
+    the training text, in any language. With `none`, words are what stands between spaces."""
+    normalize_unicode: bool
+    """Compose characters (Unicode's NFC): text from macOS may have e and an accent where others have é."""
     normalize_punctuation: bool
     """Moses' punctuation normalization, with perl_parity (T31)."""
     normalize_romanian: bool
@@ -34,6 +39,9 @@ class TokenizeParams(Section):
     truecase: bool
     """Give words the case they have in mid-sentence, learned from the training text; translations get their
     capitals at sentence starts back (T32)."""
+    typography: bool
+    """Give detokenized text the quotation marks and apostrophes of its language, and French its no-break
+    spaces, which the normalization of punctuation has removed."""
 
     @model_validator(mode="after")
     def _one_case(self) -> Self:
@@ -42,5 +50,23 @@ class TokenizeParams(Section):
         if self.lowercase and self.at_sign != "@":
             raise ValueError(
                 f"lowercase is true and at_sign is {self.at_sign}, which it would change; wanted @"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _lossless_fits(self) -> Self:
+        changes = {
+            "corpus: tokenized": self.corpus == "tokenized",
+            "escape: true": self.escape,
+            f"at_sign: {self.at_sign}": self.at_sign != "@",
+            "aggressive_hyphens: true": self.aggressive_hyphens,
+            "truecase: true": self.truecase,
+            "typography: true": self.typography,
+        }
+        found = [name for name, set_ in changes.items() if set_]
+        if self.lossless and found:
+            raise ValueError(
+                f"lossless: true keeps the text as it is, but found {', '.join(found)}; wanted raw text and "
+                "none of these, or lossless: false"
             )
         return self

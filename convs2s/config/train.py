@@ -21,7 +21,8 @@ class TrainParams(Section):
     batch_sentences: Positive
     """Sentences per update and worker; with `tokens`, the most there may be."""
     max_tokens: Positive
-    """Padded tokens of one side that a worker processes at once."""
+    """Padded tokens of one side that a worker processes at once; with `tokens` and several workers, one may
+    process one sentence more."""
     learning_rate: Annotated[float, Field(gt=0)]
     """Initial learning rate of Nesterov's accelerated gradient."""
     momentum: Annotated[float, Field(gt=0, lt=1)]

@@ -4,11 +4,11 @@ from typing import Annotated, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, PlainValidator, model_validator
 
-from convs2s.config.kinds import number_or_tuned
+from convs2s.config.kinds import LARGEST_ALPHA, number_or_tuned
 from convs2s.config.section import Count, Positive, Section
 from convs2s.config.selection import SelectionParams
 
-Alpha = Annotated[float, Field(ge=0)]
+Alpha = Annotated[float, Field(ge=0, le=LARGEST_ALPHA)]
 AlphaOrTuned = Annotated[float | Literal["tuned"], PlainValidator(number_or_tuned)]
 AlphaT = TypeVar("AlphaT")
 
@@ -23,10 +23,13 @@ class BeamSearchSection(Section, Generic[AlphaT]):
     the best of tune.alphas on the development set, for each seed and for the ensemble."""
     min_length: Count
     """Shortest hypothesis, in tokens, not counting EOS."""
-    max_length_ratio: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    max_length_ratio: Annotated[float, Field(ge=0)]
     """Longest hypothesis = ratio * source tokens + max_length_extra, not counting EOS on either side."""
-    max_length_extra: Positive
-    """See max_length_ratio; in tokens."""
+    max_length_extra: Annotated[float, Field(ge=1, allow_inf_nan=False)]
+    """See max_length_ratio; in tokens. The sum is rounded down, so a fraction counts."""
+    max_length_of: Literal["sentence", "batch"]
+    """Whose source tokens count: `sentence`, its own; `batch`, those of the longest sentence of the batch, as
+    in fairseq, so that a translation may depend on the others in its batch."""
     n_best: Positive
     """Hypotheses written per sentence, at most beam_size."""
     legacy_eos: bool

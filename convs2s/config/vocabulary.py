@@ -10,19 +10,20 @@ from convs2s.config.section import Positive, Section
 class VocabularyParams(Section):
     """Word pieces or words."""
 
-    kind: Literal["bpe", "word"]
-    """`bpe`: pieces of words; `word`: whole words, of which unknown ones are replaced."""
+    kind: Literal["bpe", "sentencepiece", "word"]
+    """`bpe`: pieces of words; `sentencepiece`: pieces of a unigram model with bytes for rare characters, made
+    for raw text; `word`: whole words, of which unknown ones are replaced."""
     joint: bool
-    """bpe: learn one segmentation for both sides; the two vocabularies stay separate (T26)."""
+    """Of pieces: learn one segmentation for both sides; the two vocabularies stay separate (T26)."""
     source_size: Positive
-    """Pieces of the BPE model (of the joint one, if joint), or number of most frequent words."""
+    """Pieces of the model (of the joint one, if joint), or number of most frequent words."""
     target_size: Positive
     """The same for the target; equal to source_size if joint."""
 
     @model_validator(mode="after")
     def _joint_fits(self) -> Self:
         if self.joint and self.kind == "word":
-            raise ValueError("joint: true needs kind: bpe; word vocabularies are separate")
+            raise ValueError("joint: true needs kind: bpe or sentencepiece; word vocabularies are separate")
         if self.joint and self.source_size != self.target_size:
             raise ValueError(
                 f"joint: true learns one model, so source_size ({self.source_size}) and target_size "

@@ -14,6 +14,7 @@ from convs2s.model.loading import load_model
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.imported_codec import load_codec
 from convs2s.text.vocabulary.selection import VocabularySelection
+from convs2s.text.vocabulary.vocabulary import PAD
 
 
 def load_words(
@@ -64,6 +65,11 @@ def load_member(
                 f"has {len(codec.vocabulary):,} (including 3 special ones). Wanted the vocabulary it was "
                 "trained with: run `dvc repro`, or fetch the whole folder again."
             )
+    if seq2seq.padding_id != PAD:
+        raise ValueError(
+            f"{folder} has the padding id {seq2seq.padding_id}, wanted {PAD}, that of its vocabulary. Was "
+            "model.json edited? Fetch the whole folder again."
+        )
     return model
 
 

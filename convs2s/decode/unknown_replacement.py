@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from convs2s.config.tokenize import TokenizeParams
 from convs2s.text.corpus.files import write_lines
 from convs2s.text.counted import counted
+from convs2s.text.words.bare_words import bare_word, with_replaced
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,11 @@ class Replacement:
 
 
 def replace_unknowns(
-    source: Sequence[str], words: Sequence[str], unknowns: Sequence[Unknown], dictionary: Mapping[str, str]
+    source: Sequence[str],
+    words: Sequence[str],
+    unknowns: Sequence[Unknown],
+    dictionary: Mapping[str, str],
+    params: TokenizeParams,
 ) -> tuple[list[str], list[Replacement]]:
     """Return the hypothesis's words with each unknown one replaced, and a record of each.
 
@@ -47,13 +53,14 @@ def replace_unknowns(
         words: words of the hypothesis.
         unknowns: which of them are unknown; a word with several unknown pieces counts once, its first.
         dictionary: surface source word -> the target word it is most often aligned with (T33).
+        params: how the text was tokenized, which says what a word is to the dictionary.
     """
     replaced, records = list(words), []
     for unknown in unknowns:
-        source_word = source[unknown.source]
+        source_word = bare_word(source[unknown.source], params)
         known = dictionary.get(source_word)
         text = source_word if known is None else known
-        replaced[unknown.word] = text
+        replaced[unknown.word] = with_replaced(words[unknown.word], text, params)
         how: Literal["dictionary", "copy"] = "copy" if known is None else "dictionary"
         records.append(Replacement(unknown.word, source_word, text, how, unknown.past_end))
     return replaced, records

@@ -93,7 +93,10 @@ class WordTranslator:
         return results
 
     def _search_batch(self, search: BeamSearch, rows: Sequence[list[int]]) -> list[list[Hypothesis]]:
-        source, limits = padded(rows).to(self.device), [self._longest(len(row) - 1) for row in rows]
+        source, lengths = padded(rows).to(self.device), [len(row) - 1 for row in rows]
+        if self.params.max_length_of == "batch":
+            lengths = [max(lengths)] * len(rows)
+        limits = [self._longest(length) for length in lengths]
         if self.selection is None:
             return search.search(self.model, source, limits)
         selected = self.selection.tokens(source.cpu().numpy())

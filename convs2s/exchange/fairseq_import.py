@@ -22,21 +22,30 @@ from convs2s.model.storage import save_model
 from convs2s.model.unfilled import unfilled_model
 from convs2s.package.folder import Settings, read_section, write_package
 from convs2s.text.alignment.dictionary import write_dictionary
+from convs2s.text.corpus.files import write_lines
 from convs2s.text.corpus.json_files import write_json
 from convs2s.text.vocabulary.bpe import Bpe
-from convs2s.text.vocabulary.imported_codec import CODES, MODEL, check_pieces_of_words, read_codes
+from convs2s.text.vocabulary.imported_codec import (
+    ALLOWED,
+    CODES,
+    MODEL,
+    check_pieces_of_words,
+    read_codes,
+    read_pieces,
+)
 from convs2s.text.vocabulary.vocabulary import PAD, SPECIALS, write_vocabulary
 
 SIDES = ("source", "target")
 UNDETERMINED = "und"  # ISO 639, for a language that nobody has named and nothing depends on
 # fairseq's search: EOS within the beam only (T21), at least one token. The default limit is that of its
-# golden outputs, 1.2 S + 10 tokens; S there counts EOS, hence 11.
+# golden outputs, 1.2 S + 10 tokens; S there counts EOS, hence 11.2.
 SEARCH = TranslateParams(
     beam_size=5,
     alpha=1.0,
     min_length=1,
     max_length_ratio=1.2,
-    max_length_extra=11,
+    max_length_extra=11.2,
+    max_length_of="sentence",
     n_best=1,
     legacy_eos=False,
     batch_sentences=128,
@@ -52,10 +61,15 @@ class Segmentation:
     Attributes:
         kind: `word` if words are entries unchanged, for instance because the text is already segmented.
         path: codes of subword-nmt, or a sentencepiece model; None for `word`.
+        vocabulary: with codes, the source's pieces and their counts, as subword-nmt's get-vocab writes them:
+            other pieces are split further. None if any piece was allowed in training.
+        threshold: fewest occurrences of a piece in `vocabulary`.
     """
 
     kind: Literal["word", "subword-nmt", "sentencepiece"]
     path: Path | None
+    vocabulary: Path | None = None
+    threshold: int = 1
 
 
 def search(changes: Mapping[str, Any]) -> TranslateParams:
@@ -182,6 +196,10 @@ def write_segmentation(
         shutil.copyfile(segmentation.path, folder / name)
         # Members of an ensemble must share this file; with the hash in it, they share the codes, too.
         record["sha256"] = hashlib.sha256(segmentation.path.read_bytes()).hexdigest()
+    if segmentation.vocabulary is not None:
+        pieces = read_pieces(segmentation.vocabulary, segmentation.threshold)
+        write_lines(folder / ALLOWED, pieces)
+        record["allowed"] = hashlib.sha256("\n".join(pieces).encode()).hexdigest()
     for side, counts in zip(SIDES, entries, strict=True):
         record[f"{side}_types"] = len(counts)
     write_json(folder / "segmentation.json", record)

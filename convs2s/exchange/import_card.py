@@ -1,6 +1,7 @@
 """The model card of an imported model: where it comes from, and which fairseq behavior it keeps."""
 
 from convs2s.config.tokenize import TokenizeParams
+from convs2s.config.translate import TranslateParams
 from convs2s.exchange.fairseq_checkpoint import Checkpoint
 from convs2s.exchange.fairseq_weights import Fconv
 from convs2s.package.folder import Settings
@@ -34,8 +35,8 @@ def import_card(checkpoint: Checkpoint, model: Fconv, settings: Settings, segmen
         f"| positions (T18) | sentences up to {params.max_positions - 1} tokens, EOS included |",
         "| start symbol (T20) | the last entry of each vocabulary; never generated |",
         "| EOS (T21) | within the beam only: `legacy_eos: false` in translate.json |",
-        f"| longest translation | {translate.max_length_ratio:g} S + {translate.max_length_extra} tokens for "
-        "S source tokens, not counting EOS |",
+        f"| longest translation | {translate.max_length_ratio:g} S + {translate.max_length_extra:g} tokens "
+        f"for S source tokens, not counting EOS{longest_of(translate)} |",
         "",
         "## Use",
         "",
@@ -44,6 +45,11 @@ def import_card(checkpoint: Checkpoint, model: Fconv, settings: Settings, segmen
         "```",
         "",
     ])  # fmt: skip
+
+
+def longest_of(translate: TranslateParams) -> str:
+    """Return which sentence's tokens S counts, unless it is the sentence's own."""
+    return "" if translate.max_length_of == "sentence" else ", of the longest sentence in the batch"
 
 
 def words(tokenize: TokenizeParams) -> str:

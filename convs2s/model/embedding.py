@@ -1,7 +1,6 @@
 """Word embeddings with learned absolute positions (§3.1)."""
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -25,7 +24,7 @@ class Embedding(nn.Module):
         super().__init__()
         self.words = lookup_table(vocabulary_size, channels, padding_id)
         self.positions = lookup_table(max_positions, channels, 0) if max_positions else None
-        self.dropout = dropout
+        self.dropout = nn.Dropout(dropout)
 
     @property
     def max_tokens(self) -> int | None:
@@ -57,4 +56,4 @@ class Embedding(nn.Module):
                 embedded = embedded + self.positions(rows)
             else:
                 embedded = embedded + self.positions(rows.expand_as(tokens).masked_fill(padding, 0))
-        return F.dropout(embedded, self.dropout, self.training)
+        return self.dropout(embedded)  # type: ignore[no-any-return]

@@ -1,14 +1,13 @@
 """Load a trained model from disk for use; `storage` writes it."""
 
-import json
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from convs2s.config.model import ModelParams
-from convs2s.config.older import with_added_keys
+from convs2s.model.description import read_description
+from convs2s.model.digests import check_files
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import check_fit
 from convs2s.model.unfilled import unfilled_model
@@ -19,7 +18,8 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Seq2Seq:
 
     Raises:
         FileNotFoundError: if a file of the model is missing.
-        ValueError: if a file is damaged, or weights and model.json do not match; the message lists how.
+        ValueError: if a file is damaged or not as it was written, or weights and model.json do not match; the
+            message lists how.
     """
     for name in ("model.json", "weights.safetensors"):
         if not (folder / name).is_file():
@@ -27,12 +27,8 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Seq2Seq:
                 f"{folder / name} does not exist. Wanted a model folder with model.json and "
                 "weights.safetensors, as the stages train and package write."
             )
-    try:
-        description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
-        params = ModelParams.model_validate(with_added_keys("model", description["architecture"]))
-        sizes = [int(description[key]) for key in ("source_size", "target_size", "padding_id")]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{folder / 'model.json'} does not describe a model: {error}") from error
+    description = read_description(folder)
+    check_files(folder, description.files, ["weights.safetensors"])
     try:
         weights = load_file(folder / "weights.safetensors")
     except (SafetensorError, OSError) as error:
@@ -40,7 +36,9 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Seq2Seq:
             f"{folder / 'weights.safetensors'} is damaged or no safetensors file: {error}. "
             "Train or fetch it again."
         ) from error
-    model = unfilled_model(params, sizes[0], sizes[1], sizes[2])
+    model = unfilled_model(
+        description.architecture, description.source_size, description.target_size, description.padding_id
+    )
     check_fit(model, weights, folder / "weights.safetensors")
     model.load_state_dict(weights, assign=True)
     return model.to(device).eval().requires_grad_(False)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -68,7 +67,7 @@ class Seq2Seq(nn.Module):
             dropout,
             params.extra_scaling,
         )
-        self.dropout = dropout
+        self.dropout = nn.Dropout(dropout)
         self.output_layer = (  # W_o, b_o
             output_table(params.output_embedding_size, target_size)
             if plain_output
@@ -89,7 +88,8 @@ class Seq2Seq(nn.Module):
         """Encode source sentences, each ending in EOS, padded after it."""
         padded = source == self.padding_id
         lengths = (~padded).sum(dim=1)
-        padding = padded if bool(padded.any()) else None
+        # Training takes the mask unasked: a GPU would have to finish all work before it could answer.
+        padding = padded if self.training or bool(padded.any()) else None
         e = self.source_embedding(source, padding)
         keys, values = self.encoder(e, padding)
         return Memory(keys, values, padding, lengths)
@@ -105,7 +105,7 @@ class Seq2Seq(nn.Module):
         # Padding follows a target's end and the decoder is causal: no real position depends on it.
         g = self.target_embedding(target_input)
         x, attention = self.decoder(g, memory)
-        return F.dropout(x, self.dropout, self.training), attention
+        return self.dropout(x), attention
 
     def forward(
         self, source: Int[Tensor, "B S"], target_input: Int[Tensor, "B T"]

@@ -9,6 +9,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from convs2s.config.model import ModelParams
+from convs2s.model.digests import seal
 from convs2s.model.initialization import folded_weights
 
 
@@ -31,7 +32,7 @@ def write_tensors(
 def save_model(
     folder: Path, model: nn.Module, params: ModelParams, source_size: int, target_size: int, padding_id: int
 ) -> None:
-    """Write the weights, weight norm folded in, and what is needed to rebuild the model."""
+    """Write the weights, weight norm folded in, and what is needed to rebuild the model, with digests."""
     folder.mkdir(parents=True, exist_ok=True)
     weights = {name: tensor.cpu().float() for name, tensor in folded_weights(model).items()}
     write_tensors(folder / "weights.safetensors", weights)
@@ -41,7 +42,8 @@ def save_model(
         "target_size": target_size,
         "padding_id": padding_id,
     }
-    (folder / "model.json").write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
+    (folder / "model.json").write_text(json.dumps(description), encoding="utf-8")
+    seal(folder)
 
 
 def check_fit(model: nn.Module, weights: dict[str, torch.Tensor], origin: Path) -> None:

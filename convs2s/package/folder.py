@@ -11,6 +11,8 @@ from convs2s.config.faults import describe
 from convs2s.config.older import with_added_keys
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateParams
+from convs2s.model.description import read_description
+from convs2s.model.digests import CARD, WEIGHTS, check_files, seal
 from convs2s.text.alignment.candidates import has_candidates
 from convs2s.text.corpus.files import atomic_path
 from convs2s.text.corpus.json_files import read_json, write_json
@@ -53,7 +55,7 @@ def write_package(
     card: str,
     truecaser: Path | None = None,
 ) -> None:
-    """Write a model folder, atomically.
+    """Write a model folder, atomically; its model.json has the digests of the other files.
 
     Args:
         folder: to write; replaced if it exists.
@@ -67,6 +69,7 @@ def write_package(
 
     Raises:
         FileNotFoundError: if one of these files is missing.
+        ValueError: if the model is damaged.
     """
     vocabularies = (vocabulary / name for name in ("source.tsv", "target.tsv", "segmentation.json"))
     cases = [truecaser] if settings.tokenize.truecase and truecaser is not None else []
@@ -75,6 +78,7 @@ def write_package(
     for path in (*files, *selection, *vocabularies, *cases):
         if not path.is_file():
             raise FileNotFoundError(f"{path} does not exist; a model folder needs it. Run: dvc repro")
+    check_files(model, read_description(model).files, [WEIGHTS])  # else its damage would be sealed
     with atomic_path(folder) as temporary:
         temporary.mkdir()
         for path in (*files, *filter(has_candidates, selection), *vocabulary.iterdir()):
@@ -94,7 +98,8 @@ def write_package(
             temporary / "translate.json",
             {"translate": settings.translate.model_dump(), "replace": settings.replace},
         )
-        (temporary / "README.md").write_text(card, encoding="utf-8", newline="\n")
+        (temporary / CARD).write_text(card, encoding="utf-8", newline="\n")
+        seal(temporary)
 
 
 def read_settings(folder: Path) -> Settings:
@@ -102,9 +107,9 @@ def read_settings(folder: Path) -> Settings:
 
     Raises:
         FileNotFoundError: if the folder or a file of it is missing.
-        ValueError: if a file is not as `write_package` writes it.
+        ValueError: if a file is not as `write_package` writes it, or has changed since.
     """
-    check_complete(folder)
+    check_whole(folder)
     tokenizer, translate = read_json(folder / "tokenizer.json"), read_json(folder / "translate.json")
     languages = (tokenizer.get("source_language"), tokenizer.get("target_language"))
     if not all(isinstance(language, str) for language in languages):
@@ -151,6 +156,19 @@ def check_complete(folder: Path) -> None:
             f"{folder} lacks {', '.join(missing)}. Wanted a model folder as the stage package writes it, "
             "such as data/models/1; data/trained holds bare models, which lack vocabularies."
         )
+
+
+def check_whole(folder: Path) -> None:
+    """Check that a model folder has all its files, and that they are as they were written.
+
+    Not the weights, by far the largest: `load_model` checks them.
+
+    Raises:
+        FileNotFoundError: as `check_complete`, or if a file is missing that model.json names.
+        ValueError: if a file has another digest than model.json says.
+    """
+    check_complete(folder)
+    check_files(folder, read_description(folder).files)
 
 
 def read_section(kind: type[SectionT], content: object, origin: str) -> SectionT:

@@ -12,7 +12,7 @@ from convs2s.decode.load_words import load_words
 from convs2s.decode.plain_text import one_line
 from convs2s.decode.unknown_replacement import Replacement, replace_unknowns
 from convs2s.decode.word_translator import WordTranslator
-from convs2s.package.folder import TRUECASER, check_complete, check_same, read_section, read_settings
+from convs2s.package.folder import TRUECASER, check_same, check_whole, read_section, read_settings
 from convs2s.text.alignment.dictionary import read_dictionary
 from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
 
@@ -84,7 +84,10 @@ class Translator:
     def _finish(self, source: Sequence[str], hypothesis: TextHypothesis) -> Translation:
         words, replacements = hypothesis.words, list[Replacement]()
         if self.dictionary is not None:
-            words, replacements = replace_unknowns(source, words, hypothesis.unknowns, self.dictionary)
+            params = self.source.params
+            words, replacements = replace_unknowns(
+                source, words, hypothesis.unknowns, self.dictionary, params
+            )
         return Translation(
             text=one_line(self.target.detokenize(words)),
             score=hypothesis.score,
@@ -121,7 +124,7 @@ def load(
         raise ValueError("no model folder was given; wanted one, or several for an ensemble.")
     settings = read_settings(paths[0])
     for other in paths[1:]:
-        check_complete(other)
+        check_whole(other)
         check_same(paths[0], other)
     params = changed(settings.translate, changes)
     words = load_words(paths, paths[0], paths[0] / "candidates.npz", params, device)

@@ -28,8 +28,18 @@ class SetIdentity:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read test_set.json as the stage evaluate writes it."""
-        return cls(**read_json(path))
+        """Read test_set.json as the stage evaluate writes it.
+
+        Raises:
+            FileNotFoundError: if there is no such file.
+            ValueError: if it is something else.
+        """
+        content = read_json(path)
+        if {key: type(value) for key, value in content.items()} != {"name": str, "lines": int, "sha256": str}:
+            raise ValueError(
+                f"{path} holds {content}; wanted name, lines and sha256. Run: dvc repro evaluate"
+            )
+        return cls(**content)
 
     def __str__(self) -> str:
         """Return one human-readable line."""

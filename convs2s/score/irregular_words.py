@@ -1,7 +1,9 @@
 """Irregular forms of English words with their base, which no suffix rule finds.
 
 ROUGE-1.5.5 looks a word up in WordNet's exception lists before stemming it. This table has the irregular
-verbs, plurals and comparatives of a school grammar instead: a base and its forms, then a semicolon.
+verbs, plurals and comparatives of a school grammar instead: a base and its forms, then a semicolon. The lists
+also have every form in -ied, -ier and -iest of a word in -y. Its base equals no stem (carried: carry, but
+carry: carri), so such a form matches only its like, and counts as another word than carry and carries.
 """
 
 TABLE = """
@@ -51,3 +53,28 @@ wetter wettest; young younger youngest
 ENTRIES = [entry.split() for entry in TABLE.split(";")]
 BASE_OF = {form: base for base, *forms in ENTRIES for form in forms}
 """Irregular form -> base."""
+
+IN_IE = frozenset({"died", "lied", "tied", "vied", "hied", "belied", "untied"})
+"""Regular forms of verbs in -ie."""
+
+COMPARED = """
+angry bloody bulky busy chilly cloudy clumsy cosy costly cozy crazy crispy curly dainty deadly dirty dizzy
+dreary drowsy dry dusty early easy empty fancy filthy flashy fluffy foggy friendly funny fussy fuzzy giddy
+gloomy grassy greasy greedy grimy gritty grumpy guilty hairy handy happy hardy hasty hazy healthy hearty
+heavy hefty hilly holy homely hungry icy itchy jolly juicy kindly lazy leafy lengthy likely lively lofty
+lonely lovely lucky mealy merry messy mighty misty moody muddy murky nasty naughty needy noisy oily pretty
+pricey puffy racy rainy ready risky rocky roomy rosy rowdy rusty salty sandy scanty scary seemly shabby
+shadowy shady shaggy shaky shiny showy silky silly skinny sleazy sleepy slimy slippery smelly smoky snowy
+sorry speedy spicy spooky steady steamy steely sticky stingy stormy stuffy sturdy sunny surly sweaty tasty
+tawdry thirsty thrifty tidy timely tiny touchy tricky trusty ugly unhappy unlucky untidy unruly wavy
+wealthy weary weedy weighty wily windy wiry witty woolly wordy worldly worthy yummy
+"""
+"""Adjectives and adverbs in -y that are compared by -ier and -iest."""
+BASE_OF |= {word[:-1] + ending: word for word in COMPARED.split() for ending in ("ier", "iest")}
+
+
+def base_of(word: str) -> str | None:
+    """Return the base of an irregular form; None for other words, the base itself included."""
+    if word.endswith("ied") and word not in IN_IE:
+        return word[:-3] + "y"
+    return BASE_OF.get(word)

@@ -3,13 +3,12 @@
 It differs in three ways from rouge-score's default, Porter's stemmer with NLTK's extensions: it is Porter's
 own, so "says" becomes "sai", not "say"; in its step 4, removing one suffix may expose another (continental,
 continent, contin); and irregular words are replaced with their base. For these ROUGE-1.5.5 has WordNet's
-lists; ours (`irregular_words`) leave out rare words and forms in -ied, -ier and -iest, whose bases in WordNet
-equal no stem (carried: carry, but carry: carri).
+lists; ours (`irregular_words`) leave out rare words.
 """
 
 from nltk.stem.porter import PorterStemmer
 
-from convs2s.score.irregular_words import BASE_OF
+from convs2s.score.irregular_words import base_of
 
 
 class RougeStemmer(PorterStemmer):  # type: ignore[misc]  # NLTK has no types
@@ -20,7 +19,7 @@ class RougeStemmer(PorterStemmer):  # type: ignore[misc]  # NLTK has no types
 
     def stem(self, word: str) -> str:
         """Return the base of an irregular word, the stem of any other."""
-        return BASE_OF.get(word) or str(super().stem(word))
+        return base_of(word) or str(super().stem(word))
 
     def _step4(self, word: str) -> str:
         """Remove one suffix of step 4; then -ment, and -ent or -ion, if the first was no -ion."""

@@ -50,6 +50,15 @@ class Annealing:
             return f"it has run for {counted(self.max_epochs, 'epoch')}"
         return None
 
+    def ended_before(self, perplexities: list[float], within_epoch: bool) -> int | None:
+        """Return after which of these epochs training had already ended; None if it had not.
+
+        Args:
+            within_epoch: whether another epoch has begun after them.
+        """
+        followed = len(perplexities) if within_epoch else len(perplexities) - 1
+        return next((n for n in range(1, followed + 1) if self.ends(perplexities[:n]) is not None), None)
+
     def _begins(self, perplexities: list[float]) -> int | None:
         """Return the number (from 1) of the epoch after which the rate first falls."""
         for epoch in range(1, len(perplexities) + 1):

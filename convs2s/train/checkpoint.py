@@ -1,24 +1,52 @@
-"""Checkpoints: everything needed to resume, in one file, written atomically and read without pickle."""
+"""A checkpoint: everything needed to resume, in one file, written atomically and read without pickle.
+
+Metadata has the state, the fingerprint, and the CRC-32 of each of them and of each tensor. CRC-32 finds any
+flipped bit and is the fastest check at hand: 2 GB/s, where SHA-256 reaches 0.9.
+"""
 
 import dataclasses
 import json
+import math
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
+from pydantic import TypeAdapter
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from convs2s.model.storage import check_fit, write_tensors
 from convs2s.text.corpus.files import atomic_path
-from convs2s.text.counted import counted
-from convs2s.train.loop import State, Training
+from convs2s.train.loop import CURVE_UPDATES, State, Training
+
+CONTENT = ("state", "fingerprint")  # all metadata of a checkpoint written before there were checksums
+EPOCH = {"epoch", "updates", "learning_rate", "training_loss", "validation_loss", "validation_perplexity"}
+POINT = {"update", "loss", "gradient_norm", "learning_rate"}
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a checkpoint holds; `checked` is False if it is of an earlier version, without checksums."""
+
+    prints: dict[str, str]
+    state: State
+    tensors: dict[str, Tensor]
+    checked: bool
+
+
+def checkpoint_name(updates: int | str) -> str:
+    """Return the file name of the checkpoint after so many updates; of `*`, the pattern of all."""
+    return f"checkpoint-{updates}.safetensors"
 
 
 def save_checkpoint(path: Path, training: Training, prints: dict[str, str]) -> None:
     """Write weights, momentum and state.
 
     Raises:
-        OSError: if the disk is full, for example; the previous checkpoint stays as it was.
+        OSError: if the disk is full, for example; whatever was at `path` stays as it was.
     """
     names = [name for name, _ in training.model.named_parameters()]
     tensors = {f"weights/{name}": p.detach() for name, p in training.model.named_parameters()}
@@ -26,50 +54,113 @@ def save_checkpoint(path: Path, training: Training, prints: dict[str, str]) -> N
     for i, name in enumerate(names):
         if i in momentum:
             tensors[f"momentum/{name}"] = momentum[i]["momentum_buffer"]
+    tensors = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
     metadata = {
         "state": json.dumps(dataclasses.asdict(training.state)),
         "fingerprint": json.dumps(prints),
     }
+    sums = json.dumps(checksums(metadata, tensors))
     with atomic_path(path) as temporary:
-        write_tensors(temporary, {name: tensor.contiguous() for name, tensor in tensors.items()}, metadata)
+        write_tensors(temporary, tensors, metadata | {"crc32": sums})
 
 
-def resume(path: Path, training: Training, prints: dict[str, str]) -> str:
-    """Resume from the checkpoint if it has the same fingerprint; return a message that says what was done."""
-    if not path.is_file():
-        return "Training starts."
+def read_checkpoint(path: Path) -> Checkpoint:
+    """Read and check a checkpoint; its tensors are on the CPU.
+
+    Raises:
+        OSError: if it is missing or cannot be read.
+        ValueError: if it is damaged.
+    """
     try:
-        metadata, tensors = read(path, training.workers.device)
-        found, state = json.loads(metadata["fingerprint"]), State(**json.loads(metadata["state"]))
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        return f"Training starts afresh: the checkpoint {path} cannot be read ({error})."
-    changed = sorted(name for name in prints.keys() | found.keys() if prints.get(name) != found.get(name))
-    if changed:
-        return (
-            f"Training starts afresh: since the checkpoint {path} was written, these have changed: "
-            f"{', '.join(changed)}."
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        checked = set(metadata) != set(CONTENT)
+        if checked and json.loads(metadata["crc32"]) != checksums(metadata, tensors):
+            raise ValueError("its checksums do not fit its content")
+        state = TypeAdapter(State).validate_json(metadata["state"], strict=True)
+        check_state(state)
+        prints: dict[str, str] = TypeAdapter(dict[str, str]).validate_json(metadata["fingerprint"])
+    except (SafetensorError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        first = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise ValueError(
+            f"{path} is damaged ({first}). Wanted a checkpoint, as a training saves it."
+        ) from error
+    return Checkpoint(prints, state, tensors, checked)
+
+
+def read_prints(path: Path) -> dict[str, str]:
+    """Read the fingerprint alone, which takes no time.
+
+    Raises:
+        OSError: if the file is missing or cannot be read.
+        ValueError: if it is damaged.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            prints = (file.metadata() or {})["fingerprint"]
+        return TypeAdapter(dict[str, str]).validate_json(prints)
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise ValueError(f"{path} is damaged ({type(error).__name__})") from error
+
+
+def checksums(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> dict[str, list[Any]]:
+    """Return the CRC-32 of each tensor, with its kind and shape, and of state and fingerprint."""
+    found: dict[str, list[Any]] = {name: [zlib.crc32(metadata[name].encode())] for name in CONTENT}
+    for name, tensor in tensors.items():
+        content = zlib.crc32(tensor.flatten().view(torch.uint8).numpy().data)
+        found[name] = [content, str(tensor.dtype), list(tensor.shape)]
+    return found
+
+
+def check_state(state: State) -> None:
+    """Check that a training can have this state; raise ValueError if not."""
+    lists = ((state.epochs, EPOCH), (state.curve, POINT))
+    numbers = [n for n in dataclasses.astuple(state) if not isinstance(n, list)]
+    numbers += [n for records, _ in lists for record in records for n in record.values()]
+    done = int(state.epochs[-1]["updates"]) if state.epochs else 0
+    if (
+        not all(math.isfinite(n) and n >= 0 for n in numbers)
+        or not all(keys <= set(record) for records, keys in lists for record in records)
+        or done + state.batch != state.updates
+        or len(state.curve) != state.updates // CURVE_UPDATES
+    ):
+        raise ValueError("no training has such a state")
+
+
+def restore(checkpoint: Checkpoint, training: Training, origin: Path) -> None:
+    """Give a training the checkpoint's weights, momentum and state.
+
+    Raises:
+        ValueError: if it does not fit the model; the training is then unchanged.
+    """
+    momentum = named(checkpoint, "momentum")
+    parameters = dict(training.model.named_parameters())
+    for name, tensor in momentum.items():
+        if name not in parameters or parameters[name].shape != tensor.shape:
+            raise ValueError(
+                f"{origin} does not fit the model: its momentum of {name} is {tuple(tensor.shape)}."
+            )
+    load_weights(training.model, checkpoint, origin)
+    for name, tensor in momentum.items():
+        training.optimizer.state[parameters[name]]["momentum_buffer"] = tensor.to(
+            training.workers.device, copy=True
         )
-    load_weights(training.model, tensors, path)
-    for name, parameter in training.model.named_parameters():
-        if f"momentum/{name}" in tensors:
-            training.optimizer.state[parameter]["momentum_buffer"] = tensors[f"momentum/{name}"]
-    training.state = state
-    epoch, updates = len(state.epochs) + 1, counted(state.updates, "update")
-    return f"Training continues from {path}: epoch {epoch}, after {updates}."
+    training.state = checkpoint.state
 
 
-def load_weights(model: torch.nn.Module, tensors: dict[str, Tensor], origin: Path) -> None:
+def load_weights(model: torch.nn.Module, checkpoint: Checkpoint, origin: Path) -> None:
     """Load a checkpoint's weights into a model.
 
     Raises:
         ValueError: if their names or shapes do not fit.
     """
-    weights = {name.removeprefix("weights/"): t for name, t in tensors.items() if name.startswith("weights/")}
+    weights = named(checkpoint, "weights")
     check_fit(model, weights, origin)
     model.load_state_dict(weights)
 
 
-def read(path: Path, device: torch.device) -> tuple[dict[str, str], dict[str, Tensor]]:
-    """Return a checkpoint's metadata and tensors."""
-    with safe_open(path, framework="pt", device=str(device)) as file:
-        return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+def named(checkpoint: Checkpoint, kind: str) -> dict[str, Tensor]:
+    """Return the tensors of a kind, by the names of their parameters."""
+    prefix = f"{kind}/"
+    return {name.removeprefix(prefix): t for name, t in checkpoint.tensors.items() if name.startswith(prefix)}

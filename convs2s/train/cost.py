@@ -7,16 +7,16 @@ checkpoints, under the hash of the model, and is found again when the model come
 import hashlib
 import json
 import platform
-import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import torch
+from pydantic import TypeAdapter
 
-from convs2s.text.corpus.files import atomic_path, remove
+from convs2s.text.corpus.files import atomic_path
 from convs2s.train.distributed import Workers
 
 T = TypeVar("T")
@@ -82,8 +82,8 @@ class Meter:
     def __init__(self, path: Path, workers: Workers, updates: int) -> None:
         """Begin a session after `updates` updates, and keep earlier ones of a resumed training."""
         self.path = path
-        self.before = history(path).get(str(updates), []) if updates else []
-        self.saved = {str(updates): self.before}
+        self.saved = history(path) if updates else {}
+        self.before = self.saved.setdefault(updates, [])
         self.session = new_session(workers, updates)
         self.target_tokens, self.training_seconds = 0, 0.0
         self.start = time.perf_counter()
@@ -93,10 +93,12 @@ class Meter:
         self.target_tokens += target_tokens
         self.training_seconds += seconds
 
-    def save(self, updates: int) -> None:
+    def save(self, updates: int, kept: Collection[int]) -> None:
         """Write the cost so far; call it before each checkpoint.
 
-        The cost up to the previous checkpoint stays in the file, in case writing the new one fails.
+        Args:
+            kept: the checkpoints, by their updates, whose costs stay in the file: the training may be resumed
+                from any of them.
         """
         session = replace(
             self.session,
@@ -105,9 +107,8 @@ class Meter:
             target_tokens=self.target_tokens,
             training_seconds=round(self.training_seconds, 3),
         )
-        now = [*self.before, session]
-        last = list(self.saved)[-1]
-        self.saved = {last: self.saved[last], str(updates): now}
+        self.saved = {key: sessions for key, sessions in self.saved.items() if key in kept}
+        self.saved[updates] = [*self.before, session]
         content = {key: [asdict(one) for one in sessions] for key, sessions in self.saved.items()}
         with atomic_path(self.path) as temporary:
             temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
@@ -124,12 +125,11 @@ def timed(reports: Iterable[T]) -> Iterator[tuple[T, float]]:
         begin = time.perf_counter()
 
 
-def history(path: Path) -> dict[str, list[Session]]:
-    """Return the sessions up to each of the last checkpoints, by updates; none if the file is damaged."""
+def history(path: Path) -> dict[int, list[Session]]:
+    """Return the sessions up to each checkpoint that is kept, by updates; none if the file is damaged."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        return {key: [Session(**one) for one in sessions] for key, sessions in content.items()}
-    except (OSError, AttributeError, TypeError, ValueError):
+        return TypeAdapter(dict[int, list[Session]]).validate_json(path.read_bytes())
+    except (OSError, ValueError):
         return {}
 
 
@@ -141,7 +141,7 @@ def keep_cost(path: Path, updates: int, weights: Path, costs: Path) -> None:
         updates: of the whole training.
         weights: the trained model.
     """
-    sessions = history(path).get(str(updates), [])
+    sessions = history(path).get(updates, [])
     if sessions and sessions[0].first == 0:  # else the start is unknown
         with atomic_path(costs / file_name(weights)) as temporary:
             content = [asdict(session) for session in sessions]
@@ -157,8 +157,8 @@ def file_name(weights: Path) -> str:
 def read_sessions(path: Path) -> list[Session]:
     """Return the sessions in a file; none if the file is missing or damaged."""
     try:
-        return [Session(**session) for session in json.loads(path.read_text(encoding="utf-8"))]
-    except (OSError, TypeError, ValueError):
+        return TypeAdapter(list[Session]).validate_json(path.read_bytes())
+    except (OSError, ValueError):
         return []
 
 
@@ -171,13 +171,3 @@ def target_tokens_per_second(sessions: Iterable[Session]) -> float | None:
         tokens += one.target_tokens
         seconds += one.training_seconds
     return tokens / seconds if seconds else None
-
-
-def remove_all_but(kept: Path) -> None:
-    """Remove all files and folders next to `kept`, or the whole folder if `kept` does not exist."""
-    if not kept.exists():
-        shutil.rmtree(kept.parent)
-        return
-    for path in kept.parent.iterdir():
-        if path != kept:
-            remove(path)

@@ -10,6 +10,8 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from convs2s.train.heartbeat import watched
+
 
 @dataclass(frozen=True)
 class Workers:
@@ -49,6 +51,14 @@ class Workers:
             dist.all_reduce(values)
         return values
 
+    def from_writer(self, number: int) -> int:
+        """Return the number that the worker who writes has given."""
+        if self.count == 1:
+            return number
+        shared = torch.tensor(number, device=self.device)
+        dist.broadcast(shared, 0)
+        return int(shared)
+
     def barrier(self) -> None:
         """Wait until all workers have called this."""
         if self.count > 1:
@@ -74,9 +84,15 @@ def join_workers(local_workers: int) -> Iterator[Workers]:
         torch.cuda.set_device(device)
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     try:
-        yield Workers(rank, count, device)
+        with watched(rank, count):
+            yield Workers(rank, count, device)
     finally:
         dist.destroy_process_group()
+
+
+def is_writer() -> bool:
+    """Tell whether this process will be the worker that writes, before it joins the others."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def choose_device(local_rank: int, local_workers: int) -> torch.device:

@@ -4,18 +4,39 @@ import json
 import shutil
 from pathlib import Path
 
+from convs2s.config.model import ModelParams
+from convs2s.model.storage import save_model
 from convs2s.text.corpus.files import atomic_path
+from convs2s.text.vocabulary.vocabulary import PAD
+from convs2s.train.checkpoint import Checkpoint, load_weights
 from convs2s.train.loop import Training
 
 
-def export(training: Training, model: Path, curves: Path, out: Path) -> None:
-    """Copy the folders `model` and `curves` to `out`, and write metrics.json next to them."""
+def export(training: Training, params: ModelParams, best: Checkpoint | Path, curves: Path, out: Path) -> None:
+    """Write model/, curves/ and metrics.json to `out`; afterwards the training has the best weights.
+
+    Args:
+        best: the checkpoint of the best epoch, or its model folder.
+        curves: folder to copy.
+    """
     out.mkdir(parents=True, exist_ok=True)
-    for source, name in ((model, "model"), (curves, "curves")):
-        with atomic_path(out / name) as temporary:
-            shutil.copytree(source, temporary)
+    with atomic_path(out / "model") as temporary:
+        if isinstance(best, Path):
+            shutil.copytree(best, temporary)
+        else:
+            load_weights(training.model, best, out)
+            save(training, params, temporary)
+    with atomic_path(out / "curves") as temporary:
+        shutil.copytree(curves, temporary)
     with atomic_path(out / "metrics.json") as temporary:
         temporary.write_text(json.dumps(metrics(training), indent=2) + "\n", encoding="utf-8")
+
+
+def save(training: Training, params: ModelParams, folder: Path) -> None:
+    """Write the model as a folder."""
+    source_size = training.model.source_embedding.words.num_embeddings
+    target_size = training.model.target_embedding.words.num_embeddings
+    save_model(folder, training.model, params, source_size, target_size, PAD)
 
 
 def metrics(training: Training) -> dict[str, float | int]:

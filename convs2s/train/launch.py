@@ -34,7 +34,7 @@ def launch(
         name: shared by all machines that belong together, and by no others.
 
     Raises:
-        RuntimeError: if a process fails; the others are then stopped.
+        ChildProcessError: if a process fails; the others are then stopped.
         KeyboardInterrupt: if this process is interrupted; all are then stopped.
     """
     config = LaunchConfig(
@@ -56,7 +56,7 @@ def launch(
             elastic_launch(config, sys.executable)("-u", "-m", module, *arguments)
         except ChildFailedError as error:
             rank, failure = error.get_first_failure()
-            raise RuntimeError(
+            raise ChildProcessError(
                 f"Worker {rank} of {workers * nodes} failed with status {failure.exitcode}. Its own message "
                 "is above; fix its cause and run the same again, which resumes from the last checkpoint."
             ) from None

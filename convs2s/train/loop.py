@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Int
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -15,10 +14,11 @@ from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.corpus.batching import Batch, Batching, pad
 from convs2s.text.corpus.encoded import EncodedCorpus
 from convs2s.text.vocabulary.selection import VocabularySelection
-from convs2s.text.vocabulary.vocabulary import EOS, PAD
+from convs2s.text.vocabulary.vocabulary import PAD
 from convs2s.train.annealing import Annealing
 from convs2s.train.distributed import Workers
-from convs2s.train.loss import negative_log_likelihood
+from convs2s.train.fast.switch import summed_loss
+from convs2s.train.loss import SummedLoss
 from convs2s.train.optimizer import update
 
 Record = dict[str, float | int]
@@ -87,6 +87,13 @@ class State:
     def perplexities(self) -> list[float]:
         """Validation perplexity of each finished epoch."""
         return [record["validation_perplexity"] for record in self.epochs]
+
+    @property
+    def bests(self) -> list[int]:
+        """Updates done at the end of each epoch that was the best one so far."""
+        values = self.perplexities
+        lower = [value < min(values[:i], default=math.inf) for i, value in enumerate(values)]
+        return [int(record["updates"]) for record, is_best in zip(self.epochs, lower, strict=True) if is_best]
 
     @property
     def last_is_best(self) -> bool:
@@ -162,10 +169,17 @@ class Training:
     selection: VocabularySelection | None
     state: State = field(default_factory=State)
 
-    def inputs(self, pairs: Pairs, sentences: Sequence[int] | NDArray[np.int64]) -> tuple[Tensor, Tensor]:
-        """Return source and target ids of these pairs, on the device."""
+    def inputs(
+        self, pairs: Pairs, sentences: Sequence[int] | NDArray[np.int64]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return source ids, target ids and where the latter are not padding, all on the device.
+
+        The positions count through the rows of the target. To find them here is free, while a GPU would have
+        to finish all work before it could say how many there are.
+        """
         source, target = pairs.arrays(sentences)
-        return self.to_device(source), self.to_device(target)
+        real = np.flatnonzero(target != PAD)
+        return self.to_device(source), self.to_device(target), self.to_device(real)
 
     def entries(self, pairs: Pairs, batch: Batch) -> Tensor | None:
         """Return the target vocabulary entries of a batch, on the device; None for all."""
@@ -178,35 +192,6 @@ class Training:
         return torch.from_numpy(array).to(self.workers.device, non_blocking=True)
 
 
-class SummedLoss(nn.Module):
-    """Source and target ids -> summed loss; the module whose gradients workers exchange."""
-
-    def __init__(self, model: Seq2Seq, smoothing: float) -> None:
-        super().__init__()
-        self.model = model
-        self.smoothing = smoothing
-
-    def forward(
-        self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"], entries: Int[Tensor, "V"] | None
-    ) -> tuple[Tensor, Tensor]:
-        """Return the summed loss and its likelihood part, in nats, over non-padding target tokens.
-
-        Args:
-            entries: the ids that the softmax is over, ascending, with all of the target's; None: all.
-        """
-        start = target.new_full((len(target), 1), EOS)  # T19
-        features, _ = self.model.features(
-            torch.cat([start, target[:, :-1]], dim=1), self.model.encode(source)
-        )
-        real = target != PAD
-        layer, wanted = self.model.output_layer, target[real]
-        rows: tuple[Tensor, Tensor] = (layer.weight, layer.bias)
-        if entries is not None:
-            rows = rows[0].index_select(0, entries), rows[1].index_select(0, entries)
-            wanted = torch.searchsorted(entries, wanted)
-        return negative_log_likelihood(features[real], *rows, wanted, self.smoothing)
-
-
 def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
     """Train from `training.state` until the annealing rule ends the training.
 
@@ -214,10 +199,11 @@ def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
     may be saved. All workers get the same reports.
 
     Raises:
-        FloatingPointError: if a gradient is NaN or infinite; weights are those of the previous update.
+        FloatingPointError: if a gradient or a validation loss is NaN or infinite; weights are those of the
+            previous update.
     """
     state = training.state
-    losses = training.workers.wrap(SummedLoss(training.model, training.smoothing))
+    losses = training.workers.wrap(summed_loss(training.model, training.smoothing))
     while training.annealing.ends(state.perplexities) is None:
         learning_rate = training.annealing.rate(state.perplexities)
         batches = training.batching.epoch(
@@ -257,10 +243,10 @@ def _update(training: Training, losses: nn.Module, batch: Batch, learning_rate: 
     total = torch.zeros((), dtype=torch.float64, device=device)
     entries = training.entries(training.train, batch)
     for i, part in enumerate(batch.parts, start=1):
-        source, target = training.inputs(training.train, part)
+        inputs = training.inputs(training.train, part)
         with workers.accumulate(losses, last=i == len(batch.parts)):
             with torch.autocast(device.type, torch.bfloat16, enabled=training.precision == torch.bfloat16):
-                loss, _ = losses(source, target, entries)
+                loss, _ = losses(*inputs, entries)
             (loss * scale).backward()
         if batch.counted:
             total += loss.detach()
@@ -279,6 +265,12 @@ def _update(training: Training, losses: nn.Module, batch: Batch, learning_rate: 
 def _finish_epoch(training: Training, learning_rate: float) -> Record:
     state = training.state
     nats = validation_loss(training)
+    if not math.isfinite(nats):
+        raise FloatingPointError(
+            f"Training diverged: after epoch {len(state.epochs) + 1} ({state.updates:,} updates) the "
+            f"validation loss is {nats}; wanted a finite one. The epoch was not counted. Lower "
+            "train.learning_rate, or check the data for damaged sentences."
+        )
     record = {
         "epoch": len(state.epochs) + 1,
         "updates": state.updates,

@@ -1,15 +1,73 @@
-"""Token-level negative log-likelihood, without keeping all scores in float32 (§4.2)."""
+"""The loss of a batch: token-level negative log-likelihood (§4.2), without keeping all scores in float32."""
 
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
-# Scores that are turned into probabilities at once: 64 rows of a softmax over 8,000 entries, 2 MB in float32,
-# which stay in a core's cache while softmax, loss and gradient are computed.
+from convs2s.model.seq2seq import Seq2Seq
+from convs2s.text.vocabulary.vocabulary import EOS
+
+# Scores that are turned into probabilities at once. On the CPU, 64 rows of a softmax over 8,000 entries, 2 MB
+# in float32, stay in a core's cache while softmax, loss and gradient are computed. Elsewhere each chunk costs
+# a dozen launches, so chunks only bound the memory: 512 MB.
 SCORES_AT_ONCE = 1 << 19
+SCORES_AT_ONCE_ELSEWHERE = 1 << 27
+
+
+class SummedLoss(nn.Module):
+    """Source and target ids -> summed loss; the module whose gradients workers exchange."""
+
+    def __init__(self, model: Seq2Seq, smoothing: float) -> None:
+        super().__init__()
+        self.model = model
+        self.smoothing = smoothing
+
+    def forward(
+        self,
+        source: Int[Tensor, "B S"],
+        target: Int[Tensor, "B T"],
+        real: Int[Tensor, "N"],
+        entries: Int[Tensor, "V"] | None,
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Return the summed loss and its likelihood part, in nats, over non-padding target tokens.
+
+        Args:
+            real: positions of the target's tokens, counted through its rows, without padding.
+            entries: the ids that the softmax is over, ascending, with all of the target's; None: all.
+        """
+        start = target.new_full((len(target), 1), EOS)  # T19
+        features, _ = self.model.features(
+            torch.cat([start, target[:, :-1]], dim=1), self.model.encode(source)
+        )
+        wanted = target.flatten()[real]
+        if entries is not None:
+            wanted = torch.searchsorted(entries, wanted)
+        return self.softmax_loss(features.flatten(0, 1)[real], wanted, entries)
+
+    def softmax_loss(
+        self,
+        features: Float[Tensor, "N F"],
+        wanted: Int[Tensor, "N"],
+        entries: Int[Tensor, "V"] | None,
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Return the summed loss of these features and its likelihood part.
+
+        Args:
+            wanted: positions of the targets among the entries.
+        """
+        return negative_log_likelihood(features, *self.output_rows(entries), wanted, self.smoothing)
+
+    def output_rows(
+        self, entries: Int[Tensor, "V"] | None
+    ) -> tuple[Float[Tensor, "V F"], Float[Tensor, "V"]]:
+        """Return the softmax layer's weight and bias for these entries."""
+        layer = self.model.output_layer
+        if entries is None:
+            return layer.weight, layer.bias
+        return layer.weight.index_select(0, entries), layer.bias.index_select(0, entries)
 
 
 def negative_log_likelihood(
@@ -67,13 +125,10 @@ def _softmax_losses(
 ) -> tuple[Tensor, Tensor]:
     """Return summed likelihood loss and summed loss; if asked, overwrite `scores` with the gradient."""
     entries = scores.shape[1]
+    at_once = max(1, (SCORES_AT_ONCE if scores.is_cpu else SCORES_AT_ONCE_ELSEWHERE) // entries)
     likelihood = scores.new_zeros((), dtype=torch.float32)
     uniform = torch.zeros_like(likelihood)
-    for rows, targets in zip(
-        scores.split(max(1, SCORES_AT_ONCE // entries)),
-        target.split(max(1, SCORES_AT_ONCE // entries)),
-        strict=True,
-    ):
+    for rows, targets in zip(scores.split(at_once), target.split(at_once), strict=True):
         logs = torch.log_softmax(rows, dim=1, dtype=torch.float32)
         likelihood -= logs.gather(1, targets[:, None]).sum()
         if smoothing:

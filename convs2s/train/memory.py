@@ -2,8 +2,7 @@
 
 import ctypes
 
-M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3  # from glibc's malloc.h
-LARGEST_MMAP_THRESHOLD = 32 << 20  # glibc refuses more
+M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX = -1, -2, -3, -4  # from glibc's malloc.h
 KEPT = 1 << 30
 
 
@@ -13,5 +12,5 @@ def keep_freed_memory() -> bool:
         mallopt = ctypes.CDLL("libc.so.6").mallopt
     except (OSError, AttributeError):
         return False
-    settings = {M_MMAP_THRESHOLD: LARGEST_MMAP_THRESHOLD, M_TRIM_THRESHOLD: KEPT, M_TOP_PAD: 64 << 20}
+    settings = {M_MMAP_MAX: 0, M_TRIM_THRESHOLD: KEPT, M_TOP_PAD: 64 << 20}
     return all(mallopt(option, value) == 1 for option, value in settings.items())

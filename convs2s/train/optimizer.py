@@ -7,8 +7,11 @@ from torch import Tensor, nn
 
 
 def nesterov(parameters: Iterable[nn.Parameter], learning_rate: float, momentum: float) -> torch.optim.SGD:
-    """Make the optimizer; SGD's Nesterov form is algebraically equal to that of the authors' code (T12)."""
-    return torch.optim.SGD(parameters, lr=learning_rate, momentum=momentum, nesterov=True, foreach=True)
+    """Make the optimizer; SGD's Nesterov form is algebraically equal to that of the authors' code (T12).
+
+    It is the fused one, which passes over weights, momentum and gradients once, and scales these as it does.
+    """
+    return torch.optim.SGD(parameters, lr=learning_rate, momentum=momentum, nesterov=True, fused=True)
 
 
 def update(optimizer: torch.optim.SGD, learning_rate: float, clip_norm: float) -> float:
@@ -26,8 +29,8 @@ def update(optimizer: torch.optim.SGD, learning_rate: float, clip_norm: float) -
     if not torch.isfinite(norm):
         optimizer.zero_grad(set_to_none=True)
         raise FloatingPointError(f"the gradient norm is {value}")
-    if value > clip_norm:
-        torch._foreach_mul_([p.grad for p in parameters], clip_norm / value)
+    # The fused optimizer divides gradients by this number.
+    optimizer.grad_scale = torch.tensor(max(1.0, value / clip_norm), device=norm.device)  # type: ignore[attr-defined]
     for group in optimizer.param_groups:
         group["lr"] = learning_rate
     optimizer.step()

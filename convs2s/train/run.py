@@ -1,26 +1,28 @@
 """Train a model from Python: start the workers, build or resume the training, save, export."""
 
+import contextlib
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from convs2s.config.model import ModelParams
 from convs2s.config.train import TrainParams
-from convs2s.model.storage import save_model
-from convs2s.text.corpus.files import atomic_path
-from convs2s.text.vocabulary.vocabulary import PAD
-from convs2s.train.checkpoint import resume, save_checkpoint
-from convs2s.train.cost import Meter, keep_cost, remove_all_but, timed
+from convs2s.messages import TRAINING_MEMORY, reported
+from convs2s.train.cost import Meter, keep_cost, timed
 from convs2s.train.curves import Curves
-from convs2s.train.distributed import choose_device, join_workers
+from convs2s.train.distributed import choose_device, is_writer, join_workers
 from convs2s.train.export import export
 from convs2s.train.fingerprint import training_fingerprint
+from convs2s.train.interruption import deferred_interrupt
 from convs2s.train.launch import end_with_launcher, launch
+from convs2s.train.lock import hold
 from convs2s.train.loop import Training, UpdateReport, train
 from convs2s.train.memory import keep_freed_memory
 from convs2s.train.progress import Progress, ProgressFile
 from convs2s.train.setup import build_training
+from convs2s.train.work_folder import WorkFolder
 
 PATHS = ("encoded", "vocabulary", "candidates", "work", "out")
 
@@ -44,20 +46,23 @@ def train_model(
         encoded: folder with train/ and valid/, as the stage encode writes them.
         vocabulary: folder with source.tsv and target.tsv.
         candidates: folder with candidates.npz, read only with vocabulary selection.
-        work: folder for checkpoints and progress.json, kept over interruptions. Of a finished training only
-            costs/ stays: hardware, time and speed, in a file named by the model's hash.
+        work: folder for checkpoints and progress.json, kept over interruptions (`convs2s.train.work_folder`).
+            Of a finished training only costs/ stays: hardware, time and speed, in a file named by the model's
+            hash. While another process trains here, this one waits for it.
         out: gets model/, curves/ and metrics.json.
 
     Raises:
         ValueError: if the data do not fit the parameters, or there are more workers than GPUs.
         FloatingPointError: if the training diverges.
-        RuntimeError: if a worker process fails, for whatever reason; its message is on stderr.
+        ChildProcessError: if a worker process fails, for whatever reason; its message is on stderr.
     """
     paths = encoded, vocabulary, candidates, work, out
     if train.workers * train.nodes == 1 or "RANK" in os.environ:
         work_as_one(model, train, seed, *paths)
         return
     choose_device(0, train.workers)  # refuse too many workers before starting any
+    with hold(work):
+        pass  # wait here, not while workers wait for each other: that has a time limit
     arguments = {"model": model.model_dump(), "train": train.model_dump(), "seed": seed}
     arguments |= {name: str(path) for name, path in zip(PATHS, paths, strict=True)}
     launch(
@@ -82,59 +87,75 @@ def work_as_one(
 ) -> None:
     """Train as the only worker, or as one of those that torchrun has started; see `train_model`."""
     table = candidates / "candidates.npz"
-    with join_workers(params.workers) as workers:
+    # One process holds the lock: the one that writes, so that it is held as long as anything may be written.
+    with hold(work) if is_writer() else contextlib.nullcontext(), join_workers(params.workers) as workers:
         keep_freed_memory()
         training = build_training(model_params, params, seed, encoded, vocabulary, table, workers)
         prints = training_fingerprint(model_params, params, seed, encoded, table, workers.count)
-        message = resume(work / "checkpoint.safetensors", training, prints)
-        workers.barrier()  # nobody writes a checkpoint while another still reads the old one
+        folder = WorkFolder(work, prints)
+        begin(training, folder)
         if not workers.writes:
             for _ in train(training):
                 pass
             return
-        print(message, file=sys.stderr)
-        watch(training, model_params, params.checkpoint_updates, prints, work)
-        export(training, work / "best", work / "curves", out)
+        # Other workers would not know why the writer stops.
+        with deferred_interrupt() if workers.count == 1 else contextlib.nullcontext(never) as interrupted:
+            watch(training, params.checkpoint_updates, folder, interrupted)
+        export(training, model_params, folder.best(training.state), work / "curves", out)
         reason = training.annealing.ends(training.state.perplexities)
         print(f"Training ended: {reason}.", file=sys.stderr)
         weights = out / "model" / "weights.safetensors"
-        keep_cost(work / "cost.json", training.state.updates, weights, work / "costs")
-        remove_all_but(work / "costs")
+        keep_cost(folder.cost, training.state.updates, weights, work / "costs")
+        folder.end()
+
+
+def begin(training: Training, folder: WorkFolder) -> None:
+    """Continue from a checkpoint if there is one; all workers from the same one."""
+    workers = training.workers
+    if workers.writes:
+        folder.prepare()
+        print(folder.resume(training), file=sys.stderr)
+    updates = workers.from_writer(training.state.updates)
+    if updates and not workers.writes:
+        folder.follow(training, updates)
+    workers.barrier()  # nobody removes a checkpoint while another still reads it
+
+
+def never() -> bool:
+    """Say that nobody has interrupted."""
+    return False
 
 
 def watch(
-    training: Training, model_params: ModelParams, checkpoint_updates: int, prints: dict[str, str], work: Path
+    training: Training, checkpoint_updates: int, folder: WorkFolder, interrupted: Callable[[], bool] = never
 ) -> None:
-    """Train to the end; show progress, write curves, the best model and checkpoints to `work`."""
+    """Train to the end; show progress, write curves and checkpoints to the work folder.
+
+    Raises:
+        KeyboardInterrupt: after the update or epoch in which `interrupted` became true, with a checkpoint.
+    """
     state = training.state
-    checkpoint = work / "checkpoint.safetensors"
-    meter = Meter(work / "cost.json", training.workers, state.updates)
-    curves = Curves(work / "curves", state)
+    meter = Meter(folder.cost, training.workers, state.updates)
+    curves = Curves(folder.work / "curves", state)
     perplexity = state.perplexities[-1] if state.epochs else None
-    progress = Progress(ProgressFile(work / "progress.json", training.annealing.max_epochs, perplexity))
+    progress = Progress(
+        ProgressFile(folder.work / "progress.json", training.annealing.max_epochs, perplexity)
+    )
     for report, seconds in timed(train(training)):
         if isinstance(report, UpdateReport):
             meter.count(report.target_tokens, seconds)
             progress.update(report, state.batch, seconds)
             if state.curve and state.curve[-1]["update"] == report.update:
                 curves.add_point(state.curve[-1])
-            if report.update % checkpoint_updates != 0:
+            if report.update % checkpoint_updates != 0 and not interrupted():
                 continue
         else:
             progress.epoch(report, seconds)
             curves.add_epoch(report.record)
-            if report.is_best:
-                save_best(training, model_params, work / "best")
-        meter.save(state.updates)
-        save_checkpoint(checkpoint, training, prints)
-
-
-def save_best(training: Training, params: ModelParams, folder: Path) -> None:
-    """Write the current model, for export."""
-    source_size = training.model.source_embedding.words.num_embeddings
-    target_size = training.model.target_embedding.words.num_embeddings
-    with atomic_path(folder) as temporary:
-        save_model(temporary, training.model, params, source_size, target_size, PAD)
+        meter.save(state.updates, folder.kept(state))
+        folder.save(training)
+        if interrupted():
+            raise KeyboardInterrupt
 
 
 def main() -> None:
@@ -143,7 +164,9 @@ def main() -> None:
     arguments = json.loads(sys.argv[1])
     model = ModelParams.model_validate(arguments["model"])
     params = TrainParams.model_validate(arguments["train"])
-    work_as_one(model, params, arguments["seed"], *(Path(arguments[name]) for name in PATHS))
+    name = f"train, worker {os.environ['RANK']}"
+    with reported(name, TRAINING_MEMORY, "The training resumes from its last checkpoint."):
+        work_as_one(model, params, arguments["seed"], *(Path(arguments[name]) for name in PATHS))
     # Threads of gloo outlive destroy_process_group, since DDP's reducer keeps the group. One that waits for
     # the interpreter's lock while Python shuts down aborts the process. All is written: skip the shutdown.
     sys.stdout.flush()

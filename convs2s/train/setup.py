@@ -10,6 +10,7 @@ from convs2s.config.train import TrainParams
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.corpus.batching import Batching
 from convs2s.text.corpus.encoded import EncodedCorpus
+from convs2s.text.corpus.pair_folder import SIDES
 from convs2s.text.vocabulary.selection import VocabularySelection
 from convs2s.text.vocabulary.vocabulary import PAD, read_vocabulary
 from convs2s.train.annealing import Annealing
@@ -35,10 +36,10 @@ def build_training(
         candidates: file candidates.npz, read only with vocabulary selection.
 
     Raises:
-        ValueError: if there are no pairs, or a sentence is longer than the position table.
+        ValueError: if there are no pairs, ids are damaged, or a sentence is longer than the position table.
     """
-    train_pairs, valid_pairs = (open_pairs(encoded / split) for split in ("train", "valid"))
-    sizes = [len(read_vocabulary(vocabulary / f"{side}.tsv")) for side in ("source", "target")]
+    sizes = [len(read_vocabulary(vocabulary / f"{side}.tsv")) for side in SIDES]
+    train_pairs, valid_pairs = (open_pairs(encoded / split, sizes) for split in ("train", "valid"))
     model = build_model(model_params, params, seed, sizes, workers.device)
     for name, pairs in (("train", train_pairs), ("valid", valid_pairs)):
         check_lengths(encoded / name, pairs, model)
@@ -60,9 +61,10 @@ def build_training(
     )
 
 
-def open_pairs(folder: Path) -> Pairs:
-    """Open both sides of encoded text."""
-    return Pairs(EncodedCorpus.open(folder, "source"), EncodedCorpus.open(folder, "target"))
+def open_pairs(folder: Path, sizes: list[int]) -> Pairs:
+    """Open both sides of encoded text; check all ids against the sizes of the vocabularies."""
+    source, target = (EncodedCorpus.open(folder, side, size) for side, size in zip(SIDES, sizes, strict=True))
+    return Pairs(source, target)
 
 
 def build_model(

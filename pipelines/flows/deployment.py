@@ -3,14 +3,14 @@
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 import httpx
 from prefect import get_client
 from prefect.client.orchestration import SyncPrefectClient
-from prefect.client.schemas.actions import WorkPoolCreate
+from prefect.client.schemas.actions import WorkPoolCreate, WorkPoolUpdate
 from prefect.client.schemas.filters import LogFilter, LogFilterFlowRunId
 from prefect.client.schemas.objects import State
 from prefect.client.schemas.sorting import LogSort
@@ -20,6 +20,7 @@ from prefect.settings import PREFECT_UI_URL
 from ruamel.yaml import YAML
 
 from pipelines import shell
+from pipelines.flows import access
 from pipelines.flows.workspace import ROOT
 
 POLL = 2.0  # seconds between two queries of a run's state and log
@@ -32,15 +33,25 @@ POOLS = {
 
 def deploy() -> None:
     """Set up pools, automation and deployments; what is there already is brought up to date."""
+    make_pools([])
     with get_client(sync_client=True) as client:
-        for name, description in POOLS.items():
-            with contextlib.suppress(ObjectAlreadyExists):
-                client.create_work_pool(WorkPoolCreate(name=name, type="process", description=description))
         content = YAML(typ="safe", pure=True).load(ROOT / "deploy" / "automation.yaml")
         automation = AutomationCore.model_validate(content)
         if not client.read_automations_by_name(automation.name):
             client.create_automation(automation)
     shell.run(sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--all", cwd=ROOT)
+
+
+def make_pools(queues: Sequence[str]) -> None:
+    """Make the work pools, and work queues of the pool for remote workers, or bring them up to date."""
+    with get_client(sync_client=True) as client:
+        for name, description in POOLS.items():
+            with contextlib.suppress(ObjectAlreadyExists):
+                client.create_work_pool(WorkPoolCreate(name=name, type="process", description=description))
+            client.update_work_pool(name, WorkPoolUpdate(base_job_template=access.JOB_TEMPLATE))
+        for name in queues:  # a worker gets no run at all while one of its queues is missing
+            with contextlib.suppress(ObjectAlreadyExists):
+                client.create_work_queue(name, work_pool_name="remote")
 
 
 def trigger_and_follow(flow: str, params: Mapping[str, Any], check: Callable[[], None]) -> int:

@@ -4,6 +4,7 @@ import dataclasses
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -26,19 +27,31 @@ class StageEnded(RuntimeError):
     """A stage was ended by the flow, for its deadline or a cancellation."""
 
 
+class StageNotStarted(StageEnded):
+    """The flow run was over before the stage began."""
+
+    def __init__(self) -> None:
+        super().__init__("was not started, because the flow run was cancelled or ended")
+
+
 class WorkerGone(StageEnded):
     """The worker that had started the flow has died; its stages were ended."""
 
 
-# Names of Prefect states, by what DVC says. Its `pull` says "didn't change" of outputs just fetched.
+# Names of Prefect states, by what DVC says of a stage (Stage.reproduce and run_stage in dvc/stage). Of many
+# lines the last counts: "Unable to pull data" is followed by one of these, too.
 OUTCOMES = {
     "Executed": re.compile(r"Running stage '.*':$"),
     "Unchanged": re.compile(r"Stage '.*' didn't change, skipping$"),
-    "Cached": re.compile(r"Stage '.*' is cached - skipping run, checking out outputs$"),
+    "Cached": re.compile(
+        r"(Stage '.*' is cached - skipping run, checking out outputs|Pulling data for stage: '.*')$"
+    ),
 }
+# How `dvc repro` ends (dvc/commands/repro.py): all that it says of some stages, for instance frozen ones.
+ENDINGS = {"Unchanged": "Data and pipelines are up to date", "Executed": "Use `dvc push` to send"}
 BAR = re.compile(r"\d+%\|.*\|")  # its last state ends like any other line
 # What DVC says after each stage, about all stages or as advice.
-HINTS = re.compile(r"To (track|enable auto)|\s+(git add|dvc config) |Data and pipelines are|Use `dvc push`")
+HINTS = re.compile(r"To (track|enable auto)|\s+(git add|dvc config) |" + "|".join(ENDINGS.values()))
 ADDRESS = re.compile(r"(?<=://)[^/@\s]+@")
 SECRET = re.compile(r"""(?i)((?:password|token|secret|access_key)\w*(?:=|["']\s*:\s*)["']?)[^\s&"',]+""")
 COLORS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -114,7 +127,7 @@ class GuardedRunner:
         with io.TextIOWrapper(process.stdout, encoding="utf-8", errors="replace", newline="") as lines:
             for line in lines:
                 clean = without_secrets(COLORS.sub("", line).rstrip())
-                if clean and not (line.endswith("\r") or BAR.search(clean) or HINTS.match(clean)):
+                if clean and not (line.endswith("\r") or BAR.search(clean)):
                     self.on_line(clean)
                     last.append(clean)
         status, tail = process.wait(), "\n".join(last)
@@ -130,15 +143,32 @@ class GuardedRunner:
 
     def reproduce(self, stage: str, *options: str) -> str:
         """Bring one stage item up to date through DVC; return what that took, one of OUTCOMES."""
-        outcomes: list[str] = []
+        outcomes, endings = list[str](), list[str]()
 
         def note_outcome(line: str) -> None:
             outcomes.extend(outcome for outcome, pattern in OUTCOMES.items() if pattern.match(line))
-            self.on_line(line)
+            endings.extend(outcome for outcome, ending in ENDINGS.items() if line.startswith(ending))
+            if not HINTS.match(line):
+                self.on_line(line)
 
         # --single-item: the flow orders the stages; without it, DVC would lock what others are writing.
         command = [*DVC, "--wait-for-lock", "repro", "--single-item", *options, stage]
         tail = dataclasses.replace(self, on_line=note_outcome).run(*command)
-        if not outcomes:
+        if not outcomes + endings:
             raise StageFailed(f"succeeded, but DVC did not say what it did:\n{tail}")
-        return outcomes[-1]
+        return (outcomes or endings)[-1]
+
+    def restore(self, stage: str) -> str | None:
+        """Bring one stage item up to date from DVC's caches, here and remote; None if it has to run."""
+        lines = list[str]()
+        # DVC runs commands by $SHELL. This one ends at once, so that DVC stops where it would run the stage.
+        env = {**self.env, "SHELL": shutil.which("false") or "/bin/false"}
+        try:
+            outcome = dataclasses.replace(self, env=env, on_line=lines.append).reproduce(stage, "--pull")
+        except StageFailed:
+            if any(OUTCOMES["Executed"].match(line) for line in lines):
+                return None
+            raise
+        for line in lines:
+            self.on_line(line)
+        return outcome

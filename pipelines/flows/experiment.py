@@ -16,6 +16,7 @@ from pipelines import shell
 from pipelines.flows.dvc_stage import DVC
 from pipelines.flows.workspace import IDENTITY, git, snapshot
 from pipelines.preset.overrides import overridden
+from pipelines.repair.clone import repair
 
 COPIES = Path(".dvc/tmp/flows")  # until their runs have succeeded; DVC keeps it out of git
 
@@ -40,6 +41,7 @@ def copy_workspace(root: Path, name: str, overrides: Mapping[str, Any]) -> Path:
         git(root, "worktree", "add", "--quiet", "--force", "--detach", "--no-checkout", str(folder))
     git(folder, "update-ref", "--no-deref", "HEAD", git(root, "rev-parse", "HEAD"))
     git(folder, "read-tree", "--reset", "-u", snapshot(root))
+    repair(folder)  # an earlier run may have been killed
     mine = Config(str(root / ".dvc"))  # relative paths are absolute once read
     with Config(str(folder / ".dvc")).edit("local") as local:
         local |= {name: mine[name] for name in ("core", "remote") if mine.get(name)}  # with credentials

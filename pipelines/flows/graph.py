@@ -1,5 +1,6 @@
 """The DAG as DVC knows it: stage items, what each needs, and what dvc.yaml says about running it."""
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,6 +51,21 @@ def read_graph(root: Path) -> dict[str, Stage]:
             message += "\nRestore it (git checkout dvc.lock), or remove it: what was run is in DVC's cache."
         raise ValueError(message) from error
     return stages
+
+
+def up_to_date(root: Path) -> set[str]:
+    """Return the stages that DVC would leave alone, as it would all that they need.
+
+    In this process, and in a second or two; a `dvc repro` for each stage takes as much. None if DVC does not
+    say now: then it will when the stage is run.
+    """
+    fresh = set[str]()
+    with contextlib.suppress(DvcException), Repo(str(root)) as repo, repo.lock:
+        children = repo.index.graph.reverse()
+        for stage in lexicographical_topological_sort(children, key=lambda stage: str(stage.name)):
+            if {parent.name for parent in children.predecessors(stage)} <= fresh and not stage.changed():
+                fresh.add(stage.name)
+    return fresh
 
 
 def _stage(stage: Any, parents: Sequence[Stage]) -> Stage:

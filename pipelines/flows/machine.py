@@ -4,12 +4,13 @@
     python -m pipelines.flows.machine sweep TABLE [NAME=VALUE ...]   # experiments/tables/TABLE.yaml
     python -m pipelines.flows.machine stop
     python -m pipelines.flows.machine deploy           # onto the server that PREFECT_API_URL names
+    python -m pipelines.flows.machine server           # in the foreground, for services
     python -m pipelines.flows.machine worker POOL      # in the foreground, for services and batch systems
 
-Server, worker and what they log live in .prefect/ of the clone. With PREFECT_API_URL set, that server is
-used, and never started or stopped. Server and worker are found again by their processes' working folder,
-command and environment. (`prefect server start --background` keeps a process id, which may be another
-program's after a reboot, and no log; and Prefect has no such thing for a worker.)
+Database, logs and password live in .prefect/ of the clone. With PREFECT_API_URL set, that server is used, and
+never started or stopped. Server and worker are found again by their processes' working folder, command and
+environment. (`prefect server start --background` keeps a process id, which may be another program's after a
+reboot, and no log; and Prefect has no such thing for a worker.)
 """
 
 import argparse
@@ -20,16 +21,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import httpx
 import psutil
 
+from convs2s.config.load import load_params
+from pipelines.flows import access
+from pipelines.flows.access import HOME
+from pipelines.flows.resources import queues
 from pipelines.flows.workspace import ROOT
 from pipelines.preset.overrides import override
 from pipelines.results.paper import read_table
 
-HOME = ROOT / ".prefect"
 WAIT = 90.0  # seconds for a server to come up
 MARK = "CONVS2S_BACKGROUND"  # in the environment of the server and the worker that this program has started
 DEFAULTS = {
@@ -49,20 +53,41 @@ def use_server(start_missing: bool) -> None:
 
     The user's settings come before ours. The server is ours, if it runs; else one on the port FLOW_PORT.
     """
-    server = running("server")
-    missing = not (server or os.environ.get("PREFECT_API_URL"))
-    ours = f"http://127.0.0.1:{os.environ.get('FLOW_PORT', '4200')}/api"
-    address = server.environ()["PREFECT_API_URL"] if server else ours
+    access.make_home()
+    named, server = os.environ.get("PREFECT_API_URL"), running("server")
+    if server and not named:
+        settings = {name: server.environ().get(name, "") for name in ("PREFECT_API_URL", access.CLIENT)}
+        if not settings[access.CLIENT]:
+            raise RuntimeError("the server of this clone asks for no password. End it first: make flow-stop")
+    else:
+        password = access.make_password() if start_missing and not named else access.read_password()
+        settings = {"PREFECT_API_URL": own_address()} | ({access.CLIENT: password} if password else {})
     # Before Prefect is loaded, which reads its settings once.
-    os.environ.update({**DEFAULTS, "PREFECT_API_URL": address, **os.environ})
-    if missing and start_missing:
+    os.environ.update({**DEFAULTS, **settings, **os.environ})
+    address = os.environ["PREFECT_API_URL"]
+    if start_missing and not (named or server):
         start_server()
-    if not answers(os.environ["PREFECT_API_URL"]):
+    if not answers(address):
         raise RuntimeError(
-            f"no Prefect server answers at {os.environ['PREFECT_API_URL']}. Start it, or set PREFECT_API_URL "
-            "to the address of one that runs (unset, `make flow` starts one here)."
+            f"no Prefect server answers at {address}. Start it, or set PREFECT_API_URL to the address of one "
+            "that runs (unset, `make flow` starts one here)."
         )
-    HOME.mkdir(exist_ok=True)
+    if not named and (user := access.listener(address)) != os.getuid():
+        raise RuntimeError(
+            f"{address}: found a server of the user {user}, who would learn the password and give our worker "
+            "orders. Choose another port: "
+            f"make flow FLOW_PORT={access.port_of(address) + 1}."
+        )
+    if not answers(address, os.environ.get(access.CLIENT, ":")):
+        raise RuntimeError(
+            f"the server at {address} refuses the password. Wanted what .prefect/password holds in the clone "
+            f"that started it: copy that file here, or set {access.CLIENT}."
+        )
+
+
+def own_address() -> str:
+    """Return the address of a server that is started here."""
+    return f"http://127.0.0.1:{os.environ.get('FLOW_PORT', '4200')}/api"
 
 
 def run(flow: str, params: Mapping[str, Any]) -> int:
@@ -77,31 +102,40 @@ def run(flow: str, params: Mapping[str, Any]) -> int:
     return deployment.trigger_and_follow(flow, params, lambda: check_runs("worker"))
 
 
-def answers(address: str) -> bool:
-    """Tell whether a Prefect server is there."""
+def answers(address: str, login: str = "") -> bool:
+    """Tell whether a Prefect server is there, and with a login, user:password, whether it accepts that."""
+    path, auth = ("/admin/version", login.partition(":")[::2]) if login else ("/health", None)
     try:
-        answer = httpx.get(address.rstrip("/") + "/health", timeout=5)
+        answer = httpx.get(address.rstrip("/") + path, auth=auth, timeout=5)
     except httpx.HTTPError:
         return False
-    return answer.status_code in {200, 401}  # 401: it asks for a password; the client has it or will say so
+    return answer.is_success or (answer.status_code == httpx.codes.UNAUTHORIZED and not login)
 
 
 def start_server() -> None:
     """Start the server on loopback; raise a RuntimeError if it ends at once, or its port is taken."""
-    address = os.environ["PREFECT_API_URL"]
-    port = address.split(":")[2].split("/")[0]
+    port = access.port_of(own_address())
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", int(port))) == 0:
             raise RuntimeError(
                 f"port {port} is taken, perhaps by the Prefect server of another clone. Choose another: "
-                f"make flow FLOW_PORT={int(port) + 1}, or set PREFECT_API_URL to use the server there."
+                f"make flow FLOW_PORT={port + 1}, or set PREFECT_API_URL to use the server there."
             )
     print(f"Starting the Prefect server on 127.0.0.1:{port} ...", flush=True)
-    start_detached("server", ["server", "start", "--host", "127.0.0.1", "--port", port])
+    start_detached("server", server_command())
     deadline = time.monotonic() + WAIT
-    while not answers(address) and time.monotonic() < deadline:
+    while not answers(own_address()) and time.monotonic() < deadline:
         time.sleep(0.2)
         check_runs("server")
+    print(f"Its pages ask for a password: {os.environ[access.CLIENT]} (in {access.PASSWORD})", flush=True)
+
+
+def server_command() -> list[str]:
+    """Return the arguments of Prefect that start a server, which this sets the environment for."""
+    password = os.environ.get(access.CLIENT) or access.make_password()
+    settings = access.of_server(password, os.environ["PREFECT_API_URL"])
+    os.environ.update({**settings, access.CLIENT: password, **os.environ})
+    return ["server", "start", "--host", "127.0.0.1", "--port", str(access.port_of(own_address()))]
 
 
 def start_worker() -> None:
@@ -117,15 +151,16 @@ def start_worker() -> None:
 def worker_command(pool: str) -> list[str]:
     """Return the arguments of Prefect that start a worker.
 
-    It takes one run at a time, for a clone is one workspace. A run that waits shows as Late meanwhile.
+    It takes one run at a time, for a clone is one workspace; a run that waits shows as Late meanwhile. One of
+    the pool `remote` takes only stages that its GPUs are enough for.
     """
     name = f"{socket.gethostname()} {ROOT.name}"
-    return ["worker", "start", "--pool", pool, "--type", "process", "--limit", "1", "--name", name]
+    served = [f"--work-queue={queue}" for queue in (queues() if pool == "remote" else [])]
+    return ["worker", "start", "--pool", pool, "--type", "process", "--limit", "1", "--name", name, *served]
 
 
 def start_detached(name: str, arguments: Sequence[str]) -> None:
     """Start a program of Prefect that outlives this one; its output goes to .prefect/NAME.log."""
-    HOME.mkdir(exist_ok=True)
     with (HOME / f"{name}.log").open("ab") as log:
         subprocess.Popen(
             [sys.executable, "-m", "prefect", *arguments],
@@ -143,6 +178,7 @@ def running(name: str) -> psutil.Process | None:
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             ours = process.cwd() == str(ROOT) and process.cmdline()[2:5] == ["prefect", name, "start"]
+            ours = ours and process.uids().real == os.getuid()  # root can read other users' environments
             if ours and process.environ().get(MARK) == name:
                 return process
     return None
@@ -169,6 +205,12 @@ def stop() -> int:
     return len(ended)
 
 
+def become(arguments: Sequence[str]) -> NoReturn:
+    """Go on as a program of Prefect."""
+    os.chdir(ROOT)
+    os.execv(sys.executable, [sys.executable, "-m", "prefect", *arguments])
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     command = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
@@ -179,6 +221,7 @@ def parser() -> argparse.ArgumentParser:
         flow.add_argument("overrides", nargs="*", type=override, metavar="NAME=VALUE")
     commands.add_parser("stop")
     commands.add_parser("deploy")
+    commands.add_parser("server")
     commands.add_parser("worker").add_argument("pool", choices=["gpu", "remote"])
     return command
 
@@ -188,17 +231,23 @@ def execute(options: argparse.Namespace) -> int:
     if options.command == "stop":
         print(f"Ended: {stop()} of server and worker.")
         return 0
+    if options.command in ("run", "sweep"):
+        load_params(ROOT / "params.yaml")  # before anything starts, and before DVC makes commands of it
     if options.command == "run":
         return run("reproduce", {"overrides": dict(options.overrides)})
     if options.command == "sweep":
         read_table(options.table)  # a table that does not exist is reported before anything starts
         return run("sweep", {"table": options.table, "overrides": dict(options.overrides)})
+    if options.command == "server":
+        access.make_home()
+        os.environ.update({**DEFAULTS, "PREFECT_API_URL": own_address(), **os.environ})
+        become(server_command())
     use_server(start_missing=False)
-    if options.command == "worker":
-        os.chdir(ROOT)
-        os.execv(sys.executable, [sys.executable, "-m", "prefect", *worker_command(options.pool)])
     from pipelines.flows import deployment  # noqa: PLC0415
 
+    if options.command == "worker":
+        deployment.make_pools(queues() if options.pool == "remote" else [])
+        become(worker_command(options.pool))
     deployment.deploy()
     return 0
 

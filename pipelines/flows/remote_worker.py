@@ -2,20 +2,32 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from prefect import flow, runtime
+from prefect import flow, get_run_logger, runtime
 from prefect.states import State
+from pydantic import Field
 
 from pipelines.flows import workspace
 from pipelines.flows.run_stages import THREADS, RunParams, StagesRun, Workspace
 from pipelines.flows.workspace import ROOT, git
+from pipelines.repair.clone import repair
+
+# Names only: git would take options, refspecs and programs in their place.
+Name = Annotated[str, Field(pattern=r"^\w[\w@.-]*$")]
+Branch = Annotated[str, Field(pattern=r"^run/\w[\w-]*/\w[\w@.-]*$")]
+Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 @flow(name="run-stage", flow_run_name="{stage}", task_runner=THREADS, persist_result=False)
-def run_stage(stage: str, branch: str, commit: str, git_remote: str, seconds: float = 86_400.0) -> State[Any]:
+def run_stage(
+    stage: Name, branch: Branch, commit: Commit, git_remote: Name, seconds: Seconds = 86_400.0
+) -> State[Any]:
     """Run one stage in this worker's clone for an orchestrator elsewhere, whose files are on the branch."""
     with workspace.claim(ROOT, f"run-stage {runtime.flow_run.name}"):
+        for sentence in repair(ROOT):
+            get_run_logger().warning(sentence)
         check_out(ROOT, git_remote, branch, commit)
         space = Workspace.open("", ROOT, [stage])
         alone = dataclasses.replace(space, stages={stage: space.stages[stage]})
@@ -31,4 +43,6 @@ def check_out(root: Path, git_remote: str, branch: str, commit: str) -> None:
             "it a clone of its own, or commit the edits and reset."
         )
     git(root, "fetch", "--quiet", git_remote, f"refs/heads/{branch}")
+    if (found := git(root, "rev-parse", "FETCH_HEAD")) != commit:
+        raise ValueError(f"{git_remote} has {found} on {branch}, wanted {commit}. Start the run again.")
     git(root, "checkout", "--quiet", "--force", "--detach", commit)

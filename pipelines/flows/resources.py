@@ -49,6 +49,16 @@ def choose_gpus(asked: Sequence[int] | None) -> list[int]:
     return list(asked)
 
 
+def queue(gpus: int) -> str:
+    """Return the name of the work queue for stages that take so many GPUs."""
+    return f"gpus-{gpus}" if gpus else "cpu"
+
+
+def queues() -> list[str]:
+    """Return the work queues that a worker on this machine can serve; raises what `visible_gpus` does."""
+    return [queue(gpus) for gpus in range(len(visible_gpus()) + 1)]
+
+
 class Leases:
     """GPUs, and places on the CPU, that stages side by side lease; without GPUs every stage takes a place."""
 

@@ -3,6 +3,7 @@
 import collections
 import concurrent.futures
 import contextlib
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +19,16 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from pipelines.flows import artifacts, remote, workspace
-from pipelines.flows.dvc_stage import OUTCOMES, GuardedRunner, StageEnded, StageFailed, Stop, environment
-from pipelines.flows.graph import Stage, check_names, read_graph, restrict
+from pipelines.flows.dvc_stage import (
+    OUTCOMES,
+    GuardedRunner,
+    StageEnded,
+    StageFailed,
+    StageNotStarted,
+    Stop,
+    environment,
+)
+from pipelines.flows.graph import Stage, check_names, read_graph, restrict, up_to_date
 from pipelines.flows.progress import showing_progress
 from pipelines.flows.resources import Leases, choose_gpus
 from pipelines.flows.watch import ended_early, make_check
@@ -49,6 +58,12 @@ class RunParams(BaseModel):
     remote: Literal["none", "gpu", "all"] = Field(
         default="none", description="which stages go to remote workers: those that take GPUs, or all"
     )
+    remote_wait: float = Field(
+        default=1,
+        gt=0,
+        allow_inf_nan=False,
+        description="minutes that a stage may wait while no remote worker is there that can take it",
+    )
     git_remote: str = Field(default="origin", description="git remote that remote workers share")
 
     @model_validator(mode="after")
@@ -74,7 +89,8 @@ class RunParams(BaseModel):
 def claimed_root(params: RunParams) -> Iterator[None]:
     """Hold the workspace for the present flow run, after checking that the run may start there."""
     with workspace.claim(ROOT, f"{runtime.flow_run.flow_name} {runtime.flow_run.name}"):
-        workspace.check_workspace(ROOT)
+        for sentence in workspace.check_workspace(ROOT):
+            get_run_logger().warning(sentence)
         if params.remote != "none":
             remote.check(ROOT, params.git_remote)
         yield
@@ -107,6 +123,9 @@ class StagesRun:
         self.for_others = for_others  # whether this is a remote worker's, whose results go to the DVC remote
         self.stop = Stop()
         self.futures: dict[str, PrefectConcurrentFuture[Any]] = {}  # of tasks, by title
+        self.fresh: set[str] = set()  # titles of the tasks that DVC has nothing to do for
+        if not (params.force or for_others):
+            self.fresh = {space.title(name) for space in workspaces for name in up_to_date(space.root)}
 
     def run(self) -> State[Any]:
         """Run all that can be run; return the flow run's state, with what went wrong, a paragraph a stage."""
@@ -135,10 +154,12 @@ class StagesRun:
         stages = [stage for _, stage in self.stages()]
         check_names("hours", self.params.hours, stages)
         for stage in stages:
-            if gpus and stage.gpus > len(gpus) and not self.params.is_remote(stage):
+            on_gpus = gpus or self.for_others  # at home, a machine without any trains on its CPU
+            if on_gpus and stage.gpus > len(gpus) and not self.params.is_remote(stage):
                 raise ValueError(
-                    f"{stage.name} takes {stage.gpus} GPUs, but the run has {len(gpus)}: it could never "
-                    "start. Lower train.workers in params.yaml, or name more ids in gpus."
+                    f"{stage.name} takes {stage.gpus} GPUs, but {socket.gethostname()} has {len(gpus)}: it "
+                    "could never start. Lower train.workers in params.yaml, name more ids in gpus, or use a "
+                    "worker with more GPUs."
                 )
         return Leases(gpus, self.params.parallel)
 
@@ -190,30 +211,58 @@ def run_stage(run: StagesRun, space: Workspace, stage: Stage, leases: Leases, fo
     """Bring one stage up to date; the state's name says what that took. Prefect retries what has Failed."""
     if (attempt := runtime.task_run.run_count) > 1:
         run.stop.wait(stage.retries[attempt - 2])  # Prefect's own wait hears no cancellation
+    try:
+        fresh = space.title(stage.name) in run.fresh
+        outcome = "Unchanged" if fresh else execute(run, space, stage, leases, force)
+    except StageNotStarted as fault:
+        return Cancelled(message=str(fault))
+    except Exception as fault:  # a full disk, a git that fails: whatever it is, the run must report it
+        show(artifacts.show_failure, stage, space)
+        if isinstance(fault, StageEnded):
+            return Cancelled(name="Ended", message=str(fault))
+        known = isinstance(fault, StageFailed)
+        return Failed(message=str(fault) if known else f"failed, {type(fault).__name__}: {fault}")
+    show(artifacts.show, stage, space)
+    return Completed(name=outcome, message=f"{stage.name}: {outcome.lower()}")
+
+
+def execute(run: StagesRun, space: Workspace, stage: Stage, leases: Leases, force: bool) -> str:
+    """Bring one stage up to date once it has its GPUs or place, here or elsewhere; return what that took."""
     elsewhere = run.params.is_remote(stage)
     with leases.lease(None if elsewhere else stage.gpus, run.stop) as gpus:
         if gpus is None:
-            return Cancelled(message="was not started, because the flow run was cancelled or ended")
+            raise StageNotStarted
         env = environment(gpus if leases.has_gpus else None)  # a CPU stage sees no GPU
-        seconds = run.params.seconds(stage)
-        runner = GuardedRunner(space.root, env, seconds, run.stop, get_run_logger().info)
-        options = ["--pull"] * (elsewhere or run.for_others) + ["--force"] * force
+        seconds, log = run.params.seconds(stage), get_run_logger().info
+        runner = GuardedRunner(space.root, env, seconds, run.stop, log)
         progress = artifacts.key("progress", space.label, stage.name)
-        try:
+        with showing_progress(progress, space.root, stage.work):
             if elsewhere:
-                remote.execute(stage, space.root, run.params.git_remote, seconds, run.stop)
-            with showing_progress(progress, space.root, stage.work):
-                outcome = runner.reproduce(stage.name, *options)
-            if run.for_others:
-                remote.push(space.root, run.stop, stage.name)
-        except Exception as fault:  # a full disk, a git that fails: whatever it is, the run must report it
-            show(artifacts.show_failure, stage, space)
-            if isinstance(fault, StageEnded):
-                return Cancelled(name="Ended", message=str(fault))
-            known = isinstance(fault, StageFailed)
-            return Failed(message=str(fault) if known else f"failed, {type(fault).__name__}: {fault}")
-    show(artifacts.show, stage, space)
-    return Completed(name=outcome, message=f"{stage.name}: {outcome.lower()}")
+                return execute_elsewhere(run, runner, stage)
+            return execute_here(run, runner, stage, force)
+
+
+def execute_here(run: StagesRun, runner: GuardedRunner, stage: Stage, force: bool) -> str:
+    """Run a stage through DVC; return what that took. A remote worker sends the outputs to the DVC remote."""
+    pull = run.for_others or run.params.remote != "none"
+    outcome = runner.reproduce(stage.name, *["--pull"] * pull, *["--force"] * force)
+    if run.for_others:
+        remote.push(runner, stage.name)
+    return outcome
+
+
+def execute_elsewhere(run: StagesRun, runner: GuardedRunner, stage: Stage) -> str:
+    """Have a remote worker run a stage, unless its outputs are known; return what DVC did with them here."""
+    outcome = runner.restore(stage.name)
+    if outcome is None:
+        remote.execute(stage, runner, run.params.git_remote, 60 * run.params.remote_wait)
+        outcome = runner.restore(stage.name)
+    if outcome is None:
+        raise StageFailed(
+            "ran on a remote worker, but its outputs are not in the DVC remote: is it the same there? See "
+            "the log of the remote run."
+        )
+    return outcome
 
 
 def show(action: Callable[[Stage, Path, str], None], stage: Stage, space: Workspace) -> None:

@@ -12,6 +12,7 @@ import psutil
 
 from convs2s.config.load import load_params
 from pipelines import shell
+from pipelines.repair.clone import repair
 
 ROOT = Path(__file__).parents[2]
 IDENTITY = {
@@ -26,24 +27,24 @@ def git(root: Path, *arguments: str, env: Mapping[str, str] | None = None) -> st
     return shell.run("git", *arguments, cwd=root, env=env)
 
 
-def check_workspace(root: Path) -> None:
-    """Check that a flow may start here; raise a ValueError if params.yaml is invalid or DVC is at work.
+def check_workspace(root: Path) -> list[str]:
+    """Repair what a kill has left of DVC's files, and check that a flow may start; return what was repaired.
 
-    Dead processes, which stay in DVC's own list of who reads and writes, do not matter.
+    Raises a ValueError if params.yaml is invalid or DVC is at work. Dead processes on its list do not matter.
     """
     load_params(root / "params.yaml")
+    repaired = repair(root)
     try:
         held = json.loads((root / ".dvc" / "tmp" / "rwlock").read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        return  # DVC itself repairs a damaged one
+    except (FileNotFoundError, ValueError):  # DVC is just writing it
+        return repaired
     for holder in itertools.chain(held.get("write", {}).values(), *held.get("read", {}).values()):
-        with contextlib.suppress(psutil.Error):
-            # Another program may have got the number since.
-            if any("dvc" in part for part in psutil.Process(holder["pid"]).cmdline()):
-                raise ValueError(
-                    f"a DVC command is at work in {root}: process {holder['pid']}, {holder['cmd']}. "
-                    "Wait until it has ended, or end it; then start again."
-                )
+        if psutil.pid_exists(holder["pid"]):
+            raise ValueError(
+                f"a DVC command is at work in {root}: process {holder['pid']}, {holder['cmd']}. "
+                "Wait until it has ended, or end it; then start again."
+            )
+    return repaired
 
 
 @contextlib.contextmanager

@@ -62,7 +62,7 @@ def write(name: str, overrides: Overrides, out: Path, force: bool) -> None:
     """
     text = render(name, overrides=overrides)
     if out.is_file():
-        changes = differences(out.read_text(encoding="utf-8"), text)
+        changes = differences(out.read_text(encoding="utf-8", errors="replace"), text)
         print(f"{out}: {len(changes)} value(s) differ from preset {name}")
         print("".join(f"  {line}\n" for line in changes), end="")
         if not force and has_unsaved_edits(out):

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from convs2s.config.load import parse_yaml
 from pipelines.preset.overrides import dotted, overrides_of
 from pipelines.preset.render import EXPERIMENTS, render
 
@@ -32,8 +32,8 @@ def differences(old: str, new: str) -> list[str]:
 def values(text: str) -> dict[str, Any]:
     """Return the values of all keys by dotted name; none if the text is not a params.yaml."""
     try:
-        content = YAML(typ="safe", pure=True).load(text)
-    except YAMLError:
+        content = parse_yaml(text, "params.yaml")
+    except ValueError:
         return {}
     return dotted(content) if isinstance(content, Mapping) else {}
 
@@ -46,7 +46,7 @@ def shown(value: Any) -> str:
 
 def has_unsaved_edits(path: Path, experiments: Path = EXPERIMENTS) -> bool:
     """Return whether a file differs from both the last git commit and every preset as rendered."""
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8", errors="replace")
     if text == committed(path):
         return False
     found = re.match(r"# Preset ([\w-]+), written by: (.+)\. Edit it freely\.\n", text)

@@ -9,6 +9,8 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from convs2s.config.load import parse_yaml, read_text
+
 
 @dataclass(frozen=True)
 class Block:
@@ -40,7 +42,8 @@ def read_document(path: Path, name: str) -> Document:
     Raises:
         ValueError: if it is not YAML, a section has no keys, or two keys share a line.
     """
-    text = path.read_text(encoding="utf-8")
+    text = read_text(path)
+    parse_yaml(text, name)  # refuses what would take all memory or time
     try:
         # Only the round-trip loader knows in which line each key is.
         content = YAML().load(text) or {}

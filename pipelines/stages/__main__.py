@@ -3,22 +3,39 @@
 A stage is a module of this package with a function `run`. Its annotations say where each argument comes from:
 a section of params.yaml by its class, a single value by its alias in `values`, and everything else (paths, a
 seed, a split) from the command line, by name. So a path that dvc.yaml misnames or forgets is an error.
+
+An argument may have the value of another: `--seed 1 --out data/trained/{seed}`. dvc.yaml needs this, since a
+seed that DVC wrote into a path would be text for a shell before anybody has checked it.
 """
 
 import argparse
 import importlib
+import itertools
 import os
+import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
+from convs2s.messages import TRAINING_MEMORY, reported
 from pipelines.stages._lifetime import MARK, live_with_dvc
 
 SECTIONS = {field.annotation: name for name, field in Params.model_fields.items()}
 """Name of each section of params.yaml, by its class."""
+
+SEARCH = "Lower translate.batch_sentences or translate.beam_size in params.yaml."
+IF_MEMORY_RUNS_OUT = {
+    "train": TRAINING_MEMORY,
+    "translate": SEARCH,
+    "tune": SEARCH,
+}
+INTERRUPTED = (
+    "The same command continues: finished stages are kept, and a training resumes from its last checkpoint."
+)
+PLACE = re.compile(r"\{(\w+)\}")
 
 
 def stages() -> dict[str, Path]:
@@ -60,6 +77,10 @@ def look_up(params: Params, names: Sequence[str]) -> Any:
 def command_line(name: str, wanted: Mapping[str, Any], arguments: Sequence[str]) -> dict[str, Any]:
     """Parse `--NAME VALUE` for each argument that does not come from params.yaml; all are required."""
     parser = argparse.ArgumentParser(prog=f"python -m pipelines.stages {name}", allow_abbrev=False)
+    try:
+        arguments = filled(arguments, wanted)
+    except ValueError as error:
+        parser.error(str(error))
     for argument, annotation in wanted.items():
         choices = get_args(annotation) if get_origin(annotation) is Literal else None
         kind = str if choices else annotation
@@ -67,22 +88,50 @@ def command_line(name: str, wanted: Mapping[str, Any], arguments: Sequence[str])
     return vars(parser.parse_args(arguments))
 
 
+def filled(arguments: Sequence[str], wanted: Container[str]) -> list[str]:
+    """Return `--NAME VALUE ...` with each {NAME} replaced; an argument that only serves this is left out.
+
+    Args:
+        wanted: names that the stage takes.
+
+    Raises:
+        ValueError: if a value that goes into others is more than letters, digits and underscores.
+    """
+    pairs = list(itertools.zip_longest(arguments[::2], arguments[1::2]))
+    given = {name.removeprefix("--"): value for name, value in pairs if value is not None}
+    used = {name for value in given.values() for name in PLACE.findall(value)} & given.keys()
+    for name in used:
+        if not re.fullmatch(r"\w+", given[name]):
+            raise ValueError(f"argument --{name}: found {given[name]!r}, wanted letters and digits only")
+    kept = [pair for pair in pairs if pair[0].removeprefix("--") not in used or pair[0][2:] in wanted]
+    return [
+        PLACE.sub(lambda place: given.get(place[1], place[0]), word)
+        for pair in kept
+        for word in pair
+        if word is not None
+    ]
+
+
 def start(name: str, arguments: Sequence[str]) -> None:
-    """Run a stage with these arguments, and sections of the params.yaml in the working directory."""
+    """Run a stage with these arguments, and sections of the params.yaml in the working directory.
+
+    A faulty params.yaml is an error also for stages that take nothing from it: the first stage is the best
+    place to find out.
+    """
+    params = load_params()
     run = load(name)
     wanted = annotations(run)
     values = command_line(name, {a: hint for a, hint in wanted.items() if not keys(hint)}, arguments)
-    if len(values) < len(wanted):
-        params = load_params()
-        values |= {a: look_up(params, keys(hint)) for a, hint in wanted.items() if keys(hint)}
-    run(**values)
+    run(**values, **{a: look_up(params, keys(hint)) for a, hint in wanted.items() if keys(hint)})
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run the stage that the first argument names."""
     parser = argparse.ArgumentParser(prog="python -m pipelines.stages", description="Run one stage.")
     parser.add_argument("stage", choices=stages())
-    start(parser.parse_args(arguments[:1]).stage, arguments[1:])
+    stage = parser.parse_args(arguments[:1]).stage
+    with reported(stage, IF_MEMORY_RUNS_OUT.get(stage, "Use a machine with more memory."), INTERRUPTED):
+        start(stage, arguments[1:])
 
 
 if __name__ == "__main__":

@@ -39,16 +39,18 @@ def find_dvc() -> psutil.Process | None:
     """Return the DVC command that has started this stage; None if it has ended.
 
     There may be a shell in between. It has DVC's mark in its environment, as the stage has. Whoever adopts
-    orphans, on the other hand, is in another session, unless it is the first process of a container.
+    orphans, on the other hand, is in another process group, unless it is the first process of a container;
+    that one can be DVC itself, or a program that uses its Python interface.
     """
     try:
         above = psutil.Process().parent()
         while above is not None and has_mark(above):
             above = above.parent()
-        if above is None or os.getsid(above.pid) != os.getsid(0):
+        if above is None or os.getpgid(above.pid) != os.getpgid(0):
             return None
-        is_dvc = any("dvc" in part for part in above.cmdline())
-        return None if above.pid == INIT and not is_dvc else above
+        if above.pid == INIT and not any("dvc" in part or "python" in part for part in above.cmdline()):
+            return None
+        return above
     except (psutil.NoSuchProcess, ProcessLookupError):
         return None
 

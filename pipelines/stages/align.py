@@ -1,22 +1,45 @@
 """Stage align: the filtered training text -> a dictionary for unknown-word replacement."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from convs2s.config.align import AlignParams
+from convs2s.config.tokenize import TokenizeParams
 from convs2s.text.alignment.dictionary import write_dictionary
 from convs2s.text.alignment.dictionary_counting import build_dictionary
-from convs2s.text.alignment.fast_align import align
+from convs2s.text.alignment.fast_align import Links, align
 from convs2s.text.alignment.fast_align_programs import align_with_programs
-from convs2s.text.corpus.files import read_pairs
+from convs2s.text.corpus.files import read_lines, read_pairs, write_lines
+from convs2s.text.words.bare_words import bare_words
 
-BACKENDS = {"builtin": align, "fast_align": align_with_programs}
+BACKENDS: dict[str, Callable[[Path, Path, int, Path], Iterator[Links]]] = {
+    "builtin": align,
+    "exact": partial(align, exact=True),
+    "fast_align": align_with_programs,
+}
 
 
-def run(params: AlignParams, source: Path, target: Path, out: Path) -> None:
+def run(params: AlignParams, tokenize: TokenizeParams, source: Path, target: Path, out: Path) -> None:
     """Read two files of words, line i with line i; write out/dictionary.tsv, empty if backend is none."""
     out.mkdir(parents=True, exist_ok=True)
     if params.backend == "none":
         write_dictionary(out / "dictionary.tsv", [])
         return
-    links = BACKENDS[params.backend](source, target, params.iterations, out.parent)
-    write_dictionary(out / "dictionary.tsv", build_dictionary(read_pairs(source, target), links))
+    with bare(source, tokenize, out.parent) as sources, bare(target, tokenize, out.parent) as targets:
+        links = BACKENDS[params.backend](sources, targets, params.iterations, out.parent)
+        write_dictionary(out / "dictionary.tsv", build_dictionary(read_pairs(sources, targets), links))
+
+
+@contextmanager
+def bare(path: Path, tokenize: TokenizeParams, folder: Path) -> Iterator[Path]:
+    """Yield a file of the words that the dictionary is made of: this one, or a temporary one in `folder`."""
+    if not tokenize.lossless:
+        yield path
+        return
+    with TemporaryDirectory(dir=folder, prefix=".align.") as work:
+        bare_path = Path(work) / path.name
+        write_lines(bare_path, (" ".join(bare_words(line.split(), tokenize)) for line in read_lines(path)))
+        yield bare_path

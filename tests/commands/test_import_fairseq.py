@@ -23,6 +23,7 @@ from tests.golden import (
     write_dictionaries,
 )
 from tests.golden.judge import SENTENCES, check_hypotheses, check_outputs, sources, wanted_hypotheses
+from tests.package.small_package import without_digests
 
 FAIRSEQ = Path(__file__).parents[3] / "shared" / "fairseq"
 
@@ -114,7 +115,7 @@ def settings(folder: Path) -> dict[str, object]:
 
 def test_a_folder_from_before_vocabulary_selection_translates_as_before(plain: Path, tmp_path: Path) -> None:
     """Its settings lack the key; the whole vocabulary is searched."""
-    old = shutil.copytree(plain, tmp_path / "old")
+    old = without_digests(shutil.copytree(plain, tmp_path / "old"))
     content = json.loads((old / "translate.json").read_text(encoding="utf-8"))
     assert content["translate"].pop("selection", "none") is None
     (old / "translate.json").write_text(json.dumps(content), encoding="utf-8")
@@ -260,21 +261,22 @@ def test_lower_case_and_at_signs_exclude_each_other(
 def test_the_length_limit_is_recorded_and_kept(plain: Path, tmp_path: Path) -> None:
     """fairseq's default, --max-len-a 0 --max-len-b 200, is not that of its golden outputs."""
     file = write_checkpoint(tmp_path / "model.pt", "plain")
-    options = ("--max-length-ratio", "0.5", "--max-length-extra", "2")
+    options = ("--max-length-ratio", "0.5", "--max-length-extra", "2.25", "--max-length-of", "batch")
     assert import_command(file, write_dictionaries(tmp_path), tmp_path / "model", *options) == 0
     text = "e5 e9 e7 e12"
     for folder, longest in ((plain, 15), (tmp_path / "model", 4)):
         [[found]] = load(folder, "cpu", min_length=longest).translate_n_best([text])
         assert len(found.tokens) == longest + 1
     card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
-    assert "| longest translation | 0.5 S + 2 tokens for S source tokens, not counting EOS |" in card
-    assert "| longest translation | 1.2 S + 11 tokens" in (plain / "README.md").read_text(encoding="utf-8")
+    limit = "0.5 S + 2.25 tokens for S source tokens, not counting EOS, of the longest sentence in the batch"
+    assert f"| longest translation | {limit} |" in card
+    assert "| longest translation | 1.2 S + 11.2 tokens" in (plain / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--max-length-extra", "0"), "max_length_extra: found 0, wanted greater than or equal to 1"),
+        (("--max-length-extra", "0"), "max_length_extra: found 0.0, wanted greater than or equal to 1"),
         (("--max-length-ratio", "-1"), "max_length_ratio: found -1.0, wanted greater than or equal to 0"),
     ],
 )
@@ -305,6 +307,43 @@ def test_a_sentencepiece_model_is_applied(tmp_path: Path) -> None:
     program = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
     assert translator.words.source.pieces(["the", "cat"]) == program.encode("the cat", out_type=str)
     assert len(translator.translate(["the cat"])) == 1
+
+
+def test_pieces_below_the_threshold_are_split_further(tmp_path: Path) -> None:
+    """As by subword-nmt apply-bpe --vocabulary; the model never saw such a piece in training."""
+    apply_bpe = pytest.importorskip("subword_nmt.apply_bpe", reason="needs the package subword-nmt")
+    (tmp_path / "codes").write_text("#version: 0.2\nl o\nlo w</w>\ne r</w>\n", encoding="utf-8")
+    (tmp_path / "pieces").write_text("low 9\nlo@@ 3\nw@@ 5\ner 2\n", encoding="utf-8")
+    file = write_checkpoint(tmp_path / "model.pt", "plain")
+    options = ("--bpe-codes", str(tmp_path / "codes"), "--bpe-vocabulary", str(tmp_path / "pieces"))
+    with (tmp_path / "codes").open(encoding="utf-8") as codes, (tmp_path / "pieces").open() as pieces:
+        program = apply_bpe.BPE(codes, vocab=apply_bpe.read_vocabulary(pieces, 4))
+    for name, extra in (("model", ("--bpe-vocabulary-threshold", "4")), ("all", ())):
+        assert import_command(file, write_dictionaries(tmp_path), tmp_path / name, *options, *extra) == 0
+    words = ["low", "lower", "lo"]
+    found = load(tmp_path / "model", "cpu").words.source.pieces(words)
+    assert found == program.process_line(" ".join(words)).split()
+    assert found == ["low", "l@@", "o@@", "w@@", "e@@", "r", "l@@", "o"]
+    assert load(tmp_path / "all", "cpu").words.source.pieces(["lower"]) == ["lo@@", "w@@", "er"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("low\n", "pieces, line 1: found 'low', wanted a piece, a space and its count"),
+        ("low 3\n", "pieces has no piece with a count of 4 or more"),
+    ],
+)
+def test_a_file_without_pieces_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
+) -> None:
+    """Before a folder is written that would split every word into characters."""
+    (tmp_path / "codes").write_text("l o\n", encoding="utf-8")
+    (tmp_path / "pieces").write_text(text, encoding="utf-8")
+    file = write_checkpoint(tmp_path / "model.pt", "plain")
+    vocabulary = ("--bpe-vocabulary", str(tmp_path / "pieces"), "--bpe-vocabulary-threshold", "4")
+    assert message in failed(capsys, file, tmp_path, "--bpe-codes", str(tmp_path / "codes"), *vocabulary)
+    assert "--bpe-vocabulary without --bpe-codes" in failed(capsys, file, tmp_path, *vocabulary)
 
 
 def failed(capsys: pytest.CaptureFixture[str], file: Path, folder: Path, *options: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from convs2s.cli import main
 from convs2s.commands.translate import decoded
-from tests.package.small_package import write_model, write_small_package
+from tests.package.small_package import without_digests, write_model, write_small_package
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_n_best_and_scores_are_columns(package: Path, tmp_path: Path) -> None:
 
 def test_a_packaged_n_best_still_gives_one_line_per_sentence(package: Path, tmp_path: Path) -> None:
     """Several lines per sentence are only on request."""
-    more = write_small_package(tmp_path)
+    more = without_digests(write_small_package(tmp_path))
     content = json.loads((more / "translate.json").read_text(encoding="utf-8"))
     content["translate"]["n_best"] = 2
     (more / "translate.json").write_text(json.dumps(content), encoding="utf-8")
@@ -102,7 +102,7 @@ def test_search_options_reach_the_search(package: Path, tmp_path: Path) -> None:
 
 def test_a_length_limit_reaches_the_search(tmp_path: Path) -> None:
     """A model that would go on stops at the limit, whatever its folder says; each token lowers the score."""
-    folder = write_small_package(tmp_path)
+    folder = without_digests(write_small_package(tmp_path))
     content = json.loads((folder / "translate.json").read_text(encoding="utf-8"))
     content["translate"].update(min_length=20, max_length_ratio=0.0, max_length_extra=20)
     (folder / "translate.json").write_text(json.dumps(content), encoding="utf-8")
@@ -146,10 +146,12 @@ def test_text_that_is_not_utf8_is_named_by_line(
             ["--max-length-ratio", "inf"],
             "error: translate: max_length_ratio: found inf, wanted a finite number",
         ),
-        (["--max-length-extra", "0"], "error: translate: max_length_extra: found 0, wanted greater than or"),
+        (["--max-length-extra", "0"], "error: translate: max_length_extra: found 0.0, wanted greater"),
         (["--n-best", "3"], "error: translate: n_best 3 exceeds beam_size 2"),
         (["--device", "cuda:99"], "error: device 'cuda:99' does not exist"),
-        (["--input", "missing.txt"], "error: [Errno 2] No such file or directory: 'missing.txt'"),
+        (["--output", "tests"], "error: --output tests is a folder. Wanted a file, such as tests/out.txt."),
+        (["--input", "tests"], "error: --input tests is a folder. Wanted UTF-8 text"),
+        (["--input", "missing.txt"], "error: --input missing.txt does not exist. Wanted UTF-8 text"),
     ],
 )
 def test_errors_are_one_line(
@@ -213,7 +215,7 @@ def test_lines_are_read_as_they_come() -> None:
 def test_a_model_of_another_shape_is_an_error(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The message names what does not fit, on one line."""
     broken = package.parent / "broken"
-    write_small_package(broken)
+    without_digests(write_small_package(broken))
     other = write_model(package.parent / "other", (9, 9))
     (other / "weights.safetensors").replace(broken / "package" / "weights.safetensors")
     assert main(["translate", "--model", str(broken / "package"), "--device", "cpu"]) == 2

@@ -11,7 +11,8 @@ from convs2s.config import older
 from convs2s.config.model import ModelParams
 from convs2s.config.older import ADDED, with_added_keys, without_added_keys
 from convs2s.config.params import Params
-from convs2s.model import loading, unfilled
+from convs2s.model import description, loading, unfilled
+from convs2s.model.description import Description
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import save_model
 from tests.model.small import PAD, sentence, small_model, small_params
@@ -23,6 +24,12 @@ class LaterModelParams(ModelParams):
     made_up: bool
 
 
+class LaterDescription(Description):
+    """A model.json with that architecture."""
+
+    architecture: LaterModelParams
+
+
 def later_model_loads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Load a model folder written today with the schema of a later version."""
     seen = []
@@ -32,7 +39,7 @@ def later_model_loads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append(params.made_up)
         return built(params, *args, **named)
 
-    monkeypatch.setattr(loading, "ModelParams", LaterModelParams)
+    monkeypatch.setattr(description, "Description", LaterDescription)
     monkeypatch.setattr(unfilled, "Seq2Seq", see)
     loading.load_model(folder)
     assert seen == [False]
@@ -55,6 +62,7 @@ def test_an_older_model_folder_computes_the_same(tmp_path: Path, monkeypatch: py
     inputs = sentence(7, 40)[None], sentence(5, 50)[None]
     path = tmp_path / "model.json"
     description = json.loads(path.read_text())
+    del description["files"], description["sha256"]
     value = description["architecture"].pop("extra_scaling")
     path.write_text(json.dumps(description))
     for default, same in ((value, True), (not value, False)):

@@ -20,6 +20,7 @@ TRANSLATE = TranslateParams(
     min_length=0,
     max_length_ratio=1.0,
     max_length_extra=5,
+    max_length_of="sentence",
     n_best=1,
     legacy_eos=False,
     batch_sentences=3,
@@ -29,6 +30,8 @@ TRANSLATE = TranslateParams(
 TOKENIZE = TokenizeParams(
     tokenizer="moses",
     corpus="raw",
+    lossless=False,
+    normalize_unicode=False,
     normalize_punctuation=True,
     normalize_romanian=False,
     remove_diacritics=False,
@@ -38,6 +41,7 @@ TOKENIZE = TokenizeParams(
     at_sign="@",
     lowercase=False,
     truecase=False,
+    typography=False,
 )
 WORDS = ["Das", "ist", "ein", "Haus", ".", ",", "und", "noch", "eins", "Hund"]
 

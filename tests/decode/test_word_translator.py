@@ -124,7 +124,11 @@ def test_longest_lengths_follow_the_source(vocabulary: Path, monkeypatch: pytest
     exact.translate([["ein"] * 50, ["ein"]], keep_attention=False)  # 0.58 * 50 is a little below 29
     short = word_parrot(vocabulary, limit=12, max_length_ratio=1.1)
     short.translate([["ein"] * 10, ["ein"]], keep_attention=False)
-    assert seen == [[30, 1], [11, 6]]
+    fraction = word_parrot(vocabulary, max_length_ratio=1.2, max_length_extra=11.2)
+    fraction.translate([["ein"] * 4], keep_attention=False)  # fairseq's 1.2 S + 10 with EOS in S
+    together = word_parrot(vocabulary, max_length_ratio=1.1, max_length_of="batch")
+    together.translate([["ein"], ["ein"] * 10], keep_attention=False)
+    assert seen == [[30, 1], [11, 6], [16], [16, 16]]
 
 
 def test_batches_are_bounded_in_sentences_and_tokens() -> None:

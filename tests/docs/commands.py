@@ -228,7 +228,7 @@ CHECKS: dict[str, Callable[[Words], None]] = {
         for check in (make, python, convs2s, dvc, git, pip, sacrebleu, export, systemctl)
     },
     **dict.fromkeys(("cp", "docker", "echo", "iconv", "install", "mkdir", "sbatch"), system_program),
-    **dict.fromkeys(("rm", "source", "ssh"), system_program),
+    **dict.fromkeys(("rm", "scp", "source", "ssh"), system_program),
 }
 WRAPPERS = {"sudo": 1, "taskset": 3}
 """Programs that start another one, and the number of words before it."""

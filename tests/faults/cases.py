@@ -170,7 +170,7 @@ def damage() -> Iterator[Case]:
         yield Case("damage", f"{path} {how}", damaged(path, how, other))
     for name, how in itertools.product(("rwlock", "lock", "btime"), ("empty", "garbage", "gone")):
         yield Case("damage", f".dvc/tmp/{name} {how}", damaged_state(f".dvc/tmp/{name}", how))
-    for how in ("empty", "garbage", "gone"):
+    for how in ("empty", "cut", "gone"):
         yield Case("damage", f"dvc.lock {how}", damaged_state("dvc.lock", how))
         yield Case("damage", f"cache of runs {how}", damaged_runs(how))
 
@@ -187,12 +187,12 @@ def damaged(path: str, how: str, other: str) -> Fault:
 
 
 def spoil(path: Path, how: str) -> None:
-    """Empty a file, fill it with what nobody wrote, or remove it."""
+    """Empty a file, cut it in half, fill it with what nobody wrote, or remove it."""
     if how == "gone":
         path.unlink(missing_ok=True)
     else:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"" if how == "empty" else b"\xff\x00{[" * 9)
+        content = path.read_bytes() if path.exists() else b""
+        path.write_bytes({"empty": b"", "cut": content[: len(content) // 2]}.get(how, b"\xff\x00{[" * 9))
 
 
 def damaged_state(path: str, how: str) -> Fault:

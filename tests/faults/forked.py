@@ -42,9 +42,9 @@ def prepare(folder: Path) -> None:
 
     def work() -> int:
         os.chdir(folder)
-        status = int(dvc_main(["repro", "--dry", "--quiet"]))
+        dvc_main(["repro", "--dry", "--quiet"])  # fails, because there are no outputs yet
         names.write_text("\n".join(sys.modules))
-        return status
+        return 0
 
     assert fork(work).wait() == 0
     for name in names.read_text().split():

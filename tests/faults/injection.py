@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -64,13 +65,18 @@ def on(name: str, action: Action, within: Path) -> Hook:
 
 
 def send(number: int, target: str) -> Action:
-    """Return an action that sends a signal to this process (stage), its parent (dvc) or all (group)."""
+    """Return an action that sends a signal to this process (stage), its parent (dvc) or all (group).
+
+    A stage whose DVC is killed then takes long, so that only its watch over DVC can end it.
+    """
 
     def action(_: Path) -> None:
         if target == "group":
             os.killpg(os.getpgid(0), number)
         else:
             os.kill(os.getpid() if target == "stage" else os.getppid(), number)
+        if target == "dvc" and number == signal.SIGKILL:
+            time.sleep(60)
 
     return action
 

@@ -10,7 +10,7 @@ from tests.flows.server import Server
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server without a password."""
+    """A server that all tests share."""
     started = Server(tmp_path_factory.mktemp("prefect"))
     started.start()
     yield started

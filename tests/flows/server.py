@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import psutil
 
-from pipelines.flows import machine
+from pipelines.flows import access, machine
 from tests.flows import toy
 
 FINAL = {"COMPLETED", "FAILED", "CANCELLED", "CRASHED"}
@@ -28,18 +28,19 @@ def over(task: Mapping[str, Any]) -> bool:
 
 @dataclass
 class Server:
-    """A server on loopback; `auth` is user:password, if it asks for one.
+    """A server on loopback, closed as that of `make flow`; `auth` is user:password.
 
     With `like`, it begins with that server's database, which spares it the migrations of an empty one.
     """
 
     home: Path
-    auth: str = ""
+    auth: str = "convs2s:opensesame"
     like: "Server | None" = None
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
     deployed: bool = False
     env: dict[str, str] = field(default_factory=dict)
+    csrf: dict[str, str] = field(default_factory=dict)  # what a change of the server's state must bear
     flows: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def start(self) -> None:
@@ -59,8 +60,7 @@ class Server:
         self.env |= {"PREFECT_API_URL": f"http://127.0.0.1:{self.port}/api", "GIT_AUTHOR_NAME": "toy"}
         self.env |= {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30", "GIT_AUTHOR_EMAIL": "toy"}
         self.env |= {"GIT_COMMITTER_NAME": "toy", "GIT_COMMITTER_EMAIL": "toy"}
-        if self.auth:
-            self.env |= {"PREFECT_SERVER_API_AUTH_STRING": self.auth, "PREFECT_API_AUTH_STRING": self.auth}
+        self.env |= access.of_server(self.auth, self.env["PREFECT_API_URL"]) | {access.CLIENT: self.auth}
         with (self.home / "server.log").open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "prefect", "server", "start", "--port", str(self.port)],
@@ -88,8 +88,13 @@ class Server:
 
     def client(self) -> httpx.Client:
         """Return a client of the API that knows the password."""
-        auth = httpx.BasicAuth(*self.auth.split(":")) if self.auth else None
-        return httpx.Client(base_url=f"http://127.0.0.1:{self.port}/api", auth=auth, timeout=30)
+        auth = httpx.BasicAuth(*self.auth.split(":"))
+        client = httpx.Client(base_url=f"http://127.0.0.1:{self.port}/api", auth=auth, timeout=30)
+        if not self.csrf:
+            token = client.get("csrf-token", params={"client": "tests"}).raise_for_status().json()["token"]
+            self.csrf = {"Prefect-Csrf-Client": "tests", "Prefect-Csrf-Token": token}
+        client.headers.update(self.csrf)
+        return client
 
     def post(self, path: str, content: Mapping[str, Any]) -> Any:
         """Ask the API."""
@@ -178,7 +183,7 @@ class Server:
         """Start a worker in a clone, for one run at a time."""
         with (self.home / "worker.log").open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", "prefect", "worker", "start", "--pool", pool, "--limit", "1"],
+                [sys.executable, "-m", "pipelines.flows.machine", "worker", pool],
                 cwd=repo,
                 env={**self.env, "PYTHONPATH": toy.python_path(repo)},
                 stdin=subprocess.DEVNULL,

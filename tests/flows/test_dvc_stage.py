@@ -41,6 +41,25 @@ def test_dvcs_words_are_understood(tmp_path: Path) -> None:
     assert toy.ran(repo) == ["download", "train@2", "train@2", "train@2"]
 
 
+def test_what_is_known_is_restored_and_nothing_else_runs(tmp_path: Path) -> None:
+    """At home, before a stage goes to another machine; here in a clone whose data are in the remote only."""
+    repo, heard = toy.make(tmp_path / "toy"), list[str]()
+    toy.dvc(repo, "remote", "add", "--default", "folder", str(tmp_path / "remote"))
+    toy.dvc(repo, "repro", "train@2")
+    toy.dvc(repo, "push", "--run-cache")
+    toy.commit(repo)
+    clone = tmp_path / "clone"
+    toy.run(tmp_path, "git", "clone", "--quiet", str(repo), str(clone))
+    runner = GuardedRunner(clone, environment(None), 60, Stop(), heard.append)
+    assert runner.restore("train@1") is None
+    assert heard == []
+    assert runner.restore("train@2") == "Cached"
+    assert any(line.startswith("Pulling data for stage: 'train@2'") for line in heard)
+    assert (clone / "data/trained/2/content").exists()
+    assert runner.restore("train@2") == "Unchanged"
+    assert toy.ran(clone) == []
+
+
 def test_a_failure_shows_the_last_lines(tmp_path: Path) -> None:
     """The reason must be in the state message, not in a log somewhere."""
     repo = toy.make(tmp_path / "toy")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.flows.graph import Stage, read_graph, restrict
+from pipelines.flows.graph import Stage, read_graph, restrict, up_to_date
 from pipelines.flows.run_stages import RunParams
 from tests.flows import toy
 
@@ -89,6 +89,20 @@ def test_the_signature_changes_with_all_that_a_stage_computes_from(tmp_path: Pat
     after = {name: stage.signature for name, stage in read_graph(repo).items()}
     assert {name for name in before if before[name] != after[name]} == {"train@1", "train@2", "evaluate"}
     assert len(set(before.values())) == len(toy.NAMES)
+
+
+def test_what_is_up_to_date_is_known_without_a_run(tmp_path: Path) -> None:
+    """What needs a stage that is not may change with it, so DVC must be asked again then."""
+    repo = toy.make(tmp_path / "toy")
+    assert up_to_date(repo) == set()
+    toy.dvc(repo, "repro")
+    assert up_to_date(repo) == {*toy.NAMES}
+    toy.set_params(repo, {"train.dropout": 0.4})
+    assert up_to_date(repo) == {"download", "align"}
+    (repo / "data/alignment/content").write_text("edited")
+    assert up_to_date(repo) == {"download"}
+    (repo / "data/raw/content").unlink()
+    assert up_to_date(repo) == set()
 
 
 def test_a_broken_dvc_yaml_is_reported_with_dvcs_reason(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 
@@ -46,11 +47,19 @@ def test_it_starts_what_is_missing_follows_the_run_and_stops_what_it_started(rep
     try:
         assert first.returncode == 0, first.stdout + first.stderr
         assert f"Watch it at http://127.0.0.1:{port}/runs/flow-run/" in first.stdout
+        password = (repo / ".prefect" / "password").read_text().strip()
+        assert f"Its pages ask for a password: {password} (in " in first.stdout
+        logs = [(repo / ".prefect" / f"{name}.log").read_text() for name in ("server", "worker")]
+        assert password.split(":")[1] not in "".join(logs)
+        for path in (repo / ".prefect").iterdir():
+            assert path.stat().st_mode & 0o077 == 0, path
+        anybody = httpx.post(f"http://127.0.0.1:{port}/api/flow_runs/filter", json={})
+        assert anybody.status_code in {401, 403}
         assert "train@2          toy: CUDA error: no device" in first.stdout
         assert "Completed: 5 executed, 0 unchanged, 0 cached, 0 failed, 0 not run" in first.stdout
         second = play(repo, "run", "train.dropout=0.3")  # the server that runs is found on its port
         assert second.returncode == 0, second.stdout + second.stderr
-        assert "Starting" not in second.stdout
+        assert "Starting" not in second.stdout and password not in second.stdout
         assert f"http://127.0.0.1:{port}/runs" in second.stdout
         assert toy.dvc(repo, "exp", "list", "--name-only").startswith("dropout-0-3-")
         toy.behave(repo, train_1={"fails": 9})

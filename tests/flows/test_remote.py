@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.flows import remote, remote_worker, workspace
+from pipelines.flows import remote, remote_worker, run_stages, workspace
 from tests.flows import toy
 from tests.flows.server import Server, end, soon
 from tests.flows.trainings import gone
@@ -15,8 +15,16 @@ pytestmark = pytest.mark.flows
 
 
 @pytest.fixture
-def clones(repo: Path, tmp_path: Path) -> list[Path]:
-    """The orchestrator's clone and two workers', with a bare repository and a folder as remotes."""
+def clones(server: Server, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The orchestrator's clone and two workers', with a bare repository and a folder as remotes.
+
+    Each machine has one GPU (nvidia-smi is played).
+    """
+    program = tmp_path / "bin" / "nvidia-smi"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho 0\n")
+    program.chmod(0o755)
+    monkeypatch.setitem(server.env, "PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
     toy.run(tmp_path, "git", "clone", "--quiet", "--bare", str(repo), "shared.git")
     toy.run(repo, "git", "remote", "add", "origin", "../shared.git")  # git takes it from the clone
     toy.dvc(repo, "remote", "add", "--default", "folder", str(tmp_path / "remote"))
@@ -38,21 +46,80 @@ def test_two_trainings_run_at_once_elsewhere(server: Server, clones: list[Path])
     processes = [server.worker(worker, "remote") for worker in workers]
     try:
         run = server.run_flow(repo, remote="gpu")
+        assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
+        assert toy.ran(repo) == ["download", "align", "evaluate"]
+        there = [toy.ran(worker) for worker in workers]
+        assert sorted(there) == [["train@1"], ["train@2"]]
+        spans = [[note[2] for note in toy.notes(worker)] for worker in workers]
+        assert max(span[0] for span in spans) < min(span[-1] for span in spans)
+        assert server.states(run)["train@1"] in {"Cached", "Unchanged"}
+        assert toy.dvc(repo, "status") == "Data and pipelines are up to date."
+        assert "Running stage" not in toy.dvc(repo, "repro")
+        assert "dropout-0.25" in (repo / "data/trained/1/content").read_text()
+        assert toy.run(repo, "git", "ls-remote", "origin", "refs/heads/run/*") == ""
+        assert toy.run(repo, "git", "status", "--porcelain", "--", "params.yaml") == "M params.yaml"
+        later_runs_send_only_what_has_changed(server, repo, workers)
     finally:
         for process in processes:
             end(process.pid)
-    assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
-    assert toy.ran(repo) == ["download", "align", "evaluate"]
-    there = [toy.ran(worker) for worker in workers]
-    assert sorted(there) == [["train@1"], ["train@2"]]
-    spans = [[note[2] for note in toy.notes(worker)] for worker in workers]
-    assert max(span[0] for span in spans) < min(span[-1] for span in spans)
-    assert server.states(run)["train@1"] in {"Cached", "Unchanged"}
-    assert toy.dvc(repo, "status") == "Data and pipelines are up to date."
-    assert "Running stage" not in toy.dvc(repo, "repro")
-    assert "dropout-0.25" in (repo / "data/trained/1/content").read_text()
+
+
+def later_runs_send_only_what_has_changed(server: Server, repo: Path, workers: list[Path]) -> None:
+    """In a clone without the data, a new seed is trained elsewhere; a run without changes asks nobody."""
+    toy.dvc(repo, "push", "--run-cache")
+    toy.set_params(repo, {"train.seeds": [1, 2, 3]})
+    toy.commit(repo)
+    fresh = repo.parent / "fresh"
+    toy.run(repo.parent, "git", "clone", "--quiet", str(repo), str(fresh))
+    toy.run(fresh, "git", "remote", "set-url", "origin", str(repo.parent / "shared.git"))
+    toy.behave(fresh)
+    run = server.run_flow(fresh, remote="gpu")
+    states = server.states(run)
+    assert states["evaluate"] == "Executed", server.flow_run(run)["state"]
+    assert {states[name] for name in ("download", "align", "train@1", "train@2", "train@3")} <= {
+        "Cached",
+        "Unchanged",  # DVC has restored it with what it gives
+    }
+    assert toy.ran(fresh) == ["evaluate"]
+    there = [name for worker in workers for name in toy.ran(worker)]
+    assert sorted(there) == ["train@1", "train@2", "train@3"]
+    run = server.run_flow(fresh, remote="gpu")
+    assert set(server.states(run)) == {*toy.NAMES, "train@3"}  # and no run elsewhere
+    assert set(server.states(run).values()) == {"Unchanged"}
+    assert "Stage '" not in server.logs(run)
+
+
+def test_a_stage_that_no_worker_can_take_is_said_and_fails(
+    server: Server, clones: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker without a GPU would train on its CPU for a month; what nobody takes would wait for ever."""
+    repo, worker, _ = clones
+    server.deploy(repo)
+    with monkeypatch.context() as patch:
+        patch.setitem(server.env, "PATH", os.environ["PATH"])
+        process = server.worker(worker, "remote")
+    try:
+        run = server.run_flow(repo, remote="gpu", targets=["train@1"], remote_wait=0.05)
+    finally:
+        end(process.pid)
+    message = server.flow_run(run)["state"]["message"]
+    wanted = "waited 0.05 minutes for nobody. No remote worker with 1 GPU(s) is there: none asks for runs of"
+    assert wanted in message, message
+    assert "Start one on such a machine" in message
+    assert "No remote worker with 1 GPU(s) is there" in server.logs(run)
+    assert toy.ran(worker) == []
     assert toy.run(repo, "git", "ls-remote", "origin", "refs/heads/run/*") == ""
-    assert toy.run(repo, "git", "status", "--porcelain", "--", "params.yaml") == "M params.yaml"
+
+
+def test_a_worker_with_too_few_gpus_refuses(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its GPUs may have gone since it has started."""
+    monkeypatch.setattr(run_stages, "choose_gpus", lambda _: [])
+    space = run_stages.Workspace.open("", repo, ["train@1"])
+    run_stages.StagesRun(run_stages.RunParams(), [space]).leases()  # at home, the CPU will do
+    with pytest.raises(
+        ValueError, match=r"train@1 takes 1 GPUs, but .* has 0: .* use a worker with more GPUs"
+    ):
+        run_stages.StagesRun(run_stages.RunParams(), [space], for_others=True).leases()
 
 
 def test_overrides_train_elsewhere_too(server: Server, clones: list[Path]) -> None:

@@ -60,6 +60,27 @@ def test_a_server_that_restarts_during_a_run(server: Server, tmp_path: Path, rep
         assert flow.process.wait(120) == 0
         assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
         assert server.states(run) == dict.fromkeys(toy.NAMES, "Executed")
+        server_and_flow_die_at_once(server, repo)
     finally:
         server.stop()
     gone(repo)
+
+
+def server_and_flow_die_at_once(server: Server, repo: Path) -> None:
+    """As with the machine's memory: no stage goes on alone, and the next run goes on from the checkpoints."""
+    toy.set_params(repo, {"train.dropout": 0.4})
+    toy.behave(repo, train_1={"seconds": 90}, train_2={"seconds": 90})
+    before = len(toy.notes(repo))
+    flow = server.start_flow(repo)
+    assert soon(lambda: len(toy.notes(repo)) == before + 2)  # both trainings
+    flow.process.kill()
+    server.halt()
+    gone(repo)
+    server.start()
+    toy.behave(repo)
+    run = server.run_flow(repo)
+    assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
+    trainings = ["train@1", "train@2", "evaluate"]
+    assert server.states(run) == dict.fromkeys(toy.NAMES, "Unchanged") | dict.fromkeys(trainings, "Executed")
+    starts = [what for name, what, *_ in toy.notes(repo) if name == "train@1" and what != "end"]
+    assert starts == ["start 0", "start 1", "start 2"]

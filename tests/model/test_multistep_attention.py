@@ -46,3 +46,15 @@ def test_extra_scaling_multiplies_summary_and_sum_by_sqrt_half() -> None:
     for attention, scale in ((scaled, math.sqrt(0.5)), (literal, 1.0)):
         c, _ = attend((attention.summary_map(h) + g) * scale, source)
         assert_close(attention(h, g, source)[0], (attention.context_map(c) + h) * scale)
+
+
+def test_bfloat16_scales_by_the_square_root_in_float32() -> None:
+    """T38: c is rounded once, from the product; a square root rounded first would be off by up to 0.4 %."""
+    for m in range(1, 51):
+        values = torch.full((1, m, 1), 1.1, dtype=torch.bfloat16)
+        keys = torch.zeros(1, m, 1, dtype=torch.bfloat16)
+        keys[0, 0] = 99.0  # all attention on one position
+        no_padding = torch.zeros(1, m, dtype=torch.bool)
+        c, _ = attend(torch.ones(1, 1, 1, dtype=torch.bfloat16), memory(keys, values, no_padding))
+        exact = torch.tensor(values[0, 0, 0].item() * math.sqrt(m), dtype=torch.bfloat16)
+        assert c.item() == exact.item()

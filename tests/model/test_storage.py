@@ -9,6 +9,7 @@ from torch.testing import assert_close
 from convs2s.model.loading import load_model
 from convs2s.model.storage import save_model
 from tests.model.small import PAD, sentence, small_model, small_params
+from tests.package.small_package import without_digests
 
 
 def saved(folder: Path) -> torch.Tensor:
@@ -37,6 +38,7 @@ def test_weights_of_another_shape_are_refused_with_both_shapes(tmp_path: Path) -
     """A checkpoint of another model must not be loaded partially."""
     saved(tmp_path)
     description = json.loads((tmp_path / "model.json").read_text())
+    del description["sha256"], description["files"]  # of a folder from before digests
     description["architecture"]["decoder_widths"] = [16, 20, 32]
     (tmp_path / "model.json").write_text(json.dumps(description))
     with pytest.raises(ValueError, match=r"does not fit.*\n.*found \(.*wanted \(") as error:
@@ -49,6 +51,7 @@ def test_truncated_weights_are_refused(tmp_path: Path) -> None:
     saved(tmp_path)
     weights = tmp_path / "weights.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
+    without_digests(tmp_path)
     with pytest.raises(ValueError, match="damaged or no safetensors file"):
         load_model(tmp_path)
 
@@ -63,6 +66,7 @@ def test_a_pickle_is_not_executed(tmp_path: Path) -> None:
             return Path.touch, (str(trap),)
 
     (tmp_path / "weights.safetensors").write_bytes(pickle.dumps(Trap()))
+    without_digests(tmp_path)
     with pytest.raises(ValueError, match="damaged or no safetensors file"):
         load_model(tmp_path)
     assert not trap.exists()
@@ -73,4 +77,43 @@ def test_a_model_json_of_something_else_is_refused(tmp_path: Path) -> None:
     saved(tmp_path)
     (tmp_path / "model.json").write_text('{"architecture": {"colour": "blue"}}')
     with pytest.raises(ValueError, match=r"model\.json does not describe a model"):
+        load_model(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("source_size", -40, "source_size: Input should be greater than or equal to 1, found -40"),
+        ("target_size", 1e30, "target_size: Input should be a valid integer, found 1e+30"),
+        ("target_size", 10**30, "target_size: Input should be less than 2147483648"),
+        ("padding_id", 40, "padding_id is 40, wanted an id below 40"),
+        ("padding_id", -1, "padding_id: Input should be greater than or equal to 0, found -1"),
+        ("padding_id", True, "padding_id: Input should be a valid integer, found True"),
+        ("sizes", 1, "sizes: Extra inputs are not permitted, found 1"),
+        ("architecture", [], "architecture: Input should be a valid dictionary"),
+    ],
+)
+def test_impossible_numbers_of_a_model_json_are_named(
+    tmp_path: Path, key: str, value: object, message: str
+) -> None:
+    """Of a folder without digests; one such number used to load and translate wrongly."""
+    saved(tmp_path)
+    without_digests(tmp_path)
+    description = json.loads((tmp_path / "model.json").read_text())
+    (tmp_path / "model.json").write_text(json.dumps({**description, key: value}))
+    with pytest.raises(ValueError, match="does not describe a model: ") as error:
+        load_model(tmp_path)
+    assert message in str(error.value)
+
+
+def test_a_layer_of_impossible_size_is_named(tmp_path: Path) -> None:
+    """It would overflow, or take all memory."""
+    saved(tmp_path)
+    without_digests(tmp_path)
+    description = json.loads((tmp_path / "model.json").read_text())
+    description["architecture"]["encoder_widths"][0] = 10**30
+    (tmp_path / "model.json").write_text(json.dumps(description))
+    with pytest.raises(
+        ValueError, match=r"architecture\.encoder_widths\.0: Input should be less than or equal"
+    ):
         load_model(tmp_path)

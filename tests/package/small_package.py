@@ -1,5 +1,6 @@
 """A tiny model folder, its weights set by formula: enough to load and to run, not to translate well."""
 
+import json
 from pathlib import Path
 
 import torch
@@ -62,6 +63,15 @@ def write_parts(folder: Path, phase: float = 0.0) -> tuple[Path, Path, Path, Pat
     candidates = folder / "candidates" / "candidates.npz"
     write_candidates(candidates, NO_CANDIDATES)
     return write_model(folder / "model", (size, size), phase), vocabulary, dictionary, candidates
+
+
+def without_digests(folder: Path) -> Path:
+    """Make a model folder one from before digests, which a test may edit; return it."""
+    content = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    for key in ("files", "sha256"):
+        del content[key]
+    (folder / "model.json").write_text(json.dumps(content), encoding="utf-8")
+    return folder
 
 
 def write_small_package(folder: Path, phase: float = 0.0, *, replace: bool = False) -> Path:

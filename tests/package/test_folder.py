@@ -8,7 +8,7 @@ import pytest
 from convs2s.package.folder import Settings, read_settings, write_package
 from convs2s.package.translator import load
 from tests.decode.parrot import TOKENIZE, TRANSLATE
-from tests.package.small_package import write_parts, write_small_package
+from tests.package.small_package import without_digests, write_parts, write_small_package
 
 
 def test_a_folder_has_everything_that_translation_needs(tmp_path: Path) -> None:
@@ -28,7 +28,7 @@ def test_settings_round_trip(tmp_path: Path) -> None:
 
 def test_folders_without_later_keys_still_load(tmp_path: Path) -> None:
     """They date from before vocabulary selection and truecasing; a user's model outlives versions."""
-    package = write_small_package(tmp_path)
+    package = without_digests(write_small_package(tmp_path))
     for name, section, keys in (
         ("translate.json", "translate", ["selection"]),
         ("tokenizer.json", "tokenize", ["truecase", "at_sign"]),
@@ -83,14 +83,14 @@ def test_a_truecased_model_without_truecaser_is_refused(tmp_path: Path) -> None:
         truecased_package(tmp_path, tmp_path / "none.tsv")
     (tmp_path / "source.tsv").write_text("aus\t3\n", encoding="utf-8")
     package = truecased_package(tmp_path, tmp_path / "source.tsv")
-    (package / "truecaser.tsv").unlink()
+    (without_digests(package) / "truecaser.tsv").unlink()
     with pytest.raises(FileNotFoundError, match=r"lacks truecaser\.tsv, though its tokenizer\.json says"):
         read_settings(package)
 
 
 def test_folders_from_before_truecasing_are_read(tmp_path: Path) -> None:
     """What their settings do not name was not done to their training text."""
-    package = write_small_package(tmp_path)
+    package = without_digests(write_small_package(tmp_path))
     path = package / "tokenizer.json"
     content = json.loads(path.read_text(encoding="utf-8"))
     old = ("tokenizer", "normalize_punctuation", "remove_nonprinting", "aggressive_hyphens", "escape")
@@ -126,7 +126,7 @@ def test_missing_folder_and_files_are_named(tmp_path: Path) -> None:
 )
 def test_damaged_settings_are_named(tmp_path: Path, name: str, content: str, message: str) -> None:
     """With the file and what it should hold."""
-    package = write_small_package(tmp_path)
+    package = without_digests(write_small_package(tmp_path))
     (package / name).write_text(content, encoding="utf-8")
     with pytest.raises(ValueError, match=message):
         read_settings(package)
@@ -134,7 +134,7 @@ def test_damaged_settings_are_named(tmp_path: Path, name: str, content: str, mes
 
 def test_ill_typed_values_are_named(tmp_path: Path) -> None:
     """By the same schema that checks params.yaml."""
-    package = write_small_package(tmp_path)
+    package = without_digests(write_small_package(tmp_path))
     content = json.loads((package / "translate.json").read_text(encoding="utf-8"))
     content["translate"]["alpha"] = "one"
     (package / "translate.json").write_text(json.dumps(content), encoding="utf-8")

@@ -129,6 +129,7 @@ def test_comments_above_and_below_keys_stay_with_the_next_key(experiments: Path)
         ("- train\n", r"found \['train'\], wanted sections such as `train:`"),
         ("train: {dropout: 0.3}\n", r"train and train\.dropout share line 1, wanted one key per line"),
         ("train:\n  dropout: [0.3\n", r"is not valid YAML"),
+        ("train:\n  dropout: &a [*a]\n", r"has more than 20,000 values, or more than 20 levels"),
         ("train:\n  dropout: 0.3\n  dropout: 0.4\n", r"is not valid YAML: .*found duplicate key"),
     ],
 )

@@ -20,6 +20,14 @@ STEMS = {
 }  # fmt: skip
 
 
+def test_forms_in_ied_ier_and_iest_have_the_base_of_wordnet() -> None:
+    """Their base is no stem: in ROUGE-1.5.5, carried and carries do not match, carried and carried do."""
+    stem = RougeStemmer().stem
+    assert [stem(word) for word in ("carried", "carries", "carry")] == ["carry", "carri", "carri"]
+    assert [stem(word) for word in ("happier", "happiest", "happy")] == ["happy", "happy", "happi"]
+    assert [stem(word) for word in ("tied", "soldier", "frontier")] == ["ti", "soldier", "frontier"]
+
+
 @pytest.mark.parametrize("word", STEMS)
 def test_a_word_has_the_stem_that_the_program_gives_it(word: str) -> None:
     """Each printed by the stemmer of ROUGE-1.5.5 itself; women is in no exception list, and stays."""

@@ -10,6 +10,7 @@ from convs2s.config.align import AlignParams
 from convs2s.text.alignment.dictionary import read_dictionary
 from pipelines.stages import align
 from pipelines.stages.__main__ import main
+from tests.decode.parrot import TOKENIZE
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = "the house\nthe book\na book\na house\nthe blue book\n"
@@ -26,10 +27,10 @@ def train(tmp_path: Path) -> Path:
     return folder
 
 
-def run(train: Path, out: Path, backend: Literal["builtin", "fast_align", "none"]) -> Path:
+def run(train: Path, out: Path, backend: Literal["builtin", "exact", "fast_align", "none"]) -> Path:
     """Run the stage; return the dictionary it wrote."""
     params = AlignParams(backend=backend, iterations=5, candidates=None)
-    align.run(params, train / "source.txt", train / "target.txt", out)
+    align.run(params, TOKENIZE, train / "source.txt", train / "target.txt", out)
     return out / "dictionary.tsv"
 
 
@@ -42,6 +43,22 @@ def test_builtin_finds_the_translations_of_a_small_corpus(train: Path, tmp_path:
     )
     assert [path.name for path in (tmp_path / "data" / "alignment").iterdir()] == ["dictionary.tsv"]
     assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["alignment", "filtered"]
+
+
+def test_in_raw_text_words_are_found_without_their_punctuation(train: Path, tmp_path: Path) -> None:
+    """What stands between spaces is "house," here and "house" there; the dictionary has the word."""
+    (train / "source.txt").write_text(SOURCE.replace("house\n", "house,\n"))
+    (train / "target.txt").write_text(TARGET.replace("Haus\n", "„Haus“\n"))
+    raw = TOKENIZE.model_copy(update={"lossless": True, "tokenizer": "none"})
+    params = AlignParams(backend="builtin", iterations=5, candidates=None)
+    align.run(params, raw, train / "source.txt", train / "target.txt", tmp_path / "alignment")
+    assert read_dictionary(tmp_path / "alignment" / "dictionary.tsv")["house"] == "Haus"
+    assert [path.name for path in (tmp_path / "alignment").iterdir()] == ["dictionary.tsv"]
+
+
+def test_exact_is_fast_align_without_the_program(train: Path, tmp_path: Path) -> None:
+    """The words of so small a corpus are found with either formula."""
+    assert read_dictionary(run(train, tmp_path / "alignment", "exact"))["house"] == "Haus"
 
 
 def test_none_writes_an_empty_dictionary(train: Path, tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """One way to start a stage: sections of params.yaml by class, everything else by name."""
 
+import re
 import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 from dvc.repo import Repo
+from ruamel.yaml import YAML
 
 from convs2s.config.train import TrainParams
 from pipelines.stages import __main__ as runner
@@ -61,6 +63,10 @@ def test_a_stage_gets_its_section_by_class_and_its_paths_by_name(filtering: list
         ("filtre", "invalid choice: 'filtre' (choose from"),
         ("download --split dev --downloads a --out b", "argument --split: invalid choice: 'dev'"),
         ("train --seed one", "argument --seed: invalid int value: 'one'"),
+        (
+            "filter --train {seed} --seed ../.. --valid b --out c",
+            "argument --seed: found '../..', wanted let",
+        ),
     ],
 )
 def test_a_mistake_in_a_command_is_an_error(
@@ -72,6 +78,51 @@ def test_a_mistake_in_a_command_is_an_error(
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
     assert not filtering
+
+
+def test_an_argument_may_have_the_value_of_another(filtering: list[tuple[Any, ...]]) -> None:
+    """One that the stage does not take is for this alone; braces around no argument's name stay."""
+    runner.main(["filter", "--seed", "3", "--train", "a/{seed}/b", "--valid", "{seed}", "--out", "{other}"])
+    ((_, *paths),) = filtering
+    assert paths == [Path("a/3/b"), Path("3"), Path("{other}")]
+
+
+def test_no_text_of_params_yaml_goes_into_a_command() -> None:
+    """A shell would run it. DVC quotes ${item}; a split comes from dvc.yaml itself."""
+    for stage in YAML(typ="safe").load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"].values():
+        assert set(re.findall(r"\$\{.*?\}", stage["cmd"])) <= {"${item}", "${item.split}"}
+
+
+def test_an_error_is_one_message(
+    filtering: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a traceback, which a variable turns on; what memory running out means depends on the stage."""
+    command = ["filter", "--train", "a", "--valid", "b", "--out", "c"]
+
+    def fails(error: BaseException) -> None:
+        def run(params: Any, train: Path, valid: Path, out: Path) -> None:
+            raise error
+
+        run.__annotations__ = filter_stage.run.__annotations__
+        monkeypatch.setattr(filter_stage, "run", run)
+
+    for error, status, message in (
+        (ValueError("a is bad"), 2, "filter: error: a is bad\n"),
+        (MemoryError(), 2, "filter: error: out of memory. Use a machine with more memory.\n"),
+        (KeyboardInterrupt(), 130, "filter: interrupted. The same command continues: finished stages"),
+    ):
+        fails(error)
+        with pytest.raises(SystemExit) as ended:
+            runner.main(command)
+        assert ended.value.code == status
+        assert capsys.readouterr().err.startswith(message)
+    monkeypatch.setenv("CONVS2S_DEBUG", "1")
+    with pytest.raises(KeyboardInterrupt):
+        runner.main(command)
+    monkeypatch.delenv("CONVS2S_DEBUG")
+    fails(KeyError("a bug"))
+    with pytest.raises(KeyError):
+        runner.main(command)
 
 
 def test_dvc_runs_every_stage_by_the_runner_with_all_its_arguments(pipeline: dict[str, list[Any]]) -> None:
@@ -100,9 +151,9 @@ def params_of(item: Any) -> list[str]:
 
 
 def test_dvc_tracks_every_key_of_a_section_that_has_an_effect(pipeline: dict[str, list[Any]]) -> None:
-    """How often a checkpoint is saved changes no result; a list of seeds is one stage item each."""
+    """How often a checkpoint is saved, and where machines meet, changes no result; seeds are items."""
     untracked = {
-        "train": {"train.seeds", "train.checkpoint_updates"},
+        "train": {"train.seeds", "train.checkpoint_updates", "train.rendezvous"},
         "align": {"align.candidates"},  # of stage candidates alone
     }
     sections = runner.Params.model_fields

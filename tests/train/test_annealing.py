@@ -26,6 +26,19 @@ def test_training_ends_when_the_rate_falls_below_the_minimum() -> None:
     assert "learning rate fell below 0.0001" in str(PAPER.ends([9.0, 8.0, 8.5, 7.0, 6.0, 6.0]))
 
 
+def test_a_training_can_have_gone_on_beyond_its_end() -> None:
+    """Exactly at the end it has not; with an epoch begun after it, it has."""
+    two = dataclasses.replace(PAPER, max_epochs=2)
+    assert two.ended_before([], within_epoch=True) is None
+    assert two.ended_before([9.0], within_epoch=True) is None
+    assert two.ended_before([9.0, 8.0], within_epoch=False) is None
+    assert two.ended_before([9.0, 8.0], within_epoch=True) == 2
+    assert two.ended_before([9.0, 8.0, 7.0], within_epoch=False) == 2
+    patient = dataclasses.replace(PAPER, patience=2)
+    worse = [9.0, 9.5, 9.5, 8.0]  # a later best does not count
+    assert patient.ended_before(worse, within_epoch=False) == 3
+
+
 def test_equal_is_not_better() -> None:
     """An epoch with the same perplexity has stopped improving."""
     assert PAPER.rate([9.0, 9.0]) == pytest.approx(0.025)

@@ -1,64 +1,176 @@
 import dataclasses
+import json
 import resource
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
 
-from convs2s.train.checkpoint import load_weights, read, resume, save_checkpoint
-from convs2s.train.loop import UpdateReport, train
+from convs2s.train.checkpoint import (
+    check_state,
+    load_weights,
+    read_checkpoint,
+    read_prints,
+    restore,
+    save_checkpoint,
+)
+from convs2s.train.loop import State, Training, UpdateReport, train
 from tests.model.small import small_model
-from tests.train.tiny import ALONE, tiny_training, weights
+from tests.train.tiny import tiny_training, weights
 
 PRINTS = {"seed": "1", "model": "small"}
 
 
-def test_a_resumed_training_ends_as_an_uninterrupted_one(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint in the second epoch of a training."""
+    folder = tmp_path_factory.mktemp("saved")
+    save_checkpoint(folder / "c", stopped_after(27, folder), PRINTS)
+    return folder / "c"
+
+
+def stopped_after(updates: int, folder: Path) -> Training:
+    training = tiny_training(folder, max_epochs=2)
+    for report in train(training):
+        if isinstance(report, UpdateReport) and report.update == updates:
+            break
+    return training
+
+
+def test_a_resumed_training_ends_as_an_uninterrupted_one(tmp_path: Path, saved: Path) -> None:
     """Same batches, same random numbers, same weights, to the last bit, from any update."""
-    for name in ("whole", "first", "second"):
+    for name in ("whole", "second"):
         (tmp_path / name).mkdir()
     whole = tiny_training(tmp_path / "whole", max_epochs=2)
     list(train(whole))
-    first = tiny_training(tmp_path / "first", max_epochs=2)
-    for report in train(first):
-        if isinstance(report, UpdateReport) and report.update == 27:  # in the second epoch
-            save_checkpoint(tmp_path / "c", first, PRINTS)
-            break
     second = tiny_training(tmp_path / "second", max_epochs=2)
-    message = resume(tmp_path / "c", second, PRINTS)
-    assert "continues" in message
-    assert "epoch 2, after 27 updates" in message
+    restore(read_checkpoint(saved), second, saved)
+    assert second.state.updates == 27
     list(train(second))
     assert torch.equal(weights(whole), weights(second))
     assert dataclasses.asdict(whole.state) == dataclasses.asdict(second.state)
 
 
-def test_a_changed_setting_starts_afresh_and_says_which(tmp_path: Path) -> None:
-    """A checkpoint of other parameters must not be resumed."""
-    run = tiny_training(tmp_path)
-    save_checkpoint(tmp_path / "c", run, PRINTS)
-    message = resume(tmp_path / "c", run, PRINTS | {"model": "large"})
-    assert "afresh" in message
-    assert message.endswith("have changed: model.")
-    assert run.state.updates == 0
+def test_a_checkpoint_holds_what_was_saved(tmp_path: Path, saved: Path) -> None:
+    """Fingerprint and state as they were, with checksums."""
+    found = read_checkpoint(saved)
+    assert found.checked
+    assert found.prints == read_prints(saved) == PRINTS
+    assert found.state == stopped_after(27, tmp_path).state
 
 
-def test_a_damaged_checkpoint_starts_afresh_and_says_so(tmp_path: Path) -> None:
-    """A truncated file must not be read as a complete one."""
-    run = tiny_training(tmp_path)
+def test_any_flipped_bit_is_found(tmp_path: Path, saved: Path) -> None:
+    """In the header, with state and checksums, or in a tensor; a few of all positions."""
+    content = saved.read_bytes()
+    header = 8 + int.from_bytes(content[:8], "little")
+    positions = [*range(0, header, header // 40), *range(header, len(content), len(content) // 20)]
     path = tmp_path / "c"
-    save_checkpoint(path, run, PRINTS)
-    path.write_bytes(path.read_bytes()[:-10])
-    assert "starts afresh: the checkpoint" in resume(path, run, PRINTS)
+    for position in positions:
+        damaged = bytearray(content)
+        damaged[position] ^= 1 << position % 8
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match="c is damaged"):
+            read_checkpoint(path)
 
 
-def test_weights_of_another_shape_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: b"",
+        lambda content: content[:-10],
+        lambda content: content[: len(content) // 2],
+        lambda content: content + bytes(10),
+        lambda content: content[: len(content) // 2] + bytes(len(content) // 2),
+        lambda content: bytes(len(content)),
+        lambda content: b"\xff" * len(content),
+    ],
+    ids=["empty", "cut", "half", "extended", "second half zero", "zero", "ones"],
+)
+def test_other_damage_is_found(tmp_path: Path, saved: Path, damage: Callable[[bytes], bytes]) -> None:
+    """What a full disk, a lost power or a failing one leaves."""
+    path = tmp_path / "c"
+    path.write_bytes(damage(saved.read_bytes()))
+    with pytest.raises(ValueError, match="c is damaged"):
+        read_checkpoint(path)
+
+
+def rewritten(path: Path, target: Path, change: Callable[[dict[str, str]], dict[str, str]]) -> Path:
+    """Copy a checkpoint with other metadata."""
+    with safe_open(path, framework="pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        save_file(tensors, target, change(dict(file.metadata())))
+    return target
+
+
+@pytest.mark.parametrize("key", ["state", "fingerprint", "crc32"])
+def test_missing_metadata_are_found(tmp_path: Path, saved: Path, key: str) -> None:
+    """A checkpoint without its checksums is one of an earlier version only if it looks like one."""
+    path = rewritten(saved, tmp_path / "c", lambda m: {name: m[name] for name in m if name != key})
+    if key == "crc32":
+        assert not read_checkpoint(path).checked
+        path = rewritten(path, tmp_path / "d", lambda m: m | {"crc33": "{}"})
+    with pytest.raises(ValueError, match="is damaged"):
+        read_checkpoint(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"updates": -1},
+        {"updates": 26},
+        {"updates": "27"},
+        {"batch": 9},
+        {"epoch_loss": float("nan")},
+        {"epoch_loss": float("inf")},
+        {"point_tokens": -3},
+        {"epochs": [{}]},
+        {"epochs": None},
+        {"curve": [{"update": 50}]},
+        {"curve": 1},
+    ],
+    ids=str,
+)
+def test_an_impossible_state_is_found(tmp_path: Path, saved: Path, change: dict[str, object]) -> None:
+    """Where there is no checksum, the state must at least be one that a training can have."""
+
+    def changed(metadata: dict[str, str]) -> dict[str, str]:
+        state = json.loads(metadata["state"]) | change
+        return {"state": json.dumps(state), "fingerprint": metadata["fingerprint"]}
+
+    path = rewritten(saved, tmp_path / "c", changed)
+    with pytest.raises(ValueError, match="c is damaged"):
+        read_checkpoint(path)
+
+
+def test_the_states_of_a_training_are_possible(tmp_path: Path) -> None:
+    """At the beginning, after an update, and at the end."""
+    training = tiny_training(tmp_path, max_epochs=3)
+    check_state(training.state)
+    for _ in train(training):
+        check_state(training.state)
+    assert training.state.curve
+    assert training.state.bests[0] == 19
+
+
+def test_weights_of_another_shape_are_refused(saved: Path) -> None:
     """A checkpoint of another model says which tensors differ."""
-    run = tiny_training(tmp_path)
-    save_checkpoint(tmp_path / "c", run, PRINTS)
-    _, tensors = read(tmp_path / "c", ALONE.device)
     with pytest.raises(ValueError, match="does not fit the model"):
-        load_weights(small_model(), tensors, tmp_path / "c")
+        load_weights(small_model(), read_checkpoint(saved), saved)
+
+
+def test_momentum_of_another_shape_is_refused(tmp_path: Path, saved: Path) -> None:
+    """Before anything is changed."""
+    training = tiny_training(tmp_path)
+    before, found = weights(training), read_checkpoint(saved)
+    name = next(name for name in found.tensors if name.startswith("momentum/"))
+    tensors = found.tensors | {name: torch.zeros(7)}
+    with pytest.raises(ValueError, match=r"its momentum of .* is \(7,\)"):
+        restore(dataclasses.replace(found, tensors=tensors), training, saved)
+    assert torch.equal(weights(training), before)
+    assert training.state == State()
 
 
 def test_a_full_disk_leaves_the_previous_checkpoint(tmp_path: Path) -> None:

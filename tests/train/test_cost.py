@@ -15,7 +15,6 @@ from convs2s.train.cost import (
     history,
     keep_cost,
     read_sessions,
-    remove_all_but,
     target_tokens_per_second,
     timed,
 )
@@ -46,13 +45,13 @@ def test_seconds_add_up_over_interruptions(tmp_path: Path, clock: list[float]) -
     first = Meter(path, ALONE, updates=0)
     for clock[0], updates in ((110.0, 50), (125.0, 80)):
         first.count(600, 8.0)
-        first.save(updates)
+        first.save(updates, [50, 80])
     first.count(1000, 4.0)
     clock[0] = 130.0  # killed, five seconds after its checkpoint
     second = Meter(path, THREE, updates=80)
     clock[0] = 137.5
     second.count(300, 4.0)
-    second.save(100)
+    second.save(100, [])
     version = torch.__version__
     wanted = [Session("A CPU", "CPU core", 2, version, 0, 80, 25.0, 1200, 16.0)]
     wanted += [Session("A CPU", "CPU core", 6, version, 80, 100, 7.5, 300, 4.0)]
@@ -68,8 +67,8 @@ def test_sessions_from_before_tokens_were_counted_are_read(tmp_path: Path, clock
     path.write_text(json.dumps({"80": [{**old, "first": 0, "last": 80, "seconds": 25.0}]}))
     meter = Meter(path, ALONE, updates=80)
     meter.count(300, 4.0)
-    meter.save(100)
-    sessions = history(path)["100"]
+    meter.save(100, [])
+    sessions = history(path)[100]
     assert [one.seconds for one in sessions] == [25.0, 0.0]
     assert target_tokens_per_second(sessions) is None
     assert target_tokens_per_second(sessions[1:]) == 75.0
@@ -101,36 +100,40 @@ def test_gpus_count_by_name(clock: list[float], tmp_path: Path, monkeypatch: pyt
 def test_a_training_that_starts_afresh_drops_earlier_costs(tmp_path: Path, clock: list[float]) -> None:
     """The checkpoint of other parameters is dropped, and so are its seconds."""
     path = tmp_path / "cost.json"
-    Meter(path, ALONE, 0).save(500)
+    Meter(path, ALONE, 0).save(500, [])
     clock[0] += 3.0
     meter = Meter(path, ALONE, 0)
-    meter.save(10)
-    assert [session.last for session in history(path)["10"]] == [10]
+    meter.save(10, [500])
+    assert [session.last for session in history(path)[10]] == [10]
+    assert history(path).keys() == {10}
 
 
-def test_a_checkpoint_that_was_not_written_is_not_counted(tmp_path: Path, clock: list[float]) -> None:
-    """Killed between the meter's file and the checkpoint, a training resumes from the previous checkpoint."""
+def test_what_came_after_a_checkpoint_is_not_counted_on_resuming_from_it(
+    tmp_path: Path, clock: list[float]
+) -> None:
+    """Neither after a kill between the meter's file and the checkpoint, nor after damage of the last one."""
     path = tmp_path / "cost.json"
     meter = Meter(path, ALONE, 0)
-    for updates in (10, 20):
+    for updates in (10, 15, 20):
         clock[0] += 4.0
-        meter.save(updates)
+        meter.save(updates, [10, 20])
+    assert history(path).keys() == {10, 20}
     again = Meter(path, ALONE, updates=10)
     clock[0] += 5.0
-    again.save(30)
-    found = [(one.first, one.last, one.seconds) for one in history(path)["30"]]
+    again.save(30, [20])
+    found = [(one.first, one.last, one.seconds) for one in history(path)[30]]
     assert found == [(0, 10, 4.0), (10, 30, 5.0)]
 
 
-@pytest.mark.parametrize("before", [None, "broken", "gap"])
+@pytest.mark.parametrize("before", [None, "[{", '{"x": []}', '{"60": [{"device": 1}]}', "gap"])
 def test_an_incomplete_cost_is_not_kept(tmp_path: Path, clock: list[float], before: str | None) -> None:
     """A checkpoint older than the meter, a damaged file, a gap: better no hours than wrong ones."""
     path = tmp_path / "cost.json"
-    if before == "broken":
-        path.write_text("[{")
-    elif before == "gap":
-        Meter(path, ALONE, 0).save(40)
-    Meter(path, ALONE, 60).save(90)
+    if before == "gap":
+        Meter(path, ALONE, 0).save(40, [])
+    elif before is not None:
+        path.write_text(before)
+    Meter(path, ALONE, 60).save(90, [])
     keep_cost(path, 90, weights(tmp_path), tmp_path / "costs")
     assert not (tmp_path / "costs").exists()
 
@@ -138,23 +141,10 @@ def test_an_incomplete_cost_is_not_kept(tmp_path: Path, clock: list[float], befo
 def test_models_have_their_own_files(tmp_path: Path, clock: list[float]) -> None:
     """A model restored from DVC's cache has its own seconds, not those of the last training."""
     for content, updates in ((b"one", 10), (b"two", 20)):
-        Meter(tmp_path / "cost.json", ALONE, 0).save(updates)
+        Meter(tmp_path / "cost.json", ALONE, 0).save(updates, [])
         keep_cost(tmp_path / "cost.json", updates, weights(tmp_path, content), tmp_path / "costs")
     (session,) = read_sessions(tmp_path / "costs" / file_name(weights(tmp_path, b"one")))
     assert session.last == 10
-
-
-def test_only_the_costs_of_a_finished_training_stay(tmp_path: Path) -> None:
-    """Checkpoints are large."""
-    work = tmp_path / "work"
-    (work / "live").mkdir(parents=True)
-    (work / "checkpoint").write_text("x")
-    (work / "costs").mkdir()
-    remove_all_but(work / "costs")
-    assert [path.name for path in work.iterdir()] == ["costs"]
-    (work / "costs").rmdir()
-    remove_all_but(work / "costs")
-    assert not work.exists()
 
 
 def test_the_cpu_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +158,7 @@ def test_the_cpu_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_sessions_are_readable_by_people(tmp_path: Path, clock: list[float]) -> None:
     """JSON, a key each."""
-    Meter(tmp_path / "c.json", ALONE, 0).save(7)
+    Meter(tmp_path / "c.json", ALONE, 0).save(7, [])
     (found,) = json.loads((tmp_path / "c.json").read_text())["7"]
     assert found["unit"] == "CPU core"
     assert (found["first"], found["last"], found["seconds"]) == (0, 7, 0.0)

@@ -45,7 +45,9 @@ def test_each_process_knows_its_place_and_the_caller_stays_as_it_was(folder: Pat
 def test_a_failing_process_is_named(folder: Path) -> None:
     """By rank and exit status."""
     handler = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(RuntimeError, match=r"Worker 1 of 2 failed with status 3\. Its own message is above"):
+    with pytest.raises(
+        ChildProcessError, match=r"Worker 1 of 2 failed with status 3\. Its own message is above"
+    ):
         launch("place", [str(folder), "1"], workers=2, nodes=1, rendezvous=None, name="failing")
     assert signal.getsignal(signal.SIGTERM) is handler
 

@@ -8,15 +8,16 @@ from torch.testing import assert_close
 
 from convs2s.text.corpus.batching import Batch, Batching
 from convs2s.text.vocabulary.vocabulary import EOS
+from convs2s.train import loop
 from convs2s.train.loop import (
     EpochReport,
-    SummedLoss,
     Training,
     UpdateReport,
     _update,
     train,
     validation_loss,
 )
+from convs2s.train.loss import SummedLoss
 from tests.train.tiny import VOCABULARY, tiny_training, weights
 
 
@@ -100,6 +101,20 @@ def test_divergence_ends_training_and_keeps_the_weights(tmp_path: Path) -> None:
     assert torch.equal(weights(run), before)
 
 
+@pytest.mark.parametrize("nats", [math.nan, math.inf])
+def test_a_validation_loss_that_is_no_number_ends_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nats: float
+) -> None:
+    """The epoch is not counted, so no checkpoint and no curve can have it."""
+    run = tiny_training(tmp_path)
+    monkeypatch.setattr(loop, "validation_loss", lambda _: nats)
+    with pytest.raises(
+        FloatingPointError, match=rf"after epoch 1 \(19 updates\) the validation loss is {nats}"
+    ):
+        list(train(run))
+    assert run.state.epochs == []
+
+
 def test_an_uncounted_batch_changes_no_weight(tmp_path: Path) -> None:
     """A worker that only keeps in step with the others adds nothing to the sum."""
     run = tiny_training(tmp_path, momentum=1e-9)
@@ -113,9 +128,8 @@ def test_an_uncounted_batch_changes_no_weight(tmp_path: Path) -> None:
 
 def losses_and_gradients(run: Training, entries: torch.Tensor | None) -> list[torch.Tensor]:
     """Return the losses of a batch and every parameter's gradient."""
-    source, target = map(torch.from_numpy, run.train.arrays(range(8)))
     run.model.zero_grad()
-    total, likelihood = SummedLoss(run.model, smoothing=0.1)(source, target, entries)
+    total, likelihood = SummedLoss(run.model, smoothing=0.1)(*run.inputs(run.train, range(8)), entries)
     total.backward()
     gradients = [p.grad for p in run.model.parameters() if p.grad is not None]
     return [total.detach(), likelihood, *(gradient.clone() for gradient in gradients)]
@@ -132,7 +146,7 @@ def test_selecting_every_entry_is_plain_training(tmp_path: Path) -> None:
 def test_entries_left_out_get_no_gradient_and_no_probability(tmp_path: Path) -> None:
     """The loss is cross-entropy over the selected entries alone."""
     run = tiny_training(tmp_path, dropout=0.0, selection={"common": 0, "candidates": 1})
-    source, target = run.inputs(run.train, range(3))
+    source, target, real = run.inputs(run.train, range(3))
     entries = run.entries(run.train, Batch(torch.arange(3).numpy(), [], 0, 3))
     assert entries is not None
     assert 3 < len(entries) < VOCABULARY
@@ -140,7 +154,7 @@ def test_entries_left_out_get_no_gradient_and_no_probability(tmp_path: Path) -> 
     out = torch.ones(VOCABULARY, dtype=torch.bool).index_fill(0, entries, value=False)
     plain = logits.masked_fill(out, -math.inf).flatten(0, 1)
     wanted = F.cross_entropy(plain, target.flatten(), ignore_index=0, reduction="sum")
-    total, likelihood = SummedLoss(run.model, smoothing=0.0)(source, target, entries)
+    total, likelihood = SummedLoss(run.model, smoothing=0.0)(source, target, real, entries)
     assert_close(total, wanted)
     assert_close(likelihood, wanted)
     total.backward()

@@ -1,12 +1,17 @@
 import math
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from convs2s.train import loss as loss_module
-from convs2s.train.loss import negative_log_likelihood
+from convs2s.train.loss import SummedLoss, negative_log_likelihood
+from tests.train.tiny import tiny_training
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -45,3 +50,38 @@ def test_bfloat16_features_give_float32_losses_near_the_exact_one() -> None:
     half, _ = negative_log_likelihood(x.bfloat16(), w, b, target)
     assert half.dtype == torch.float32
     assert_close(half, exact, rtol=0.01, atol=0)
+
+
+class NoWait(TorchDispatchMode):
+    """Fails at operations whose result the host must know before it can go on: on a GPU it would wait."""
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        waits = {"_local_scalar_dense", "item", "nonzero", "masked_select", "equal", "is_nonzero"}
+        assert func.overloadpacket.__name__ not in waits, func
+        masks = [
+            one for one in tree_leaves(args[1:]) if isinstance(one, torch.Tensor) and one.dtype == torch.bool
+        ]
+        assert not (func.overloadpacket.__name__ in {"index", "index_put_"} and masks), func
+        return func(*args, **(kwargs or {}))
+
+
+def test_no_host_wait_from_batch_to_gradients(tmp_path: Path) -> None:
+    """The plain path, which GPUs take, queues all of a part's work without asking for a result."""
+    run = tiny_training(
+        tmp_path,
+        dropout=0.1,
+    )
+    inputs = run.inputs(run.train, range(9))
+    losses = SummedLoss(run.model, 0.1).train()
+    with NoWait():  # type: ignore[no-untyped-call]
+        losses(*inputs, None)[0].backward()
+
+
+def test_the_host_waits_that_are_looked_for_are_found() -> None:
+    """The probe itself: each of these asks the device."""
+    x = torch.arange(4)
+    for wait in (lambda: x[x > 1], lambda: bool((x > 1).any()), x.nonzero, lambda: float(x[0])):
+        with pytest.raises(AssertionError), NoWait():  # type: ignore[no-untyped-call]
+            wait()

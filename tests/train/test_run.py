@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,11 @@ from convs2s.model.loading import load_model
 from convs2s.text.corpus.encoded import EncodedCorpus
 from convs2s.train import run
 from convs2s.train.cost import file_name, read_sessions
+from convs2s.train.launch import launch
+from convs2s.train.loop import EpochReport, Training, UpdateReport
 from convs2s.train.progress import ProgressFile
 from convs2s.train.run import PATHS, train_model
+from tests.train.test_lock import free
 from tests.train.tiny import ROOT, VOCABULARY, tiny_params, write_tiny
 
 KILLED_AFTER = 68  # in the fourth epoch of 19 updates; there is a checkpoint after the 65th
@@ -63,6 +68,7 @@ def test_outputs_are_a_model_metrics_and_curves(
 
     def see(file: ProgressFile, *args: Any) -> None:
         epoch(file, *args)
+        assert not free(folder / "work")  # for another training
         seen.append(json.loads(file.path.read_text()))
 
     monkeypatch.setattr(ProgressFile, "epoch", see)
@@ -83,7 +89,7 @@ def test_outputs_are_a_model_metrics_and_curves(
         "model.json",
         "weights.safetensors",
     ]
-    assert [path.name for path in (folder / "work").iterdir()] == ["costs"]
+    assert sorted(path.name for path in (folder / "work").iterdir()) == ["costs", "lock"]
     (session,) = read_sessions(folder / "work/costs" / file_name(folder / "out/model/weights.safetensors"))
     assert (session.first, session.last) == (0, 4 * 19)
     corpus = EncodedCorpus.open(folder / "encoded" / "train", "target")
@@ -109,8 +115,7 @@ def test_killed_within_an_epoch_training_ends_as_if_never_interrupted(
     progress = json.loads((broken / "work" / "progress.json").read_text())
     assert progress["epoch"] in {3, 4}  # written at the end of the third at least
     in_process(broken, params, monkeypatch)
-    message = "Training continues from work/checkpoint.safetensors: epoch 4, after 65 updates."
-    assert message in capsys.readouterr().err
+    assert "checkpoint-65.safetensors: epoch 4, after 65 updates." in capsys.readouterr().err
     files = sorted(p.relative_to(whole / "out") for p in (whole / "out").rglob("*") if p.is_file())
     assert len(files) == 2 + 1 + 4
     for name in files:
@@ -119,6 +124,33 @@ def test_killed_within_an_epoch_training_ends_as_if_never_interrupted(
     assert 0 < first.last == second.first == 65 < second.last == 6 * 19
     (only,) = read_sessions(next((whole / "work" / "costs").iterdir()))
     assert (first.target_tokens or 0) + (second.target_tokens or 0) == only.target_tokens
+
+
+def test_ctrl_c_saves_the_update_and_the_same_command_continues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not only every checkpoint_updates; the end is that of an undisturbed training."""
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    in_process(whole, prepare(whole, max_epochs=2), monkeypatch)
+    params, train = prepare(broken, max_epochs=2), run.train
+
+    def interrupted(training: Training) -> Iterator[UpdateReport | EpochReport]:
+        for report in train(training):
+            if isinstance(report, UpdateReport) and report.update == 23:  # the next checkpoint is after 30
+                signal.raise_signal(signal.SIGINT)
+            yield report
+
+    monkeypatch.setattr(run, "train", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        in_process(broken, params, monkeypatch)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    monkeypatch.setattr(run, "train", train)
+    in_process(broken, params, monkeypatch)
+    said = capsys.readouterr().err
+    assert "Interrupted: the update is finished and saved first; Ctrl-C again ends at once." in said
+    assert "epoch 2, after 23 updates" in said
+    one, other = (load_file(folder / "out" / "model" / "weights.safetensors") for folder in (whole, broken))
+    assert all(torch.equal(one[name], other[name]) for name in one)
 
 
 @pytest.mark.parametrize("batch_by", ["sentences", "tokens"])
@@ -142,6 +174,10 @@ def test_two_workers_of_half_the_batch_give_the_weights_of_one(
         in_process(folder, params, monkeypatch)
         results[workers] = load_file(folder / "out" / "model" / "weights.safetensors")
         results[-workers] = json.loads((folder / "out" / "metrics.json").read_text())
+        holder = (folder / "work" / "lock").read_text()
+        assert (f"process {os.getpid()} " in holder) == (
+            workers == 1
+        )  # the one that writes, not this launcher
     assert dict(os.environ) == environment
     assert results[1].keys() == results[2].keys()
     for name, weight in results[1].items():
@@ -152,6 +188,42 @@ def test_two_workers_of_half_the_batch_give_the_weights_of_one(
     assert results[-1]["updates"] == results[-2]["updates"]
 
 
+STOPPED = """
+import os, pathlib, sys, convs2s.train.loop as loop
+whole = loop.train
+def stopped(training):
+    for report in whole(training):
+        yield report
+        if training.state.updates == 30 and not pathlib.Path("again").exists():
+            os._exit(9)
+loop.train = stopped
+from convs2s.train.run import main
+main()
+"""
+
+
+@pytest.mark.slow
+def test_two_interrupted_workers_continue_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """From the checkpoint that the first of them chooses; the outputs are those of an undisturbed one."""
+    (tmp_path / "stopped.py").write_text(STOPPED)
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    params = {"workers": 2, "batch_sentences": 4, "max_epochs": 3}
+    in_process(whole, prepare(whole, **params), monkeypatch)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(run, "launch", lambda _, *rest: launch("stopped", *rest))
+    with pytest.raises(RuntimeError, match=r"Worker \d of 2 failed with status 9"):
+        in_process(broken, prepare(broken, **params), monkeypatch)
+    newest = max((broken / "work").glob("*/checkpoint-30.*"))
+    newest.write_bytes(b"damaged")
+    (broken / "again").touch()
+    in_process(broken, tiny_params(broken, **params), monkeypatch)
+    assert "checkpoint-25.safetensors: epoch 2, after 25 updates." in capfd.readouterr().err
+    for name in ("model/weights.safetensors", "metrics.json", "curves/train/loss.tsv"):
+        assert (broken / "out" / name).read_bytes() == (whole / "out" / name).read_bytes()
+
+
 @pytest.mark.slow  # test_launch has the same for processes that need no PyTorch
 def test_a_worker_that_fails_ends_the_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -160,9 +232,13 @@ def test_a_worker_that_fails_ends_the_training(
     params = prepare(tmp_path / "a", workers=2)
     monkeypatch.chdir(tmp_path / "a")
     short = params.model.model_copy(update={"max_positions": 4})
-    with pytest.raises(RuntimeError, match=r"Worker \d of 2 failed with status 1\. Its own message is above"):
+    with pytest.raises(
+        ChildProcessError, match=r"Worker \d of 2 failed with status 2\. Its own message is above"
+    ):
         train_model(short, params.train, 1, *map(Path, PATHS))
-    assert "the position table holds 3" in capfd.readouterr().err
+    said = capfd.readouterr().err
+    assert re.search(r"train, worker \d: error: .*the position table holds 3", said)
+    assert "Traceback" not in said
     assert not (tmp_path / "a" / "out").exists()
 
 

@@ -54,3 +54,16 @@ def test_an_empty_corpus_is_refused(tmp_path: Path) -> None:
     write_tiny(tmp_path, valid=0)
     with pytest.raises(ValueError, match=r"valid has 0 source and 0 target sentences.*at least one"):
         build(tmp_path)
+
+
+@pytest.mark.parametrize(("split", "side"), [("train", "source"), ("valid", "target")])
+def test_ids_beyond_the_vocabulary_are_refused(tmp_path: Path, split: str, side: str) -> None:
+    """Each side has its own vocabulary; a damaged file must not index past the embeddings."""
+    write_tiny(tmp_path)
+    build(tmp_path)
+    path = tmp_path / "encoded" / split / f"{side}.ids.npy"
+    ids = np.load(path)
+    ids[0] = 60_000
+    np.save(path, ids)
+    with pytest.raises(ValueError, match=rf"{split}/{side}\.ids\.npy: ids 0 to .* are 1 to 60,000"):
+        build(tmp_path)

@@ -8,8 +8,8 @@ from numba import njit
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def compiled(function: Function) -> Function:
-    """Compile a function at its first call, to run in parallel with other threads.
+def compiled(function: Function, **options: Any) -> Function:
+    """Compile a function at its first call, to run in parallel with other threads; `options` are njit's.
 
     It may use compiled functions and constants of its own module only: numba recompiles when that file
     has changed, but does not notice changes elsewhere. The compiled code is cached next to the module or,
@@ -17,6 +17,6 @@ def compiled(function: Function) -> Function:
     again.
     """
     try:
-        return cast(Function, njit(nogil=True, cache=True)(function))
+        return cast(Function, njit(nogil=True, cache=True, **options)(function))
     except RuntimeError:  # numba found no folder for its cache
-        return cast(Function, njit(nogil=True)(function))
+        return cast(Function, njit(nogil=True, **options)(function))

@@ -2,6 +2,9 @@
 
 If word j of m generated words is linked at all, it is linked with word i of n given words with a
 probability proportional to exp(-tension * |i/n - j/m|). Positions count from 1.
+
+The program fast_align errs where it fits the tension: its function for the gradient calls the one for the
+normalizer with the two lengths swapped. `swapped` repeats that, so that links equal the program's.
 """
 
 import math
@@ -18,8 +21,27 @@ STEP_SIZE = 20.0
 
 
 @compiled
+def swapped_normalizer(j: int, n: int, m: int, tension: float) -> float:
+    """Return fast_align's normalizer for generated word j of m, given n words, with n and m swapped."""
+    low = j * m // n
+    ratio = math.exp(-tension / m)
+    total = 0.0
+    if m != low:
+        # Where low exceeds m, the program's unsigned m - low is huge, and the power 0.
+        power = ratio ** (m - low) if m > low else 0.0
+        total += math.exp(-tension * abs((low + 1) / m - j / n)) * (1.0 - power) / (1.0 - ratio)
+    if low:
+        total += math.exp(-tension * abs(low / m - j / n)) * (1.0 - ratio**low) / (1.0 - ratio)
+    return total
+
+
+@compiled
 def expected_distance(
-    given: NDArray[np.int64], generated: NDArray[np.int64], pairs: NDArray[np.int64], tension: float
+    given: NDArray[np.int64],
+    generated: NDArray[np.int64],
+    pairs: NDArray[np.int64],
+    tension: float,
+    swapped: bool,
 ) -> float:
     """Return the sum over generated words of the prior's mean |i/n - j/m|, the null word excluded.
 
@@ -28,6 +50,7 @@ def expected_distance(
         generated: lengths m in words.
         pairs: number of sentence pairs with these two lengths.
         tension: above 0.
+        swapped: normalize as the program fast_align does.
     """
     total = 0.0
     for k in range(len(pairs)):
@@ -46,13 +69,17 @@ def expected_distance(
             to_low, to_high = j / m - low / n, (low + 1) / n - j / m
             low_weight, high_weight = math.exp(-tension * to_low), math.exp(-tension * to_high)
             z = low_weight * mass[low] + high_weight * mass[high]
+            if swapped:
+                z = swapped_normalizer(j, n, m, tension)
             low_sum = to_low * mass[low] + moment[low] / n
             high_sum = to_high * mass[high] + moment[high] / n
             total += pairs[k] * (low_weight * low_sum + high_weight * high_sum) / z
     return total
 
 
-def optimize_tension(tension: float, distance: float, lengths: NDArray[np.int64], words: int) -> float:
+def optimize_tension(
+    tension: float, distance: float, lengths: NDArray[np.int64], words: int, swapped: bool
+) -> float:
     """Return the tension after gradient steps that bring the prior's mean distance to the posterior's.
 
     Args:
@@ -60,9 +87,10 @@ def optimize_tension(tension: float, distance: float, lengths: NDArray[np.int64]
         distance: mean |i/n - j/m| under the posterior, per generated word.
         lengths: columns given length, generated length, number of pairs; a row per combination of lengths.
         words: number of generated words.
+        swapped: as for `expected_distance`.
     """
     given, generated, pairs = (np.ascontiguousarray(column) for column in lengths.T)
     for _ in range(STEPS):
-        gradient = expected_distance(given, generated, pairs, tension) / words - distance
+        gradient = expected_distance(given, generated, pairs, tension, swapped) / words - distance
         tension = min(max(tension + STEP_SIZE * gradient, LOWEST_TENSION), HIGHEST_TENSION)
     return tension

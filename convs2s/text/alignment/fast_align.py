@@ -3,6 +3,7 @@
 IBM model 2 with a diagonal prior whose tension is fitted, a null word and variational Bayes: each
 generated word is linked with one given word or with none. "Forward" generates target words from given
 source words, "backward" the reverse; grow-diag-final-and merges the two alignments into one (T33).
+With `exact`, links are those of the program fast_align, which errs in one place: see `diagonal_prior`.
 
 The corpus is read from disk in chunks. Results are byte-identical for any chunk size and any number of
 threads: threads divide up the posteriors, which do not depend on each other, and one thread per
@@ -41,7 +42,7 @@ CHUNK_CELLS = 1 << 18
 
 
 def align(
-    source: Path, target: Path, iterations: int, folder: Path, *,
+    source: Path, target: Path, iterations: int, folder: Path, *, exact: bool = False,
     chunk_cells: int = CHUNK_CELLS, threads: int | None = None,
 ) -> Iterator[Links]:  # fmt: skip
     """Yield the links of each sentence pair of two files of whitespace-separated words.
@@ -53,6 +54,7 @@ def align(
         target: see source.
         iterations: passes over the corpus; as in fast_align, the last one only links.
         folder: where a temporary folder is created; it takes 4 bytes per word and 16 per sentence pair.
+        exact: fit the tension as the program does.
         chunk_cells: word pairs processed together; affects memory, not the result.
         threads: by default, the number of cores; affects time, not the result.
 
@@ -61,20 +63,24 @@ def align(
     """
     with TemporaryDirectory(dir=folder, prefix=".align.") as work:
         corpus = number_words(source, target, Path(work))
-        yield from align_corpus(corpus, iterations, chunk_cells, threads)
+        yield from align_corpus(corpus, iterations, exact, chunk_cells, threads)
 
 
-def align_ids(source: FlatIds, target: FlatIds, iterations: int, folder: Path) -> Iterator[Links]:
+def align_ids(
+    source: FlatIds, target: FlatIds, iterations: int, folder: Path, *, exact: bool = False
+) -> Iterator[Links]:
     """Yield the links of each pair of encoded sentences, EOS left out; otherwise as `align`."""
     with TemporaryDirectory(dir=folder, prefix=".align.") as work:
         corpus = number_ids(source, target, Path(work))
-        yield from align_corpus(corpus, iterations, CHUNK_CELLS, None)
+        yield from align_corpus(corpus, iterations, exact, CHUNK_CELLS, None)
 
 
-def align_corpus(corpus: Corpus, iterations: int, chunk_cells: int, threads: int | None) -> Iterator[Links]:
+def align_corpus(
+    corpus: Corpus, iterations: int, exact: bool, chunk_cells: int, threads: int | None
+) -> Iterator[Links]:
     """Yield the links of each sentence pair of a corpus; arguments as for `align`."""
     with Threads(threads or os.cpu_count() or 1) as workers:
-        aligner = Aligner(corpus, build_table(corpus, workers), workers)
+        aligner = Aligner(corpus, build_table(corpus, workers), workers, exact)
         for iteration in range(1, iterations if corpus.source.words else 1):
             report = aligner.iterate(chunk_cells, fit_tension=iteration > 1)
             print(f"align: iteration {iteration} of {iterations}: {report}", file=sys.stderr, flush=True)
@@ -85,11 +91,11 @@ def align_corpus(corpus: Corpus, iterations: int, chunk_cells: int, threads: int
 class Aligner:
     """Both directions' models of a corpus."""
 
-    def __init__(self, corpus: Corpus, table: Table, threads: Threads) -> None:
+    def __init__(self, corpus: Corpus, table: Table, threads: Threads, exact: bool) -> None:
         self.corpus, self.table, self.threads = corpus, table, threads
         self.lengths = corpus.lengths()
-        self.forward = Direction(table, corpus.source, corpus.target, given_source=True)
-        self.backward = Direction(table, corpus.target, corpus.source, given_source=False)
+        self.forward = Direction(table, corpus.source, corpus.target, given_source=True, exact=exact)
+        self.backward = Direction(table, corpus.target, corpus.source, given_source=False, exact=exact)
 
     def iterate(self, chunk_cells: int, fit_tension: bool) -> str:
         """Run one iteration of expectation maximization; return a one-line report."""
@@ -129,8 +135,9 @@ class Aligner:
 class Direction:
     """One direction's model and the expected counts that make the next one."""
 
-    def __init__(self, table: Table, given: Side, generated: Side, given_source: bool) -> None:
+    def __init__(self, table: Table, given: Side, generated: Side, given_source: bool, exact: bool) -> None:
         self.table = table
+        self.exact = exact
         self.given_source = given_source
         self.given_vocabulary = given.vocabulary
         self.generated_words = generated.words
@@ -159,7 +166,7 @@ class Direction:
         """
         log_likelihood, distance = (self.sums / self.generated_words).tolist()
         if fit_tension:
-            self.tension = optimize_tension(self.tension, distance, lengths, self.generated_words)
+            self.tension = optimize_tension(self.tension, distance, lengths, self.generated_words, self.exact)
         normalize(self.table, self.given_source, self.given_vocabulary, self.counts, self.probabilities)
         # The null word is one more given word, whose row holds all generated words in order.
         words = len(self.null_counts)

@@ -29,7 +29,7 @@ def align_with_programs(
 
     Raises:
         FileNotFoundError: if a program is not on PATH.
-        RuntimeError: if a program fails, or prints a different number of lines than it was given.
+        ChildProcessError: if a program fails, or prints a different number of lines than it was given.
         ValueError: if atools prints anything but links that fit the sentences, or as `read_pairs`.
     """
     fast_align, atools = find_program("fast_align"), find_program("atools")
@@ -46,7 +46,7 @@ def align_with_programs(
             both.touch()
         printed = sum(1 for _ in read_lines(both))
         if printed != count:
-            raise RuntimeError(
+            raise ChildProcessError(
                 f"atools printed {counted(printed, 'line')} for {counted(count, 'sentence pair')}, wanted "
                 "one each. Are the programs damaged? "
                 "Rebuild them, or choose align.backend: builtin in params.yaml."
@@ -103,12 +103,12 @@ def execute(command: list[str], output: Path) -> None:
     """Run a program with its output in a file; its messages appear on stderr.
 
     Raises:
-        RuntimeError: if it ends with an error.
+        ChildProcessError: if it ends with an error.
     """
     with output.open("wb") as stream:
         code = subprocess.run(command, stdout=stream, check=False).returncode
     if code != 0:
-        raise RuntimeError(
+        raise ChildProcessError(
             f"'{' '.join(command)}' ended with status {code}, wanted 0. Its messages above say why; "
             "or choose align.backend: builtin in params.yaml."
         )

@@ -36,7 +36,8 @@ class Batching:
     Attributes:
         by_sentences: whether an update takes `sentences`, split at `max_tokens`; else one part per worker.
         sentences: per update and worker.
-        max_tokens: padded tokens, on the side that has more, that a worker processes at once.
+        max_tokens: padded tokens, on the side that has more, that a worker processes at once; by tokens and
+            with several workers it may be one sentence more.
         workers: processes that share every batch.
     """
 
@@ -76,7 +77,10 @@ class Batching:
         # Every W-th sentence: this spreads lengths, and so work, evenly over the workers.
         share = batch[rank :: self.workers]
         counted = len(share) > 0
-        parts = list(fit(share if counted else batch[:1], lengths, self.max_tokens, len(batch)))
+        own = share if counted else batch[:1]
+        # By tokens, a batch fits all workers' limits together, but a share may be one sentence above its own:
+        # nobody should make a second pass for it while the others wait.
+        parts = list(fit(own, lengths, self.max_tokens, len(batch))) if self.by_sentences else [own]
         return Batch(batch, parts, int(lengths[batch, 1].sum()), len(batch), counted)
 
 

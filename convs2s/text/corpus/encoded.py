@@ -12,6 +12,12 @@ from convs2s.text.corpus.files import atomic_path
 from convs2s.text.corpus.flat_ids import FlatIds, FlatIdsWriter, Ids, Offsets
 from convs2s.text.corpus.pair_folder import SIDES
 from convs2s.text.counted import counted
+from convs2s.text.vocabulary.vocabulary import EOS
+
+ANY_VOCABULARY = 2**31
+"""Size of a vocabulary that has every id."""
+
+CHECKED_IDS = 1 << 20  # at a time; such a part stays in the processor's cache
 
 
 class EncodedSentences(NamedTuple):
@@ -32,8 +38,11 @@ class EncodedCorpus(FlatIds):
     """The sentences of one side of a corpus, each ended by EOS, memory-mapped."""
 
     @classmethod
-    def open(cls, folder: Path, side: str) -> Self:
+    def open(cls, folder: Path, side: str, vocabulary_size: int | None = None) -> Self:
         """Open a side, "source" or "target", of a folder that `write_encoded` wrote.
+
+        Args:
+            vocabulary_size: if given, all ids are read once and checked: about two seconds for a billion.
 
         Raises:
             FileNotFoundError: if a file is missing.
@@ -50,6 +59,8 @@ class EncodedCorpus(FlatIds):
                 "again: dvc repro -f encode."
             )
         check_sides(folder)
+        if vocabulary_size is not None:
+            check_ids(ids, offsets, vocabulary_size, folder / f"{side}.ids.npy")
         return cls(ids, offsets)
 
 
@@ -63,6 +74,29 @@ def check_sides(folder: Path) -> None:
         )
 
 
+def check_ids(ids: Ids, offsets: Offsets, vocabulary_size: int, origin: Path) -> None:
+    """Check that each sentence is ids of the vocabulary, without PAD, and one EOS, its last.
+
+    Raises:
+        ValueError: with the range of ids in which one is not so.
+    """
+    sentence = 0
+    for start in range(0, len(ids), CHECKED_IDS):
+        part = np.asarray(ids[start : start + CHECKED_IDS])
+        stop = start + len(part)
+        finished = int(np.searchsorted(offsets, stop, side="right")) - 1
+        ends, wanted = np.flatnonzero(part == EOS) + start, offsets[sentence + 1 : finished + 1] - 1
+        lowest, highest = int(part.min()), int(part.max())
+        if lowest < EOS or highest >= vocabulary_size or not np.array_equal(ends, wanted):
+            raise ValueError(
+                f"{origin}: ids {start:,} to {stop:,} of it are {lowest} to {highest:,}, with {len(ends):,} "
+                f"EOS for {len(wanted):,} sentences. Wanted {EOS} to {vocabulary_size - 1:,}, and {EOS} "
+                "(EOS) just where a sentence ends. Is the file damaged, or of another vocabulary? Make it "
+                "again: dvc repro -f encode."
+            )
+        sentence = finished
+
+
 def open_array(path: Path) -> NDArray[Any]:
     """Memory-map a one-dimensional array of integers.
 
@@ -74,7 +108,7 @@ def open_array(path: Path) -> NDArray[Any]:
         raise FileNotFoundError(f"{path} does not exist. Wanted an encoded corpus: run dvc repro encode.")
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
+    except Exception as error:  # the header is Python text, and numpy lets through what its parser raises
         raise ValueError(
             f"{path} is truncated or not a .npy file ({error}). Wanted the whole file that the stage encode "
             "wrote: make it again with dvc repro -f encode."

@@ -100,7 +100,8 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """Yield a temporary sibling to write a file or folder to; move it into place if all went well.
 
     Whatever is at `path` stays until the new version is complete, so a crash or a full disk leaves the old
-    state. A folder replaces the old folder. What killed processes have left of earlier versions is removed.
+    state. A folder replaces the old folder, a file does not. What killed processes have left of earlier
+    versions is removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(path)
@@ -123,8 +124,12 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def move_into_place(temporary: Path, path: Path) -> None:
-    """Give a new file or folder its name; a folder that has the name is never there in part."""
-    if not path.is_dir():
+    """Give a new file or folder its name; a folder that has the name is never there in part.
+
+    Raises:
+        IsADirectoryError: if a file would replace a folder, and all that is in it.
+    """
+    if not (path.is_dir() and temporary.is_dir()):
         temporary.replace(path)
         return
     old = path.with_name(f".{path.name}.{os.getpid()}.old.part")

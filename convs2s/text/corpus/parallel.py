@@ -45,7 +45,7 @@ def map_chunks(
         workers: processes; None for one per core.
 
     Raises:
-        RuntimeError: if a process dies, for instance because memory runs out.
+        ChildProcessError: if a process dies, for instance because memory runs out.
         Exception: whatever `make` or the function raises, with its message.
     """
     workers = cores() if workers is None else workers
@@ -76,7 +76,7 @@ def pooled(
     """Yield each chunk's size and result in order, computed in other processes.
 
     Raises:
-        RuntimeError: if a process dies.
+        ChildProcessError: if a process dies.
     """
     # Not fork: it copies locks that a thread of this process may be holding.
     context = multiprocessing.get_context("spawn")
@@ -92,7 +92,7 @@ def pooled(
             size, future = waiting.popleft()
             yield size, future.result()
     except BrokenProcessPool as error:
-        raise RuntimeError(
+        raise ChildProcessError(
             f"one of {workers} worker processes died before its chunk was done; wanted all to finish. Did "
             "memory run out? Free some, or allow fewer cores (taskset --cpu-list 0 COMMAND)."
         ) from error

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from convs2s.text.sources.checksum import algorithm, file_digest, file_sha256
-from convs2s.text.sources.transfer import TransferRefused, file_name, persist
+from convs2s.text.sources.transfer import TransferRefused, file_name, persist, shown
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,8 @@ def fetch(urls: Sequence[str], digest: str | None, local: Path, downloads: Path)
 
     Raises:
         ConnectionError: if no mirror could be reached or had the file.
-        ValueError: if a mirror's file has the wrong digest, or a URL is not http, https or file.
+        ValueError: if a mirror's file has the wrong digest, or a URL is not http, https or file, or has a
+            password.
         OSError: if the file cannot be written, for instance because the disk is full.
     """
     name, *_ = [file_name(url) for url in urls]  # checks the scheme of each
@@ -96,8 +97,8 @@ def from_mirrors(urls: Sequence[str], digest: str | None, part: Path, hint: str)
             return
         except TransferRefused as refusal:
             refusals.append((url, refusal))
-            logger.warning("%s: %s", url, refusal)
-    reasons = "\n".join(f"  {url}: {refusal}" for url, refusal in refusals)
+            logger.warning("%s: %s", shown(url), refusal)
+    reasons = "\n".join(f"  {shown(url)}: {refusal}" for url, refusal in refusals)
     checked = "urls" if digest is None else f"urls and {algorithm(digest)}"
     message = (
         f"{file_name(urls[0])} could not be fetched:\n{reasons}\n"
@@ -116,14 +117,14 @@ def from_mirror(url: str, digest: str | None, part: Path) -> None:
     """
     if digest is None:  # nothing would reveal a mix of two files, so each mirror has its own part
         own = part.with_name(f"{download_key([url], None)}.part")
-        persist(url, own)
+        persist(url, own, verified=False)
         own.replace(part)
         return
     resumed = part.exists()
     kind = algorithm(digest)
     if resumed and fits(part, digest):  # killed between the last byte and the rename
         return
-    persist(url, part)
+    persist(url, part, verified=True)
     found = file_digest(part, kind)
     if found != digest:
         part.unlink()

@@ -4,6 +4,7 @@ Members are copied as byte streams. `tarfile`'s own extraction would also set ow
 filter against malicious members is missing from early Python 3.11.
 """
 
+import errno
 import lzma
 import shutil
 import stat
@@ -42,7 +43,8 @@ def unpack(archive: Path, folder: Path) -> None:
             for name, content in members(archive):
                 copy(content, temporary / name, archive)
         except DAMAGED as error:
-            if isinstance(error, OSError) and error.errno is not None:  # the disk, not the data
+            # The disk, not the data; but zipfile seeks wherever damaged data say.
+            if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
                 raise
             raise ValueError(
                 f"{archive} is damaged or not of the kind its name says: {error}. Wanted "

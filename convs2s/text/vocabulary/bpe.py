@@ -36,6 +36,14 @@ class Bpe:
         pieces: list[str] = self._model.encode(unmarked(word), out_type=str)
         return pieces
 
+    def parts(self, character: str) -> list[str]:
+        """Return a character that a vocabulary lacks, which stays one piece."""
+        return [character]
+
+    def words(self, pieces: list[str]) -> list[str]:
+        """Return the words that pieces spell; every U+2581 ends a word, since no piece has it elsewhere."""
+        return [word for word in "".join(pieces).split(WORD_END) if word]
+
     def knows(self, piece: str) -> bool:
         return bool(self._model.piece_to_id(piece) != self._model.unk_id())
 

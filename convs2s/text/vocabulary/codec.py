@@ -1,23 +1,40 @@
 """Words <-> ids of one side: segmentation and vocabulary, stored in one folder."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Self
+from typing import Protocol, Self
 
-from convs2s.text.vocabulary.bpe import WORD_END, Bpe
+from convs2s.text.vocabulary.bpe import Bpe
+from convs2s.text.vocabulary.unigram import Unigram
 from convs2s.text.vocabulary.vocabulary import EOS, PAD, Vocabulary, read_vocabulary
 
 CACHED_WORDS = 50_000
 
 
+class Segmentation(Protocol):
+    """Words <-> pieces of words."""
+
+    def pieces(self, word: str, /) -> list[str]:
+        """Return the pieces of a word."""
+
+    def parts(self, character: str, /) -> list[str]:
+        """Return the pieces for a character that a vocabulary lacks."""
+
+    def words(self, pieces: list[str], /) -> list[str]:
+        """Return the words that pieces spell."""
+
+
+SEGMENTATIONS: dict[str, Callable[[bytes], Segmentation]] = {"bpe": Bpe, "sentencepiece": Unigram}
+
+
 class Codec:
     """Writes words as pieces and ids, and reads ids as words."""
 
-    def __init__(self, vocabulary: Vocabulary, bpe: Bpe | None) -> None:
-        """Args: bpe: None if the vocabulary consists of words."""
+    def __init__(self, vocabulary: Vocabulary, segmentation: Segmentation | None) -> None:
+        """Args: segmentation: None if the vocabulary consists of words."""
         self.vocabulary = vocabulary
-        self._bpe = bpe
+        self._segmentation = segmentation
         self._longest = max(map(len, vocabulary.entries), default=1)
         self._cache: dict[str, tuple[list[str], list[int]]] = {}
 
@@ -30,9 +47,10 @@ class Codec:
             ValueError: if segmentation.json, the vocabulary or the model is damaged.
         """
         vocabulary = read_vocabulary(folder / f"{side}.tsv")
-        if read_kind(folder / "segmentation.json") == "word":
+        kind = read_kind(folder / "segmentation.json")
+        if kind == "word":
             return cls(vocabulary, None)
-        return cls(vocabulary, read_model(folder / f"{side}.model"))
+        return cls(vocabulary, read_model(folder / f"{side}.model", SEGMENTATIONS[kind]))
 
     def pieces(self, words: list[str]) -> list[str]:
         """Return the words' pieces; a character that the vocabulary lacks is a piece, with id UNK."""
@@ -53,10 +71,7 @@ class Codec:
     def decode(self, ids: Iterable[int]) -> list[str]:
         """Return the words; EOS and PAD are dropped, UNK is "<unk>", alone or within a word of pieces."""
         pieces = [self.vocabulary.entry(int(id_)) for id_ in ids if id_ not in (EOS, PAD)]
-        if self._bpe is None:
-            return pieces
-        # Every WORD_END ends a word: no piece has it anywhere else.
-        return [word for word in "".join(pieces).split(WORD_END) if word]
+        return pieces if self._segmentation is None else self._segmentation.words(pieces)
 
     def _word(self, word: str) -> tuple[list[str], list[int]]:
         """Return a word's pieces and ids; segmentation sees one word at a time, so both can be cached."""
@@ -69,23 +84,25 @@ class Codec:
         return known
 
     def _segment(self, word: str) -> list[str]:
-        if self._bpe is None:
+        if self._segmentation is None:
             return [word]
-        return [part for piece in self._bpe.pieces(word) for part in self._cut(piece)]
+        return [part for piece in self._segmentation.pieces(word) for part in self._cut(piece)]
 
     def _cut(self, piece: str) -> Iterator[str]:
         """Yield the piece or, if it is not in this side's vocabulary, the longest entries that make it up."""
+        assert self._segmentation is not None
         start = 0
         while start < len(piece):
             end = min(len(piece), start + self._longest)
             while end > start + 1 and piece[start:end] not in self.vocabulary:
                 end -= 1
-            yield piece[start:end]
+            part = piece[start:end]
+            yield from [part] if part in self.vocabulary else self._segmentation.parts(part)
             start = end
 
 
 def read_kind(path: Path) -> str:
-    """Return "bpe" or "word".
+    """Return "bpe", "sentencepiece" or "word".
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -97,16 +114,16 @@ def read_kind(path: Path) -> str:
         kind = json.loads(path.read_text(encoding="utf-8"))["kind"]
     except (ValueError, KeyError, TypeError):
         kind = None
-    if kind not in ("bpe", "word"):
+    if kind not in (*SEGMENTATIONS, "word"):
         raise ValueError(
-            f"{path}: found no key `kind` with the value bpe or word, wanted one. Was the file edited? Make "
-            "it again: dvc repro -f vocabulary."
+            f"{path}: found no key `kind` with the value bpe, sentencepiece or word, wanted one. Was the "
+            "file edited? Make it again: dvc repro -f vocabulary."
         )
     return str(kind)
 
 
-def read_model(path: Path) -> Bpe:
-    """Read a sentencepiece model.
+def read_model(path: Path, kind: Callable[[bytes], Segmentation]) -> Segmentation:
+    """Read a sentencepiece model of a kind.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -114,8 +131,11 @@ def read_model(path: Path) -> Bpe:
     """
     if not path.is_file():
         raise missing(path)
+    content = path.read_bytes()
     try:
-        return Bpe(path.read_bytes())
+        if not content:  # sentencepiece takes this for "no model yet", and fails at the first word
+            raise RuntimeError("it is empty")
+        return kind(content)
     except RuntimeError as error:
         raise ValueError(
             f"{path} is not a sentencepiece model ({error}). Wanted the whole file that the stage vocabulary "

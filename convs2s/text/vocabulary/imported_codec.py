@@ -7,18 +7,21 @@ trained that way.
 import importlib
 import io
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from convs2s.text.corpus.files import read_lines
-from convs2s.text.vocabulary.bpe import WORD_END
+from convs2s.text.vocabulary.bpe import WORD_END, Bpe
 from convs2s.text.vocabulary.codec import Codec, read_model
 from convs2s.text.vocabulary.vocabulary import EOS, PAD, Vocabulary, read_vocabulary
 
 SUBWORD_NMT, SENTENCEPIECE = "subword-nmt", "sentencepiece"
 CONTINUED = "@@"  # ends a piece whose word continues
 CODES, MODEL = "bpe.codes", "pieces.model"
+ALLOWED = "bpe.vocabulary"
+"""The source's pieces that were allowed in training, one per line; where it is missing, any were."""
 
 
 class SubwordNmtCodec(Codec):
@@ -45,7 +48,7 @@ class SentencePieceCodec(Codec):
     """Pieces of a sentencepiece model, with U+2581 where a word begins or ends."""
 
     def _segment(self, word: str) -> list[str]:
-        return [word] if self._bpe is None else self._bpe.pieces(word)
+        return [word] if self._segmentation is None else self._segmentation.pieces(word)
 
 
 def load_codec(folder: Path, side: str) -> Codec:
@@ -57,23 +60,32 @@ def load_codec(folder: Path, side: str) -> Codec:
     """
     match imported_kind(folder / "segmentation.json"):
         case "subword-nmt":
-            return SubwordNmtCodec(read_vocabulary(folder / f"{side}.tsv"), read_codes(folder / CODES))
+            allowed = folder / ALLOWED if side == "source" else None  # a translation needs no segmentation
+            codes = read_codes(folder / CODES, allowed)
+            return SubwordNmtCodec(read_vocabulary(folder / f"{side}.tsv"), codes)
         case "sentencepiece":
-            return SentencePieceCodec(read_vocabulary(folder / f"{side}.tsv"), read_model(folder / MODEL))
+            return SentencePieceCodec(
+                read_vocabulary(folder / f"{side}.tsv"), read_model(folder / MODEL, Bpe)
+            )
     return Codec.load(folder, side)
 
 
 def imported_kind(path: Path) -> str | None:
     """Return which imported segmentation a folder has; None for our own, or none at all."""
     try:
-        kind = json.loads(path.read_text(encoding="utf-8"))["kind"]
+        record = json.loads(path.read_text(encoding="utf-8"))
+        kind, imported = record["kind"], "joint" not in record  # which our own always says
     except (OSError, ValueError, KeyError, TypeError):
         return None  # Codec.load says what is wrong
-    return kind if kind in (SUBWORD_NMT, SENTENCEPIECE) else None
+    return kind if imported and kind in (SUBWORD_NMT, SENTENCEPIECE) else None
 
 
-def read_codes(path: Path) -> Any:
+def read_codes(path: Path, allowed: Path | None = None) -> Any:
     """Read codes of subword-nmt: an optional version line, then two symbols per line, separated by a space.
+
+    Args:
+        path: of the codes.
+        allowed: a file of the only pieces to use, one per line, if it exists; others are split further.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -90,6 +102,11 @@ def read_codes(path: Path) -> Any:
                 f"{path}, line {number}: found {line!r}, wanted two symbols separated by one space, as "
                 "subword-nmt learn-bpe writes them. Is this the file of codes, not a dictionary?"
             )
+    if first and not re.fullmatch(r"#version: \d{1,3}\.\d{1,3}", lines[0]):
+        raise ValueError(
+            f"{path}, line 1: found {lines[0]!r}, wanted a version such as #version: 0.2. Was the "
+            "file edited?"
+        )
     if not lines[first:]:
         raise ValueError(f"{path} has no merges; wanted codes as subword-nmt learn-bpe writes them.")
     try:
@@ -99,7 +116,30 @@ def read_codes(path: Path) -> Any:
             "BPE codes need the package subword-nmt, which is not installed. Run: "
             "pip install 'convs2s[subword-nmt]'"
         ) from error
-    return apply_bpe.BPE(io.StringIO("\n".join(lines) + "\n"), separator=CONTINUED)
+    pieces = set(read_lines(allowed)) if allowed is not None and allowed.is_file() else None
+    return apply_bpe.BPE(io.StringIO("\n".join(lines) + "\n"), separator=CONTINUED, vocab=pieces)
+
+
+def read_pieces(path: Path, threshold: int) -> list[str]:
+    """Read the pieces of at least some count from a file that subword-nmt get-vocab wrote.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if a line is not a piece, a space and its count, or no piece has that count.
+    """
+    pieces = []
+    for number, line in enumerate(read_lines(path), start=1):
+        piece, space, count = line.strip(" ").partition(" ")
+        if not (piece and space and count.isdecimal()):
+            raise ValueError(
+                f"{path}, line {number}: found {line!r}, wanted a piece, a space and its count, as "
+                "subword-nmt get-vocab writes them."
+            )
+        if int(count) >= threshold:
+            pieces.append(piece)
+    if not pieces:
+        raise ValueError(f"{path} has no piece with a count of {threshold:,} or more; wanted some.")
+    return pieces
 
 
 def check_pieces_of_words(pieces: Iterable[str], path: Path) -> None:

@@ -8,8 +8,17 @@ from pathlib import Path
 from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
 
 from convs2s.config.tokenize import TokenizeParams
+from convs2s.text.words.lossless import (
+    join_by_rules,
+    join_by_spaces,
+    split_at_spaces,
+    split_by_rules,
+)
 from convs2s.text.words.romanian import comma_below, without_diacritics
 from convs2s.text.words.truecasing import Truecaser, detruecase, read_truecaser
+from convs2s.text.words.typography import typographic
+
+NUMBER = re.compile(r"[0-9]+")
 
 
 class SpaceForUnprintable(dict[int, str]):
@@ -76,7 +85,8 @@ class Tokenizer:
         self._without_apostrophes = copy.copy(self._tokenizer)  # same words, faster, for text without any
         self._without_apostrophes.ENGLISH_SPECIFIC_APOSTROPHE = []
         self._without_apostrophes.FR_IT_SPECIFIC_APOSTROPHE = []
-        self._detokenizer = MosesDetokenizer(language)
+        # sacremoses 0.2 looks for a Czech number's neighbors at the end of the sentence, and fails on "-li".
+        self._detokenizer = MosesDetokenizer("none" if language == "cs" else language)
 
     def words(self, line: str) -> list[str]:
         """Return the words of a corpus line, which may already be tokenized."""
@@ -84,28 +94,42 @@ class Tokenizer:
 
     def tokenize(self, text: str) -> list[str]:
         """Return the words of raw text; none is empty or contains whitespace, line ends included."""
+        if self.params.normalize_unicode:
+            text = unicodedata.normalize("NFC", text)
         if self.params.tokenizer == "none":
-            return self._cased(text.split())
+            return self._cased(split_at_spaces(text) if self.params.lossless else text.split())
         text = self._normalized(text)
-        tokenizer = self._tokenizer if "'" in text else self._without_apostrophes
-        words: list[str] = tokenizer.tokenize(
-            text, aggressive_dash_splits=self.params.aggressive_hyphens, escape=self.params.escape
-        )
+        if self.params.lossless:
+            return self._cased(split_by_rules(text, self.language, self._split))
+        words = self._split(text)
         if self.params.at_sign != "@":
             words = [word.replace("@", self.params.at_sign) for word in words]
         return self._cased(words)
 
+    def _split(self, text: str) -> list[str]:
+        tokenizer = self._tokenizer if "'" in text else self._without_apostrophes
+        words: list[str] = tokenizer.tokenize(
+            text, aggressive_dash_splits=self.params.aggressive_hyphens, escape=self.params.escape
+        )
+        return words
+
     def detokenize(self, words: list[str]) -> str:
         """Return the words as a sentence on one line, with case, escapes and at signs restored."""
-        return self._joined(self.recased(words))
+        text = self._joined(self.recased(words))
+        return typographic(text, self.language) if self.params.typography else text
 
     def recased(self, words: list[str]) -> list[str]:
         """Return a translation's words with capitals at sentence starts, if `truecase` removed them."""
         return detruecase(words) if self.params.truecase else words
 
     def reference(self, line: str) -> str:
-        """Return a corpus line as a detokenized translation should look: raw, in lower case if that is."""
+        """Return a corpus line as a detokenized translation should look: raw, in lower case if that is.
+
+        Unicode is normalized as in translations, since scores compare characters.
+        """
         text = self._joined(line.split()) if self.params.corpus == "tokenized" else line
+        if self.params.normalize_unicode:
+            text = unicodedata.normalize("NFC", text)
         return text.lower() if self.params.lowercase else text
 
     def _normalized(self, text: str) -> str:
@@ -124,15 +148,26 @@ class Tokenizer:
 
     def _joined(self, words: list[str]) -> str:
         if self.params.tokenizer == "none":
-            return " ".join(words)
+            return join_by_spaces(words) if self.params.lossless else " ".join(words)
+        if self.params.lossless:
+            return join_by_rules(words, self.language)
         if self.params.at_sign != "@":
             words = [word.replace(self.params.at_sign, "@") for word in words]
-        try:
-            text: str = self._detokenizer.detokenize(words, unescape=self.params.escape)
-        except TypeError:
-            # sacremoses 0.2 fails on Czech "-li"; its language-independent rules are next best.
-            text = MosesDetokenizer("none").detokenize(words, unescape=self.params.escape)
+        if self.language == "cs":
+            words = with_whole_numbers(words)
+        text: str = self._detokenizer.detokenize(words, unescape=self.params.escape)
         return text
+
+
+def with_whole_numbers(words: list[str]) -> list[str]:
+    """Return words with the parts of each number, such as 3 , 14, joined, as Moses joins them in Czech."""
+    whole = list[str]()
+    for i, word in enumerate(words):
+        if i > 1 and NUMBER.fullmatch(words[i - 2]) and words[i - 1] in (".", ",") and NUMBER.fullmatch(word):
+            whole[-2:] = ["".join(whole[-2:]) + word]
+        else:
+            whole.append(word)
+    return whole
 
 
 def load_tokenizer(language: str, params: TokenizeParams, truecaser: Path) -> Tokenizer:

@@ -26,21 +26,23 @@ def summed(n: int, m: int, tension: float) -> float:
 def test_two_words_each_have_distance_one_half_with_weight_exp_of_half_the_tension() -> None:
     """For n = m = 2, each j has one i at distance 0 and one at 1/2: by hand 2 * (q/2) / (1 + q)."""
     q = math.exp(-4.0 * 0.5)
-    assert expected_distance(array(2), array(2), array(1), 4.0) == pytest.approx(q / (1 + q), rel=1e-14)
+    assert expected_distance(array(2), array(2), array(1), 4.0, False) == pytest.approx(
+        q / (1 + q), rel=1e-14
+    )
 
 
 @pytest.mark.parametrize("tension", [0.1, 4.0, 14.0])
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 5), (5, 1), (7, 4), (4, 7), (6, 6), (175, 150)])
 def test_geometric_sums_equal_the_terms_added_one_by_one(n: int, m: int, tension: float) -> None:
     """The closed form is faster, nothing else."""
-    assert expected_distance(array(n), array(m), array(1), tension) == pytest.approx(
+    assert expected_distance(array(n), array(m), array(1), tension, False) == pytest.approx(
         summed(n, m, tension), rel=1e-9, abs=1e-12
     )
 
 
 def test_each_combination_of_lengths_is_weighted_by_its_pairs() -> None:
     """The sum runs over all sentence pairs, given as lengths with their counts."""
-    found = expected_distance(array(3, 2), array(4, 5), array(7, 2), 3.0)
+    found = expected_distance(array(3, 2), array(4, 5), array(7, 2), 3.0, False)
     assert found == pytest.approx(7 * summed(3, 4, 3.0) + 2 * summed(2, 5, 3.0), rel=1e-12)
 
 
@@ -48,7 +50,7 @@ def test_a_tension_that_already_fits_stays() -> None:
     """At the maximum of the likelihood the gradient is 0."""
     lengths = np.array([[6, 5, 10]])
     distance = summed(6, 5, 5.0) / 5
-    assert optimize_tension(5.0, distance, lengths, 50) == pytest.approx(5.0, abs=1e-9)
+    assert optimize_tension(5.0, distance, lengths, 50, False) == pytest.approx(5.0, abs=1e-9)
 
 
 def test_eight_steps_are_those_of_gradient_ascent() -> None:
@@ -57,11 +59,40 @@ def test_eight_steps_are_those_of_gradient_ascent() -> None:
     for _ in range(8):
         tension += 20.0 * (summed(6, 5, tension) / 5 - 0.1)
     assert 4.0 < tension < 14.0
-    assert optimize_tension(4.0, 0.1, np.array([[6, 5, 10]]), 50) == pytest.approx(tension, rel=1e-9)
+    assert optimize_tension(4.0, 0.1, np.array([[6, 5, 10]]), 50, False) == pytest.approx(tension, rel=1e-9)
 
 
 def test_tension_stays_within_its_limits() -> None:
     """A distance of zero would call for infinite tension, a large one for negative tension."""
     lengths = np.array([[6, 5, 10]])
-    assert optimize_tension(4.0, 0.0, lengths, 50) == 14.0
-    assert optimize_tension(4.0, 0.9, lengths, 50) == 0.1
+    assert optimize_tension(4.0, 0.0, lengths, 50, False) == 14.0
+    assert optimize_tension(4.0, 0.9, lengths, 50, False) == 0.1
+
+
+def distance_by_fast_align(n: int, m: int, tension: float) -> float:
+    """Return the sum over j of ComputeDLogZ of fast_align's da.h, negated, written as it is there.
+
+    In ComputeZ, the lengths are swapped; its num_top is unsigned.
+    """
+    total = 0.0
+    for j in range(1, m + 1):
+        split, ratio, z = j * m / n, math.exp(-tension / m), 0.0
+        floor = int(split)
+        top = (m - floor) % 2**32
+        if top:
+            z += math.exp(-tension * abs((floor + 1) / m - j / n)) * (1 - ratio**top) / (1 - ratio)
+        if floor:
+            z += math.exp(-tension * abs(floor / m - j / n)) * (1 - ratio**floor) / (1 - ratio)
+        distances = [abs(i / n - j / m) for i in range(1, n + 1)]
+        total += sum(math.exp(-tension * d) * d for d in distances) / z
+    return total
+
+
+@pytest.mark.parametrize("tension", [0.1, 4.0, 14.0])
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 5), (5, 1), (7, 4), (4, 7), (6, 6), (40, 31)])
+def test_swapped_lengths_give_the_gradient_of_fast_align(n: int, m: int, tension: float) -> None:
+    """The program's links need its error; with equal lengths there is none."""
+    found = expected_distance(array(n), array(m), array(1), tension, True)
+    assert found == pytest.approx(distance_by_fast_align(n, m, tension), rel=1e-9, abs=1e-12)
+    if n == m:
+        assert found == pytest.approx(summed(n, m, tension), rel=1e-9, abs=1e-12)

@@ -24,7 +24,23 @@ def test_the_most_frequent_partner_is_taken_with_its_counts() -> None:
     assert build_dictionary(pairs, links) == [Entry("house", "Haus", 2, 3), Entry("the", "das", 1, 1)]
 
 
-def test_ties_between_partners_go_to_the_first_by_code_point() -> None:
+def test_ties_go_to_the_rarer_target_word() -> None:
+    """A comma is linked with everything now and then; the right word is rarer."""
+    pairs = [("leider ,", "unfortunately ,"), ("leider", ","), ("ja ,", "yes ,")]
+    links = [[(0, 0), (1, 1)], [(0, 0)], [(0, 0), (1, 1)]]
+    found = {entry.source: entry for entry in build_dictionary(pairs, links)}
+    assert found["leider"] == Entry("leider", "unfortunately", 1, 2)
+
+
+def test_near_ties_go_to_the_rarer_target_word_too() -> None:
+    """Nine links of ten compete with ten; eight do not."""
+    for rarer, wanted in ((9, "rare"), (8, ",")):
+        pairs = [("w", ",")] * 10 + [("w", "rare")] * rarer
+        (entry,) = build_dictionary(pairs, [[(0, 0)]] * len(pairs))
+        assert entry.target == wanted
+
+
+def test_other_ties_go_to_the_first_by_code_point() -> None:
     """Whatever the order of the text; upper case comes before lower case, ä after z."""
     for words in (["z", "Z", "ä"], ["ä", "z", "Z"]):
         pairs = [("a", word) for word in words]

@@ -62,7 +62,7 @@ def test_first_counts_are_the_priors(tmp_path: Path) -> None:
     files = write(tmp_path, [(["a", "b"], ["x", "y"]), (["a"], ["x"])])
     with Threads(1) as threads:
         corpus = number_words(*files, tmp_path)
-        aligner = Aligner(corpus, build_table(corpus, threads), threads)
+        aligner = Aligner(corpus, build_table(corpus, threads), threads, exact=False)
         aligner.iterate(100, fit_tension=False)
     q = math.exp(-2.0)
     on, off = 0.92 / (1 + q), 0.92 * q / (1 + q)
@@ -152,7 +152,7 @@ def test_tables_tensions_and_links_are_those_of_a_plain_reference(tmp_path: Path
     files = write(tmp_path, SMALL)
     with Threads(2) as threads:
         corpus = number_words(*files, tmp_path)
-        aligner = Aligner(corpus, build_table(corpus, threads), threads)
+        aligner = Aligner(corpus, build_table(corpus, threads), threads, exact=False)
         for iteration in range(iterations):
             for reference in (forward, backward):
                 reference.iterate(fit_tension=iteration > 0)

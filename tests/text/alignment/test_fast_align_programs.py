@@ -90,14 +90,14 @@ def test_a_missing_program_is_named_with_a_remedy(tmp_path: Path, programs: Path
 def test_a_failing_program_is_named_with_its_command_and_status(tmp_path: Path, programs: Path) -> None:
     """Its own messages go to stderr."""
     install(programs, "fast_align", "#!/bin/sh\necho 'out of memory' >&2\nexit 3\n")
-    with pytest.raises(RuntimeError, match=r"fast_align -i .* ended with status 3, wanted 0"):
+    with pytest.raises(ChildProcessError, match=r"fast_align -i .* ended with status 3, wanted 0"):
         list(align_with_programs(*corpus(tmp_path, "a\n", "x\n"), 5, tmp_path))
 
 
 def test_too_few_lines_are_an_error(tmp_path: Path, programs: Path) -> None:
     """Links would shift to other pairs."""
     install(programs, "atools", "#!/bin/sh\necho 0-0\n")
-    with pytest.raises(RuntimeError, match="atools printed 1 line for 2 sentence pairs"):
+    with pytest.raises(ChildProcessError, match="atools printed 1 line for 2 sentence pairs"):
         list(align_with_programs(*corpus(tmp_path, "a\nb\n", "x\ny\n"), 5, tmp_path))
 
 

@@ -78,3 +78,18 @@ def test_padding_follows_the_tokens() -> None:
     """Rows as wide as the longest."""
     rows = pad([np.array([5, 1]), np.array([7, 8, 1])], 0)
     assert rows.tolist() == [[5, 1, 0], [7, 8, 1]]
+
+
+def test_workers_process_equal_shares_of_a_batch_by_tokens_in_one_pass() -> None:
+    """All wait for the slowest: a second pass over one sentence would cost as much as a whole pass."""
+    random = np.random.default_rng(1)
+    source = random.integers(3, 40, 4000)
+    target = np.maximum(source + random.integers(-2, 3, 4000), 1)
+    wide = np.maximum(source, target)
+    ranks = [Batching(False, 256, 500, workers=8).epoch(source, target, 1, 0, rank) for rank in range(8)]
+    for shares in zip(*ranks, strict=True):
+        assert [len(batch.parts) for batch in shares] == [1] * 8
+        counts = [len(batch.parts[0]) for batch in shares]
+        widths = [int(wide[batch.parts[0]].max()) for batch in shares]
+        assert max(counts) - min(counts) <= 1
+        assert max(c * w for c, w in zip(counts, widths, strict=True)) <= 500 + max(widths)

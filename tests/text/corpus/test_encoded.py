@@ -102,6 +102,31 @@ def test_offsets_that_do_not_fit_the_ids_are_an_error(folder: Path, offsets: lis
         EncodedCorpus.open(folder, "source")
 
 
+@pytest.mark.parametrize(
+    ("place", "value", "found"),
+    [
+        (0, 10, "are 1 to 10, with 3 EOS for 3 sentences"),  # beyond the vocabulary
+        (1, 0, "are 0 to 7, with 3 EOS"),  # PAD
+        (1, EOS, "are 1 to 7, with 4 EOS for 3 sentences"),  # a sentence within another
+        (5, 7, "are 1 to 7, with 2 EOS for 3 sentences"),  # the last sentence has no end
+        (2, 5, "with 2 EOS"),
+    ],
+)
+@pytest.mark.parametrize("chunk", [4, 100])
+def test_ids_that_cannot_be_are_found_when_opened_for_training(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, place: int, value: int, found: str, chunk: int
+) -> None:
+    """An id beyond the embedding table would stop a training, or read another row's memory."""
+    monkeypatch.setattr("convs2s.text.corpus.encoded.CHECKED_IDS", chunk)
+    EncodedCorpus.open(folder, "source", 10)
+    ids = np.load(folder / "source.ids.npy")
+    ids[place] = value
+    np.save(folder / "source.ids.npy", ids)
+    found = found if chunk == 100 else r"ids \d to \d of it are"
+    with pytest.raises(ValueError, match=rf"source\.ids\.npy: .*{found}.*Wanted 1 to 9.*dvc repro -f encode"):
+        EncodedCorpus.open(folder, "source", 10)
+
+
 def test_unequal_sides_are_an_error(folder: Path) -> None:
     """Sentence i must have a translation."""
     np.save(folder / "target.offsets.npy", np.array([0, 2, 7]))

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from dvc import fs
 from dvc.repo import Repo
 
 from convs2s.text.corpus import files
@@ -58,4 +59,14 @@ def test_dvc_does_not_watch_unfinished_output(tmp_path: Path) -> None:
     with Repo(str(tmp_path)) as repo, atomic_path(tmp_path / "data" / "model") as temporary:
         temporary.write_text("half")
         assert repo.dvcignore.is_ignored_file(str(temporary))
+        assert repo.dvcignore.is_ignored_file(str(tmp_path / "data" / fs.utils.tmp_fname()))  # of DVC's own
         assert not repo.dvcignore.is_ignored_file(str(tmp_path / "data" / "model"))
+
+
+def test_a_file_does_not_replace_a_folder(tmp_path: Path) -> None:
+    """A slip in the name of an output would delete everything in it."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "text.txt").touch()
+    with pytest.raises(IsADirectoryError), atomic_path(tmp_path / "data") as temporary:
+        temporary.touch()
+    assert [path.name for path in tmp_path.rglob("*")] == ["data", "text.txt"]

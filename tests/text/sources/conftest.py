@@ -22,6 +22,12 @@ class Site:
     """Bytes after which the next responses end early, one number per response."""
     statuses: list[int] = field(default_factory=list)
     """Errors that the next responses are, one per response."""
+    redirects: dict[str, str] = field(default_factory=dict)
+    """Where requests for a path are sent, by path without the slash."""
+    lengths: bool = True
+    """Whether responses say how long they are."""
+    ranges_from: int = 0
+    """Added to the byte from which a range is sent, as a faulty server does."""
     asked: list[tuple[str, str | None]] = field(default_factory=list)
     """Path and Range header of each request."""
 
@@ -35,6 +41,12 @@ def site() -> Iterator[Site]:
         def do_GET(self) -> None:
             wanted = self.headers.get("Range")
             served.asked.append((self.path, wanted))
+            target = served.redirects.get(self.path.removeprefix("/"))
+            if target is not None:
+                self.send_response(302)
+                self.send_header("Location", target)
+                self.end_headers()
+                return
             content = served.files.get(self.path.removeprefix("/"))
             if served.statuses or content is None:
                 self.send_error(served.statuses.pop(0) if served.statuses else 404)
@@ -44,7 +56,11 @@ def site() -> Iterator[Site]:
                 self.send_error(416)
                 return
             self.send_response(206 if begin else 200)
-            self.send_header("Content-Length", str(len(content) - begin))
+            if served.lengths:
+                self.send_header("Content-Length", str(len(content) - begin))
+            if begin:
+                begin += served.ranges_from
+                self.send_header("Content-Range", f"bytes {begin}-{len(content) - 1}/{len(content)}")
             self.end_headers()
             end = begin + served.breaks.pop(0) if served.breaks else len(content)
             self.wfile.write(content[begin:end])

@@ -10,6 +10,7 @@ from convs2s.text.vocabulary import codec as codec_module
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.codec_learning import write_codecs
 from convs2s.text.vocabulary.encoding import encode_pairs
+from convs2s.text.vocabulary.unigram import Unigram
 from convs2s.text.vocabulary.vocabulary import EOS, PAD, UNK
 
 ENGLISH = Counter({"low": 50, "lower": 20, "newest": 60, "widest": 30, "station": 9, "_": 1})
@@ -51,7 +52,7 @@ def test_training_words_are_cut_into_the_model_s_pieces(joint_folder: Path) -> N
     """The text that the vocabulary was made from needs no second cut: every piece is an entry."""
     codec = Codec.load(joint_folder, "source")
     for word in ENGLISH:
-        assert codec.pieces([word]) == codec._bpe.pieces(word)  # type: ignore[union-attr]
+        assert codec.pieces([word]) == codec._segmentation.pieces(word)  # type: ignore[union-attr]
 
 
 def test_each_side_has_its_own_vocabulary(joint_folder: Path) -> None:
@@ -173,9 +174,10 @@ def test_a_missing_model_is_named(joint_folder: Path) -> None:
         Codec.load(joint_folder, "source")
 
 
-def test_a_damaged_model_is_named(joint_folder: Path) -> None:
-    """sentencepiece's own message names no file."""
-    (joint_folder / "source.model").write_bytes(b"\xff\xfe nonsense")
+@pytest.mark.parametrize("content", [b"\xff\xfe nonsense", b""])
+def test_a_damaged_model_is_named(joint_folder: Path, content: bytes) -> None:
+    """sentencepiece's own message names no file, and takes an empty one for a model to be loaded later."""
+    (joint_folder / "source.model").write_bytes(content)
     with pytest.raises(
         ValueError, match=r"source\.model is not a sentencepiece model.*dvc repro -f vocabulary"
     ):
@@ -198,3 +200,57 @@ def test_pairs_are_encoded_side_by_side(joint_folder: Path) -> None:
     assert first.ids.tolist() == [*source.encode(["low", "newest"]), EOS]
     assert first.lengths.tolist() == [len(first.ids) - 1, 1]
     assert second.ids.tolist() == target.encode(["Straßenbahn"]) + target.encode(["neueste", "niedrig"])
+
+
+@pytest.fixture
+def raw_folder(tmp_path: Path) -> Path:
+    counts = (ENGLISH + Counter({"(low),": 3}), GERMAN)
+    write_codecs(tmp_path, counts, "sentencepiece", True, (285, 285))
+    return tmp_path
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_any_text_comes_back_from_sentencepiece(raw_folder: Path, side: str) -> None:
+    """A rare or foreign character is written in bytes, so no text has an unknown piece."""
+    codec = Codec.load(raw_folder, side)
+    for words in (
+        ["low"],
+        ["„Straßenbahn“,", "(lower)"],
+        ["日本語", "\U0001f642", "<unk>", "<0x41>"],
+        [],
+        ["a"],
+    ):
+        ids = codec.encode(words)
+        assert UNK not in ids
+        assert codec.decode(ids) == words
+        assert len(codec.word_of_piece(words)) == len(ids) - 1
+
+
+def test_pieces_of_sentencepiece_are_those_of_whole_lines(raw_folder: Path) -> None:
+    """No piece spans a space, so that segmenting what stands between spaces segments the line."""
+    model = Unigram((raw_folder / "source.model").read_bytes())
+    line = "low newest (low), station widest"
+    assert [piece for word in line.split() for piece in model.pieces(word)] == model.pieces(line)
+
+
+def test_broken_bytes_are_decoded_somehow(raw_folder: Path) -> None:
+    """A model may write any bytes; the text is still one."""
+    codec = Codec.load(raw_folder, "source")
+    ids = codec.vocabulary.ids(["<0xC3>", "<0x41>"])
+    assert UNK not in ids
+    assert codec.decode(ids) == ["\ufffdA"]
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        (200, r"vocabulary\.source_size is 200 but the 256 bytes and the characters .* need 2\d\d pieces"),
+        (9_000, r"vocabulary\.source_size is 9,000 but .* useful pieces. Wanted at most"),
+    ],
+)
+def test_sentencepiece_sizes_that_the_text_does_not_allow_are_named(
+    tmp_path: Path, size: int, message: str
+) -> None:
+    """With the bound, instead of sentencepiece's internal message."""
+    with pytest.raises(ValueError, match=message):
+        write_codecs(tmp_path, (ENGLISH, GERMAN), "sentencepiece", True, (size, size))

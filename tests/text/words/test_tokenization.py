@@ -41,6 +41,8 @@ def flags(**changes: object) -> TokenizeParams:
     values = {
         "tokenizer": "moses",
         "corpus": "raw",
+        "lossless": False,
+        "normalize_unicode": False,
         "normalize_punctuation": True,
         "normalize_romanian": False,
         "remove_diacritics": False,
@@ -50,6 +52,7 @@ def flags(**changes: object) -> TokenizeParams:
         "at_sign": "@",
         "lowercase": False,
         "truecase": False,
+        "typography": False,
     }
     return TokenizeParams.model_validate(values | changes)
 
@@ -115,6 +118,17 @@ def test_any_text_gives_one_line(tokenizer: str, clean: bool, language: str) -> 
         line = words_of.detokenize(words)
         assert "\n" not in line
         assert (line == "") == (not words)
+
+
+def test_czech_numbers_are_joined_only_around_their_own_point() -> None:
+    """As in Moses; sacremoses joins all numbers of a sentence that ends in a number and a full stop."""
+    detokenize = Tokenizer("cs", flags()).detokenize
+    text = "V roce 1998 bylo na místě 5 lidí z 832 ."
+    assert detokenize(text.split()) == "V roce 1998 bylo na místě 5 lidí z 832."
+    assert (
+        detokenize(["Stojí", "3", ",", "14", "nebo", "1", ".", "2", ".", "3", ",", "5"])
+        == "Stojí 3,14 nebo 1.2.3,5"
+    )
 
 
 def test_czech_particle_is_detokenized() -> None:

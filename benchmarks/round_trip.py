@@ -1,0 +1,88 @@
+"""How much text survives preparation: tokenize, segment, put together again, per language.
+
+    python -m benchmarks.round_trip cs=FILE fr=FILE ...
+
+Each file is raw UTF-8 text of that language, one sentence per line, plain or compressed. The first --lines
+lines of it that are not blank are tokenized, segmented with --size pieces learned from them, and joined
+again. A row of the table is a language, a column a way to prepare text; a number is the percentage of lines
+that come back as they were, after Unicode normalization (NFC).
+"""
+
+import argparse
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal, NamedTuple
+
+import pandas as pd
+
+from convs2s.config.tokenize import TokenizeParams
+from convs2s.text.corpus.files import read_lines
+from convs2s.text.vocabulary.codec import Codec
+from convs2s.text.vocabulary.codec_learning import write_codecs
+from convs2s.text.words.tokenization import Tokenizer
+from pipelines.preset.render import preset_params
+
+
+class Preparation(NamedTuple):
+    """A way to prepare text."""
+
+    changes: Mapping[str, object]
+    """What differs from the paper's tokenization."""
+    kind: Literal["bpe", "sentencepiece"]
+
+
+OWN = {
+    "lossless": True,
+    "normalize_unicode": True,
+    "normalize_punctuation": False,
+    "remove_nonprinting": False,
+}
+PREPARATIONS = {
+    "moses": Preparation({}, "bpe"),
+    "moses, no normalization": Preparation({"normalize_punctuation": False}, "bpe"),
+    "moses, lossless": Preparation(OWN, "bpe"),
+    "sentencepiece": Preparation({**OWN, "tokenizer": "none"}, "sentencepiece"),
+}
+
+
+def survivors(lines: Sequence[str], language: str, preparation: Preparation, size: int) -> list[bool]:
+    """Return which lines come back."""
+    params = {**preset_params("generated").tokenize.model_dump(), **preparation.changes}
+    tokenizer = Tokenizer(language, TokenizeParams.model_validate(params))
+    sentences = [tokenizer.words(line) for line in lines]
+    counts = Counter(word for words in sentences for word in words)
+    with TemporaryDirectory() as folder:
+        write_codecs(Path(folder), (counts, counts), preparation.kind, joint=True, sizes=(size, size))
+        codec = Codec.load(Path(folder), "target")
+    back = (tokenizer.detokenize(codec.decode(codec.encode(words))) for words in sentences)
+    return [line == unicodedata.normalize("NFC", wanted) for line, wanted in zip(back, lines, strict=True)]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("texts", nargs="+", metavar="LANGUAGE=FILE")
+    parser.add_argument("--lines", type=int, default=3000)
+    parser.add_argument("--size", type=int, default=4000)
+    arguments = parser.parse_args()
+    rows = {}
+    for text in arguments.texts:
+        language, _, path = text.partition("=")
+        lines = [line.strip() for line in read_lines(Path(path)) if line.strip()]
+        lines = list(islice(lines, arguments.lines))
+        rows[f"{language} {Path(path).name}, {len(lines):,} lines"] = {
+            name: 100 * sum(found) / len(lines)
+            for name, preparation in PREPARATIONS.items()
+            for found in [survivors(lines, language, preparation, arguments.size)]
+        }
+    print(pd.DataFrame(rows).T.round(1).to_string())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Errors as users see them: one message, and a traceback only for bugs of ours or on request."""
+
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Iterator
+
+DEBUG = "CONVS2S_DEBUG"
+"""Environment variable: with any value but 0, errors and interrupts show their traceback."""
+
+TRAINING_MEMORY = "Lower train.max_tokens in params.yaml, or the widths of the model."
+"""What to do if a training runs out of memory."""
+
+# What files, values, other programs and the machine cause. Anything else is a bug of ours.
+EXPECTED = (OSError, ValueError, FloatingPointError)
+
+
+def debugging() -> bool:
+    """Return whether tracebacks are wanted."""
+    return os.environ.get(DEBUG, "0") not in ("", "0")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether memory ran out, of the machine or of a GPU."""
+    if isinstance(error, MemoryError):
+        return True
+    signs = ("out of memory", "can't allocate memory")  # PyTorch's, of GPU and CPU
+    return isinstance(error, RuntimeError) and any(sign in str(error) for sign in signs)
+
+
+def message_of(error: BaseException, memory_advice: str) -> str | None:
+    """Return the message for an error that a user can act on, without its notes.
+
+    Args:
+        memory_advice: what to do if memory ran out; a sentence.
+
+    Returns:
+        None if the traceback is to be shown: the error is a bug, or the user asked for it.
+    """
+    if debugging() or not (isinstance(error, EXPECTED) or is_out_of_memory(error)):
+        return None
+    text = str(error) or type(error).__name__
+    if is_out_of_memory(error):
+        amount = re.search(r"(?:tried|unable) to allocate [\d.,]+ \w+", text, re.IGNORECASE)
+        text = f"out of memory{f' ({amount[0].lower()})' if amount else ''}. {memory_advice}"
+    return text
+
+
+def reader_is_gone() -> int:
+    """Keep Python from complaining at its end that nobody reads standard output; return the exit status."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 141
+
+
+@contextlib.contextmanager
+def reported(program: str, memory_advice: str, interrupted: str) -> Iterator[None]:
+    """End the process on an error that a user can act on, with one message and no traceback.
+
+    The status is 2, 130 after Ctrl-C, or 141 if nobody reads standard output.
+
+    Args:
+        program: begins the message.
+        memory_advice: as in `message_of`.
+        interrupted: what to say after Ctrl-C; a sentence.
+    """
+    try:
+        yield
+    except BrokenPipeError:  # `| head`
+        sys.exit(reader_is_gone())
+    except KeyboardInterrupt:
+        if debugging():
+            raise
+        print(f"{program}: interrupted. {interrupted}", file=sys.stderr)
+        sys.exit(130)
+    except Exception as error:
+        text = message_of(error, memory_advice)
+        if text is None:
+            raise
+        lines = [f"{program}: error: {text}", *getattr(error, "__notes__", ())]
+        print(*lines, sep="\n", file=sys.stderr)
+        sys.exit(2)

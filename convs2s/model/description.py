@@ -1,0 +1,69 @@
+"""model.json: the architecture, what else is needed to rebuild a model, and digests of its folder's files."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError, model_validator
+
+from convs2s.config.model import ModelParams
+from convs2s.config.older import with_added_keys
+from convs2s.config.section import Section
+from convs2s.model.digests import DESCRIPTION, check_own_digest
+
+VocabularySize = Annotated[int, Field(ge=1, lt=2**31)]
+
+
+FileName = Annotated[str, Field(pattern=r"^[^/\\]+$")]
+
+
+class Description(Section):
+    """What a model.json says."""
+
+    architecture: ModelParams
+    source_size: VocabularySize
+    """Entries of the source vocabulary, special ones included."""
+    target_size: VocabularySize
+    """The same for the target."""
+    padding_id: Annotated[int, Field(ge=0)]
+    """Of both vocabularies."""
+    files: dict[FileName, str] = Field(default_factory=dict)
+    """SHA-256 of each file of the folder; empty if the folder is older than digests."""
+    sha256: str | None = None
+    """Of model.json's other content."""
+
+    @model_validator(mode="after")
+    def _padding_exists(self) -> "Description":
+        smaller = min(self.source_size, self.target_size)
+        if self.padding_id >= smaller:
+            raise ValueError(f"padding_id is {self.padding_id}, wanted an id below {smaller}")
+        return self
+
+
+def read_description(folder: Path) -> Description:
+    """Read the model.json of a folder.
+
+    Raises:
+        ValueError: if it is damaged or says something impossible; with every fault.
+    """
+    path = folder / DESCRIPTION
+    try:
+        content: Any = json.loads(path.read_text(encoding="utf-8"))
+        check_own_digest(content, path)
+        content["architecture"] = with_added_keys("model", content["architecture"])
+        return Description.model_validate(content)
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(map(str, fault['loc'])) or 'all'}: {fault['msg']}, found {str(fault['input'])[:60]}"
+            for fault in error.errors()
+        )
+        raise ValueError(f"{path} does not describe a model: {faults}. Make or fetch it again.") from None
+    except (
+        UnicodeDecodeError,
+        json.JSONDecodeError,
+        RecursionError,
+        KeyError,
+        TypeError,
+        AttributeError,
+    ) as error:
+        raise ValueError(f"{path} does not describe a model: {error!r}. Make or fetch it again.") from error

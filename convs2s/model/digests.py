@@ -1,0 +1,79 @@
+"""Digests of a model folder's files, kept in its model.json, so that damage is found before anything is used.
+
+model.json has the SHA-256 of every other file under `files`, and that of its own content, without the digest
+itself, under `sha256`. Folders from before digests have neither key, and load unchecked.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+DESCRIPTION, WEIGHTS, CARD = "model.json", "weights.safetensors", "README.md"
+
+
+def seal(folder: Path) -> None:
+    """Write the digests of all files of a model folder to its model.json.
+
+    README.md has none: people edit model cards.
+    """
+    description = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
+    covered = sorted(path for path in folder.iterdir() if path.name not in (DESCRIPTION, CARD))
+    description["files"] = {path.name: digest_of_file(path) for path in covered}
+    description["sha256"] = digest_of_content(description)
+    (folder / DESCRIPTION).write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
+
+
+def check_own_digest(description: Mapping[str, Any], origin: Path) -> None:
+    """Check the content of a model.json against its own digest.
+
+    Raises:
+        ValueError: if they differ, or only one of `files` and `sha256` is there.
+    """
+    if "sha256" not in description and "files" not in description:
+        return  # from before digests
+    found, wanted = digest_of_content(description), description.get("sha256")
+    if found != wanted:
+        raise ValueError(changed(origin, found, wanted))
+
+
+def check_files(folder: Path, digests: Mapping[str, str], names: Iterable[str] | None = None) -> None:
+    """Check files of a model folder against the digests of its model.json.
+
+    Args:
+        names: of the files to check; those without a digest are not. None: all with a digest but the weights.
+
+    Raises:
+        FileNotFoundError: if one is missing.
+        ValueError: if one has another digest.
+    """
+    for name in sorted(digests.keys() - {WEIGHTS} if names is None else digests.keys() & set(names)):
+        path = folder / name
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"{folder} lacks {name}, which its model.json names. Fetch or package the whole folder again."
+            )
+        if (found := digest_of_file(path)) != digests[name]:
+            raise ValueError(changed(path, found, digests[name]))
+
+
+def changed(path: Path, found: str, wanted: object) -> str:
+    """Return the message for a file that is not as it was written."""
+    return (
+        f"{path} is not as it was written: its SHA-256 is {found[:16]}..., and model.json wants "
+        f"{str(wanted)[:16]}.... Is the copy damaged, or was the file edited? Fetch or package the folder "
+        "again; other search settings are options of convs2s translate and arguments of convs2s.load."
+    )
+
+
+def digest_of_file(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def digest_of_content(description: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a model.json's values, whatever their layout, without the key `sha256`."""
+    content = {key: value for key, value in description.items() if key != "sha256"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,121 @@
+"""Raw text -> words from which exactly the same text comes back, in any language.
+
+Words carry a mark where the spacing of the text is not what `Spacing` writes by default: U+FFED for no space,
+as in OpenNMT's tokenizer, and a private-use character for each unusual space, so that no word contains
+whitespace. A mark is on that side of a word where the spacing is unusual, and rather on a punctuation mark
+than on a word: "km/h" is km, U+FFED / U+FFED, h. What does not come back: control characters other than tabs,
+and spaces at either end of the text.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+
+from convs2s.text.words.spacing import ELIDING, Spacing
+
+JOINED = "\uffed"
+PRIVATE = 0xF0000
+"""A space with code point n is marked by the character PRIVATE + n."""
+SPACES = [
+    n for n in range(0x3001) if chr(n).isspace() and (chr(n) == "\t" or unicodedata.category(chr(n)) != "Cc")
+]
+MARK_OF_SPACE = {n: PRIVATE + n for n in SPACES}
+SPACE_OF_MARK = {mark: n for n, mark in MARK_OF_SPACE.items()} | {ord(JOINED): None}
+MARKS = JOINED + "".join(map(chr, MARK_OF_SPACE.values()))
+MARKED = re.compile(f"([{MARKS}]*)(.*?)([{MARKS}]*)", re.DOTALL)
+# Characters of the text that would be taken for marks or line ends; the first resembles U+FFED.
+REPLACED = (
+    {ord(JOINED): "\u25a0"}
+    | dict.fromkeys(MARK_OF_SPACE.values(), " ")
+    | dict.fromkeys({*range(0x20), *range(0x7F, 0xA0)} - {*SPACES}, " ")
+)
+PLAIN_SPACES = dict.fromkeys(SPACES, " ")
+IN_NUMBER = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d)")
+# Apostrophes, the middle dot of Catalan, soft hyphens and the joiners of Indic and Arabic scripts.
+IN_WORD = re.compile(r"(?<=\w)['’ʼ·\u00ad\u200c\u200d](?=\w)")
+APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
+
+
+def representable(text: str) -> str:
+    """Return the text as it comes back: stripped, with a space for each control character but tabs."""
+    return text.translate(REPLACED).strip()
+
+
+def split_at_spaces(text: str) -> list[str]:
+    """Return what stands between single spaces; each further or other space is a mark within a word."""
+    further = re.sub(r"(?<= ) ", chr(MARK_OF_SPACE[ord(" ")]), representable(text))
+    single = further.replace(" ", "\n").translate(MARK_OF_SPACE)
+    return single.split("\n") if single else []
+
+
+def join_by_spaces(words: list[str]) -> str:
+    """Return the text of which `split_at_spaces` made these words."""
+    return " ".join(words).translate(SPACE_OF_MARK)
+
+
+def split_by_rules(text: str, language: str, tokenize: Callable[[str], list[str]]) -> list[str]:
+    """Return the words of a tokenizer, cut from the text unchanged, and marked.
+
+    Args:
+        text: of any form; without words, there are none.
+        language: ISO 639 code.
+        tokenize: inserts spaces, and changes nothing else.
+    """
+    text = representable(text)
+    shadow = shadowed(text, language)
+    words = tokenize(shadow)
+    if "".join(words) != "".join(shadow.split()):  # the rules changed characters: do without them
+        words = shadow.split()
+    return marked(list(cut(text, words)), language)
+
+
+def join_by_rules(words: list[str], language: str) -> str:
+    """Return the text of which `split_by_rules` made these words."""
+    spacing, text, after = Spacing(language), list[str](), ""
+    for word in words:
+        found = MARKED.fullmatch(word)
+        assert found is not None  # the pattern takes any string
+        gap = spacing.before(found[2])
+        text += [after + found[1] or gap, found[2]]
+        after = found[3]
+    return "".join(text).translate(SPACE_OF_MARK).strip()
+
+
+def shadowed(text: str, language: str) -> str:
+    """Return a text of the same length that Moses' rules split at better places.
+
+    They take a typographic apostrophe for a quotation mark and, outside English, French and Italian, a plain
+    one, too; and a no-break space for a space, though in a number it groups digits.
+    """
+    if language == "en" or language in ELIDING:
+        text = APOSTROPHE.sub("'", text)
+        text = IN_WORD.sub(lambda found: found[0] if found[0] == "'" else "a", text)
+    else:
+        text = IN_WORD.sub("a", text)
+    return IN_NUMBER.sub(",", text).translate(PLAIN_SPACES)
+
+
+def cut(text: str, words: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield for each word the spaces before it and its characters in the text."""
+    place = 0
+    for word in words:
+        start = place
+        while text[place].isspace():
+            place += 1
+        yield text[start:place], text[place : place + len(word)]
+        place += len(word)
+
+
+def marked(cuts: list[tuple[str, str]], language: str) -> list[str]:
+    """Return words with marks where the spaces before them are not the default ones."""
+    spacing, words = Spacing(language), [word.translate(MARK_OF_SPACE) for _, word in cuts]
+    usual = [spacing.before(word) for word in words]
+    for i in range(1, len(words)):
+        gap = cuts[i][0]
+        if gap != usual[i]:
+            mark = gap.translate(MARK_OF_SPACE) or JOINED
+            if words[i][0].isalnum() and not cuts[i - 1][1][-1].isalnum():
+                words[i - 1] += mark
+            else:
+                words[i] = mark + words[i]
+    return words

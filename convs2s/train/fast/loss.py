@@ -1,0 +1,73 @@
+"""The softmax layer's loss with one pass over the scores for all but the products (§4.2)."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.utils import parametrize
+
+from convs2s.kernels import loops
+from convs2s.kernels.run import share_out
+from convs2s.train.fast.linear import normalized_weight, product_dtype, round_rows
+from convs2s.train.loss import SummedLoss
+
+ENTRIES = 64  # the number of vocabulary entries is rounded up to a multiple of it, inside the products only
+
+
+class FastSummedLoss(SummedLoss):
+    """SummedLoss, faster in training."""
+
+    def softmax_loss(
+        self,
+        features: Float[Tensor, "N F"],
+        wanted: Int[Tensor, "N"],
+        entries: Int[Tensor, "V"] | None,
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Return the summed loss and its likelihood part, in nats."""
+        if not self.training:
+            return super().softmax_loss(features, wanted, entries)
+        dtype = product_dtype(features)
+        rows = round_rows(features.to(dtype))
+        return _SoftmaxLoss.apply(rows, *self.padded_rows(entries, dtype), wanted, self.smoothing)  # type: ignore[no-any-return, no-untyped-call]
+
+    def padded_rows(
+        self, entries: Int[Tensor, "V"] | None, dtype: torch.dtype
+    ) -> tuple[Float[Tensor, "W F"], Float[Tensor, "V"]]:
+        """Return the softmax layer's weight for these entries, followed by rows of zeros, and its bias."""
+        layer = self.model.output_layer
+        if parametrize.is_parametrized(layer) and entries is None:
+            return normalized_weight(layer, dtype, ENTRIES), layer.bias
+        weight, bias = self.output_rows(entries)
+        return F.pad(weight.to(dtype), (0, 0, 0, -len(weight) % ENTRIES)), bias
+
+
+class _SoftmaxLoss(torch.autograd.Function):
+    """Features and weight end with rows of zeros, beyond targets and entries.
+
+    There, scores are zero, and so are the gradients that they become: nothing needs to be cleared.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, wanted: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor]:
+        scores = features @ weight.t()  # (R, V); becomes its own gradient below
+        blocks, differentiate = -(-len(wanted) // loops.BLOCK), any(ctx.needs_input_grad)
+        losses, sums = bias.new_empty(len(wanted), 2), bias.new_zeros(blocks, len(bias))
+        options = smoothing, differentiate
+        share_out(loops.softmax_loss, blocks, scores.numel(), scores, bias, wanted, *options, losses, sums)
+        likelihood, uniform = losses.sum(dim=0)
+        if differentiate:
+            ctx.save_for_backward(features, weight, scores, sums.sum(dim=0))
+        ctx.mark_non_differentiable(likelihood)
+        return (1.0 - smoothing) * likelihood + smoothing * uniform, likelihood
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+        features, weight, scores, column_sums = ctx.saved_tensors
+        scale = gradients[0]
+        gradient = (scores @ weight) * scale.to(scores.dtype)
+        # Scaling the features costs less than scaling the product, which is as large as the weight.
+        return gradient, scores.t() @ (features * scale.to(scores.dtype)), column_sums * scale, None, None

@@ -1,0 +1,207 @@
+"""The work folder: what a training leaves while it runs, so that after any interruption it continues.
+
+    WORK/lock                               see `convs2s.train.lock`
+    WORK/progress.json, curves/             of the present run, for people and flows
+    WORK/costs/                             of finished trainings
+    WORK/ID/checkpoint-UPDATES.safetensors  of the training whose fingerprint has this ID
+    WORK/ID/cost.json                       its cost so far
+
+Nothing is overwritten: other settings have another ID, and another update has another name. A training goes
+on from its newest checkpoint that can be used: undamaged, not beyond the end of training, and with an
+undamaged checkpoint of the best epoch so far, which is the model to export. Kept are the last two checkpoints
+and those at the end of the last two epochs that were the best so far: one damaged file costs little.
+
+When training has ended, its outputs are written first. Only then does its folder disappear, by one rename. So
+a kill leaves either everything or a training that starts afresh; both end with the same outputs.
+"""
+
+import hashlib
+import json
+import os
+import sys
+from pathlib import Path
+
+from convs2s.text.corpus.files import remove
+from convs2s.text.counted import counted
+from convs2s.train.checkpoint import (
+    Checkpoint,
+    checkpoint_name,
+    read_checkpoint,
+    read_prints,
+    restore,
+    save_checkpoint,
+)
+from convs2s.train.loop import State, Training
+from convs2s.train.older_work_folder import OLDER, adopt, best_of_older
+
+PATTERN = checkpoint_name("*")
+ENDED = ".ended"
+
+
+class WorkFolder:
+    """The checkpoints of one training; the caller holds the folder's lock."""
+
+    def __init__(self, work: Path, prints: dict[str, str]) -> None:
+        self.work, self.prints = work, prints
+        identity = hashlib.sha256(json.dumps(prints, sort_keys=True).encode()).hexdigest()
+        self.own = work / identity[:12]
+        self.cost = self.own / "cost.json"
+
+    def checkpoint(self, updates: int) -> Path:
+        """Return the path of the checkpoint after so many updates."""
+        return self.own / checkpoint_name(updates)
+
+    def saved(self) -> list[int]:
+        """Return after how many updates there is a checkpoint, in ascending order."""
+        prefix, suffix = PATTERN.split("*")
+        names = [path.name.removeprefix(prefix).removesuffix(suffix) for path in self.own.glob(PATTERN)]
+        return sorted(int(name) for name in names if name.isdecimal())
+
+    def prepare(self) -> None:
+        """Take over the checkpoint of an earlier version, and remove what a kill left half-done."""
+        adopt(self.work, self.own, self.prints)
+        for path in (*self.work.glob(f"*{ENDED}"), *self.own.glob(".*.part")):
+            discard(path)
+
+    def resume(self, training: Training) -> str:
+        """Continue from the newest checkpoint that can be used; return a message that says what was done.
+
+        Checkpoints that cannot be used stay where they are.
+        """
+        faults = []
+        for updates in reversed(self.saved()):
+            path = self.checkpoint(updates)
+            try:
+                checkpoint = self.usable(updates, training)
+                restore(checkpoint, training, path)
+            # Whatever is wrong with a file, an older one or a fresh start gives the same result.
+            except Exception as error:
+                faults.append(f"{path} cannot be used: {error}")
+                continue
+            if not checkpoint.checked:
+                faults.append(f"{path} is of an earlier version, without checksums: damage would go unseen.")
+            state = training.state
+            place = f"epoch {len(state.epochs) + 1}, after {counted(state.updates, 'update')}"
+            return "\n".join([*faults, f"Training continues from {path}: {place}."])
+        discard(self.work / "progress.json")
+        return "\n".join([*faults, "Training starts afresh." if faults else self.why_afresh()])
+
+    def usable(self, updates: int, training: Training) -> Checkpoint:
+        """Read a checkpoint and check that this training may continue from it; raise ValueError if not."""
+        checkpoint = self.read(updates)
+        state = checkpoint.state
+        epoch = training.annealing.ended_before(state.perplexities, within_epoch=state.batch > 0)
+        if epoch is not None:
+            raise ValueError(f"it is beyond the end of training, which is now after epoch {epoch}.")
+        if state.epochs and state.bests[-1] != updates:
+            self.best(state)
+        return checkpoint
+
+    def read(self, updates: int) -> Checkpoint:
+        """Read the checkpoint after so many updates.
+
+        Raises:
+            OSError: if it is missing or cannot be read.
+            ValueError: if it is damaged or another one.
+        """
+        path = self.checkpoint(updates)
+        checkpoint = read_checkpoint(path)
+        if checkpoint.prints != self.prints or checkpoint.state.updates != updates:
+            raise ValueError(f"{path} is another checkpoint, renamed: wanted one after {updates:,} updates.")
+        return checkpoint
+
+    def best(self, state: State) -> Checkpoint | Path:
+        """Return the checkpoint of the best epoch, or the model folder that an earlier version kept of it.
+
+        Raises:
+            OSError: if it is missing or cannot be read.
+            ValueError: if it is damaged.
+        """
+        updates = state.bests[-1]
+        folder = best_of_older(self.own, updates)
+        return folder if folder.is_dir() and updates not in self.saved() else self.read(updates)
+
+    def follow(self, training: Training, updates: int) -> None:
+        """Continue where the worker that writes does.
+
+        Raises:
+            OSError: if its checkpoint is not found here.
+        """
+        path = self.checkpoint(updates)
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"{path} does not exist on this machine, but worker 0 has read it. Wanted one work folder "
+                "that all machines see: share it, for example by NFS."
+            )
+        restore(self.read(updates), training, path)
+
+    def kept(self, state: State) -> set[int]:
+        """Return which checkpoints to keep once that of the present state is saved, by their updates.
+
+        Those that are ahead of the training stay: it ends earlier now, or they are damaged.
+        """
+        saved = self.saved()
+        last = sorted({*(n for n in saved if n < state.updates), state.updates})[-2:]
+        return {*last, *state.bests[-2:], *(n for n in saved if n > state.updates)}
+
+    def save(self, training: Training) -> None:
+        """Write a checkpoint, then remove those no longer needed.
+
+        Raises:
+            OSError: if the disk is full, for example; all earlier checkpoints are then still there.
+        """
+        kept = self.kept(training.state)
+        # Earlier ones were flushed when they were the last. By now it is mostly written, so this is quick.
+        for last in [n for n in self.saved() if n < training.state.updates][-1:]:
+            flush(self.checkpoint(last))
+        save_checkpoint(self.checkpoint(training.state.updates), training, self.prints)
+        for updates in set(self.saved()) - kept:
+            remove(self.checkpoint(updates))
+
+    def end(self) -> None:
+        """Remove what a finished training needs no more."""
+        ended = self.own.with_suffix(ENDED)
+        try:
+            self.own.rename(ended)
+        except OSError as error:  # the next run would continue from its end
+            print(f"Warning: {self.own} cannot be removed ({error}).", file=sys.stderr)
+        for path in (ended, self.work / "curves", self.work / "progress.json"):
+            discard(path)
+
+    def why_afresh(self) -> str:
+        """Return why there is no checkpoint: a message about that of another training, if there is any."""
+        paths = [path for path in self.work.glob(f"*/{PATTERN}") if path.parent != self.own]
+        paths += [path for path in [self.work / OLDER] if path.is_file()]
+        if not paths:
+            return "Training starts."
+        newest = max(paths, key=lambda path: path.stat().st_mtime)
+        try:
+            found = read_prints(newest)
+        except (OSError, ValueError) as error:
+            return f"Training starts afresh: the checkpoint {newest} cannot be read ({error})."
+        changed = [
+            name for name in self.prints.keys() | found.keys() if self.prints.get(name) != found.get(name)
+        ]
+        return (
+            f"Training starts afresh: since the checkpoint {newest} was written, these have changed: "
+            f"{', '.join(sorted(changed))}. The checkpoint is kept: undo the change to continue from it, or "
+            "delete it."
+        )
+
+
+def discard(path: Path) -> None:
+    """Remove a file or folder, or say that it cannot be removed: no reason for a training to fail."""
+    try:
+        remove(path)
+    except OSError as error:
+        print(f"Warning: {path} cannot be removed ({error}).", file=sys.stderr)
+
+
+def flush(path: Path) -> None:
+    """Wait until a file and its name are on disk, where even a loss of power leaves them."""
+    for one in (path, path.parent):
+        descriptor = os.open(one, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

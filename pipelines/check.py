@@ -1,0 +1,78 @@
+"""Check params.yaml, before anything is made of it: `python -m pipelines.check`.
+
+`make repro` and the flows start with it. With `--list`, show every key: its value, the one of
+experiments/base.yaml where it differs, and its meaning.
+"""
+
+import argparse
+import inspect
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from convs2s.config.load import load_params
+from convs2s.config.params import Params
+from convs2s.messages import reported
+
+BASE = Path(__file__).parents[1] / "experiments" / "base.yaml"
+PARAMS = Path("params.yaml")
+
+
+def check(path: Path = PARAMS) -> Params:
+    """Return the parameters, after checking the file and that the folder of local texts exists.
+
+    Raises:
+        FileNotFoundError: if there is no such file or folder.
+        ValueError: if the file has a fault, with every faulty key.
+    """
+    params = load_params(path)
+    folder = path.parent / params.download.folder
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"{path}: download.folder is {params.download.folder}, which is no folder. Wanted the folder of "
+            "your texts; if you have none: data/own."
+        )
+    return params
+
+
+def listing(params: Params, base: Params) -> Iterator[str]:
+    """Yield lines on every key: its dotted name, value, and meaning."""
+    for section in Params.model_fields:
+        values, defaults = getattr(params, section), getattr(base, section)
+        for key, field in type(values).model_fields.items():
+            value, default = getattr(values, key), getattr(defaults, key)
+            differs = f"  (base.yaml: {shown(default)})" if value != default else ""
+            yield f"{section}.{key}: {shown(value)}{differs}"
+            yield f"    {inspect.cleandoc(field.description or '').replace(chr(10), ' ')}"
+
+
+def shown(value: Any) -> str:
+    """Return a value as params.yaml could have it, on one line."""
+    return json.dumps(value, ensure_ascii=False, default=plain)
+
+
+def plain(value: Any) -> Any:
+    """Return a section's values, for JSON."""
+    assert isinstance(value, BaseModel), "the schema has numbers, texts, lists and sections"
+    return value.model_dump()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Check params.yaml in the working directory; end with status 2 if it has a fault."""
+    parser = argparse.ArgumentParser(prog="python -m pipelines.check", description="Check params.yaml.")
+    parser.add_argument("--list", action="store_true", help="show every key, its value and its meaning")
+    options = parser.parse_args(arguments)
+    with reported("check", "Use a machine with more memory.", "Nothing was changed."):
+        params = check()
+        if options.list:
+            print(*listing(params, load_params(BASE)), sep="\n")
+        else:
+            print("params.yaml: OK")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

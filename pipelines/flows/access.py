@@ -1,0 +1,91 @@
+"""Who may use the Prefect server: whoever can read the password in .prefect/, which only its owner can.
+
+Prefect's API starts processes, so whoever may call it acts as the user who started server and workers.
+"""
+
+import contextlib
+import os
+import secrets
+import stat
+import sys
+import tempfile
+from pathlib import Path
+
+from pipelines.flows.workspace import ROOT
+
+HOME = ROOT / ".prefect"
+CLIENT = "PREFECT_API_AUTH_STRING"
+PASSWORD = HOME / "password"  # as Prefect's clients and pages take it: user:password
+# Prefect's own template lets a run choose command, environment and working folder; ours has no variables.
+JOB_TEMPLATE = {
+    "job_configuration": {"stream_output": True},
+    "variables": {"type": "object", "properties": {}, "additionalProperties": False},
+}
+
+
+def make_home() -> None:
+    """Make the folder of server and worker, its database and logs; nobody but the owner can open them."""
+    HOME.mkdir(mode=0o700, exist_ok=True)
+    HOME.chmod(0o700)  # older ones were open to all
+    for name in ("prefect.db", "server.log", "worker.log"):
+        (HOME / name).touch(mode=0o600)
+        (HOME / name).chmod(0o600)
+
+
+def make_password() -> str:
+    """Return this clone's password, made at the first call; of two calls at once, both return the same."""
+    with tempfile.NamedTemporaryFile("w", dir=HOME, encoding="ascii") as draft:  # only its owner can open it
+        draft.write(f"convs2s:{secrets.token_urlsafe(24)}\n")
+        draft.flush()
+        with contextlib.suppress(FileExistsError):
+            PASSWORD.hardlink_to(draft.name)
+    return read_password()
+
+
+def read_password() -> str:
+    """Return the password in .prefect/, empty if there is none.
+
+    Raises a RuntimeError if other users can read it, or it is not of the form user:password.
+    """
+    try:
+        mode, text = PASSWORD.stat().st_mode, PASSWORD.read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        return ""
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise RuntimeError(
+            f"{PASSWORD}: found permissions {stat.S_IMODE(mode):o}, so that other users may know it. Wanted "
+            "600: remove the file and run make flow-stop, and the next make flow makes another; in the clone "
+            "of a remote worker: chmod 600."
+        )
+    user, colon, password = text.partition(":")
+    if not (user and colon and password):
+        raise RuntimeError(
+            f"{PASSWORD}: found something else than user:password. Remove it and run make flow-stop, and "
+            "the next make flow makes another; in the clone of a remote worker, copy it again."
+        )
+    return text
+
+
+def of_server(password: str, address: str) -> dict[str, str]:
+    """Return the settings of a server: no call without the password, none from pages of another origin."""
+    return {
+        "PREFECT_SERVER_API_AUTH_STRING": password,
+        "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": address.removesuffix("/api"),
+        "PREFECT_SERVER_CSRF_PROTECTION_ENABLED": "true",
+    }
+
+
+def port_of(address: str) -> int:
+    """Return the port of an address."""
+    return int(address.split(":")[2].split("/", maxsplit=1)[0])
+
+
+def listener(address: str) -> int | None:
+    """Return the id of the user who listens at an address on 127.0.0.1; outside Linux, our own."""
+    if sys.platform != "linux":
+        return os.getuid()
+    for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
+        _, local, _, state, _, _, _, user, *_ = line.split()
+        if (local, state) == (f"0100007F:{port_of(address):04X}", "0A"):
+            return int(user)
+    return None

@@ -1,0 +1,44 @@
+"""The benchmark of updates runs, and compares what it names."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmarks import train_step
+from pipelines.preset.render import preset_params
+
+
+def test_it_measures_all_variants_of_a_preset(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A tiny model: two precisions, plain and fast, each of its own class, with the share of the peak."""
+    params = preset_params("generated")
+    model = params.model.model_copy(
+        update=dict.fromkeys(("embedding_size", "output_embedding_size"), 16)
+        | dict.fromkeys(("encoder_widths", "decoder_widths"), [16] * 3)
+    )
+    monkeypatch.setattr(train_step, "preset_params", lambda _: params.model_copy(update={"model": model}))
+    monkeypatch.setattr(train_step, "keep_freed_memory", lambda: True)
+    options = [
+        "--presets",
+        "generated",
+        "--entries",
+        "40",
+        "--rounds",
+        "2",
+        "--updates",
+        "1",
+        "--threads",
+        "1",
+    ]
+    monkeypatch.setattr(sys, "argv", ["train_step", *options, "--json", str(tmp_path / "speed.json")])
+    train_step.main()
+    assert "plain float32" in capsys.readouterr().out
+    content = json.loads((tmp_path / "speed.json").read_text(encoding="utf-8"))
+    assert content["machine"]["torch"] == torch.__version__
+    names = [row["variant"] for row in content["results"]]
+    assert names == ["plain float32", "fast float32", "plain bfloat16", "fast bfloat16"]
+    assert all(len(row["rounds"]) == 2 and 0 < row["share_of_products"] < 1 for row in content["results"])

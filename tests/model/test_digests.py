@@ -1,0 +1,112 @@
+"""Digests of a model folder: no damage of a file goes unnoticed, and folders without digests still load."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from convs2s.model.digests import digest_of_content, seal
+from convs2s.package.folder import Settings, write_package
+from convs2s.package.translator import load
+from tests.decode.parrot import TOKENIZE, TRANSLATE
+from tests.package.small_package import without_digests, write_small_package
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    return write_small_package(tmp_path)
+
+
+def flip(path: Path, bit: int) -> None:
+    """Flip one bit of a file."""
+    content = bytearray(path.read_bytes())
+    content[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(content)
+
+
+def test_every_flipped_bit_is_found(package: Path) -> None:
+    """Of any file but the model card, at twelve places from the first to the last."""
+    load(package, "cpu")
+    for path in sorted(package.iterdir()):
+        whole, bits = path.read_bytes(), 8 * path.stat().st_size
+        for bit in [*range(0, bits, bits // 11 + 1), bits - 1]:
+            flip(path, bit)
+            if path.name == "README.md":
+                load(package, "cpu")
+            else:
+                with pytest.raises(ValueError, match=path.name):
+                    load(package, "cpu")
+            path.write_bytes(whole)
+
+
+def test_the_message_says_what_to_do(package: Path) -> None:
+    """With both digests, to compare with those of sha256sum elsewhere."""
+    (package / "translate.json").write_bytes(b"{}")
+    message = (
+        r"translate\.json is not as it was written: its SHA-256 is 44136fa355b3678a\.\.\., and model\.json "
+        r"wants [0-9a-f]{16}\.\.\.\. Is the copy damaged, or was the file edited\? Fetch or package the"
+    )
+    with pytest.raises(ValueError, match=message):
+        load(package, "cpu")
+
+
+@pytest.mark.parametrize("key", ["files", "sha256"])
+def test_no_part_of_the_digests_can_be_missing(package: Path, key: str) -> None:
+    """Else damage of the key itself would switch the check off."""
+    content = json.loads((package / "model.json").read_text(encoding="utf-8"))
+    del content[key]
+    (package / "model.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"model\.json is not as it was written"):
+        load(package, "cpu")
+
+
+def test_a_file_with_a_digest_cannot_be_missing(package: Path) -> None:
+    """An optional one, such as the truecaser, is no longer optional once the folder has it."""
+    (package / "more.tsv").write_text("x", encoding="utf-8")
+    seal(package)
+    (package / "more.tsv").unlink()
+    with pytest.raises(FileNotFoundError, match=r"lacks more\.tsv, which its model\.json names"):
+        load(package, "cpu")
+
+
+def test_a_folder_from_before_digests_loads(package: Path) -> None:
+    """And translates the same; once sealed, it is as it was."""
+    sealed, wanted = (package / "model.json").read_bytes(), load(package, "cpu").translate(["ein Haus."])
+    assert load(without_digests(package), "cpu").translate(["ein Haus."]) == wanted
+    seal(package)
+    assert (package / "model.json").read_bytes() == sealed
+
+
+def test_damage_is_not_packaged(tmp_path: Path) -> None:
+    """A package would give the damaged weights a digest of their own."""
+    write_small_package(tmp_path)
+    flip(tmp_path / "model" / "weights.safetensors", 8 * 2000)
+    with pytest.raises(ValueError, match=r"model/weights\.safetensors is not as it was written"):
+        write_small_package_again(tmp_path)
+
+
+def write_small_package_again(folder: Path) -> None:
+    """Package the parts that are in a folder."""
+    settings = Settings(("en", "de"), TOKENIZE, TRANSLATE, replace=False)
+    dictionary = folder / "alignment" / "dictionary.tsv"
+    write_package(
+        folder / "again", folder / "model", folder / "vocabulary", dictionary, None, settings, "card"
+    )
+
+
+def test_another_padding_id_is_refused(package: Path) -> None:
+    """It loads, but every sentence with that id would be cut short."""
+    content = json.loads((without_digests(package) / "model.json").read_text(encoding="utf-8"))
+    (package / "model.json").write_text(json.dumps({**content, "padding_id": 5}), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"has the padding id 5, wanted 0, that of its vocabulary"):
+        load(package, "cpu")
+
+
+def test_only_files_of_the_folder_are_read(package: Path) -> None:
+    """A model.json of a stranger, with a digest of its own, cannot name files elsewhere."""
+    content = json.loads((package / "model.json").read_text(encoding="utf-8"))
+    content["files"] = {"../secret": "0"}
+    content["sha256"] = digest_of_content(content)
+    (package / "model.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"files\.\.\./secret.*String should match pattern"):
+        load(package, "cpu")

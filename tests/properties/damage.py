@@ -1,0 +1,64 @@
+"""Strategies for what a disk, a network or an editor does to a file."""
+
+from typing import NamedTuple
+
+from hypothesis import strategies as st
+
+# What parsers stumble over: ends and signs, huge numbers, wrong encodings, null bytes, separators of lines.
+AWKWARD = [
+    b"", b"\0", b"\n", b"\r\n", b"\t", b" ", b"\xff", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"-1", b"1e999",
+    b"nan",    b"9" * 30, b"null", b"{}", b"[", b'"', b"<", b"&#x110000;", b"</s>",
+    "\u2028".encode(), "²".encode(), b"A" * 300,
+]  # fmt: skip
+
+
+class Edit(NamedTuple):
+    """One change of a file: which bytes are replaced, by share of its length and number, and by what."""
+
+    where: float
+    length: int
+    content: bytes
+
+    def apply(self, content: bytes) -> bytes:
+        start = int(self.where * len(content))
+        return content[:start] + self.content + content[start + self.length :]
+
+
+class Flip(NamedTuple):
+    """A bit that is flipped, by share of the length, and number."""
+
+    where: float
+    bit: int
+
+    def apply(self, content: bytes) -> bytes:
+        if not content:
+            return content
+        at = min(int(self.where * len(content)), len(content) - 1)
+        return content[:at] + bytes([content[at] ^ 1 << self.bit]) + content[at + 1 :]
+
+
+class Cut(NamedTuple):
+    """An end that is missing, by share of the length."""
+
+    where: float
+
+    def apply(self, content: bytes) -> bytes:
+        return content[: int(self.where * len(content))]
+
+
+SHARES = st.floats(0, 1, allow_nan=False)
+EDITS = st.builds(Edit, SHARES, st.integers(0, 20), st.sampled_from(AWKWARD) | st.binary(max_size=20))
+FLIPS = st.builds(Flip, SHARES, st.integers(0, 7))
+CHANGES = st.lists(EDITS | FLIPS | st.builds(Cut, SHARES), min_size=1, max_size=3)
+
+
+def damaged(whole: bytes) -> st.SearchStrategy[bytes]:
+    """Return a strategy for the content of a file: mostly a good one with some changes, else anything."""
+
+    def apply(changes: list[Edit | Flip | Cut]) -> bytes:
+        content = whole
+        for change in changes:
+            content = change.apply(content)
+        return content
+
+    return CHANGES.map(apply) | CHANGES.map(apply) | st.binary(max_size=200)

@@ -1,0 +1,170 @@
+"""Every reader of files that a user, a disk or a server may have damaged: how to call it, and a good file."""
+
+import argparse
+import bz2
+import collections
+import gzip
+import io
+import json
+import lzma
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import zstandard
+
+from convs2s.config.load import load_params
+from convs2s.exchange.fairseq_checkpoint import read_checkpoint
+from convs2s.exchange.fairseq_dictionary import read_fairseq_dictionary
+from convs2s.model.loading import load_model
+from convs2s.package.folder import read_settings
+from convs2s.score.identity import SetIdentity
+from convs2s.text.alignment.candidates import Candidates, read_candidates, write_candidates
+from convs2s.text.alignment.dictionary import read_dictionary
+from convs2s.text.corpus.encoded import EncodedCorpus, EncodedSentences, write_encoded
+from convs2s.text.corpus.files import read_lines
+from convs2s.text.corpus.pair_folder import read_folder
+from convs2s.text.sources.pair_files import read_tsv
+from convs2s.text.sources.segments import read_segments
+from convs2s.text.sources.tagged_talks import read_tagged_pairs
+from convs2s.text.sources.unpack import unpack
+from convs2s.text.vocabulary.bpe import Bpe
+from convs2s.text.vocabulary.codec import read_kind, read_model
+from convs2s.text.vocabulary.imported_codec import read_codes
+from convs2s.text.vocabulary.vocabulary import EOS, read_vocabulary
+from convs2s.text.words.truecasing import read_truecaser
+from tests.package.small_package import without_digests, write_small_package
+from tests.presets import rendered
+
+LINES = "Ein Haus .\nDas ist ein  Hund\r\n\n„Größe“ \u2028 x\tmehr\n".encode()
+TALKS = (
+    b"<url>http://x</url>\n<title>A talk</title>\nGood morning.\n<reviewer>n</reviewer>\nBye &amp; thanks.\n"
+)
+SGM = (
+    b'<srcset setid="t" srclang="any"><doc docid="d" genre="news"><p>\n'
+    b'<seg id="1">Good &amp; <b>bad</b></seg>\n'
+    b'<seg id="2">&#233;t\xc3\xa9</seg></p></doc></srcset>\n'
+)
+DICTIONARY = b"source\ttarget\tcount\tlinks\ndog\tHund\t3\t4\nhouse\tHaus\t1\t1\n"
+
+
+class Reader(NamedTuple):
+    """A way to read a file.
+
+    Attributes:
+        name: of the file, in a folder of its own.
+        read: gets the file's path; reads all of it.
+        prepare: writes a good file, and what else its folder must have.
+    """
+
+    name: str
+    read: Callable[[Path], Any]
+    prepare: Callable[[Path], Any]
+
+
+def bytes_of(content: bytes) -> Callable[[Path], Any]:
+    return lambda path: path.write_bytes(content)
+
+
+def exhausted(read: Callable[[Path], Iterator[Any]]) -> Callable[[Path], Any]:
+    return lambda path: collections.deque(read(path), maxlen=0)
+
+
+def tar(path: Path) -> None:
+    with tarfile.open(path, "w:gz" if path.name.endswith("gz") else "w") as archive:
+        for name in ("a/one.txt", "two.txt"):
+            member = tarfile.TarInfo(name)
+            member.size = len(LINES)
+            archive.addfile(member, io.BytesIO(LINES))
+
+
+def zipped(path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a/one.txt", LINES)
+        archive.writestr("two.txt", LINES)
+
+
+def unpacked(path: Path) -> None:
+    unpack(path, path.parent / "unpacked")
+
+
+def checkpoint(path: Path) -> None:
+    arguments = argparse.Namespace(arch="fconv", encoder_layers="[(8, 3)]", source_lang="en")
+    torch.save({"args": arguments, "model": {"a": torch.ones(2)}, "extra": [1, "x", None]}, path)
+
+
+def encoded(path: Path) -> None:
+    side = EncodedSentences(np.array([5, 6, EOS, EOS, 7, EOS]), np.array([3, 1, 2]))
+    write_encoded(path.parent, [[side, side]], (10, 10))
+
+
+def package_file(name: str) -> Callable[[Path], None]:
+    """Return what writes a model folder from before digests around a file of it."""
+
+    def prepare(path: Path) -> None:
+        folder = without_digests(write_small_package(path.parent.with_name("parts")))
+        for file in folder.iterdir():
+            (path.parent / file.name).write_bytes(file.read_bytes())
+        assert (path.parent / name).is_file()
+
+    return prepare
+
+
+def beside(name: str, content: bytes) -> Callable[[Path], None]:
+    """Return what writes a file, and the same content beside it under another name."""
+
+    def prepare(path: Path) -> None:
+        path.write_bytes(content)
+        (path.parent / name).write_bytes(content)
+
+    return prepare
+
+
+READERS = [
+    Reader("text.txt", exhausted(read_lines), bytes_of(LINES)),
+    Reader("text.gz", exhausted(read_lines), bytes_of(gzip.compress(LINES, mtime=0))),
+    Reader("text.bz2", exhausted(read_lines), bytes_of(bz2.compress(LINES))),
+    Reader("text.xz", exhausted(read_lines), bytes_of(lzma.compress(LINES))),
+    Reader("text.zst", exhausted(read_lines), bytes_of(zstandard.compress(LINES))),
+    Reader("source.txt", exhausted(lambda path: read_folder(path.parent)), beside("target.txt", LINES)),
+    Reader("pairs.tsv", exhausted(lambda path: read_tsv(path, (0, 1))), bytes_of(b"a b\tc d\t1\ne\tf\n")),
+    Reader("test.sgm", read_segments, bytes_of(SGM)),
+    Reader(
+        "train.tags.en",
+        exhausted(lambda path: read_tagged_pairs(path, path.with_name("train.tags.de"))),
+        beside("train.tags.de", TALKS),
+    ),
+    Reader("corpus.tar", unpacked, tar),
+    Reader("corpus.tgz", unpacked, tar),
+    Reader("corpus.zip", unpacked, zipped),
+    Reader("source.tsv", read_vocabulary, bytes_of("Haus\t3\nist\t2\n\u2581\t0\n".encode())),
+    Reader("dictionary.tsv", read_dictionary, bytes_of(DICTIONARY)),
+    Reader("truecaser.tsv", read_truecaser, bytes_of(b"aus\t3\nHaus\t2\n")),
+    Reader("bpe.codes", read_codes, bytes_of(b"#version: 0.2\nH a\nHa us</w>\n")),
+    Reader("segmentation.json", read_kind, bytes_of(b'{"kind": "bpe", "joint": true}\n')),
+    Reader("source.model", partial(read_model, kind=Bpe), package_file("source.model")),
+    Reader(
+        "candidates.npz",
+        read_candidates,
+        lambda path: write_candidates(path, Candidates(np.arange(21), np.full(20, 7, np.int32))),
+    ),
+    Reader("source.ids.npy", lambda path: EncodedCorpus.open(path.parent, "source", 10), encoded),
+    Reader("source.offsets.npy", lambda path: EncodedCorpus.open(path.parent, "source", 10), encoded),
+    Reader("model.json", lambda path: load_model(path.parent), package_file("model.json")),
+    Reader("weights.safetensors", lambda path: load_model(path.parent), package_file("weights.safetensors")),
+    Reader("tokenizer.json", lambda path: read_settings(path.parent), package_file("tokenizer.json")),
+    Reader("translate.json", lambda path: read_settings(path.parent), package_file("translate.json")),
+    Reader(
+        "test_set.json",
+        SetIdentity.read,
+        bytes_of(json.dumps({"name": "a", "lines": 3, "sha256": "0"}).encode()),
+    ),
+    Reader("dict.en.txt", read_fairseq_dictionary, bytes_of(b"the 12\n, 7\nmadeupword0000 0\n")),
+    Reader("checkpoint.pt", read_checkpoint, checkpoint),
+    Reader("params.yaml", load_params, lambda path: path.write_text(rendered("generated"), encoding="utf-8")),
+]

@@ -1,0 +1,139 @@
+"""Properties of what text goes through: filter, tokenizer, codec, batches, replacement."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from convs2s.decode.unknown_replacement import Unknown, replace_unknowns
+from convs2s.text.corpus.batching import Batching
+from convs2s.text.corpus.filter import PairFilter, words
+from convs2s.text.vocabulary.bpe import unmarked
+from convs2s.text.vocabulary.codec import Codec
+from convs2s.text.vocabulary.vocabulary import EOS, UNK
+from convs2s.text.words.tokenization import Tokenizer
+from tests.decode.parrot import TOKENIZE, write_bpe_vocabulary, write_word_vocabulary
+from tests.package.small_package import WORDS
+
+LINES = st.text(st.sampled_from("ab  \u2028é"), max_size=12)
+ALPHABET = sorted(set("".join(WORDS)))
+KNOWN_WORDS = st.text(st.sampled_from(ALPHABET), min_size=1, max_size=8)
+ANY_WORDS = st.text(max_size=12).map(lambda text: "".join(text.split())).filter(bool)
+
+
+@given(
+    st.lists(st.tuples(LINES, LINES), max_size=12),
+    st.none() | st.integers(1, 6),
+    st.none() | st.floats(1, 4),
+    st.booleans(),
+)
+def test_the_filter_keeps_what_no_rule_removes(
+    pairs: list[tuple[str, str]], max_words: int | None, max_ratio: float | None, drop_empty: bool
+) -> None:
+    """In order; each pair is kept or counted for one rule."""
+    rules = PairFilter(max_words, max_ratio, drop_empty, None)
+    kept = list(rules.keep(pairs))
+    assert rules.read == len(pairs) == rules.kept + sum(rules.removed.values())
+    for pair in pairs:
+        shorter, longer = sorted(map(words, pair))
+        fits = (
+            (not drop_empty or shorter > 0)
+            and (max_words is None or longer <= max_words)
+            and (max_ratio is None or longer == 0 or (shorter > 0 and longer / shorter <= max_ratio))
+        )
+        assert (pair in kept) == fits
+    assert kept == [pair for pair in pairs if pair in kept]
+
+
+@pytest.fixture(scope="module")
+def codecs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Codec]:
+    folder: Path = tmp_path_factory.mktemp("codecs")
+    bpe, word = write_bpe_vocabulary(folder / "bpe", WORDS, size=30), write_word_vocabulary(folder / "word")
+    return {"bpe": Codec.load(bpe, "source"), "word": Codec.load(word, "source")}
+
+
+@given(st.lists(KNOWN_WORDS, max_size=6))
+def test_words_of_known_characters_survive_bpe(codecs: dict[str, Codec], sentence: list[str]) -> None:
+    """Whatever their pieces are."""
+    ids = codecs["bpe"].encode(sentence)
+    assert codecs["bpe"].decode(ids) == sentence
+    assert UNK not in ids
+
+
+@pytest.mark.parametrize("kind", ["bpe", "word"])
+def test_any_words_have_ids(codecs: dict[str, Codec], kind: str) -> None:
+    """Of the vocabulary, and one EOS, the last; every piece belongs to a word, in order."""
+    codec = codecs[kind]
+
+    @given(st.lists(ANY_WORDS, max_size=6))
+    def property_of(sentence: list[str]) -> None:
+        ids = codec.encode(sentence)
+        assert ids.count(EOS) == 1
+        assert ids[-1] == EOS
+        assert all(EOS <= number < len(codec.vocabulary) for number in ids)
+        owners = codec.word_of_piece(sentence)
+        assert len(owners) == len(ids) - 1 == len(codec.pieces(sentence))
+        assert sorted(owners) == owners
+        assert set(owners) == set(range(len(sentence)))
+        if kind == "bpe" and UNK not in ids:
+            assert codec.decode(ids) == [unmarked(word) for word in sentence]
+
+    property_of()
+
+
+@given(st.text(max_size=40))
+def test_any_text_becomes_words_and_one_line(text: str) -> None:
+    """Words have no whitespace that a file of lines would break at."""
+    tokenizer = Tokenizer("en", TOKENIZE)
+    found = tokenizer.tokenize(text)
+    assert all(word and not set(word) & set(" \n\r\t") for word in found)
+    assert isinstance(tokenizer.detokenize(found), str)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=40),
+    st.booleans(), st.integers(1, 8), st.integers(1, 100), st.integers(1, 4),
+    st.integers(0, 3),
+)  # fmt: skip
+def test_an_epoch_has_every_sentence_once(
+    lengths: list[tuple[int, int]], by_sentences: bool, sentences: int, tokens: int, workers: int, epoch: int
+) -> None:
+    """Over all workers, which see the same batches, in parts that fit, unless one sentence alone does not.
+
+    By tokens, several workers may have one sentence more, so that none makes a second pass.
+    """
+    more = 0 if by_sentences or workers == 1 else 1
+    batching = Batching(by_sentences, sentences, tokens, workers)
+    sides = [np.array(side, dtype=np.int64) for side in zip(*lengths, strict=True)]
+    epochs = [batching.epoch(sides[0], sides[1], seed=1, epoch=epoch, rank=rank) for rank in range(workers)]
+    seen = Counter[int]()
+    for batches in zip(*epochs, strict=True):
+        assert len({(batch.target_tokens, batch.sentences) for batch in batches}) == 1
+        assert batches[0].target_tokens == sides[1][batches[0].whole].sum()
+        for batch in batches:
+            assert batch.parts
+            for part in batch.parts:
+                widest = max(sides[0][part].max(), sides[1][part].max())
+                assert len(part) == 1 or widest * (len(part) - more) <= tokens
+                seen.update(part.tolist() if batch.counted else [])
+    assert seen == Counter(range(len(lengths)))
+
+
+@given(st.data())
+def test_replacement_changes_unknown_words_only(data: st.DataObject) -> None:
+    """Each to a word of the dictionary, or of the source."""
+    source = data.draw(st.lists(ANY_WORDS, min_size=1, max_size=6))
+    hypothesis = data.draw(st.lists(ANY_WORDS, min_size=1, max_size=6))
+    places = data.draw(st.sets(st.integers(0, len(hypothesis) - 1)))
+    unknowns = [
+        Unknown(place, data.draw(st.integers(0, len(source) - 1)), past_end=False) for place in sorted(places)
+    ]
+    dictionary = data.draw(st.dictionaries(st.sampled_from(source), ANY_WORDS))
+    replaced, records = replace_unknowns(source, hypothesis, unknowns, dictionary, TOKENIZE)
+    assert len(replaced) == len(hypothesis)
+    assert [record.word for record in records] == sorted(places)
+    for i, (before, after) in enumerate(zip(hypothesis, replaced, strict=True)):
+        assert after in {*dictionary.values(), *source} if i in places else after == before

@@ -1,0 +1,97 @@
+"""Text comes back exactly, in any language."""
+
+import unicodedata
+
+import pytest
+
+from convs2s.text.words.bare_words import bare_words
+from convs2s.text.words.tokenization import Tokenizer
+from tests.text.words.test_tokenization import ODD_TEXTS, flags
+
+OWN = flags(lossless=True, normalize_unicode=True, normalize_punctuation=False, remove_nonprinting=False)
+RAW = OWN.model_copy(update={"tokenizer": "none"})
+TEXTS = {
+    "cs": [
+        "V roce 1998 bylo na místě 5 lidí z 832 .",
+        "„Je-li 6:51,“ řekl 3. 5. 2010 M&S – 5 km/h.",
+        "Ceny: 3,5 %",
+    ],
+    "fr": [
+        "L’école d’été : 10\u00a0000 «\u00a0oui\u00a0» !",
+        "n’y en a-t-il\u202f? aujourd'hui l'eau",
+        "5\u00a0% d'« or »",
+    ],
+    "ro": ['„Într-un” an, l-am văzut… "da', "Moore's 1.000,50 lei/m²"],
+    "de": ["»Ja«, sagte er ‚so‘ und/oder (m/w/d): 5\u202f%!", "O'Neill's §\u00a05 Abs. 2", "z.B. 20°C"],
+    "en": [
+        "The dogs' \"quoted\" '90s [sic] $5 at 50%, can't ",
+        "He said “no,” then — left … www.a.b/c?d=e&f#g",
+    ],
+    "es": ["¿Qué? ¡No! «Sí» 5 %", "1.º de mayo, a las 6:51h"],
+    "ru": ["«Да», – сказал он. № 5 и т.д.", "в 2010-х гг.: 5-6%"],
+    "el": ["Τι ώρα είναι; «Ναι» 5%."],
+    "hi": ["हिन्दी में क्‍या है। 5%"],
+    "ja": ["「はい」と　言った。Hello, 世界!"],
+    "tr": ["İstanbul'da 5'te %50 indirim!"],
+    "fa": ["می\u200cخواهم؛ «نه»!"],
+}
+
+
+def wanted(text: str) -> str:
+    """Return a text as it should come back: composed, stripped, spaces for control characters."""
+    composed = unicodedata.normalize("NFC", text).replace("\uffed", "\u25a0")
+    controls = (c for c in set(composed) if unicodedata.category(c) == "Cc" and c != "\t")
+    return composed.translate(dict.fromkeys(map(ord, controls), " ")).strip()
+
+
+@pytest.mark.parametrize("params", [OWN, RAW], ids=["moses", "none"])
+@pytest.mark.parametrize("language", TEXTS)
+def test_text_comes_back(language: str, params: object) -> None:
+    """Whatever stands between words, and no word contains whitespace."""
+    tokenizer = Tokenizer(language, params)  # type: ignore[arg-type]
+    for text in [
+        *TEXTS[language],
+        *ODD_TEXTS,
+        " a  b \t\u3000c\uffed ",
+        unicodedata.normalize("NFD", "L'été"),
+    ]:
+        words = tokenizer.tokenize(text)
+        assert " ".join(words).split() == words
+        assert tokenizer.detokenize(words) == wanted(text)
+
+
+def test_words_are_not_torn_at_apostrophes_and_in_numbers() -> None:
+    """Typographic apostrophes split as plain ones do, in French only; a no-break space groups digits."""
+    words = Tokenizer("fr", OWN).tokenize("L’école n’a 10\u00a0000 !")
+    assert words == ["L’", "école", "n’", "a", "10\U000f00a0000", "!"]
+    assert Tokenizer("ro", OWN).tokenize("Moore’s într-un") == ["Moore’s", "într-un"]
+
+
+def test_only_unusual_spacing_is_marked() -> None:
+    """What detokenization writes anyway costs a model nothing to learn."""
+    assert Tokenizer("en", OWN).tokenize('Yes, "he" (it) can\'t.') == [
+        "Yes", ",", '"', "he", '"', "(", "it", ")", "can", "'t", ".",
+    ]  # fmt: skip
+    assert Tokenizer("en", OWN).tokenize("at 5 km/h") == ["at", "5", "km", "\uffed/\uffed", "h"]
+
+
+def test_decomposed_characters_are_composed() -> None:
+    """Text from macOS would fall into other pieces, and its references would never match."""
+    decomposed = unicodedata.normalize("NFD", "L'été à Köln")
+    for params in (OWN, RAW, flags(normalize_unicode=True), flags(normalize_unicode=True, tokenizer="none")):
+        tokenizer = Tokenizer("fr", params)
+        assert tokenizer.tokenize(decomposed) == tokenizer.tokenize("L'été à Köln")
+        assert tokenizer.reference(decomposed) == "L'été à Köln"
+    assert Tokenizer("fr", flags()).reference(decomposed) == decomposed
+
+
+def test_the_words_of_alignment_have_no_marks_and_no_punctuation() -> None:
+    """Else "house," and "house" would be two words in the dictionary."""
+    text = "L’eau (don't) coûte 10\u00a0000\u00a0€, km/h..."
+    number = "10\U000f00a0000"
+    assert bare_words(Tokenizer("fr", RAW).tokenize(text), RAW) == [
+        "L’", "eau", "(", "don't", ")", "coûte", number, "€", ",", "km", "/", "h", ".", ".", ".",
+    ]  # fmt: skip
+    words = Tokenizer("en", OWN).tokenize("at 5 km/h")
+    assert bare_words(words, OWN) == ["at", "5", "km", "/", "h"]
+    assert bare_words(words, flags()) == words
