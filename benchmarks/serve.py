@@ -2,9 +2,9 @@
 
     python -m benchmarks.serve --model data/models/1 --source FILE [--clients 1 8 32] [--requests 400]
 
-A server of its own runs in another process. Each client sends line after line of the file, each in a request
-of its own, and waits for the answer. The rows `alone` are a server that translates one line at a time, so they
-show what batches across requests bring. Latency is from request to answer, as the client sees it.
+The server runs in another process. Each client sends line after line of the file, each in its own request,
+and waits for the answer. The rows `alone` are a server that translates one line at a time: the difference is
+what batches across requests bring. Latency is from request to answer, as the client sees it.
 --json FILE writes the rows to a file.
 """
 

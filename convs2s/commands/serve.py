@@ -1,7 +1,6 @@
 """`convs2s serve`: model folders -> an HTTP API and a page to try them."""
 
 import argparse
-import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -60,8 +59,6 @@ def run(options: argparse.Namespace) -> None:
         OSError: if a model folder or file is missing, or the address cannot be used.
     """
     check(options)
-    # With spinning threads, decoding and the web server take the cores from each other.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     # These imports take seconds; --help must not.
     from convs2s.serve.app import create_app  # noqa: PLC0415
     from convs2s.serve.limits import Limits  # noqa: PLC0415

@@ -7,21 +7,20 @@ from pathlib import Path
 
 import uvicorn
 
+from convs2s.package.folder import Settings, write_package
 from convs2s.serve.app import create_app
 from convs2s.serve.limits import Limits
 from convs2s.serve.pairs import Pairs, load_pairs
 from convs2s.serve.server import listen
-from convs2s.text.corpus.json_files import read_json, write_json
-from tests.package.small_package import write_small_package
+from tests.decode.parrot import TOKENIZE, TRANSLATE
+from tests.package.small_package import write_parts
 
 
 def write_pair(folder: Path, source: str, target: str, phase: float = 0.0) -> Path:
     """Write a tiny model folder for a language pair."""
-    folder.mkdir()
-    package = write_small_package(folder, phase, replace=True)
-    content = read_json(package / "tokenizer.json")
-    write_json(package / "tokenizer.json", content | {"source_language": source, "target_language": target})
-    return package
+    settings = Settings((source, target), TOKENIZE, TRANSLATE, replace=True)
+    write_package(folder / "package", *write_parts(folder, phase), settings, card="# card\n")
+    return folder / "package"
 
 
 def load_two(folder: Path) -> Pairs:
