@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from websockets.sync.client import ClientConnection, connect
+from websockets.sync.client import connect
+from websockets.sync.connection import Connection
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 OPTIONS = (
@@ -27,7 +28,7 @@ def find_browser() -> str | None:
 class Page:
     """A page of the browser."""
 
-    def __init__(self, connection: ClientConnection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self.connection, self.number = connection, 0
 
     def send(self, method: str, **params: Any) -> dict[str, Any]:
