@@ -28,16 +28,15 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_is_the_library_with_its_types(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All modules of convs2s and the command; not pipelines, which needs dvc.yaml and experiments/."""
+    """All files of convs2s and the command; not pipelines, which needs dvc.yaml and experiments/."""
     monkeypatch.chdir(source)
     with zipfile.ZipFile(tmp_path / build_wheel(str(tmp_path))) as wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
         metadata = email.message_from_bytes(wheel.read("convs2s-0.1.0.dist-info/METADATA"))
         commands = wheel.read("convs2s-0.1.0.dist-info/entry_points.txt").decode()
-    library = source / "convs2s"
-    modules = {path.relative_to(source).as_posix() for path in library.rglob("*.py*")}
-    assert names == {*modules, "convs2s/py.typed"}
-    assert "convs2s/__init__.pyi" in names
+    files = [path for path in (source / "convs2s").rglob("*") if path.is_file()]
+    assert names == {path.relative_to(source).as_posix() for path in files}
+    assert {"convs2s/py.typed", "convs2s/__init__.pyi"} <= names
     assert "convs2s = convs2s.cli:main" in commands
     assert "Typing :: Typed" in (metadata.get_all("Classifier") or [])
     assert any("arxiv.org/abs/1705.03122" in url for url in metadata.get_all("Project-URL") or [])

@@ -7,7 +7,6 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from convs2s.config.download import Md5RemoteFile, RemoteFile, Source
-from convs2s.config.params import Params
 from convs2s.config.selection import SelectionParams
 
 LONGEST = 200
@@ -59,6 +58,9 @@ def sources() -> dict[str, type[BaseModel]]:
 
 def known_keys(location: list[str]) -> set[str]:
     """Return the keys that the schema allows at the level of the last key of `location`."""
+    # All sections take 0.2 s to import, which a model folder without faults need not wait for.
+    from convs2s.config.params import Params  # noqa: PLC0415
+
     if len(location) <= 1:
         return set(Params.model_fields)
     section = Params.model_fields.get(location[0])

@@ -13,10 +13,12 @@ from jaxtyping import Bool, Float, Float32, Int, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
+from convs2s.decode.token_scores import log_normalizer, top_tokens
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
 
 NOWHERE = -1
-CACHED_NUMBERS = 2**18
+IDLE_SHARE = 1 / 16
+"""Share of a batch that may be done and yet searched on: to drop a sentence, all others are copied."""
 
 
 @runtime_checkable
@@ -80,8 +82,8 @@ class BeamSearch:
 
     Each step takes the 2 * beam_size best continuations of a sentence. An EOS among the best
     beam_size of them finishes a hypothesis; the best beam_size others are continued. A sentence is done
-    when beam_size hypotheses are finished, and leaves the batch. Equal scores are ordered by row and token
-    rank, so a result is reproducible and does not depend on the batch.
+    when beam_size hypotheses are finished; several together then leave the batch. Equal scores are ordered
+    by row and token rank, so a result is reproducible and does not depend on the batch.
 
     Attributes:
         beam_size: hypotheses kept per sentence; 1 is greedy search.
@@ -131,7 +133,8 @@ class BeamSearch:
             sources, at_end = attended(attention, real, lengths)
             scores, rows, ids = (part.cpu().numpy() for part in best)  # the only wait for the device
             check_numbers(scores, alive, step)
-            going = np.flatnonzero(~finished.add(step, alive, scores, rows, ids) & ~forced)
+            finished.add(step, alive, scores, rows, ids, forced)
+            going = remaining(finished.done[alive])
             # At most beam_size of the 2 * beam_size are EOS, so enough others remain.
             others = np.argsort(ids[going] == EOS, axis=1, kind="stable")[:, : self.beam_size]
             scores, rows, ids = (np.take_along_axis(a[going], others, 1) for a in (scores, rows, ids))
@@ -145,7 +148,9 @@ class BeamSearch:
             if len(going) < len(alive):
                 index = on_device(going)
                 memory, real, lengths, alive = memory.select(index), real[index], lengths[index], alive[going]
-            state = state.select(on_device(rows.ravel()))
+            order = rows.ravel()
+            if not np.array_equal(order, np.arange(len(logits))):  # greedy search reorders nothing
+                state = state.select(on_device(order))
             tokens, totals = on_device(ids.ravel()), on_device(scores)
         raise AssertionError
 
@@ -165,7 +170,7 @@ class BeamSearch:
         # log p = logit - normalizer: a whole log-softmax would write V numbers a row to read these few.
         offset = totals - log_normalizer(logits).view(sentences, beams)
         self._rule_out(logits.view(sentences, beams, -1), step, forced)
-        values, ids = logits.topk(min(wanted, logits.shape[1]), dim=1)
+        values, ids = top_tokens(logits, min(wanted, logits.shape[1]))
         scores = (values.view(sentences, beams, -1) + offset[:, :, None]).flatten(1)
         scores, order = scores.sort(dim=1, descending=True, stable=True)
         scores, order = scores[:, :wanted], order[:, :wanted]
@@ -200,6 +205,7 @@ class Finished:
         self.settings = settings
         self.steps: list[Step] = []
         self.ends: list[list[tuple[int, int, float]]] = [[] for _ in source_lengths]  # step, row, total
+        self.done = np.zeros(len(source_lengths), np.bool_)
 
     def add(
         self,
@@ -208,8 +214,18 @@ class Finished:
         scores: NDArray[np.float32],
         rows: NDArray[np.int64],
         ids: NDArray[np.int64],
-    ) -> NDArray[np.bool_]:
-        """Record the hypotheses that EOS finishes, best first; return which sentences have enough."""
+        forced: NDArray[np.bool_],
+    ) -> None:
+        """Record the hypotheses that EOS finishes, best first, and which sentences are done.
+
+        Args:
+            step: from 0.
+            alive: the batch's sentences; those that are done can finish no further hypothesis.
+            scores: log-likelihoods of their candidates, a row per sentence; likewise `rows` and `ids`.
+            rows: which hypotheses they continue.
+            ids: their last tokens.
+            forced: sentences that end at this step, however few hypotheses are finished.
+        """
         beam_size = self.settings.beam_size
         accepted = (ids == EOS) & (scores > -np.inf)
         if not self.settings.legacy_eos:
@@ -218,7 +234,8 @@ class Finished:
             ends = self.ends[alive[i]]
             if len(ends) < beam_size:
                 ends.append((step, int(rows[i, rank]), float(scores[i, rank])))
-        return np.array([len(self.ends[sentence]) >= beam_size for sentence in alive], dtype=np.bool_)
+        enough = np.array([len(self.ends[sentence]) >= beam_size for sentence in alive], dtype=np.bool_)
+        self.done[alive] |= enough | forced
 
     def best(self) -> list[list[Hypothesis]]:
         """Return each sentence's hypotheses, best first; ties go to the one finished first."""
@@ -248,15 +265,11 @@ class Finished:
         )
 
 
-def log_normalizer(logits: Float[Tensor, "R V"]) -> Float[Tensor, "R"]:
-    """Return log(sum(exp(logits))) of each row."""
-    if logits.is_cuda:
-        return torch.logsumexp(logits, dim=1)
-    # On a CPU softmax is one fused pass and torch.logsumexp several; its likeliest token gives the sum.
-    # A few rows at a time stay in cache and need no fresh memory, which costs page faults: 4 times as fast.
-    rows = max(1, CACHED_NUMBERS // logits.shape[1])
-    likeliest = [torch.softmax(part, dim=1).amax(dim=1) for part in torch.split(logits, rows)]
-    return logits.amax(dim=1) - torch.cat(likeliest).log()
+def remaining(done: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return which sentences stay in the batch: all while only few are done, none once all are."""
+    going = np.flatnonzero(~done)
+    few = 0 < len(done) - len(going) < IDLE_SHARE * len(done)
+    return np.arange(len(done)) if few and len(going) else going
 
 
 def real_positions(lengths: Int[Tensor, "B"], size: int) -> Float[Tensor, "B S"]:

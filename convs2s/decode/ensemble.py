@@ -3,19 +3,20 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from convs2s.decode.stepwise_model import DecoderState, SearchMemory, StepwiseModel
+from convs2s.decode.stepwise_model import DecoderState, StepwiseModel
 
 
 @dataclass(frozen=True)
 class EnsembleMemory:
-    """Each member's encoded source."""
+    """Each member's encoded source, of whatever kind its `encode` returns."""
 
-    members: tuple[SearchMemory, ...]
+    members: tuple[Any, ...]
 
     def select(self, sentences: Int[Tensor, "N"]) -> "EnsembleMemory":
         """Return the memory of these sentences, in this order."""

@@ -8,6 +8,7 @@ import torch
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.device import find_device
 from convs2s.decode.ensemble import Ensemble
+from convs2s.decode.fast_model import FastModel
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.model.loading import load_model
@@ -56,7 +57,9 @@ def load_member(
 ) -> StepwiseModel:
     """Load one model and check that it was trained with vocabularies of these sizes."""
     seq2seq = load_model(folder, device)
-    model = StepwiseModel(seq2seq.to(torch.bfloat16) if params.precision == "bfloat16" else seq2seq)
+    if params.precision == "bfloat16":
+        seq2seq = seq2seq.to(torch.bfloat16)
+    model = FastModel(seq2seq) if device.type == "cpu" else StepwiseModel(seq2seq)
     sizes = model.source_size, model.target_size
     for side, size, codec in zip(("source", "target"), sizes, codecs, strict=True):
         if size != len(codec.vocabulary):

@@ -13,7 +13,7 @@ from convs2s.decode.batches import padded
 from convs2s.decode.ensemble import Ensemble
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.package.translator import load
+from convs2s.package.translator import Translator, load
 from convs2s.text.corpus.files import atomic_path
 from convs2s.text.vocabulary.vocabulary import EOS
 
@@ -43,6 +43,12 @@ class LayerAttention:
 
 class LayerReader(WordTranslator):
     """A translator of words that returns the attention of each layer of its single model."""
+
+    @classmethod
+    def of(cls, translator: Translator) -> "LayerReader":
+        """Return the reader of a translator's model."""
+        words = translator.words
+        return cls(words.model, words.source, words.target, words.params, words.device, words.selection)
 
     def read(self, words: Sequence[str]) -> LayerAttention:
         """Translate a sentence and return the attention of its best translation.
@@ -92,10 +98,10 @@ def read_attention_of(folder: Path, text: str) -> LayerAttention:
         ValueError: if such a file is damaged, or the text has no words.
     """
     translator = load(folder, "cpu")
-    words = translator.words
-    reader = LayerReader(words.model, words.source, words.target, words.params, words.device, words.selection)
     # A broken character on a command line becomes a lone surrogate, which is not a character.
-    return reader.read(translator.source.tokenize(text.encode("utf-8", "replace").decode("utf-8")))
+    return LayerReader.of(translator).read(
+        translator.source.tokenize(text.encode("utf-8", "replace").decode("utf-8"))
+    )
 
 
 def write_layers(path: Path, attention: LayerAttention) -> None:

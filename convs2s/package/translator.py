@@ -26,7 +26,8 @@ class Translation:
         score: log_likelihood / |y|^alpha.
         log_likelihood: in nats.
         tokens: what the model wrote, EOS last; empty for an empty text.
-        replacements: the unknown words that were replaced.
+        words: what the text was joined from.
+        replacements: which of the words were unknown and replaced.
         attention: if asked for, of the best translation of each text; its labels are tokens.
     """
 
@@ -34,6 +35,7 @@ class Translation:
     score: float
     log_likelihood: float
     tokens: list[str]
+    words: list[str]
     replacements: list[Replacement]
     attention: Attention | None
 
@@ -91,6 +93,7 @@ class Translator:
             score=hypothesis.score,
             log_likelihood=hypothesis.log_likelihood,
             tokens=hypothesis.tokens,
+            words=words,
             replacements=replacements,
             attention=hypothesis.attention,
         )

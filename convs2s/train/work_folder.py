@@ -107,7 +107,9 @@ class WorkFolder:
         path = self.checkpoint(updates)
         checkpoint = read_checkpoint(path)
         if checkpoint.prints != self.prints or checkpoint.state.updates != updates:
-            raise ValueError(f"{path} is another checkpoint, renamed: wanted one after {updates:,} updates.")
+            raise ValueError(
+                f"{path} is another checkpoint, renamed: wanted one after {counted(updates, 'update')}."
+            )
         return checkpoint
 
     def best(self, state: State) -> Checkpoint | Path:
@@ -154,7 +156,10 @@ class WorkFolder:
         # Earlier ones were flushed when they were the last. By now it is mostly written, so this is quick.
         for last in [n for n in self.saved() if n < training.state.updates][-1:]:
             flush(self.checkpoint(last))
-        save_checkpoint(self.checkpoint(training.state.updates), training, self.prints)
+        path = self.checkpoint(training.state.updates)
+        if path.is_dir():  # a damaged file system; a file cannot replace a folder
+            remove(path)
+        save_checkpoint(path, training, self.prints)
         for updates in set(self.saved()) - kept:
             remove(self.checkpoint(updates))
 

@@ -78,6 +78,11 @@ def use_server(start_missing: bool) -> None:
             "orders. Choose another port: "
             f"make flow FLOW_PORT={access.port_of(address) + 1}."
         )
+    if not answers(address, os.environ.get(access.CLIENT, ":")):
+        raise RuntimeError(
+            f"the server at {address} refuses the password. Wanted what .prefect/password holds in the clone "
+            f"that started it: copy that file here, or set {access.CLIENT}."
+        )
 
 
 def own_address() -> str:
@@ -97,13 +102,14 @@ def run(flow: str, params: Mapping[str, Any]) -> int:
     return deployment.trigger_and_follow(flow, params, lambda: check_runs("worker"))
 
 
-def answers(address: str) -> bool:
-    """Tell whether a Prefect server is there."""
+def answers(address: str, login: str = "") -> bool:
+    """Tell whether a Prefect server is there, and with a login, user:password, whether it accepts that."""
+    path, auth = ("/admin/version", login.partition(":")[::2]) if login else ("/health", None)
     try:
-        answer = httpx.get(address.rstrip("/") + "/health", timeout=5)
+        answer = httpx.get(address.rstrip("/") + path, auth=auth, timeout=5)
     except httpx.HTTPError:
         return False
-    return answer.status_code in {200, 401}  # 401: it asks for a password; the client has it or will say so
+    return answer.is_success or (answer.status_code == httpx.codes.UNAUTHORIZED and not login)
 
 
 def start_server() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ruamel.yaml import YAML, RoundTripRepresenter
-from ruamel.yaml.comments import CommentedSeq
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from convs2s.config.load import parse_params
 from convs2s.config.params import Params
@@ -57,6 +57,7 @@ def overridden(text: str, overrides: Overrides) -> tuple[str, Params]:
             place = functools.reduce(operator.getitem, sections, content)
             place[last]  # a new key would be a typo
             place[last] = on_one_line(value)
+            keep_comment(place, last)
         except (KeyError, IndexError, TypeError) as error:
             raise ValueError(
                 f"overrides: params.yaml has no {name} (found nothing under {error}). Wanted a dotted name "
@@ -75,6 +76,16 @@ def on_one_line(value: Any) -> Any:
         value = CommentedSeq(value)
         value.fa.set_flow_style()
     return value
+
+
+def keep_comment(place: Any, key: Any) -> None:
+    """Keep the comment before a list of several lines behind what replaces it.
+
+    Left where it is, ruamel writes it before the value, and then no line break after the next section's name.
+    """
+    comment = place.ca.items.get(key)
+    if isinstance(place, CommentedMap) and comment and comment[3] is not None:
+        comment[2:] = [comment[2] or next(iter(comment[3]), None), None]
 
 
 def dotted(sections: Mapping[str, Any]) -> dict[str, Any]:

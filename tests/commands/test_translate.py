@@ -222,3 +222,30 @@ def test_a_model_of_another_shape_is_an_error(package: Path, capsys: pytest.Capt
     error = capsys.readouterr().err
     assert "does not fit the model it is loaded into" in error
     assert error.count("\n") == 1
+
+
+# Each takes time to import, and translation does not need it.
+FORBIDDEN = {
+    "convs2s.config.params", "convs2s.exchange", "convs2s.score", "convs2s.train", "dvc", "matplotlib",
+    "numba", "onnx", "onnxruntime", "pandas", "pipelines", "prefect", "sacrebleu", "sacremoses", "scipy",
+    "sympy", "torch._dynamo", "torch._inductor",
+}  # fmt: skip
+
+
+def test_nothing_is_imported_that_translation_does_not_need(tmp_path: Path) -> None:
+    """Start-up is most of the time of a single sentence; sacremoses is for models of Moses' words only."""
+    package = without_digests(write_small_package(tmp_path))
+    tokenizer = json.loads((package / "tokenizer.json").read_text(encoding="utf-8"))
+    tokenizer["tokenize"] |= {
+        "tokenizer": "none", "normalize_punctuation": False, "remove_nonprinting": False, "escape": True
+    }  # fmt: skip
+    (package / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
+    (tmp_path / "in.txt").write_text("a dog\n", encoding="utf-8")
+    files = ["--input", str(tmp_path / "in.txt"), "--output", str(tmp_path / "out.txt")]
+    arguments = ["translate", "--model", str(package), "--device", "cpu", *files]
+    program = (
+        f"import sys\nfrom convs2s.cli import main\nassert main({arguments!r}) == 0\n"
+        f"print({FORBIDDEN!r} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, encoding="utf-8")
+    assert done.stdout == "set()\n"

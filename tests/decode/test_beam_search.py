@@ -6,7 +6,8 @@ import math
 import pytest
 import torch
 
-from convs2s.decode.beam_search import NOWHERE, BeamSearch, Hypothesis, log_normalizer
+from convs2s.decode.beam_search import NOWHERE, BeamSearch, Hypothesis
+from convs2s.decode.token_scores import log_normalizer
 from convs2s.text.vocabulary.vocabulary import EOS, PAD, UNK
 from tests.decode.table_model import TableModel, probabilities, random_table
 
@@ -141,6 +142,23 @@ def test_a_sentence_does_not_depend_on_its_batch() -> None:
             assert b.attention is not None
             assert a.attention.shape == (len(a.tokens), len(row))
             assert (a.attention == b.attention).all()
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+@pytest.mark.parametrize("beam", [1, 3])
+def test_waiting_for_others_changes_nothing(beam: int, legacy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sentences leave in blocks; those that are done gain no hypothesis meanwhile, even if cut."""
+    model = random_table(12, 11, 9)
+    source = torch.tensor([[s, 3, EOS] for s in range(3, 12)])
+    search = searcher(beam, legacy_eos=legacy, keep_attention=True)
+    results = []
+    for share in (0.0, 1.0):  # each leaves at once; none leaves before all are done
+        monkeypatch.setattr("convs2s.decode.beam_search.IDLE_SHARE", share)
+        batch = search.search(model, source, [8, 1, 4, 0, 8, 2, 1, 5, 3])
+        results.append(
+            [[(h.tokens, h.score, h.sources, h.at_end) for h in hypotheses] for hypotheses in batch]
+        )
+    assert results[0] == results[1]
 
 
 def test_limits_hold_for_every_hypothesis() -> None:

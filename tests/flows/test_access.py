@@ -121,6 +121,12 @@ def test_nobody_but_the_owner_runs_anything(server: Server, repo: Path) -> None:
         assert (answer.status_code, "Additional properties" in answer.text) == (422, True), variables
     assert server.known() == before
 
+    wrong = play(
+        repo, "worker", "remote", PREFECT_API_URL=str(client.base_url), PREFECT_API_AUTH_STRING="a:b"
+    )
+    assert wrong.returncode == 2
+    assert "refuses the password. Wanted what .prefect/password holds in the clone" in wrong.stderr
+
 
 JOB_VARIABLES: list[dict[str, Any]] = [
     {"command": "touch owned"},

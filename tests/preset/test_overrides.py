@@ -42,6 +42,17 @@ def test_only_the_lines_of_overrides_change() -> None:
     ]
 
 
+def test_a_list_written_over_several_lines_can_be_overridden() -> None:
+    """With its comment, and the next section as it was."""
+    before = rendered("generated")
+    line = next(line for line in before.splitlines() if line.startswith("  seeds: [1] #"))
+    comment = line.split("#")[1]
+    text, params = overridden(before.replace(line, f"  seeds: #{comment}\n  - 1"), {"train.seeds": [5]})
+    assert list(params.train.seeds) == [5]
+    [after] = [line for line in text.splitlines() if line.startswith("  seeds:")]
+    assert after.split("#")[1] == comment
+
+
 @pytest.mark.parametrize(
     ("overrides", "command"),
     [

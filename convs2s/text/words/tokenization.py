@@ -3,9 +3,9 @@
 import copy
 import re
 import unicodedata
+from functools import cached_property
 from pathlib import Path
-
-from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
+from typing import Any
 
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.text.words.lossless import (
@@ -41,6 +41,8 @@ class PunctuationNormalizer:
     """
 
     def __init__(self, language: str) -> None:
+        from sacremoses import MosesPunctNormalizer  # noqa: PLC0415  # as in Tokenizer
+
         rules = MosesPunctNormalizer(language, perl_parity=True).substitutions
         self._rules = [(needed(pattern), re.compile(pattern).sub, result) for pattern, result in rules]
         # No rule turns ASCII characters into others, so these rules suffice for pure ASCII text.
@@ -80,13 +82,31 @@ class Tokenizer:
         self.params = params
         self.truecaser = truecaser if params.truecase else None
         self._spaces = SpaceForUnprintable()
-        self._normalizer = PunctuationNormalizer(language)
-        self._tokenizer = MosesTokenizer(language)
-        self._without_apostrophes = copy.copy(self._tokenizer)  # same words, faster, for text without any
-        self._without_apostrophes.ENGLISH_SPECIFIC_APOSTROPHE = []
-        self._without_apostrophes.FR_IT_SPECIFIC_APOSTROPHE = []
+
+    # sacremoses takes 0.4 s to import; text that is tokenized without it need not wait.
+    @cached_property
+    def _normalizer(self) -> PunctuationNormalizer:
+        return PunctuationNormalizer(self.language)
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        from sacremoses import MosesTokenizer  # noqa: PLC0415
+
+        return MosesTokenizer(self.language)
+
+    @cached_property
+    def _without_apostrophes(self) -> Any:
+        """The same tokenizer, faster, for text without any apostrophe."""
+        tokenizer = copy.copy(self._tokenizer)
+        tokenizer.ENGLISH_SPECIFIC_APOSTROPHE = tokenizer.FR_IT_SPECIFIC_APOSTROPHE = []
+        return tokenizer
+
+    @cached_property
+    def _detokenizer(self) -> Any:
+        from sacremoses import MosesDetokenizer  # noqa: PLC0415
+
         # sacremoses 0.2 looks for a Czech number's neighbors at the end of the sentence, and fails on "-li".
-        self._detokenizer = MosesDetokenizer("none" if language == "cs" else language)
+        return MosesDetokenizer("none" if self.language == "cs" else self.language)
 
     def words(self, line: str) -> list[str]:
         """Return the words of a corpus line, which may already be tokenized."""

@@ -1,0 +1,98 @@
+"""`convs2s serve`: model folders -> an HTTP API and a page to try them."""
+
+import argparse
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+EXTRA = ("fastapi", "uvicorn", "prometheus_client")
+
+
+def add(commands: Any) -> None:
+    """Add the command's parser.
+
+    Args:
+        commands: what `add_subparsers` of argparse returned.
+    """
+    command = commands.add_parser(
+        "serve",
+        help="serve models over HTTP, with a page to try them",
+        description="Serve LibreTranslate's API and a page to try models. "
+        "Needs: pip install 'convs2s[serve]'.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    command.set_defaults(run=run)
+    add = command.add_argument
+    add(
+        "--model",
+        required=True,
+        nargs="+",
+        type=Path,
+        metavar="DIR",
+        default=argparse.SUPPRESS,
+        help="model folders; those of one language pair translate as an ensemble",
+    )
+    add(
+        "--host", default="127.0.0.1", help="address to listen on; other machines reach only others than this"
+    )
+    add("--port", type=int, default=5000, metavar="N", help="0 takes any free one")
+    add("--api-key-file", type=Path, metavar="FILE", help="want one of its lines as the key of each request")
+    add("--beam-size", type=int, metavar="N", help="hypotheses kept per line; None takes the model folder's")
+    add("--replace", action=argparse.BooleanOptionalAction, help="replace unknown words by attention")
+    add("--device", metavar="NAME", help="cpu, cuda, cuda:1, ...; None takes a GPU if there is one")
+    add("--threads", type=int, metavar="N", help="of PyTorch, on a CPU; None takes all cores")
+    limit = command.add_argument_group("limits; a request beyond one is refused").add_argument
+    limit("--max-characters", type=int, default=10_000, metavar="N", help="of a request")
+    limit("--max-lines", type=int, default=200, metavar="N", help="of a request")
+    limit("--max-waiting", type=int, default=1000, metavar="N", help="lines that wait, of all clients")
+    limit("--max-waiting-per-client", type=int, default=400, metavar="N", help="of these, from one address")
+    limit("--batch-lines", type=int, default=64, metavar="N", help="lines translated at once")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Load the models and serve them until interrupted.
+
+    Raises:
+        ValueError: if the extra is not installed, a limit is not positive, or a file of keys is empty.
+        OSError: if a model folder or file is missing, or the address cannot be used.
+    """
+    check(options)
+    # These imports take seconds; --help must not.
+    from convs2s.serve.app import create_app  # noqa: PLC0415
+    from convs2s.serve.limits import Limits  # noqa: PLC0415
+    from convs2s.serve.pairs import load_pairs  # noqa: PLC0415
+    from convs2s.serve.server import listen, read_keys, serve  # noqa: PLC0415
+
+    keys = read_keys(options.api_key_file) if options.api_key_file else ()
+    with listen(options.host, options.port) as listening:
+        pairs = load_pairs(options.model, options.device, options.beam_size, options.replace)
+        limits = Limits(
+            characters=options.max_characters,
+            lines=options.max_lines,
+            waiting=options.max_waiting,
+            waiting_per_client=options.max_waiting_per_client,
+            batch_lines=options.batch_lines,
+        )
+        host = f"[{options.host}]" if ":" in options.host else options.host
+        print(f"{pairs}: http://{host}:{listening.getsockname()[1]}/ (stop with Ctrl-C)", flush=True)
+        serve(create_app(pairs, limits, keys, options.threads), listening)
+
+
+def check(options: argparse.Namespace) -> None:
+    """Check what can be checked before any time is spent; warn if everybody can use the server."""
+    missing = [name for name in EXTRA if find_spec(name) is None]
+    if missing:
+        raise ValueError(f"serve needs {', '.join(missing)}. Install it: pip install 'convs2s[serve]'.")
+    names = ("max_characters", "max_lines", "max_waiting", "max_waiting_per_client", "batch_lines", "threads")
+    for name in names:
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            raise ValueError(f"--{name.replace('_', '-')}: found {value}, wanted 1 or more.")
+    if options.host not in LOOPBACK and not options.api_key_file:
+        print(
+            f"convs2s: warning: everybody who reaches {options.host} can use this server; give it keys with "
+            "--api-key-file.",
+            file=sys.stderr,
+        )

@@ -1,0 +1,68 @@
+"""Linear maps with their weights laid out once for the CPU's matrix products."""
+
+import platform
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+
+def can_pack(weight: Tensor) -> bool:
+    """Whether oneDNN multiplies weights of this kind on this machine; measured on x86 only."""
+    if weight.device.type != "cpu" or platform.machine() not in ("x86_64", "AMD64"):
+        return False
+    if not torch.backends.mkldnn.is_available():
+        return False
+    if weight.dtype == torch.bfloat16:
+        return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    return weight.dtype == torch.float32
+
+
+class PackedLinear(nn.Module):
+    """x W^T + b for inference, faster than `F.linear` on a CPU, which lays W out anew for every product.
+
+    Also, the bias is added while the product is still in cache. PyTorch's compiler uses the same operator.
+
+    Args:
+        weight: (N, K); copied.
+        bias: (N), or None.
+
+    Raises:
+        RuntimeError: if these weights cannot be packed; ask `can_pack` first.
+    """
+
+    def __init__(self, weight: Float[Tensor, "N K"], bias: Float[Tensor, "N"] | None) -> None:
+        super().__init__()
+        self.weight = torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), None)
+        self.bias = None if bias is None else bias.detach()
+
+    def forward(self, x: Float[Tensor, "*B K"]) -> Float[Tensor, "*B N"]:
+        """Return x W^T + b."""
+        product: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, "none", [], "")
+        return product
+
+
+class PlainLinear(nn.Module):
+    """The same by `F.linear`, where weights cannot be packed."""
+
+    def __init__(self, weight: Float[Tensor, "N K"], bias: Float[Tensor, "N"] | None) -> None:
+        super().__init__()
+        self.weight, self.bias = weight.detach(), None if bias is None else bias.detach()
+
+    def forward(self, x: Float[Tensor, "*B K"]) -> Float[Tensor, "*B N"]:
+        """Return x W^T + b."""
+        return F.linear(x, self.weight, self.bias)
+
+
+def fixed_linear(weight: Float[Tensor, "N K"], bias: Float[Tensor, "N"] | None) -> nn.Module:
+    """Return the fastest linear map with these weights, which must not change afterwards."""
+    return PackedLinear(weight, bias) if can_pack(weight) else PlainLinear(weight, bias)
+
+
+def pack_linear_maps(model: nn.Module) -> None:
+    """Replace the linear maps inside a model by packed ones, in place, where they can be packed."""
+    for module in list(model.modules()):
+        for name, child in list(module.named_children()):
+            if isinstance(child, nn.Linear) and can_pack(child.weight):
+                setattr(module, name, PackedLinear(child.weight, child.bias))

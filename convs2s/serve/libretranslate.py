@@ -1,0 +1,94 @@
+"""LibreTranslate's API, so that its clients work unchanged."""
+
+from typing import Any
+
+from fastapi import FastAPI, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from convs2s.package.translator import Translation
+from convs2s.serve.languages import name
+from convs2s.serve.refusal import Refusal
+from convs2s.serve.requests import TranslateRequest, body_schema, parsed
+from convs2s.serve.service import Service
+
+
+class Translated(BaseModel):
+    """An answer of `/translate`: strings for a text, lists for a list."""
+
+    model_config = ConfigDict(extra="allow")
+    translatedText: str | list[str]  # LibreTranslate's name
+    alternatives: list[str] | list[list[str]] | None = Field(None, description="Best first, if asked for.")
+
+
+class Language(BaseModel):
+    """A language, and those that it can be translated to."""
+
+    code: str
+    name: str
+    targets: list[str]
+
+
+def add_libretranslate(app: FastAPI, service: Service) -> None:
+    """Add LibreTranslate's routes."""
+
+    @app.post("/translate", response_model_exclude_none=True, openapi_extra=body_schema(TranslateRequest))
+    async def translate(request: Request) -> Translated:
+        """Translate a text or a list of texts, given as JSON, as a form or in the query string."""
+        asked = await parsed(request, TranslateRequest, service.limits.body_bytes)
+        service.check_key(request, asked.api_key)
+        if asked.format != "text":
+            raise Refusal(400, f"{asked.format} format is not supported; send plain text as format text.")
+        found = await service.translate(asked, request)
+        best = [joined(lines, 0) for lines in found]
+        others = [
+            list(dict.fromkeys(joined(lines, rank) for rank in range(1, 1 + most(lines, asked.alternatives))))
+            for lines in found
+        ]
+        answer: dict[str, Any] = {"translatedText": best, "alternatives": others}
+        if isinstance(asked.q, str):
+            answer = {key: value[0] for key, value in answer.items()}
+        if not asked.alternatives:
+            del answer["alternatives"]
+        if asked.source == "auto":  # assumed, not detected: hence no confidence
+            language = service.pairs.find("auto", asked.target).source
+            answer["detectedLanguage"] = {"language": language, "confidence": 0.0}
+        return Translated(**answer)
+
+    @app.get("/languages")
+    async def languages() -> list[Language]:
+        """List the languages, each with its possible targets."""
+        targets = service.pairs.targets()
+        return [Language(code=code, name=name(code), targets=targets[code]) for code in targets]
+
+    @app.get("/health")
+    async def health() -> dict[str, str]:
+        """Say that the server is up."""
+        return {"status": "ok"}
+
+    @app.get("/frontend/settings")
+    async def settings() -> dict[str, Any]:
+        """Say what a page needs to know, under LibreTranslate's names."""
+        first = next(iter(service.pairs))
+        return {
+            "charLimit": service.limits.characters,
+            "frontendTimeout": 500,
+            "apiKeys": bool(service.keys),
+            "keyRequired": bool(service.keys),
+            "suggestions": False,
+            "filesTranslation": False,
+            "supportedFilesFormat": [],
+            "language": {
+                "source": {"code": first.source, "name": name(first.source)},
+                "target": {"code": first.target, "name": name(first.target)},
+            },
+        }
+
+
+def most(lines: list[list[Translation]], wanted: int) -> int:
+    """Return how many alternatives a text has: as many as its line with the most hypotheses."""
+    return min(wanted, max(map(len, lines)) - 1)
+
+
+def joined(lines: list[list[Translation]], rank: int) -> str:
+    """Return the translation of a text's lines, each at a rank from 0, or at its last."""
+    return "\n".join(ranked[min(rank, len(ranked) - 1)].text for ranked in lines)

@@ -1,0 +1,17 @@
+"""Answers that are errors, in LibreTranslate's form: {"error": MESSAGE}."""
+
+from collections.abc import Mapping
+
+
+class Refusal(Exception):
+    """A request that is not answered.
+
+    Args:
+        status: of HTTP.
+        message: what is wrong and what to do, for the client.
+        headers: to send along, such as Retry-After.
+    """
+
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status, self.message, self.headers = status, message, dict(headers or {})

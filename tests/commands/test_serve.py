@@ -1,0 +1,62 @@
+"""The command `convs2s serve`, up to the moment when it serves."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convs2s.cli import main
+from tests.serve.running import write_pair
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Collect applications in place of serving them."""
+    found: list[Any] = []
+    monkeypatch.setattr("convs2s.serve.server.serve", lambda app, _: found.append(app))
+    return found
+
+
+def test_folders_of_one_pair_are_an_ensemble(
+    tmp_path: Path, served: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And those of others are further pairs; the address is printed."""
+    names = [("1", "en", "de"), ("2", "en", "de"), ("3", "fr", "de")]
+    folders = [str(write_pair(tmp_path / name, source, target)) for name, source, target in names]
+    assert main(["serve", "--model", *folders, "--port", "0", "--device", "cpu", "--beam-size", "3"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("en-de, fr-de: http://127.0.0.1:")
+    [app] = served
+    assert app.description == "Translates en-de, fr-de."
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--max-lines", "0"], "error: --max-lines: found 0, wanted 1 or more."),
+        (["--port", "0"], "error: nowhere is not a folder. Wanted a model folder"),
+        (["--api-key-file", "/dev/null"], "error: /dev/null is empty; wanted an API key on each line."),
+        (["--host", "192.0.2.1"], "error: cannot listen on 192.0.2.1 port 5000"),
+    ],
+)
+def test_wrong_options_are_named(
+    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a traceback; other machines without a key bring a warning first."""
+    assert main(["serve", "--model", "nowhere", *options]) == 2
+    error = capsys.readouterr().err
+    assert f"convs2s: {message}" in error
+    assert ("warning: everybody who reaches 192.0.2.1" in error) == ("--host" in options)
+
+
+def test_without_the_extra_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before any model is loaded."""
+    monkeypatch.setattr(
+        "convs2s.commands.serve.find_spec", lambda name: None if name == "uvicorn" else object()
+    )
+    assert main(["serve", "--model", "nowhere"]) == 2
+    assert capsys.readouterr().err == (
+        "convs2s: error: serve needs uvicorn. Install it: pip install 'convs2s[serve]'.\n"
+    )

@@ -1,0 +1,19 @@
+"""Models and a server that the tests of a file share."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from convs2s.serve.pairs import Pairs
+from tests.serve.running import load_two, running
+
+
+@pytest.fixture(scope="package")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Pairs:
+    return load_two(tmp_path_factory.mktemp("pairs"))
+
+
+@pytest.fixture(scope="module")
+def server(pairs: Pairs) -> Iterator[str]:
+    with running(pairs) as address:
+        yield address

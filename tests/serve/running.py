@@ -1,0 +1,49 @@
+"""A real server in a thread of the tests' process."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import uvicorn
+
+from convs2s.package.folder import Settings, write_package
+from convs2s.serve.app import create_app
+from convs2s.serve.limits import Limits
+from convs2s.serve.pairs import Pairs, load_pairs
+from convs2s.serve.server import listen
+from tests.decode.parrot import TOKENIZE, TRANSLATE
+from tests.package.small_package import write_parts
+
+
+def write_pair(folder: Path, source: str, target: str, phase: float = 0.0) -> Path:
+    """Write a tiny model folder for a language pair."""
+    settings = Settings((source, target), TOKENIZE, TRANSLATE, replace=True)
+    write_package(folder / "package", *write_parts(folder, phase), settings, card="# card\n")
+    return folder / "package"
+
+
+def load_two(folder: Path) -> Pairs:
+    """Load tiny models for en-de and fr-de."""
+    folders = [
+        write_pair(folder / "1", "en", "de", phase=1.0),
+        write_pair(folder / "2", "fr", "de", phase=2.0),
+    ]
+    return load_pairs(folders, "cpu", None, None)
+
+
+@contextmanager
+def running(pairs: Pairs, limits: Limits | None = None, keys: tuple[str, ...] = ()) -> Iterator[str]:
+    """Serve; give the server's address, with a slash at the end."""
+    with listen("127.0.0.1", 0) as listening:
+        server = uvicorn.Server(
+            uvicorn.Config(create_app(pairs, limits or Limits(), keys), log_level="critical")
+        )
+        thread = threading.Thread(target=server.run, args=([listening],))
+        thread.start()
+        try:
+            # The socket listens already: the first request waits until the server takes it.
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        finally:
+            server.should_exit = True
+            thread.join()

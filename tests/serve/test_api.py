@@ -1,0 +1,213 @@
+"""The HTTP API: what it answers, and how it refuses."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+import pytest
+
+from convs2s.serve.limits import Limits
+from convs2s.serve.pairs import Pair, Pairs
+from tests.serve.running import running
+
+TEXT = "ein Haus und"
+
+
+def post(server: str, path: str = "translate", **fields: Any) -> httpx.Response:
+    return httpx.post(server + path, json={"source": "en", "target": "de"} | fields)
+
+
+def test_json_form_and_query_string_give_the_translators_answer(server: str, pairs: Pairs) -> None:
+    """LibreTranslate takes all three, and so its clients use all three."""
+    fields = {"q": TEXT, "source": "en", "target": "de"}
+    wanted = {"translatedText": pairs.find("en", "de").translator.translate([TEXT])[0]}
+    assert post(server, q=TEXT).json() == wanted
+    assert httpx.post(server + "translate", data=fields).json() == wanted
+    assert httpx.post(server + "translate", params=fields).json() == wanted
+
+
+def test_a_list_gives_a_list_and_lines_stay_lines(server: str, pairs: Pairs) -> None:
+    """Each line is translated alone; an empty one stays empty."""
+    one, other = pairs.find("en", "de").translator.translate(["ein Haus", "noch"])
+    answer = post(server, q=["ein Haus\n\nnoch", "", "noch"]).json()
+    assert answer == {"translatedText": [f"{one}\n\n{other}", "", other]}
+    assert post(server, q=[]).json() == {"translatedText": []}
+
+
+def test_alternatives_are_the_other_hypotheses(server: str, pairs: Pairs) -> None:
+    """Best first, without the best, no more than the beam has; a list of lists for a list."""
+    [ranked] = pairs.find("en", "de").translate([TEXT])
+    others = [one.text for one in ranked[1:]]
+    assert others
+    assert post(server, q=TEXT, alternatives=9).json()["alternatives"] == others
+    assert post(server, q=[TEXT, ""], alternatives=1).json()["alternatives"] == [others[:1], []]
+
+
+def test_each_pair_has_its_model(server: str, pairs: Pairs) -> None:
+    """The languages list what can be translated to what."""
+    answers = [post(server, q=TEXT, source=source).json()["translatedText"] for source in ("en", "fr")]
+    assert answers == [pairs.find(source, "de").translator.translate([TEXT])[0] for source in ("en", "fr")]
+    assert answers[0] != answers[1]
+    assert httpx.get(server + "languages").json() == [
+        {"code": "de", "name": "German", "targets": []},
+        {"code": "en", "name": "English", "targets": ["de"]},
+        {"code": "fr", "name": "French", "targets": ["de"]},
+    ]
+
+
+def test_auto_needs_a_single_source_language(pairs: Pairs) -> None:
+    """Nothing is detected, so the confidence is 0."""
+    with running(Pairs([pairs.find("en", "de")])) as server:
+        answer = post(server, q=TEXT, source="auto").json()
+    assert answer["translatedText"] == pairs.find("en", "de").translator.translate([TEXT])[0]
+    assert answer["detectedLanguage"] == {"language": "en", "confidence": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "error"),
+    [
+        ({}, 400, "Invalid request: missing q parameter."),
+        ({"q": "a", "target": "fr"}, 400, "en-fr is not available; this server translates en-de, fr-de."),
+        ({"q": "a", "source": "auto"}, 400, "source auto: this server does not detect languages, and en, fr"),
+        ({"q": "a", "format": "html"}, 400, "html format is not supported"),
+        ({"q": "a", "alternatives": -1}, 400, "Invalid request: alternatives: Input should be greater than"),
+        ({"q": "a" * 10_001}, 400, "Invalid request: request (10001) exceeds text limit (10000 characters)."),
+        ({"q": ["a"] * 201}, 400, "Invalid request: request (201) exceeds batch limit (200 lines)."),
+        ({"q": "\n" * 200}, 400, "Invalid request: request (201) exceeds batch limit (200 lines)."),
+        ({"q": "a" * (1 << 20)}, 413, "The request has more than 1048576 bytes"),
+    ],
+)
+def test_a_refusal_says_why(server: str, fields: dict[str, Any], status: int, error: str) -> None:
+    """In LibreTranslate's form."""
+    answer = post(server, **fields)
+    assert answer.status_code == status
+    assert answer.json()["error"].startswith(error)
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "status", "error"),
+    [
+        (b"{", "application/json", 400, "Invalid request: the body is not application/json in UTF-8"),
+        (b"[]", "application/json", 400, "Invalid request: found JSON that is no object; wanted an object."),
+        (b"[" * 99_999, "application/json", 400, "Invalid request: the body is not application/json"),
+        (b"q=%ff", "application/x-www-form-urlencoded", 400, "Invalid request: the body is not"),
+        (b"q", "text/plain", 415, "Content-Type text/plain: wanted application/json or"),
+    ],
+)
+def test_a_body_that_cannot_be_read_is_refused(
+    server: str, body: bytes, content_type: str, status: int, error: str
+) -> None:
+    """With the same form of error."""
+    answer = httpx.post(server + "translate", content=body, headers={"Content-Type": content_type})
+    assert (answer.status_code, answer.json()["error"][: len(error)]) == (status, error)
+
+
+def test_a_full_queue_is_an_error_to_try_again(pairs: Pairs) -> None:
+    """503 when the server is busy, 429 when one client is to blame."""
+    with running(pairs, Limits(waiting=2)) as server:
+        full = post(server, q=["a"] * 3)
+    with running(pairs, Limits(waiting_per_client=2)) as server:
+        greedy = post(server, q=["a"] * 3)
+    assert (full.status_code, full.headers["retry-after"]) == (503, "1")
+    assert full.json() == {"error": "The server is busy: 0 lines are waiting. Try again in a second."}
+    assert (greedy.status_code, greedy.headers["retry-after"]) == (429, "1")
+    assert greedy.json()["error"].startswith("Too many requests: 3 lines of yours would wait, of which at")
+
+
+def test_with_keys_every_translation_needs_one(pairs: Pairs) -> None:
+    """As a field, as LibreTranslate's clients send it, or as Prometheus does."""
+    with running(pairs, keys=("first", "schlüssel")) as server:
+        assert [post(server, q="a", api_key=key).status_code for key in ("first", "schlüssel")] == [200, 200]
+        assert [post(server, q="a", api_key=key).status_code for key in ("", "firs", "first2")] == [403] * 3
+        for path in ("n-best", "attention"):
+            assert post(server, path, q="a").status_code == 403
+        assert httpx.get(server + "metrics").status_code == 403
+        bearer = {"Authorization": "Bearer first"}
+        assert httpx.get(server + "metrics", headers=bearer).status_code == 200
+        assert httpx.get(server + "frontend/settings").json()["keyRequired"] is True
+        assert httpx.get(server + "health").json() == {"status": "ok"}
+
+
+def test_n_best_has_scores_and_replaced_words(server: str, pairs: Pairs) -> None:
+    """Of each line, with the same texts as the translator's."""
+    lines = post(server, "n-best", q=f"{TEXT}\n\nxyz").json()
+    [ranked] = pairs.find("en", "de").translate([TEXT])
+    assert [line["source"] for line in lines] == [TEXT, "", "xyz"]
+    assert [one["text"] for one in lines[0]["hypotheses"]] == [one.text for one in ranked]
+    assert [one["score"] for one in lines[0]["hypotheses"]] == [round(one.score, 4) for one in ranked]
+    assert [one["text"] for one in lines[1]["hypotheses"]] == [""]
+
+
+def test_attention_has_a_row_per_target_token_and_layer(server: str) -> None:
+    """Each sums to 1 over the source, up to its three decimals."""
+    found = post(server, "attention", q=TEXT).json()
+    [layer] = found["layers"]
+    assert layer["layer"] == 1
+    assert len(layer["weights"]) == len(found["target"])
+    assert [sum(row) for row in layer["weights"]] == pytest.approx([1.0] * len(found["target"]), abs=0.02)
+    assert found["source"][-1] == found["target"][-1] == "</s>"
+    assert post(server, "attention", q="a\nb").json() == {
+        "error": "Invalid request: wanted one line of text in q."
+    }
+
+
+def test_one_failing_line_fails_no_other(pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error is the server's, and it goes on."""
+    plain = Pair.translate
+
+    def failing(self: Pair, lines: list[str]) -> Sequence[Any]:
+        if "bad" in lines:
+            raise RuntimeError("a bug")
+        return plain(self, lines)
+
+    monkeypatch.setattr(Pair, "translate", failing)
+    with running(pairs) as server:
+        failed = post(server, q=["bad", "a"])
+        assert failed.status_code == 500
+        assert failed.json() == {"error": "Internal error; the server's log has the details."}
+        assert post(server, q="a").status_code == 200
+
+
+def test_every_answer_has_security_headers(server: str) -> None:
+    """The page may load nothing from elsewhere."""
+    for path in ("", "docs", "languages", "nowhere"):
+        headers = httpx.get(server + path).headers
+        assert headers["content-security-policy"].startswith("default-src 'none'; script-src 'self';")
+        assert headers["x-content-type-options"] == "nosniff"
+    assert httpx.get(server + "nowhere").json() == {"error": "Not Found"}
+
+
+def test_no_file_of_the_page_names_another_host(server: str) -> None:
+    """It works without a network."""
+    for path in ("", "page.css", "page.js", "docs", "docs.js"):
+        answer = httpx.get(server + path)
+        assert answer.status_code == 200
+        assert "//" not in answer.text.replace("// ", "")
+
+
+def test_openapi_describes_every_route(server: str) -> None:
+    """Also the bodies, which are parsed by hand."""
+    content = httpx.get(server + "openapi.json").json()
+    assert {"/translate", "/languages", "/health", "/n-best", "/attention"} <= set(content["paths"])
+    body = content["paths"]["/translate"]["post"]["requestBody"]["content"]
+    assert set(body) == {"application/json", "application/x-www-form-urlencoded"}
+    fields = body["application/json"]["schema"]["properties"]
+    assert set(fields) == {"q", "source", "target", "format", "alternatives", "api_key"}
+
+
+def test_metrics_count_requests_and_lines(pairs: Pairs) -> None:
+    """Unknown paths are counted together."""
+    with running(pairs) as server:
+        post(server, q=["a", "b"])
+        post(server, q="a", target="fr")
+        httpx.get(server + "x1")
+        httpx.get(server + "x2")
+        text = httpx.get(server + "metrics").text
+    for line in (
+        'convs2s_requests_total{path="/translate",status="200"} 1.0',
+        'convs2s_requests_total{path="/translate",status="400"} 1.0',
+        'convs2s_requests_total{path="other",status="404"} 2.0',
+        'convs2s_lines_total{source="en",target="de"} 2.0',
+        "convs2s_waiting_lines 0.0",
+    ):
+        assert line in text.splitlines()

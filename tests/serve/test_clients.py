@@ -1,0 +1,51 @@
+"""LibreTranslate's clients, unchanged, against a server with two language pairs.
+
+`test_api.py` sends the requests that they make, so that their forms are tested without them, too.
+"""
+
+import os
+from typing import Any
+
+import pytest
+
+from convs2s.serve.pairs import Pairs
+from tests.serve.running import running
+
+TEXT = "ein Haus & noch eins?"
+
+
+def wanted(pairs: Pairs, source: str) -> str:
+    return pairs.find(source, "de").translator.translate([TEXT])[0]
+
+
+def test_libretranslatepy(server: str, pairs: Pairs) -> None:
+    """It sends forms, and a body with GET."""
+    module: Any = pytest.importorskip("libretranslatepy")
+    client = module.LibreTranslateAPI(server)
+    assert [client.translate(TEXT, one, "de") for one in ("en", "fr")] == [
+        wanted(pairs, one) for one in ("en", "fr")
+    ]
+    assert [language["code"] for language in client.languages()] == ["de", "en", "fr"]
+
+
+def test_libretranslatepy_with_a_key(pairs: Pairs) -> None:
+    """A wrong one is refused."""
+    module: Any = pytest.importorskip("libretranslatepy")
+    with running(pairs, keys=("secret",)) as server:
+        assert module.LibreTranslateAPI(server, "secret").translate(TEXT, "en", "de") == wanted(pairs, "en")
+        with pytest.raises(OSError, match="403"):
+            module.LibreTranslateAPI(server, "wrong").translate(TEXT, "en", "de")
+
+
+def test_deep_translator(pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It sends everything in the query string, always with a key, and wants plain text."""
+    deep: Any = pytest.importorskip("deep_translator")
+    errors: Any = pytest.importorskip("deep_translator.exceptions")
+    monkeypatch.setitem(os.environ, "NO_PROXY", "127.0.0.1")
+    with running(pairs, keys=("secret",)) as server:
+        for source in ("en", "fr"):
+            client = deep.LibreTranslator(source, "de", api_key="secret", custom_url=server)
+            assert client.translate(TEXT) == wanted(pairs, source)
+            assert client.translate_batch([TEXT, TEXT]) == [wanted(pairs, source)] * 2
+        with pytest.raises(errors.AuthorizationException):
+            deep.LibreTranslator("en", "de", api_key="wrong", custom_url=server).translate(TEXT)

@@ -1,0 +1,111 @@
+"""The page, in a real browser."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from convs2s.package.translator import Translation
+from convs2s.serve.pairs import Pair, Pairs
+from tests.serve.browser import Page, find_browser, opened
+
+TEXT = "ein Haus und"
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_browser() is None, reason="there is no Chromium on PATH"),
+]
+
+
+@pytest.fixture
+def page(server: str, tmp_path: Path) -> Iterator[Page]:
+    with opened(find_browser() or "", tmp_path / "profile") as page:
+        page.send("Log.enable")
+        page.open(server)
+        page.wait_for("document.querySelectorAll('#pair option').length === 2")
+        yield page
+
+
+def shown(page: Page, selector: str) -> str:
+    return str(page.evaluate(f"document.querySelector({json.dumps(selector)}).innerText"))
+
+
+def test_it_translates_as_one_types(page: Page, pairs: Pairs) -> None:
+    """Translation, hypotheses with scores, and the other language pair."""
+    page.type(TEXT)
+    ranked = pairs.find("en", "de").translate([TEXT])[0]
+    page.wait_for("document.querySelectorAll('#hypotheses tbody tr').length === 2")
+    assert shown(page, "#translation") == ranked[0].text
+    rows = page.evaluate("[...document.querySelectorAll('#hypotheses tbody tr')].map(r => r.innerText)")
+    assert [row.split("\t") for row in rows] == [[f"{one.score:.3f}", one.text] for one in ranked]
+    page.evaluate(
+        "(() => { const pair = document.getElementById('pair'); pair.value = 'fr de';"
+        "pair.dispatchEvent(new Event('change')); })()"
+    )
+    other = pairs.find("fr", "de").translator.translate([TEXT])[0]
+    page.wait_for(f"document.getElementById('translation').innerText === {json.dumps(other)}")
+
+
+def test_pointing_at_a_token_shows_its_attention(page: Page, pairs: Pairs) -> None:
+    """Of each layer, a weight per source token; the keyboard does the same."""
+    page.type(TEXT)
+    page.wait_for("document.querySelectorAll('#target button').length > 2")
+    [found] = pairs.find("en", "de").attend([TEXT])
+    page.point_at("#target button:nth-child(2)")
+    page.wait_for("document.querySelector('#target button:nth-child(2)').ariaPressed === 'true'")
+    cells = page.evaluate("[...document.querySelectorAll('#layers td')].map(c => c.innerText)")
+    assert [float(cell) for cell in cells] == pytest.approx(found.layers[0][1].tolist(), abs=0.006)
+    page.evaluate("document.querySelector('#target button:nth-child(3)').focus()")
+    page.wait_for("document.querySelector('#target button:nth-child(3)').ariaPressed === 'true'")
+
+
+def test_a_late_answer_to_an_earlier_text_is_dropped(
+    page: Page, pairs: Pairs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The translation is that of the text as it is."""
+    plain = Pair.translate
+
+    def slow_at_first(self: Pair, lines: list[str]) -> list[list[Translation]]:
+        if lines == ["ein"]:
+            time.sleep(1)
+        return plain(self, lines)
+
+    monkeypatch.setattr(Pair, "translate", slow_at_first)
+    page.evaluate("window.seen = []")
+    page.evaluate(
+        "new MutationObserver(() => seen.push(document.getElementById('translation').innerText))"
+        ".observe(document.getElementById('translation'), {childList: true}) && 0"
+    )
+    page.type("ein")
+    page.wait_for("document.getElementById('status').innerText.startsWith('Translating')")
+    page.type(" Haus und")
+    wanted = pairs.find("en", "de").translator.translate([TEXT])[0]
+    page.wait_for(f"document.getElementById('translation').innerText === {json.dumps(wanted)}")
+    assert page.evaluate("seen") == [wanted]
+
+
+def test_an_error_is_shown(page: Page) -> None:
+    """In the server's words."""
+    page.evaluate("document.getElementById('text').removeAttribute('maxlength')")
+    page.evaluate("document.getElementById('text').value = 'a'.repeat(10001)")
+    page.type("a")
+    page.wait_for("document.getElementById('status').className === 'error'")
+    assert "exceeds text limit" in shown(page, "#status")
+
+
+def test_replaced_words_are_marked(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also behind characters that JavaScript counts twice."""
+    page.wait_for("typeof marked === 'function'")
+    html = page.evaluate(
+        "(() => { const box = document.createElement('p'); box.append(marked({text: '😀 Ein Zorp & so',"
+        "replaced: [{start: 6, end: 10, source_word: 'zorp', how: 'copy'}]})); return box.innerHTML; })()"
+    )
+    assert html == '😀 Ein <mark title="unknown word: copied from “zorp”">Zorp</mark> &amp; so'
+
+
+def test_the_page_of_the_api_lists_the_routes(page: Page, server: str) -> None:
+    """Made from openapi.json, with nothing from other hosts."""
+    page.open(server + "docs")
+    page.wait_for("document.querySelectorAll('h2').length > 5")
+    assert "POST /translate" in shown(page, "main")
