@@ -125,7 +125,7 @@ def test_a_stage_beyond_its_deadline_is_ended(server: Server, repo: Path) -> Non
     """And not retried, for it would take as long again."""
     toy.behave(repo, align={"seconds": 60})
     run = server.run_flow(repo, targets=["align"], hours={"align": 0.002})
-    assert "was ended at its deadline, 0.002 hours" in server.flow_run(run)["state"]["message"]
+    assert "was ended at its deadline, 0.002 h." in server.flow_run(run)["state"]["message"]
     assert len([note for note in toy.notes(repo) if note[0] == "align"]) == 1
 
 

@@ -8,7 +8,7 @@ import pytest
 from convs2s.train.interruption import deferred_interrupt
 
 
-def test_the_second_time_interrupts(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_second_time_interrupts(in_foreground: None, capsys: pytest.CaptureFixture[str]) -> None:
     """For those who do not want to wait for the update."""
     with pytest.raises(KeyboardInterrupt), deferred_interrupt() as interrupted:
         assert not interrupted()

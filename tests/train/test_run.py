@@ -127,7 +127,7 @@ def test_killed_within_an_epoch_training_ends_as_if_never_interrupted(
 
 
 def test_ctrl_c_saves_the_update_and_the_same_command_continues(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    in_foreground: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Not only every checkpoint_updates; the end is that of an undisturbed training."""
     whole, broken = tmp_path / "whole", tmp_path / "broken"
