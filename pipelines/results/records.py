@@ -110,4 +110,5 @@ RECORD = Annotated[RunRecord | SweepRecord, Field(discriminator="kind")]
 
 def read_records(folder: Path) -> Records:
     """Read all records of a folder, by name; raise ValueError if one has faults."""
-    return {path.stem: checked(RECORD, read(path), path) for path in sorted(folder.glob("*.json"))}
+    paths = sorted(folder.glob("*.json"), key=lambda path: path.stem)  # as `record` sorts them for the page
+    return {path.stem: checked(RECORD, read(path), path) for path in paths}

@@ -99,3 +99,10 @@ def test_records_are_json_for_people(results: Path) -> None:
     put(results, "one", run("multi30k-en-de", 36))
     assert json.loads((results / "one.json").read_text())["metrics"]["mean"]["bleu"] == 36.0
     assert read(results)["one"].metrics.mean["unknown_words"] == 3.0
+
+
+def test_records_come_in_the_order_of_their_names(results: Path) -> None:
+    """A file's name has an ending, before which a hyphen sorts: the page would have two orders."""
+    for name in ("run-words", "run"):
+        put(results, name, run("generated", 30.0))
+    assert [name for name in read_records(results) if name.startswith("run")] == ["run", "run-words"]
