@@ -36,7 +36,15 @@ def add(commands: Any) -> None:
     add("--out", required=True, type=Path, metavar="DIR", help="model folder to write; must not exist")
     add("--source-language", metavar="CODE", help="default: the checkpoint's, or CODE of dict.CODE.txt")
     add("--target-language", metavar="CODE", help="likewise")
-    pieces = command.add_mutually_exclusive_group()
+    add_segmentation(command)
+    add("--lowercase", action="store_true", help="lower-case all words, after either tokenizer")
+    add_length_limits(command)
+    add_moses(command)
+
+
+def add_segmentation(command: argparse.ArgumentParser) -> None:
+    """Add what says how text becomes words and pieces."""
+    add, pieces = command.add_argument, command.add_mutually_exclusive_group()
     pieces.add_argument(
         "--bpe-codes",
         type=Path,
@@ -63,7 +71,11 @@ def add(commands: Any) -> None:
         default="none",
         help="none (the default) for whitespace-separated words, and for sentencepiece",
     )
-    add("--lowercase", action="store_true", help="lower-case all words, after either tokenizer")
+
+
+def add_length_limits(command: argparse.ArgumentParser) -> None:
+    """Add the limits of a hypothesis's length."""
+    add = command.add_argument
     add(
         "--max-length-ratio",
         type=float,
@@ -78,6 +90,10 @@ def add(commands: Any) -> None:
         help="whose source tokens: the sentence's own (the default), or those of the longest sentence in the "
         "batch, as fairseq counts",
     )
+
+
+def add_moses(command: argparse.ArgumentParser) -> None:
+    """Add the options of the Moses tokenizer."""
     moses = command.add_argument_group("with --tokenizer moses")
     flag = moses.add_argument
     flag("--normalize-punctuation", action="store_true", help="as Moses' script of that name")

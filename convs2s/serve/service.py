@@ -37,7 +37,7 @@ class Service:
     def check_key(self, request: Request, key: str | None) -> None:
         """Raise Refusal 403 unless the request has a valid key, or none is wanted."""
         given = key or request.headers.get("authorization", "").removeprefix("Bearer ")
-        # All are compared, in constant time: how long it takes tells nothing about a key.
+        # Compare with every key, in constant time, so that timing leaks nothing about them.
         valid = [hmac.compare_digest(given.encode("utf-8", "replace"), one.encode()) for one in self.keys]
         if self.keys and not any(valid):
             raise Refusal(403, "Invalid API key. Send the server's key as api_key or Authorization: Bearer.")

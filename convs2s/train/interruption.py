@@ -10,7 +10,7 @@ from types import FrameType
 
 @contextlib.contextmanager
 def deferred_interrupt() -> Iterator[Callable[[], bool]]:
-    """Yield a function that tells whether the user has pressed Ctrl-C; only the second time it interrupts.
+    """Defer the first Ctrl-C; yield a function that returns whether it was pressed. A second one interrupts.
 
     Nothing is deferred outside the main thread, or where the program handles Ctrl-C in a way of its own.
     """

@@ -70,9 +70,6 @@ def environment(gpus: Sequence[int] | None) -> dict[str, str]:
     # PREFECT_API_AUTH_STRING is a secret, and a stage knows nothing of Prefect.
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
     kept |= {"DVC_NO_ANALYTICS": "1", "PYTHONUNBUFFERED": "1"}
-    # Stages side by side share cores. Fewer threads would round sums differently than `dvc repro`;
-    # threads that sleep while they wait cost each other nothing.
-    kept.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     # `dvc` and the `python` of dvc.yaml are those of the flow, however the worker was started.
     kept["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", os.defpath)])
     if gpus is not None:

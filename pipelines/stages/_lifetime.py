@@ -1,4 +1,4 @@
-"""A stage ends with the DVC command that has started it, and cleans up when it is told to end.
+"""A stage ends with the DVC command that started it, and cleans up on SIGTERM and SIGHUP.
 
 DVC leaves a stage running when it is itself killed. The stage would then write beside its own rerun, and hold
 memory and GPUs.
