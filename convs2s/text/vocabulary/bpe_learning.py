@@ -3,6 +3,7 @@
 import io
 from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 import sentencepiece
 
@@ -12,6 +13,22 @@ from convs2s.text.vocabulary.word_counts import most_frequent, too_large
 
 LONGEST_PIECE = 512  # characters; the most that sentencepiece allows
 LONGEST_WORD = 2**20  # bytes; longer words are skipped
+
+COUNTED_WORDS: dict[str, Any] = {
+    "input_format": "tsv",
+    "normalization_rule_name": "identity",  # words unchanged (T26)
+    "remove_extra_whitespaces": False,
+    "max_sentence_length": LONGEST_WORD,
+    "bos_id": -1,
+    "eos_id": -1,
+    "pad_id": -1,
+    "unk_id": 0,
+    # No piece of the text starts with a word end; "<unk>" itself could occur.
+    "unk_piece": WORD_END + "<unk>",
+    "num_threads": 1,  # is written to the model
+    "minloglevel": 2,
+}
+"""Options of sentencepiece's trainer for counts of words as they are, of either kind of model."""
 
 
 def learn_bpe(counts: Mapping[str, int], size: int, name: str) -> bytes:
@@ -39,13 +56,10 @@ def learn_bpe(counts: Mapping[str, int], size: int, name: str) -> bytes:
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter([f"{word}\t{count}" for word, count in most_frequent(words)]),
         model_writer=model,
-        input_format="tsv",
         model_type="bpe",
         vocab_size=size + 1,  # the unknown piece counts there
         hard_vocab_limit=False,  # reports what it found instead of failing, so that we can name it
-        # T26: words unchanged, every character kept, merges limited only by words, word ends marked.
-        normalization_rule_name="identity",
-        remove_extra_whitespaces=False,
+        # T26: every character kept, merges limited only by words, word ends marked.
         character_coverage=1.0,
         split_by_unicode_script=False,
         split_by_number=False,
@@ -53,15 +67,7 @@ def learn_bpe(counts: Mapping[str, int], size: int, name: str) -> bytes:
         treat_whitespace_as_suffix=True,
         byte_fallback=False,
         max_sentencepiece_length=LONGEST_PIECE,
-        max_sentence_length=LONGEST_WORD,
-        bos_id=-1,
-        eos_id=-1,
-        pad_id=-1,
-        unk_id=0,
-        # No piece of the text starts with a word end; "<unk>" itself could occur.
-        unk_piece=WORD_END + "<unk>",
-        num_threads=1,  # is written to the model
-        minloglevel=2,
+        **COUNTED_WORDS,
     )
     pieces = Bpe(model.getvalue()).size()
     if pieces < size:

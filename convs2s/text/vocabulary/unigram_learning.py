@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import sentencepiece
 
-from convs2s.text.vocabulary.bpe import WORD_END
-from convs2s.text.vocabulary.bpe_learning import LONGEST_WORD, learnable
+from convs2s.text.vocabulary.bpe_learning import COUNTED_WORDS, learnable
 from convs2s.text.vocabulary.unigram import BYTES
 from convs2s.text.vocabulary.word_counts import most_frequent, too_large
 
@@ -34,22 +33,12 @@ def learn_unigram(counts: Mapping[str, int], size: int, name: str) -> bytes:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter([f"{word}\t{count}" for word, count in words]),
             model_writer=model,
-            input_format="tsv",
             model_type="unigram",
             vocab_size=size + 1,  # the unknown piece counts there
             hard_vocab_limit=True,
-            normalization_rule_name="identity",
-            remove_extra_whitespaces=False,
             character_coverage=COVERAGE,
             byte_fallback=True,
-            max_sentence_length=LONGEST_WORD,
-            bos_id=-1,
-            eos_id=-1,
-            pad_id=-1,
-            unk_id=0,
-            unk_piece=WORD_END + "<unk>",
-            num_threads=1,  # is written to the model
-            minloglevel=2,
+            **COUNTED_WORDS,
         )
     except RuntimeError as error:
         raise of_wrong_size(str(error), size, name) from error
