@@ -37,6 +37,10 @@ def living(mark: str) -> list[psutil.Process]:
     return found
 
 
+GUARD = [sys.executable, "-m", "pipelines.flows.guard", "60", sys.executable, "-c"]
+"""Followed by a program in Python and its arguments: that program under guard, for at most 60 seconds."""
+
+
 def soon(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
     """Wait for a condition, at most so long."""
     deadline = time.monotonic() + seconds
@@ -51,17 +55,7 @@ def soon(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
 def guarded(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """A guard over a family of processes that are all up."""
     mark, up = f"mark-{tmp_path.name}-{os.getpid()}", tmp_path / "up"
-    command = [
-        sys.executable,
-        "-m",
-        "pipelines.flows.guard",
-        "60",
-        sys.executable,
-        "-c",
-        FAMILY,
-        mark,
-        str(up),
-    ]
+    command = [*GUARD, FAMILY, mark, str(up)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
     assert soon(lambda: up.exists() and up.read_text() == "up")
     assert len(living(mark)) == 3
@@ -101,21 +95,13 @@ def test_what_a_command_leaves_behind_ends_with_it(guarded: tuple[subprocess.Pop
 @pytest.mark.parametrize("status", [0, 3])
 def test_the_status_is_the_commands(status: int) -> None:
     """DVC's failure must reach the flow."""
-    command = [
-        sys.executable,
-        "-m",
-        "pipelines.flows.guard",
-        "60",
-        sys.executable,
-        "-c",
-        f"raise SystemExit({status})",
-    ]
+    command = [*GUARD, f"raise SystemExit({status})"]
     assert subprocess.Popen(command, stdin=subprocess.PIPE).wait(30) == status
 
 
 def test_output_passes_through() -> None:
     """The flow reads it line by line."""
-    command = [sys.executable, "-m", "pipelines.flows.guard", "60", sys.executable, "-c", "print('seen')"]
+    command = [*GUARD, "print('seen')"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout is not None and process.stdin is not None
     assert process.stdout.read() == b"seen\n"
