@@ -125,6 +125,7 @@ def test_several_models_translate_together(package: Path, tmp_path: Path) -> Non
     assert run(tmp_path, text, "--model", str(package), str(package)) == alone
 
 
+@pytest.mark.fault("input")
 def test_text_that_is_not_utf8_is_named_by_line(
     package: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +138,7 @@ def test_text_that_is_not_utf8_is_named_by_line(
     )
 
 
+@pytest.mark.fault("input")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -164,6 +166,7 @@ def test_errors_are_one_line(
     assert error.count("\n") == 1
 
 
+@pytest.mark.fault("input")
 def test_a_failure_leaves_the_old_output(package: Path, tmp_path: Path) -> None:
     """The output appears only once complete."""
     (tmp_path / "in.txt").write_bytes(b"ein Haus\n\xff\n")
@@ -174,6 +177,7 @@ def test_a_failure_leaves_the_old_output(package: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.txt"]
 
 
+@pytest.mark.fault("input")
 def test_a_closed_pipe_is_not_an_error(package: Path) -> None:
     """`convs2s translate | head -1` must end quietly."""
     command = [sys.executable, "-m", "convs2s.cli", "translate", "--model", str(package), "--device", "cpu"]
