@@ -135,6 +135,37 @@ def test_encrypted_zip_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.fault("security")
+@pytest.mark.parametrize("suffix", [".tar.gz", ".tar.xz", ".zip"])
+@pytest.mark.parametrize("count", [1, 9])
+def test_an_archive_that_fills_the_disk_is_refused(
+    tmp_path: Path, suffix: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thousand times its size, in one member or over many; the same growth does no harm to a small size."""
+    archive = tmp_path / f"bomb{suffix}"
+    make = make_zip if suffix == ".zip" else make_tar
+    make(archive, {f"zeros{n}": bytes(10_000_000 // count) for n in range(count)})
+    unpack(archive, tmp_path / "out")
+    monkeypatch.setattr(unpack_module, "HARMLESS", 9_000_000)
+    with pytest.raises(ValueError, match=rf"zeros{count - 1}'.* more than 200 times as large as the archive"):
+        unpack(archive, tmp_path / "refused")
+    assert {path.name for path in tmp_path.iterdir()} == {"out", archive.name}
+
+
+@pytest.mark.fault("security")
+def test_a_sparse_member_has_its_whole_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kilobyte of tar may claim any number of zeros."""
+    member = tarfile.TarInfo("sparse")
+    member.pax_headers = {"GNU.sparse.major": "0", "GNU.sparse.minor": "1"}
+    member.pax_headers |= {"GNU.sparse.size": str(1 << 40), "GNU.sparse.map": "0,0"}
+    with tarfile.open(tmp_path / "sparse.tar", "w", format=tarfile.PAX_FORMAT) as tar:
+        tar.addfile(member)
+    monkeypatch.setattr(unpack_module, "HARMLESS", 10_000_000)
+    with pytest.raises(ValueError, match="more than 200 times as large as the archive"):
+        unpack(tmp_path / "sparse.tar", tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["sparse.tar"]
+
+
+@pytest.mark.fault("security")
 def test_member_under_a_file_is_refused(tmp_path: Path) -> None:
     """`a` cannot be a file and the folder of `a/b`."""
     with pytest.raises(ValueError, match="is both a file and a folder"):
@@ -186,11 +217,11 @@ def test_full_disk_is_reported_as_such_and_leaves_nothing(
 ) -> None:
     """The archive is not to blame."""
 
-    def copyfileobj(*_: Any) -> None:
+    def copy(*_: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     archive = make_tar(tmp_path / "a.tar", FILES)
-    monkeypatch.setattr(unpack_module.shutil, "copyfileobj", copyfileobj)
+    monkeypatch.setattr(unpack_module, "copy", copy)
     with pytest.raises(OSError, match="No space left on device") as caught:
         unpack(archive, tmp_path / "out")
     assert caught.value.errno == errno.ENOSPC
