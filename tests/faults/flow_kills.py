@@ -27,9 +27,8 @@ from tests.flows.trainings import gone, processes
 # What to look for in a command line.
 PROGRAMS = {"flow": "prefect.", "guard": "pipelines.flows.guard", "dvc": "-m dvc", "stage": "toy.py"}
 TARGETS = ["server", "worker", "server and worker", *PROGRAMS, "all"]
-GRACE = (
-    6.0  # seconds without any process after which a run that has begun is over, whatever the server thinks
-)
+ENDING = {"worker", "server and worker", "flow", "all"}
+GRACE = 10.0  # seconds without any process after which a run is over, even if the server does not know
 LIMIT = 150.0  # seconds after which a run hangs
 
 
@@ -139,28 +138,27 @@ def play(
     kills = Kills()
     while True:
         clone.up()
-        run, target = clone.trigger(), dice.choice(TARGETS)
-        killed = strike(clone, run, target, dice, dice.uniform(0, patience))
-        kills[target] += killed
-        clone.up()
+        run = clone.trigger()
+        struck = strike(clone, run, dice, patience)
+        kills += struck
         state = clone.wait(run)
         if state == "COMPLETED":
             return kills, [*left(clone), *differences(clone.root, wanted)]
-        if state == "HANGS" or not killed:
-            return kills, [
-                f"a run {f'after a kill of {target}' if killed else 'that nobody killed'}: {state}"
-            ]
+        if state == "HANGS" or not struck:
+            return kills, [f"{state} after {dict(struck)}"]
 
 
-def strike(clone: Clone, run: str, target: str, dice: random.Random, pause: float) -> bool:
-    """Wait, then kill a target as soon as there is one; tell whether that came before the run's end."""
-    soon(lambda: clone.state(run) in FINAL, pause)
-    deadline = time.monotonic() + 30
-    while clone.state(run) not in FINAL and time.monotonic() < deadline:
+def strike(clone: Clone, run: str, dice: random.Random, patience: float) -> Kills:
+    """Kill one target after the other during a run, until one that ends it; return the kills."""
+    kills, pause = Kills(), dice.uniform(0, patience)
+    while not soon(lambda: clone.state(run) in FINAL, pause):
+        target, pause = dice.choice(TARGETS), dice.uniform(0, patience / 4)
         if clone.kill(target, dice):
-            return True
-        time.sleep(0.05)
-    return False
+            kills[target] += 1
+            clone.up()
+        if kills.keys() & ENDING:
+            break
+    return kills
 
 
 def left(clone: Clone) -> list[str]:
