@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pipelines.repair.databases import OWN
 from tests.faults import forked, injection, repository
+from tests.faults.surroundings import surroundings
 
 # Every stage of the DAG; of those that run for several splits or members, one.
 STAGES = [
@@ -256,9 +257,15 @@ def at_once(stage: str) -> Fault:
     return fault
 
 
+def odd_surroundings() -> Iterator[Case]:
+    """Run elsewhere than on a developer's machine."""
+    for name, act in surroundings().items():
+        yield Case("surroundings", name, lambda setting, act=act: act(setting.folder))
+
+
 def cases() -> list[Case]:
     """Return the table."""
-    return [*kills(), *signals(), *disk_and_memory(), *damage(), *concurrency()]
+    return [*kills(), *signals(), *disk_and_memory(), *damage(), *concurrency(), *odd_surroundings()]
 
 
 def recovers(setting: Setting, wanted: Mapping[str, str]) -> list[str]:

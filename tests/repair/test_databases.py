@@ -41,6 +41,7 @@ def test_no_other_user_reaches_them(clone: Path) -> None:
     assert Repo(str(clone)).site_cache_dir.startswith(str(clone / OWN))
 
 
+@pytest.mark.fault("damage")
 @pytest.mark.parametrize("content", [b"garbage" * 999, b"SQLite format 3\0" + b"\xff" * 8000])
 def test_a_damaged_one_is_made_anew(clone: Path, content: bytes) -> None:
     """As a disk leaves it; DVC alone would end with a DatabaseError each time."""
@@ -52,6 +53,7 @@ def test_a_damaged_one_is_made_anew(clone: Path, content: bytes) -> None:
     assert repair(clone) == []
 
 
+@pytest.mark.fault("concurrency")
 def test_one_that_is_in_use_stays(clone: Path) -> None:
     """Whoever waits for a lock cannot tell what is behind it."""
     path = databases(clone)[0]
@@ -61,6 +63,7 @@ def test_one_that_is_in_use_stays(clone: Path) -> None:
     assert path.exists()
 
 
+@pytest.mark.fault("concurrency")
 def test_a_damaged_one_stays_while_dvc_works(clone: Path) -> None:
     """DVC would go on with a file that has no name."""
     databases(clone)[0].write_bytes(b"garbage" * 999)
@@ -71,6 +74,7 @@ def test_a_damaged_one_stays_while_dvc_works(clone: Path) -> None:
         process.kill()
 
 
+@pytest.mark.fault("damage")
 @pytest.mark.parametrize("content", [b"\xff\x00{[", None])
 def test_a_run_that_is_no_text_is_forgotten(clone: Path, content: bytes | None) -> None:
     """DVC drops records that are no YAML, but ends with an error at this, or at a folder without a record."""
