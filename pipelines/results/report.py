@@ -34,7 +34,7 @@ def report(data: Path) -> str:
     corpus = [figures(path).to_string() for path in data.glob("filtered/report.json")]
     trained = {path.parent.name: figures(path) for path in sorted(data.glob("trained/*/metrics.json"))}
     sections = {
-        "Scores of the test set": [score_table(scores), "", wrapped("of ", str(test_set)), "", named],
+        "Scores of the test set": [score_table(scores).to_string(), "", wrapped("of ", str(test_set)), "", named],
         "Example translations": [examples(existing(evaluation / "examples.tsv", REMEDY))],
         "Corpus": corpus,
         "Training": [pd.DataFrame(trained).rename_axis(columns="seed").to_string()] if trained else [],
@@ -44,8 +44,8 @@ def report(data: Path) -> str:
     return "\n\n".join([*texts, use]) + "\n"
 
 
-def score_table(scores: pd.DataFrame) -> str:
-    """Return the score table: a row per seed, their mean and standard deviation, and the ensemble."""
+def score_table(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return scores for reading: a row per seed, their mean and standard deviation, and the ensemble."""
     if "std" not in set(scores["member"]):  # with one seed the mean only repeats it
         scores = scores[scores["member"] != "mean"]
     if (scores["text"] == "plain").all():
@@ -53,8 +53,10 @@ def score_table(scores: pd.DataFrame) -> str:
     models = scores["member"].replace({"std": "standard deviation", r"^(\d+)$": r"seed \1"}, regex=True)
     table = scores[[name for name in TITLES if name in scores]].replace({"text": {"plain": "kept"}})
     table = table.set_axis(models.rename(None)).rename_axis(columns="model").rename(columns=TITLES)
-    formats = {TITLES[name]: f"{{:,.{digits}f}}".format for name, digits in DIGITS.items()}
-    return table.to_string(formatters=formats)
+    for name, digits in DIGITS.items():
+        if TITLES[name] in table:
+            table[TITLES[name]] = table[TITLES[name]].map(f"{{:,.{digits}f}}".format)
+    return table
 
 
 def examples(path: Path) -> str:
