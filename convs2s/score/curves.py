@@ -39,9 +39,13 @@ def plot_curves(trainings: Mapping[str, Path]) -> Figure:
                     axes.set_yscale(scale)
         axes.grid(alpha=0.3)
     if len(lines) > 1:
-        names = [name.replace("$", r"\$") for name in lines]  # not a formula
-        figure.legend([*lines.values()], names, loc="outside lower center", ncols=3, fontsize="small")
+        figure.legend([*lines.values()], [*map(no_formula, lines)], loc="outside lower center", ncols=3, fontsize="small")
     return figure
+
+
+def no_formula(text: str) -> str:
+    """Return text so that matplotlib draws its dollar signs."""
+    return text.replace("$", r"\$")
 
 
 def draw_curves(curves: Path, path: Path) -> None:

@@ -34,7 +34,13 @@ def report(data: Path) -> str:
     corpus = [figures(path).to_string() for path in data.glob("filtered/report.json")]
     trained = {path.parent.name: figures(path) for path in sorted(data.glob("trained/*/metrics.json"))}
     sections = {
-        "Scores of the test set": [score_table(scores).to_string(), "", wrapped("of ", str(test_set)), "", named],
+        "Scores of the test set": [
+            score_table(scores).to_string(),
+            "",
+            wrapped("of ", str(test_set)),
+            "",
+            named,
+        ],
         "Example translations": [examples(existing(evaluation / "examples.tsv", REMEDY))],
         "Corpus": corpus,
         "Training": [pd.DataFrame(trained).rename_axis(columns="seed").to_string()] if trained else [],
@@ -80,9 +86,14 @@ def wrapped(label: str, text: str) -> str:
 
 
 def figures(path: Path) -> "pd.Series[str]":
-    """Return the nested figures of a JSON file as one level, for reading: 30,000, 12.35 or 0.04321."""
+    """Return the nested figures of a JSON file as one level, for reading."""
     found = pd.json_normalize(read(path)).iloc[0].rename(lambda name: re.sub("[._]", " ", name))
-    return found.map(lambda x: f"{x:,.4g}" if 0 < abs(x) < 1 else f"{x:,.{2 if x % 1 else 0}f}")
+    return found.map(number)
+
+
+def number(found: float) -> str:
+    """Return a number for reading: 30,000, 12.35 or 0.04321."""
+    return f"{found:,.4g}" if 0 < abs(found) < 1 else f"{found:,.{2 if found % 1 else 0}f}"
 
 
 def main(arguments: list[str]) -> int:
