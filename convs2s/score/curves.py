@@ -39,7 +39,8 @@ def plot_curves(trainings: Mapping[str, Path]) -> Figure:
                     axes.set_yscale(scale)
         axes.grid(alpha=0.3)
     if len(lines) > 1:
-        figure.legend([*lines.values()], [*map(no_formula, lines)], loc="outside lower center", ncols=3, fontsize="small")
+        names = [*map(no_formula, lines)]
+        figure.legend([*lines.values()], names, loc="outside lower center", ncols=3, fontsize="small")
     return figure
 
 

@@ -22,7 +22,7 @@ STYLE = {
     "axes.edgecolor": INK, "axes.facecolor": "none", "axes.labelcolor": INK, "axes.titlecolor": INK,
     "axes.prop_cycle": cycler(color=COLORS), "figure.facecolor": "none", "font.size": 10,
     "grid.color": INK, "legend.facecolor": "none", "legend.edgecolor": "none", "svg.fonttype": "none",
-    "svg.hashsalt": "report", "text.color": INK, "xtick.color": INK,
+    "text.color": INK, "xtick.color": INK,
     "ytick.color": INK,
 }  # fmt: skip
 
@@ -30,7 +30,8 @@ STYLE = {
 def svg(draw: Callable[[], Figure], title: str) -> Markup:
     """Return a figure as an SVG element, which a screen reader calls by its title."""
     stream = io.StringIO()
-    with matplotlib.style.context(["default", STYLE]):
+    ids = {"svg.hashsalt": title}  # pictures have parts in common, but ids of their own
+    with matplotlib.style.context(["default", STYLE | ids]):
         draw().savefig(stream, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
     return Markup(
         inline(stream.getvalue()).replace("<svg", Markup('<svg role="img" aria-label="{}"').format(title), 1)
@@ -89,8 +90,8 @@ def by_length(runs: Sequence[Run]) -> Markup:
     return svg(draw, "BLEU by source length")
 
 
-def lengths(corpus: Corpus) -> Markup:
-    """Return how many sentences of each length were read and kept, for both sides."""
+def lengths(corpus: Corpus, names: str) -> Markup:
+    """Return how many sentences of each length were read and kept, for both sides; `names` are its runs."""
 
     def draw() -> Figure:
         table = corpus.lengths
@@ -111,4 +112,4 @@ def lengths(corpus: Corpus) -> Markup:
         )
         return figure
 
-    return svg(draw, "Sentences by length, read and kept")
+    return svg(draw, f"Sentences by length, read and kept: {names}")
