@@ -5,6 +5,7 @@ from tempfile import TemporaryDirectory
 
 from dvc.api import DVCFileSystem
 from dvc.exceptions import DvcException
+from dvc_data.index import DataIndexDirError
 from scmrepo.exceptions import SCMError
 
 from convs2s.train.cost import file_name
@@ -72,7 +73,7 @@ def read_revision(name: str, root: Path, folder: Path) -> Run:
             if files.exists(path):  # what an older run did not write, `read_run` knows or names
                 fetch(files, path, folder)
         models = {str(seed): model_name(files, str(seed), folder) for seed in seeds}
-    except (DvcException, SCMError, OSError) as error:
+    except (DvcException, DataIndexDirError, SCMError, OSError) as error:
         raise ValueError(
             f"{name}: found neither a folder nor a run of this revision ({error}). Wanted a folder with "
             "params.yaml and data/, a git revision, or an experiment that dvc exp list shows. Of runs of "

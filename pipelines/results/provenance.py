@@ -53,7 +53,7 @@ def stale_stages(root: Path) -> list[str]:
     """Return the stages that are not up to date; raise ValueError if DVC does not say."""
     try:
         with Repo(str(root)) as repo:
-            return sorted(repo.status())
+            return sorted(name.rpartition(":")[2] for name in repo.status())  # after another dvc.yaml's path
     except DvcException as error:
         raise ValueError(f"dvc status failed: {error}") from error
 
