@@ -1,23 +1,27 @@
 """Runs of folders, git revisions and DVC experiments."""
 
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from dvc.cli import main
 from dvc.repo import Repo
 
 from pipelines.report.sources import open_run
-from tests.report.made import GOOD, make_run
+from tests.report.made import GOOD, ROOT, make_run
 
 PIPELINE = """
 stages:
   all:
-    cmd: cp -r made/data data
+    cmd: cp -r made/data .
     deps: [made]
     params: [train.dropout]
-    outs: [data]
+    outs: [data/raw, data/filtered, data/trained, data/translations, data/replaced, OTHERS]
+    metrics: [data/evaluation/metrics.json]
 """
+OTHERS = ("scores.csv", "by_length.csv", "signatures.json", "test_set.json")
 
 
 def git(repo: Path, *arguments: str) -> None:
@@ -30,7 +34,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     repo = tmp_path_factory.mktemp("finished")
     make_run(repo / "made", {"train.dropout": 0.1}, {"1": GOOD, "2": GOOD, "ensemble": GOOD})
     shutil.copy(repo / "made" / "params.yaml", repo)
-    (repo / "dvc.yaml").write_text(PIPELINE)
+    others = ", ".join(f"data/evaluation/{name}" for name in OTHERS)
+    (repo / "dvc.yaml").write_text(PIPELINE.replace("OTHERS", others))
     git(repo, "init", "--quiet")
     Repo.init(str(repo)).close()
     with pytest.MonkeyPatch.context() as patch, Repo(str(repo)) as project:
@@ -65,6 +70,22 @@ def test_a_revision_and_an_experiment_are_read_from_the_cache(
     assert [one.cost["hours"] for one in run.trainings if one.cost] == [{"CPU core": 1.0}] * 2
     assert all((one.curves / "train" / "loss.tsv").is_file() for one in run.trainings)
     assert not list(tmp_path.rglob("weights*"))  # they may be large
+
+
+def test_make_runs_shows_what_one_compares(
+    finished: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The parameter that differs and the scores, of about 150 columns."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    recipe = makefile.partition("\nruns: install\n\t@")[2].partition("\n\n")[0]
+    program, *words = shlex.split(recipe.replace("$(or $(N),1)", "1").replace("$$", "$").replace("\\\n", ""))
+    assert program == "dvc"
+    monkeypatch.chdir(finished)
+    assert main([*words, "--csv"]) == 0
+    titles, *rows = [line.split(",") for line in capsys.readouterr().out.splitlines()]
+    scores = [f"{model}.{score}" for model in ("mean", "ensemble") for score in ("bleu", "chrf")]
+    assert titles == ["Experiment", "Created", *scores, "train.dropout"]
+    assert [row[-1] for row in rows] == ["0.3", "0.1", "0.2"]
 
 
 def test_a_workspace_that_was_edited_says_so(finished: Path, tmp_path: Path) -> None:
