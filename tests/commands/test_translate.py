@@ -119,6 +119,7 @@ def test_several_models_translate_together(package: Path, tmp_path: Path) -> Non
     assert run(tmp_path, text, "--model", str(package), str(package)) == alone
 
 
+@pytest.mark.fault("input")
 def test_text_that_is_not_utf8_is_named_by_line(
     package: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,6 +132,7 @@ def test_text_that_is_not_utf8_is_named_by_line(
     )
 
 
+@pytest.mark.fault("input")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -225,6 +227,7 @@ def test_threads_are_those_of_pytorch(package: Path, tmp_path: Path, monkeypatch
     assert seen == [3]
 
 
+@pytest.mark.fault("input")
 def test_a_failure_leaves_the_old_output(package: Path, tmp_path: Path) -> None:
     """The output appears only once complete."""
     (tmp_path / "in.txt").write_bytes(b"ein Haus\n\xff\n")
@@ -235,6 +238,7 @@ def test_a_failure_leaves_the_old_output(package: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.txt"]
 
 
+@pytest.mark.fault("input")
 def test_a_closed_pipe_is_not_an_error(package: Path) -> None:
     """`convs2s translate | head -1` must end quietly."""
     command = [sys.executable, "-m", "convs2s.cli", "translate", "--model", str(package), "--device", "cpu"]
