@@ -30,8 +30,8 @@ ALLOWED: dict[str, set[str]] = {
         "convs2s.text",
     },
     "convs2s.commands": {
-        "convs2s.config", "convs2s.decode", "convs2s.exchange", "convs2s.model", "convs2s.package",
-        "convs2s.score", "convs2s.serve", "convs2s.text",
+        "convs2s.commands", "convs2s.config", "convs2s.decode", "convs2s.exchange", "convs2s.model",
+        "convs2s.package", "convs2s.score", "convs2s.serve", "convs2s.text",
     },
     "convs2s.serve": {"convs2s.package", "convs2s.serve", "convs2s.text"},
     "convs2s.english_german_grammar": {"convs2s.english_german_grammar"},

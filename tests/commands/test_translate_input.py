@@ -16,7 +16,7 @@ from convs2s.cli import main
 from convs2s.commands.translate_input import arriving, decoded, is_file, lines_left
 from tests.package.small_package import write_small_package
 
-SECONDS = 20
+SECONDS = 60
 """Within which an answer must come; it takes a few hundredths of one."""
 
 
