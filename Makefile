@@ -55,9 +55,10 @@ test: install
 test-flows: install
 	python -m pytest -n 3 --dist worksteal -m flows tests/flows
 
-# A share of the table of faults; all of it with: make test-faults ALL=1
+# A share of the table of faults; all of it, three times in a row: make test-faults ALL=1 TIMES=3
 test-faults: install
-	ALL=$(ALL) python -m pytest -n 2 --dist worksteal -m faults tests/faults
+	for round in $$(seq $(or $(TIMES),1)); do ALL=$(ALL) python -m pytest -n 2 --dist worksteal \
+		$(if $(ALL),-m "faults or fault" tests,-m faults tests/faults) || exit 1; done
 
 # Properties on 100,000 inputs each; the default suite tries some
 test-properties: install
