@@ -45,6 +45,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         project.reproduce()
         git(repo, "add", "--all")
         git(repo, "commit", "--quiet", "--message", "toy")
+        shutil.rmtree(repo / "made")
+        worse = [line.replace("a", "o") for line in GOOD]
+        make_run(repo / "made", {"train.dropout": 0.1}, {"1": GOOD, "2": worse, "ensemble": GOOD})
         set_dropout(repo, 0.2)
         project.reproduce()
         project.experiments.save(name="more-dropout")
