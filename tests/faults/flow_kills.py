@@ -29,7 +29,7 @@ PROGRAMS = {"flow": "prefect.", "guard": "pipelines.flows.guard", "dvc": "-m dvc
 TARGETS = ["server", "worker", "server and worker", *PROGRAMS, "all"]
 ENDING = {"worker", "server and worker", "flow", "all"}
 GRACE = 10.0  # seconds without any process after which a run is over, even if the server does not know
-LIMIT = 150.0  # seconds after which a run hangs
+LIMIT = 600.0  # seconds after which a run hangs
 
 
 @dataclass
@@ -115,6 +115,7 @@ class Clone:
         """Wait for the end of a run; return its state, `LOST` of one that nobody can report any more."""
         begin = seen = time.monotonic()
         while time.monotonic() - begin < LIMIT:
+            self.up()  # a worker ends if the server is slow to answer when it starts
             state = self.state(run)
             if self.at_work() or state in {"SCHEDULED", ""}:
                 seen = time.monotonic()

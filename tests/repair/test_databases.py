@@ -110,6 +110,20 @@ def test_a_chosen_place_stays_and_that_of_another_clone_does_not(tmp_path: Path)
     assert not (tmp_path / "gone").exists()
 
 
+@pytest.mark.fault("surroundings")
+@pytest.mark.parametrize("name", ["Übung 翻译", "a'b\"c$HOME", "a #b, c", "100%"])
+def test_a_clone_may_have_any_name(tmp_path: Path, name: str) -> None:
+    """DVC reads them all, but writes ASCII only; other values of the file stay."""
+    place = tmp_path / name / ".dvc" / "config.local"
+    place.parent.mkdir(parents=True)
+    place.write_text('[remote "lab"]\n    url = /lab\n[core]\n    remote = lab\n')
+    repair(tmp_path / name)
+    repair(tmp_path / name)
+    assert chosen(tmp_path / name) == str(tmp_path / name / OWN)
+    config = Config(str(tmp_path / name / ".dvc"))
+    assert (config["core"]["remote"], config["remote"]["lab"]["url"]) == ("lab", "/lab")
+
+
 def test_a_faulty_configuration_is_named(tmp_path: Path) -> None:
     """DVC would end in the same way."""
     (tmp_path / ".dvc").mkdir()
