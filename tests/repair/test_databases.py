@@ -75,13 +75,15 @@ def test_a_damaged_one_stays_while_dvc_works(clone: Path) -> None:
 
 
 @pytest.mark.fault("damage")
-@pytest.mark.parametrize("content", [b"\xff\x00{[", None])
-def test_a_run_that_is_no_text_is_forgotten(clone: Path, content: bytes | None) -> None:
-    """DVC drops records that are no YAML, but ends with an error at this, or at a folder without a record."""
+@pytest.mark.parametrize("how", ["garbage", "gone", "cut", "cut before it had its name"])
+def test_a_damaged_run_is_forgotten(clone: Path, how: str) -> None:
+    """DVC drops records that are no YAML. Others are damaged, too, and a folder without any is an error."""
     (record,) = (clone / ".dvc" / "cache" / "runs").glob("*/*/*")
+    content = record.read_bytes()
     record.unlink()
-    if content is not None:
-        record.write_bytes(content)
+    if how != "gone":
+        name = record.with_name(".unfinished.tmp" if "before" in how else record.name)
+        name.write_bytes(b"\xff\x00{[" if how == "garbage" else content[: content.index(b"outs:") + 20])
     (clone / "one").unlink()
     (clone / "dvc.lock").unlink()
     assert repair(clone) == [f"{record.parent} was damaged or empty; removed it."]
