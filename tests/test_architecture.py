@@ -52,6 +52,7 @@ FOR_FLOWS = {
     "pipelines",
     "pipelines.preset.overrides",
     "pipelines.repair.clone",
+    "pipelines.repair.local_config",
     "pipelines.results",
     "pipelines.results.paper",
 }
