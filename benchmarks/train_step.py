@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from benchmarks.machine import (
+    DTYPES,
     Speed,
     counted_flop,
     in_turns,
@@ -40,6 +41,7 @@ from convs2s.train.setup import build_training
 from pipelines.preset.render import preset_params
 
 SENTENCE = 26  # tokens, EOS included
+TOKENS = 1000  # of an update, about
 
 
 CPU = torch.device("cpu")
@@ -102,26 +104,37 @@ def parse() -> argparse.Namespace:
 
 def build(preset: str, entries: int | None, folder: Path) -> dict[str, Variant]:
     """Return the trainings to compare."""
+    variants = {}
+    for precision in DTYPES:
+        for path in ("plain", "fast"):
+            own = folder / f"{path}-{precision}"
+            training = random_training(preset, own, precision, TOKENS, 1, entries)
+            losses = (summed_loss if path == "fast" else SummedLoss)(training.model, 0.0)
+            lengths = training.train.source.lengths, training.train.target.lengths
+            variants[f"{path} {precision}"] = Variant(
+                training, losses, cycle(training.batching.epoch(*lengths, 1, 0))
+            )
+    return variants
+
+
+def random_training(
+    preset: str, folder: Path, precision: str, tokens: int, parts: int, entries: int | None = None
+) -> Training:
+    """Build a training of a preset's model on one batch of random sentences, in an empty folder.
+
+    Args:
+        tokens: of a part of the batch, on either side, about.
+        parts: of the batch.
+        entries: of both vocabularies; by default the preset's.
+    """
     params = preset_params(preset)
     sizes = entries or params.vocabulary.source_size, entries or params.vocabulary.target_size
-    write_random(folder, sizes, max(1, 1000 // SENTENCE))
-    variants = {}
-    for precision in ("float32", "bfloat16"):
-        for fast in (False, True):
-            train = params.train.model_copy(
-                update={"precision": precision, "batch_by": "tokens", "max_tokens": 1000, "selection": None}
-            )
-            training = build_training(
-                params.model, train, 1, folder / "encoded", folder / "vocabulary", folder / "none",
-                Workers(0, 1, CPU),
-            )  # fmt: skip
-            losses = (summed_loss if fast else SummedLoss)(training.model, train.label_smoothing)
-            batches = training.batching.epoch(
-                training.train.source.lengths, training.train.target.lengths, 1, 0
-            )
-            name = f"{'fast' if fast else 'plain'} {precision}"
-            variants[name] = Variant(training, losses, cycle(batches))
-    return variants
+    sentences = max(1, tokens // SENTENCE) * parts
+    write_random(folder, sizes, sentences)
+    changes = {"precision": precision, "batch_by": "sentences", "batch_sentences": sentences}
+    train = params.train.model_copy(update={**changes, "max_tokens": tokens, "selection": None})
+    paths = folder / "encoded", folder / "vocabulary", folder / "none"
+    return build_training(params.model, train, 1, *paths, Workers(0, 1, CPU))
 
 
 def write_random(folder: Path, sizes: tuple[int, int], sentences: int) -> None:
@@ -134,7 +147,7 @@ def write_random(folder: Path, sizes: tuple[int, int], sentences: int) -> None:
         sides.append(EncodedSentences(ids.reshape(-1), np.full(sentences, SENTENCE)))
     for split in ("train", "valid"):
         write_encoded(folder / "encoded" / split, [sides], sizes)
-    (folder / "vocabulary").mkdir()
+    (folder / "vocabulary").mkdir(parents=True)
     for side, size in zip(("source", "target"), sizes, strict=True):
         words = [(f"w{i}", size - i) for i in range(size - 3)]
         write_vocabulary(folder / "vocabulary" / f"{side}.tsv", words)
