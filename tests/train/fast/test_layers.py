@@ -12,8 +12,10 @@ from convs2s.model.glu_block import GluConvolution
 from convs2s.model.initialization import linear
 from convs2s.train.fast.dropout import FastDropout, draw_key, drop
 from convs2s.train.fast.glu_block import FastGluConvolution
+from convs2s.train.fast.gpu_layers import GpuGluConvolution, GpuLinear
 from convs2s.train.fast.linear import ROWS, FastLinear, G, round_rows
 from convs2s.train.fast.switch import become
+from convs2s.train.fast.weights import weights_of_update
 
 
 def fast_linear(inputs: int, outputs: int) -> nn.Module:
@@ -70,6 +72,19 @@ def test_glu_convolution_equals_the_plain_one(
     tolerance = 2e-5 if precision == torch.float32 else 0.03
     for one, other in zip(found, wanted, strict=True):
         assert_close(one, other, atol=tolerance * float(other.abs().max()), rtol=tolerance)
+
+
+def test_a_convolution_for_gpus_has_dropout() -> None:
+    """Two passes differ, and come back with the seed."""
+    layer = GpuGluConvolution(7, 5, 3, 0.5)
+    become(layer, GpuLinear)
+    results = []
+    for seed in (1, 2, 1):
+        torch.manual_seed(seed)
+        with weights_of_update(layer, torch.float32, 1):
+            results.append(layer(torch.ones(2, 6, 7), 1, 1))
+    assert torch.equal(results[0], results[2])
+    assert not torch.equal(results[0], results[1])
 
 
 def test_layers_that_do_not_train_are_the_plain_ones() -> None:
