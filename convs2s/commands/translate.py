@@ -51,7 +51,11 @@ def add(commands: Any) -> None:
     add("--replace", action=argparse.BooleanOptionalAction, help="replace unknown words by attention")
     add("--batch-sentences", type=int, metavar="N", help="sentences translated at once")
     add("--device", metavar="NAME", help="cpu, cuda, cuda:1, ...; default: a GPU if there is one")
-    add("--precision", choices=["float32", "bfloat16"], help="of matrix products")
+    add(
+        "--precision",
+        choices=["float32", "bfloat16", "int8"],
+        help="of matrix products; int8 is the fastest on a CPU, at about 0.1 BLEU",
+    )
 
 
 def run(options: argparse.Namespace) -> None:
