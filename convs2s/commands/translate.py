@@ -50,6 +50,12 @@ def add(commands: Any) -> None:
     add("--scores", action="store_true", help="put the score and a TAB before the text")
     add("--replace", action=argparse.BooleanOptionalAction, help="replace unknown words by attention")
     add("--batch-sentences", type=int, metavar="N", help="sentences translated at once")
+    add(
+        "--candidates",
+        type=Path,
+        metavar="FILE",
+        help="consider only the target entries that this file of `convs2s candidates` has for a batch",
+    )
     add("--device", metavar="NAME", help="cpu, cuda, cuda:1, ...; default: a GPU if there is one")
     add(
         "--precision",
@@ -69,7 +75,9 @@ def run(options: argparse.Namespace) -> None:
     changes = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if "beam_size" in changes and "n_best" not in changes:
         changes["n_best"] = 1  # else a model packaged with a larger n_best would refuse a small beam
-    translator = load(options.model, options.device, replace=options.replace, **changes)
+    translator = load(
+        options.model, options.device, replace=options.replace, candidates=options.candidates, **changes
+    )
     with opened_input(options.input) as source, opened_output(options.output) as out:
         lines = decoded(source, str(options.input or "standard input"))
         interactive = options.input is None and sys.stdin.isatty()
