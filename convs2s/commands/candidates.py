@@ -4,6 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from convs2s.commands.help import Help, examples
+
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command's parser."""
@@ -13,6 +15,11 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         description="Align parallel text with the entries of a model's vocabularies, and write which target "
         "entries each source entry is linked with. With this file, translation considers only the target "
         "entries that the source sentences need. The model's training data are best.",
+        formatter_class=Help,
+        epilog=examples(
+            "convs2s candidates --model MODEL --source train.en --target train.de --output candidates.npz",
+            "convs2s translate --model MODEL --candidates candidates.npz --input new.en",
+        ),
     )
     command.set_defaults(run=run)
     for name, kind, text in (

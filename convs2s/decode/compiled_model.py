@@ -18,7 +18,7 @@ from convs2s.decode.fast_model import AttentionFolder, FastModel
 from convs2s.decode.int8_linear import Int8Linear, Product
 from convs2s.decode.packed_linear import FixedLinear
 from convs2s.decode.stepwise_model import StepwiseModel
-from convs2s.decode.token_scores import Allowed
+from convs2s.decode.token_scores import ANY, NOT_EOS
 from convs2s.kernels import decoding
 from convs2s.kernels.run import share_out
 from convs2s.model.decoder import DecoderBlock
@@ -26,7 +26,7 @@ from convs2s.model.glu_block import EncoderBlock
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
 
 assert (PAD, EOS) == (decoding.PAD, decoding.EOS)
-assert (Allowed.NOT_EOS, Allowed.ONLY_EOS) == (decoding.NOT_EOS, decoding.ONLY_EOS)
+assert (ANY, NOT_EOS) == (decoding.ANY, decoding.NOT_EOS)
 NUMBERS_AT_ONCE = 1 << 19
 """Scores of the output layer that are computed before they are read: they stay in the cache."""
 

@@ -1,6 +1,5 @@
 """What beam search reads of a step's logits: each row's normalizer and its likeliest tokens."""
 
-from enum import IntEnum
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -16,12 +15,8 @@ FEWEST_GROUPS = 16
 """Groups for each token to find, from which on it pays to form them."""
 
 
-class Allowed(IntEnum):
-    """The tokens that may follow a hypothesis; padding never may."""
-
-    ANY = 0
-    NOT_EOS = 1
-    ONLY_EOS = 2
+ANY, NOT_EOS = -1, -2
+"""Instead of the only token that may follow a hypothesis: any, or any but EOS."""
 
 
 @runtime_checkable
@@ -38,7 +33,7 @@ class LazyScores(Protocol):
         """Return each row's `count` largest allowed logits, largest first, their tokens, and the normalizer.
 
         Args:
-            allowed: for each row a value of `Allowed`.
+            allowed: for each row the only token that may follow, or `ANY`, or `NOT_EOS`; padding never may.
         """
 
     def logits(self) -> Float[Tensor, "R V"]:

@@ -25,7 +25,7 @@ SQRT_HALF = np.float32(math.sqrt(0.5))
 LOWEST = -np.float32(np.inf)
 LARGEST_INT8 = np.float32(127.0)
 TINY = np.float32(1e-30)
-NOT_EOS, ONLY_EOS = 1, 2  # which tokens may follow a hypothesis
+ANY, NOT_EOS = -1, -2  # tokens that may follow a hypothesis, unless it is the only one
 PAD, EOS = 0, 1
 I8, I32, F32 = ir.IntType(8), ir.IntType(32), ir.FloatType()
 
@@ -197,6 +197,7 @@ def attend(
 def likeliest(y, row_scales, scales, bias, allowed, values, tokens, normalizers, start, stop):
     """Write each row's largest logits, largest first, their tokens, and the normalizer; items are rows.
 
+    `allowed` has for each row the only token that may follow, or ANY, or NOT_EOS; padding never may.
     Tokens j, j + LANES, ... form a group; the largest logits are in the groups with the largest maxima. Where
     fewer tokens are allowed than wanted, the rest are padding of -inf.
     """
@@ -225,8 +226,8 @@ def likeliest(y, row_scales, scales, bias, allowed, values, tokens, normalizers,
         normalizers[i] = top + np.float32(np.log(total))
         best, found = values[i], tokens[i]
         best[:], found[:] = LOWEST, PAD
-        if allowed[i] == ONLY_EOS:
-            best[0], found[0] = row[EOS], EOS
+        if allowed[i] > ANY:
+            best[0], found[0] = row[allowed[i]], allowed[i]
             continue
         row[PAD] = LOWEST
         if allowed[i] == NOT_EOS:

@@ -43,8 +43,8 @@ def write_candidates_of_text(model: Path, source: Path, target: Path, out: Path)
         write_candidates(out, candidates)
     known = int((candidates.offsets[1:] > candidates.offsets[:-1]).sum())
     return (
-        f"{len(sides[0]):,} pairs: {len(candidates.targets):,} candidates of {known:,} of {sizes[0]:,} source "
-        "entries"
+        f"{len(sides[0]):,} pairs: {len(candidates.targets):,} candidates of {known:,} of "
+        f"{sizes[0]:,} source entries"
     )
 
 
