@@ -74,7 +74,8 @@ def test_a_run_shows_curves_scores_examples_and_attention(server: Server, projec
     assert link == f"[report.html]({page.as_uri()})"
     assert f"Report: {page.as_uri()}" in server.logs(run)
     text = page.read_text(encoding="utf-8")
-    assert f"{written.set_index('member').loc['mean', 'bleu']:.2f}" in text
+    metrics = json.loads((project / "data/evaluation/metrics.json").read_text())
+    assert f"{metrics['ensemble']['bleu']:.2f}" in text
     assert "not up to date" not in text
 
 
