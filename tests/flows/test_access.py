@@ -303,12 +303,9 @@ def test_a_port_has_one_server(monkeypatch: pytest.MonkeyPatch) -> None:
     with access.share(0) as free:
         port = int(free.getsockname()[1])
         access.hold(f"http://127.0.0.1:{port}/api")
-        with (
-            access.claim(port),
-            pytest.raises(RuntimeError, match=rf"port {port} of .* is taken .*FLOW_PORT"),
-        ):  # noqa: SIM117
-            with access.claim(port):
-                pass
+        taken = rf"port {port} of .* is taken .*FLOW_PORT"
+        with access.claim(port), pytest.raises(RuntimeError, match=taken), access.claim(port):
+            pass
         with access.claim(port):
             assert len(access.held) == 1
     access.held.pop().close()
