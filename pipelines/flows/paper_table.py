@@ -9,20 +9,16 @@ import pandas as pd
 from prefect import get_run_logger
 from prefect.artifacts import create_markdown_artifact
 
+from convs2s.config.params import Params
 from convs2s.text.counted import counted
 from pipelines.flows import artifacts, workspace
 from pipelines.flows.graph import Stage
 from pipelines.flows.workspace import ROOT
-from pipelines.preset.overrides import overridden
 from pipelines.results.paper import SPEED, Table
 
 
-def rows_of(paper: Table, overrides: Mapping[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Return the rows of a table of the paper: what the table says of each, and what that changes here.
-
-    Rows begin from params.yaml with the overrides; a ValueError is raised if these do not fit.
-    """
-    _, base = overridden((ROOT / "params.yaml").read_text(encoding="utf-8"), overrides)
+def rows_of(paper: Table, base: Params) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Return the rows of a table of the paper: what the table says of each, and what that changes here."""
     of_all = {"commit": workspace.revision(ROOT), "corpus": base.package.name}
     return [
         ({"row": row.row, "column": row.column} | of_all, row.overrides(base.model)) for row in paper.rows
@@ -52,6 +48,6 @@ def show_table(name: str, paper: Table, table: pd.DataFrame) -> None:
     from pipelines.results import ablation_report  # noqa: PLC0415  # matplotlib takes its time
 
     text, picture = ablation_report.write(name, paper, table, ROOT / "data" / "sweeps")
-    create_markdown_artifact(text, key=artifacts.key("table", name), description=paper.title)
-    artifacts.image(picture, artifacts.key("picture", name), paper.title)
+    create_markdown_artifact(text, key=artifacts.key(5, "table", name), description=paper.title)
+    artifacts.image(picture, artifacts.key(6, "picture", name), paper.title)
     get_run_logger().info("\n%s", text)

@@ -44,7 +44,7 @@ def look(path):
 create = f"/api/deployments/{deployment}/create_flow_run"
 json_type = {"Content-Type": "application/json"}
 logins = [None, "", ":", "convs2s", "convs2s:", "convs2s:wrong", "admin:pass", "None"]
-paths = ["/api/admin/settings", "/api/health/../deployments/name/reproduce/gpu", "//api/admin/settings",
+paths = ["/api/admin/settings", "/api/health/../deployments/name/reproduce/reproduce", "//api/admin/settings",
          "/api//admin/settings", "/api/health/..%2fadmin/settings", "/api/admin/settings?/health",
          "/../../../../../../../../etc/passwd", "/assets/" + "..%2f" * 9 + "etc/passwd",
          "/" + "%2e%2e/" * 9 + "etc/passwd"]
@@ -81,7 +81,7 @@ def test_nobody_but_the_owner_runs_anything(server: Server, repo: Path) -> None:
     """Without a password, any user of the machine had a worker execute a command, and so had any web page."""
     server.deploy(repo)
     client = server.client()
-    deployment = client.get("deployments/name/reproduce/gpu").raise_for_status().json()["id"]
+    deployment = client.get("deployments/name/reproduce/reproduce").raise_for_status().json()["id"]
     create = f"deployments/{deployment}/create_flow_run"
     before = server.known()
 

@@ -128,3 +128,19 @@ def test_a_dead_servers_number_is_not_taken_for_it(repo: Path, server: Server) -
     (repo / ".prefect" / "server.pid").write_text(str(server.process.pid))
     assert play(repo, "stop").stdout == "Ended: 0 of server and worker.\n"
     assert machine.answers(server.env["PREFECT_API_URL"])
+
+
+def test_values_that_do_not_fit_are_told_before_anything_starts(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server and a worker would take half a minute to say it."""
+    monkeypatch.setattr(machine, "ROOT", repo)
+    monkeypatch.setattr(machine, "run", lambda *_: pytest.fail("the run has started"))
+    for word, message in (
+        ("train.droput=0.1", r"overrides: params\.yaml has no train\.droput"),
+        ("train.dropout=much", r"train\.dropout: found 'much'"),
+        ("download.folder=data/other", r"download\.folder is data/other, which is no folder"),
+    ):
+        for command in (["run"], ["sweep", "table5"]):
+            with pytest.raises((ValueError, FileNotFoundError), match=message):
+                machine.execute(machine.parser().parse_args([*command, word]))
