@@ -4,15 +4,19 @@ import base64
 import contextlib
 import json
 import re
+import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from prefect import get_run_logger
-from prefect.artifacts import create_image_artifact, create_table_artifact
+from prefect.artifacts import create_image_artifact, create_link_artifact, create_table_artifact
 from prefect.settings import PREFECT_UI_URL
 
+from pipelines import shell
 from pipelines.flows.graph import Stage
+from pipelines.flows.workspace import ROOT
 
 MOST_PICTURES = 2  # heat maps; the others are in the folder
 ORDER = {"train": 2, "evaluate": 3}  # after the summary; of a sweep's rows together, before its table
@@ -92,8 +96,20 @@ def show_scores(stage: Stage, root: Path, label: str) -> None:
         name = stage_key(stage, path.stem, label)
         image(path, name, "Attention: source words down, translation across (Fig. 3)")
     if (pictures / "scores.png").is_file():
-        image(
-            pictures / "scores.png",
-            stage_key(stage, "scores-by-length", label),
-            "Scores by model and by source length",
-        )
+        name = stage_key(stage, "scores-by-length", label)
+        image(pictures / "scores.png", name, "Scores by model and by source length")
+
+
+@shown()
+def show_report(root: Path, name: str) -> None:
+    """Write the report on a finished run, and link it.
+
+    Args:
+        root: of the run, this clone or a copy of it; the report stays in this clone.
+        name: of the run's experiment; empty for this clone's own run.
+    """
+    page = ROOT / "data" / f"report{name and '-' + name}.html"
+    shell.run(sys.executable, "-m", "pipelines.report", str(root), "--out", str(page), cwd=ROOT)
+    where = f"On {socket.gethostname()}; browsers open a file only from their address bar: `{page}`"
+    create_link_artifact(page.as_uri(), page.name, key=key(4, "report", name), description=where)
+    get_run_logger().info("Report: %s", page.as_uri())

@@ -95,7 +95,9 @@ class ValueParams(Form):
     @model_validator(mode="after")
     def _once(self) -> Self:
         if twice := sorted(self._usual().keys() & self.overrides.keys()):
-            raise ValueError(f"overrides: found {', '.join(twice)}, which has a field of its own. Use that one.")
+            raise ValueError(
+                f"overrides: found {', '.join(twice)}, which has a field of its own. Use that one."
+            )
         return self
 
     def _usual(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from prefect import flow, get_run_logger, runtime
 from prefect.states import State
 from pydantic import Field, model_validator
 
-from pipelines.flows import experiment, workspace
+from pipelines.flows import artifacts, experiment, workspace
 from pipelines.flows.form import USUAL, RunParams, ValueParams
 from pipelines.flows.run_stages import THREADS, StagesRun, Workspace, claimed_root
 from pipelines.flows.summary import Summary
@@ -58,10 +58,13 @@ def reproduce(params: ReproduceParams = ReproduceParams()) -> State[Any]:  # noq
         if changes:
             name = experiment.name_of(changes, workspace.snapshot(ROOT))
             root = experiment.copy_workspace(ROOT, name, *params.written(ROOT))
-        run = StagesRun(params, [Workspace.open("", root, params.targets)])
+        space = Workspace.open("", root, params.targets)
+        run = StagesRun(params, [space])
         summary = Summary(run)
         state = run.run()
         scores = run.report() if state.is_completed() else ""
+        if scores and not params.targets:
+            artifacts.show_report(root, name)
         if name and state.is_completed():
             experiment.keep_experiment(ROOT, root, name)
             kept = f"Kept as the DVC experiment {name}: dvc exp show, dvc exp apply {name}"
