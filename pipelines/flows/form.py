@@ -126,10 +126,7 @@ class RunParams(Form):
 
     force: bool = Field(default=False, title="Force", description="run stages again that are up to date")
     parallel: int = Field(
-        default=2,
-        ge=1,
-        title="CPU stages at once",
-        description="also trainings, where there is no GPU",
+        default=2, ge=1, title="CPU stages at once", description="also trainings, where there is no GPU"
     )
     gpus: list[int] = Field(default=[], title="GPUs", description="ids of GPUs to use; none: all there are")
     hours: Hours = Field(

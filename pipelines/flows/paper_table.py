@@ -10,7 +10,7 @@ from prefect import get_run_logger
 from prefect.artifacts import create_markdown_artifact
 
 from convs2s.config.params import Params
-from convs2s.text.counted import counted
+from convs2s.score.identity import SetIdentity
 from pipelines.flows import artifacts, workspace
 from pipelines.flows.graph import Stage
 from pipelines.flows.workspace import ROOT
@@ -35,10 +35,8 @@ def facts_of(root: Path, stages: Mapping[str, Stage], others: Sequence[Path]) ->
     facts: dict[str, Any] = {SPEED: costs.speed_of(root, others)}
     outputs = stages["evaluate"].outputs if "evaluate" in stages else {}
     if {"test_set.json", "signatures.json"} <= outputs.keys():
-        test_set = json.loads((root / outputs["test_set.json"]).read_text(encoding="utf-8"))
         signatures = json.loads((root / outputs["signatures.json"]).read_text(encoding="utf-8"))
-        lines = counted(test_set["lines"], "line")
-        facts["test_set"] = f"{test_set['name']}: {lines}, sha256 {test_set['sha256']}"
+        facts["test_set"] = str(SetIdentity.read(root / outputs["test_set.json"]))
         facts["signature"] = signatures["bleu_tokenized"]
     return facts
 

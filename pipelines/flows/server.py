@@ -1,8 +1,8 @@
 """The Prefect server of this clone: `prefect server start`, on a port that stays its owner's.
 
 Prefect's command cannot share its port. If such a server dies while its worker lives, any user of the machine
-could take the port, learn the password and give the worker orders. Nor can it keep its pages from asking another
-host for the settings of their statistics, which they do even when these are off.
+could take the port, learn the password and give the worker orders. Nor can it keep its pages from asking
+another host for the settings of their statistics, which they do even when these are off.
 """
 
 import sys

@@ -106,6 +106,8 @@ def test_nobody_but_the_owner_runs_anything(server: Server, repo: Path) -> None:
     assert refused.status_code == 400 and "access-control-allow-origin" not in refused.headers
     allowed = client.options(create, headers=ours | wanted).headers["access-control-allow-origin"]
     assert allowed == ours["Origin"]
+    policy = httpx.get(f"{ours['Origin']}/v2/").headers["content-security-policy"]
+    assert policy == "connect-src 'self'"  # the pages' statistics would call another host
     run = json.dumps({"state": {"type": "SCHEDULED"}})
     plain = httpx.Client(base_url=client.base_url)
     assert plain.post(create, content=run, headers=foreign).status_code == 403
