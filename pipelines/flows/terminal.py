@@ -72,7 +72,7 @@ class Log:
 
     def lines(self, tasks: Sequence[TaskRun]) -> Iterator[str]:
         """Yield the lines that are new, each after its stage's name."""
-        names = {task.id: task.name for task in tasks}
+        names = {task.id: title(task) for task in tasks}
         # Each thread sends its lines in bundles, so a line may come after younger ones: look back a page.
         offset = max(0, len(self.seen) - PAGE)
         while page := self.client.read_logs(self.of_run, PAGE, offset, LogSort.TIMESTAMP_ASC):
@@ -109,8 +109,7 @@ def table(tasks: Sequence[TaskRun], trainings: Sequence[Artifact], height: int) 
         if (training := progress.get(task.id)) and not (task.state and task.state.is_completed()):
             bar = ProgressBar(completed=float(str(training.data)), width=12)
             words = training.description or ""
-        name = task.name.removesuffix(f"-{task.dynamic_key[:3]}")  # which Prefect appends before it begins
-        rows.add_row(name, state, elapsed(task), bar, words, style=STYLES.get(state, "dim"))
+        rows.add_row(title(task), state, elapsed(task), bar, words, style=STYLES.get(state, "dim"))
     done = sum(task.state is not None and task.state.is_completed() for task in tasks)
     hidden = f", {len(tasks) - len(shown)} not shown" if len(shown) < len(tasks) else ""
     rows.caption, rows.caption_justify = f"{done} of {len(tasks)} stages are done{hidden}", "left"
@@ -128,6 +127,11 @@ def fitting(tasks: Sequence[TaskRun], height: int) -> list[TaskRun]:
 
     chosen = sorted(range(len(tasks)), key=rank)[:height]
     return [tasks[number] for number in sorted(chosen)]
+
+
+def title(task: TaskRun) -> str:
+    """Return the name of a stage, without what Prefect appends to it until it begins."""
+    return task.name.removesuffix(f"-{task.dynamic_key[:3]}")
 
 
 def elapsed(task: TaskRun) -> str:

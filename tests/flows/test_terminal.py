@@ -4,6 +4,7 @@ import io
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 from uuid import UUID, uuid4
 
 import pytest
@@ -72,6 +73,17 @@ def test_a_run_is_followed(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -
     assert ("2 of 6 stages are done" in out.getvalue()) == is_terminal
     if not is_terminal:
         assert out.getvalue() == "train@1          [b]epoch 1[/b]: done\n"
+
+
+def test_ctrl_c_leaves_the_terminal_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends the following only; a cursor that stays hidden would outlast it."""
+    monkeypatch.setattr(terminal.time, "sleep", mock.Mock(side_effect=KeyboardInterrupt))
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=80, height=30)
+    with pytest.raises(KeyboardInterrupt):
+        follow(Client(), uuid4(), lambda: None, console)  # type: ignore[arg-type]
+    hidden, shown = (out.getvalue().rfind(f"\x1b[?25{letter}") for letter in "lh")
+    assert 0 <= hidden < shown
 
 
 def test_the_table_shows_states_times_and_progress() -> None:
