@@ -32,8 +32,8 @@ ALLOWED: dict[str, set[str]] = {
         "convs2s.text",
     },
     "convs2s.commands": {
-        "convs2s.config", "convs2s.decode", "convs2s.exchange", "convs2s.model", "convs2s.package",
-        "convs2s.score", "convs2s.serve", "convs2s.text",
+        "convs2s.commands", "convs2s.config", "convs2s.decode", "convs2s.exchange", "convs2s.model",
+        "convs2s.package", "convs2s.score", "convs2s.serve", "convs2s.text",
     },
     "convs2s.serve": {"convs2s.package", "convs2s.serve", "convs2s.text"},
     "convs2s.english_german_grammar": {"convs2s.english_german_grammar"},
@@ -54,6 +54,7 @@ FOR_FLOWS = {
     "pipelines",
     "pipelines.preset.overrides",
     "pipelines.repair.clone",
+    "pipelines.repair.local_config",
     "pipelines.results",
     "pipelines.results.paper",
 }

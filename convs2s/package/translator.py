@@ -15,10 +15,18 @@ from convs2s.decode.plain_text import one_line
 from convs2s.decode.sampling import Sampling
 from convs2s.decode.unknown_replacement import Replacement, replace_unknowns
 from convs2s.decode.word_translator import WordTranslator
-from convs2s.package.folder import TRUECASER, check_same, check_whole, read_section, read_settings
+from convs2s.package.folder import (
+    TARGET_TRUECASER,
+    TRUECASER,
+    check_same,
+    check_whole,
+    read_section,
+    read_settings,
+)
 from convs2s.text.alignment.dictionary import read_dictionary
 from convs2s.text.counted import counted
 from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
+from convs2s.text.words.truecasing import read_truecaser
 
 SELECTION = SelectionParams(common=500, candidates=100)
 """For candidates from a file, where the model folder does not say: what the authors' Lua code has."""
@@ -274,7 +282,9 @@ def load(
     table = paths[0] / "candidates.npz" if candidates is None else Path(candidates)
     words = load_words(paths, paths[0], table, params, device)
     source = load_tokenizer(settings.languages[0], settings.tokenize, paths[0] / TRUECASER)
-    target = Tokenizer(settings.languages[1], settings.tokenize)
+    truecaser = paths[0] / TARGET_TRUECASER
+    cased = read_truecaser(truecaser) if truecaser.is_file() else None
+    target = Tokenizer(settings.languages[1], settings.tokenize, cased)
     wanted = settings.replace if replace is None else replace
     return Translator(words, source, target, read_dictionary(paths[0] / "dictionary.tsv") if wanted else None)
 

@@ -14,9 +14,13 @@ from pipelines.flows import access
 
 def main(port: int) -> None:
     """Serve on 127.0.0.1 until a signal."""
-    config = uvicorn.Config(create_app(final=True), log_level="warning")
-    uvicorn.Server(config).run(sockets=[access.share(port)])
+    with access.claim(port) as shared:
+        config = uvicorn.Config(create_app(final=True), log_level="warning")
+        uvicorn.Server(config).run(sockets=[shared])
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    try:
+        main(int(sys.argv[1]))
+    except RuntimeError as error:
+        sys.exit(f"make flow: {error}")

@@ -297,6 +297,28 @@ def test_the_port_of_a_dead_server_is_no_other_user_s(monkeypatch: pytest.Monkey
     assert "taken 127.0.0.1 []" in other(user=65534, group=65534).stdout
 
 
+def test_a_port_has_one_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though it can be shared; of two at once, each would get some of the calls. A worker may hold it."""
+    monkeypatch.setattr(access, "held", [])
+    with access.share(0) as free:
+        port = int(free.getsockname()[1])
+        access.hold(f"http://127.0.0.1:{port}/api")
+        with (
+            access.claim(port),
+            pytest.raises(RuntimeError, match=rf"port {port} of .* is taken .*FLOW_PORT"),
+        ):  # noqa: SIM117
+            with access.claim(port):
+                pass
+        with access.claim(port):
+            assert len(access.held) == 1
+    access.held.pop().close()
+    with socket.socket() as other, pytest.raises(RuntimeError, match="is taken"):
+        other.bind(("127.0.0.1", port))
+        other.listen()
+        with access.claim(port):
+            pass
+
+
 def test_an_address_elsewhere_is_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor one whose server does not share its port: of another version, or another program."""
     monkeypatch.setattr(access, "held", [])

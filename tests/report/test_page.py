@@ -146,7 +146,7 @@ def test_each_rule_shows_its_count_and_pairs(folder: Path, text: str) -> None:
 
 def test_attention_has_a_square_for_each_weight(text: str) -> None:
     """With its words, for those who point at it."""
-    assert "words – Wörtern: 0.12" in Page(text).texts["attention"]
+    assert "words – Wörtern: 0.12\n" in Page(text).texts["attention"]
 
 
 def test_pictures_take_the_color_of_the_page(text: str) -> None:
