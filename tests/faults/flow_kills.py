@@ -102,12 +102,17 @@ class Clone:
         return bool(chosen)
 
     def programs(self, part: str) -> list[tuple[psutil.Process, str]]:
-        """Return the processes in the clone with a text in their command lines."""
-        found = []
+        """Return the processes of the clone with a text in their command lines.
+
+        The flow's own does not work in the clone's folder: it is found below the worker.
+        """
+        found, below = [], list[psutil.Process]()
+        with contextlib.suppress(psutil.Error):
+            below = psutil.Process(self.workers[-1].pid).children(recursive=True)
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 line = " ".join(process.cmdline())
-                if part in line and Path(process.cwd()) == self.root:
+                if part in line and (process in below or Path(process.cwd()) == self.root):
                     found.append((process, line))
         return found
 

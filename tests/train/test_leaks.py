@@ -22,6 +22,6 @@ def test_descriptors_do_not_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(run, "train", watched)
     folder = tmp_path / "a"
-    in_process(folder, prepare(folder, pairs=40, max_epochs=4, checkpoint_updates=1), monkeypatch)
-    assert len(seen) == 4 * (5 + 1)
+    in_process(folder, prepare(folder, pairs=40, max_epochs=3, checkpoint_updates=2), monkeypatch)
+    assert len(seen) == 3 * (5 + 1)
     assert max(seen) == seen[0]
