@@ -7,24 +7,30 @@ writes all rounds.
 """
 
 import argparse
-import json
-import statistics
 import tempfile
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
+from benchmarks.machine import (
+    Speed,
+    counted_flop,
+    in_turns,
+    machine,
+    print_table,
+    product_peaks,
+    speeds_as_json,
+    write_report,
+)
 from convs2s.text.corpus.batching import Batch
 from convs2s.text.corpus.encoded import EncodedSentences, write_encoded
 from convs2s.text.vocabulary.vocabulary import EOS, write_vocabulary
-from convs2s.train.cost import cpu_name
 from convs2s.train.distributed import Workers
 from convs2s.train.fast.switch import summed_loss
 from convs2s.train.loop import Training, _update
@@ -36,15 +42,16 @@ from pipelines.preset.render import preset_params
 SENTENCE = 26  # tokens, EOS included
 
 
+CPU = torch.device("cpu")
+
+
 @dataclass
 class Variant:
-    """A training of a model and its measurements: seconds of the clock and of processor time per update."""
+    """A training of a model."""
 
-    name: str
     training: Training
     losses: SummedLoss
     batches: Iterator[Batch]
-    rounds: list[tuple[float, float]] = field(default_factory=list)
 
     def update(self) -> int:
         """Make an update; return its target tokens."""
@@ -54,25 +61,31 @@ class Variant:
         self.training.state.updates += 1
         return batch.target_tokens
 
+    def updates(self, count: int) -> float:
+        """Make so many updates; return their target tokens."""
+        return sum(self.update() for _ in range(count))
+
 
 def main() -> None:
     """Measure, print and write."""
     options = parse()
     keep_freed_memory()
     torch.set_num_threads(options.threads)
-    peaks = {name: product_speed(getattr(torch, name)) for name in ("float32", "bfloat16")}
-    machine = {"cpu": cpu_name(), "threads": options.threads, "torch": str(torch.__version__)}
-    print(", ".join(f"{key} {value}" for key, value in machine.items()))
+    about = {"machine": machine(), "product_flop_per_second": product_peaks(CPU)}
+    print(", ".join(f"{key} {value}" for key, value in about["machine"].items()))
     results = []
     for preset in options.presets:
         with tempfile.TemporaryDirectory() as folder:
-            flop, variants = build(preset, options.entries, Path(folder))
-            measure(variants, options.rounds, options.updates)
-        results += [row(preset, flop, peaks, one) for one in variants]
-    show(results)
+            variants = build(preset, options.entries, Path(folder))
+            flop = flop_per_token(next(iter(variants.values())))
+            ways = {name: partial(one.updates, options.updates) for name, one in variants.items()}
+            measured = in_turns(ways, options.rounds, CPU)
+        peaks = about["product_flop_per_second"]
+        results += [row(preset, name, flop, peaks, speeds) for name, speeds in measured.items()]
+    columns = ("preset", "variant", "tokens/s", "by processor time", "of products, %")
+    print_table(columns, map(cells, results))
     if options.json:
-        content = {"machine": machine, "product_flop_per_second": peaks, "results": results}
-        options.json.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        write_report(options.json, about, results)
 
 
 def parse() -> argparse.Namespace:
@@ -87,23 +100,12 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def product_speed(dtype: torch.dtype) -> float:
-    """Return the FLOP per second of processor time of a product of large matrices, times the threads."""
-    x, y = torch.randn(1024, 1536).to(dtype), torch.randn(1536, 1024).to(dtype)
-    product, seconds = x @ y, []
-    for _ in range(20):
-        start = time.process_time()
-        torch.mm(x, y, out=product)
-        seconds.append(time.process_time() - start)
-    return 2 * x.numel() * y.shape[1] / min(seconds) * torch.get_num_threads()
-
-
-def build(preset: str, entries: int | None, folder: Path) -> tuple[float, list[Variant]]:
-    """Return the FLOP per target token of products, and the trainings to compare."""
+def build(preset: str, entries: int | None, folder: Path) -> dict[str, Variant]:
+    """Return the trainings to compare."""
     params = preset_params(preset)
     sizes = entries or params.vocabulary.source_size, entries or params.vocabulary.target_size
     write_random(folder, sizes, max(1, 1000 // SENTENCE))
-    variants = []
+    variants = {}
     for precision in ("float32", "bfloat16"):
         for fast in (False, True):
             train = params.train.model_copy(
@@ -111,15 +113,15 @@ def build(preset: str, entries: int | None, folder: Path) -> tuple[float, list[V
             )
             training = build_training(
                 params.model, train, 1, folder / "encoded", folder / "vocabulary", folder / "none",
-                Workers(0, 1, torch.device("cpu")),
+                Workers(0, 1, CPU),
             )  # fmt: skip
             losses = (summed_loss if fast else SummedLoss)(training.model, train.label_smoothing)
             batches = training.batching.epoch(
                 training.train.source.lengths, training.train.target.lengths, 1, 0
             )
             name = f"{'fast' if fast else 'plain'} {precision}"
-            variants.append(Variant(name, training, losses, cycle(batches)))
-    return flop_per_token(variants[0]), variants
+            variants[name] = Variant(training, losses, cycle(batches))
+    return variants
 
 
 def write_random(folder: Path, sizes: tuple[int, int], sentences: int) -> None:
@@ -140,46 +142,35 @@ def write_random(folder: Path, sizes: tuple[int, int], sentences: int) -> None:
 
 def flop_per_token(variant: Variant) -> float:
     """Return the FLOP of an update's products, forward and backward, per target token."""
-    with FlopCounterMode(display=False) as counter:
+    tokens = 0
+
+    def update() -> None:
+        nonlocal tokens
         tokens = variant.update()
-    return float(counter.get_total_flops() / tokens)
+
+    return counted_flop(update) / tokens
 
 
-def measure(variants: list[Variant], rounds: int, updates: int) -> None:
-    """Let the variants make updates in turns, after one to warm up."""
-    for variant in variants:
-        variant.update()
-    for _ in range(rounds):
-        for variant in variants:
-            start = time.perf_counter(), time.process_time()
-            tokens = sum(variant.update() for _ in range(updates))
-            end = time.perf_counter(), time.process_time()
-            variant.rounds.append((tokens / (end[0] - start[0]), tokens / (end[1] - start[1])))
-
-
-def row(preset: str, flop: float, peaks: dict[str, float], variant: Variant) -> dict[str, Any]:
-    """Return what is to be shown of a variant; speeds of the processor are those of all threads together."""
-    threads = torch.get_num_threads()
-    by_clock, by_processor = (statistics.median(speeds) for speeds in zip(*variant.rounds, strict=True))
+def row(
+    preset: str, variant: str, flop: float, peaks: dict[str, float], speeds: Sequence[Speed]
+) -> dict[str, Any]:
+    """Return what was measured of a variant."""
+    values = speeds_as_json(speeds)
+    share = values["per_processor_second"]["median"] * flop / peaks[variant.split()[1]]
     return {
         "preset": preset,
-        "variant": variant.name,
-        "tokens_per_second": by_clock,
-        "tokens_per_processor_second": by_processor * threads,
-        "share_of_products": by_processor * threads * flop / peaks[variant.name.split()[1]],
+        "variant": variant,
+        "target_tokens": values,
+        "share_of_products": share,
         "flop_per_token": flop,
-        "rounds": variant.rounds,
     }
 
 
-def show(results: list[dict[str, Any]]) -> None:
-    """Print the table."""
-    print(f"{'preset':20} {'variant':16} {'tokens/s':>9} {'by processor time':>18} {'of products':>12}")
-    for one in results:
-        print(
-            f"{one['preset']:20} {one['variant']:16} {one['tokens_per_second']:9.0f} "
-            f"{one['tokens_per_processor_second']:18.0f} {one['share_of_products']:11.0%}"
-        )
+def cells(result: dict[str, Any]) -> list[object]:
+    """Return a row of the table."""
+    tokens = result["target_tokens"]
+    speeds = [tokens[key]["median"] for key in ("per_second", "per_processor_second")]
+    return [result["preset"], result["variant"], *speeds, 100 * result["share_of_products"]]
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Prefect's API starts processes, so whoever may call it acts as the user who star
 import contextlib
 import os
 import secrets
+import socket
 import stat
 import sys
 import tempfile
@@ -21,6 +22,8 @@ JOB_TEMPLATE = {
     "job_configuration": {"stream_output": True},
     "variables": {"type": "object", "properties": {}, "additionalProperties": False},
 }
+
+held: list[socket.socket] = []  # ports that this process holds, so that no other user can take them
 
 
 def make_home() -> None:
@@ -89,3 +92,21 @@ def listener(address: str) -> int | None:
         if (local, state) == (f"0100007F:{port_of(address):04X}", "0A"):
             return int(user)
     return None
+
+
+def share(port: int) -> socket.socket:
+    """Bind a port of 127.0.0.1; on Linux, only processes of the same user can share it, if they ask to."""
+    shared = socket.socket()
+    shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    shared.bind(("127.0.0.1", port))
+    return shared
+
+
+def hold(address: str) -> None:
+    """Hold the port of our server while this process lives, also when the server dies.
+
+    Nothing is done for a server elsewhere, or one that does not share its port.
+    """
+    if address.startswith("http://127.0.0.1:"):
+        with contextlib.suppress(OSError):
+            held.append(share(port_of(address)))

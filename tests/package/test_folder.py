@@ -99,6 +99,7 @@ def test_folders_from_before_truecasing_are_read(tmp_path: Path) -> None:
     assert read_settings(package).tokenize == TOKENIZE
 
 
+@pytest.mark.fault("input")
 def test_missing_folder_and_files_are_named(tmp_path: Path) -> None:
     """All missing files at once; data/trained is a likely slip."""
     with pytest.raises(FileNotFoundError, match=r"nowhere is not a folder. Wanted a model folder"):
@@ -110,6 +111,7 @@ def test_missing_folder_and_files_are_named(tmp_path: Path) -> None:
         read_settings(package)
 
 
+@pytest.mark.fault("input")
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -132,6 +134,7 @@ def test_damaged_settings_are_named(tmp_path: Path, name: str, content: str, mes
         read_settings(package)
 
 
+@pytest.mark.fault("input")
 def test_ill_typed_values_are_named(tmp_path: Path) -> None:
     """By the same schema that checks params.yaml."""
     package = without_digests(write_small_package(tmp_path))
