@@ -1,9 +1,9 @@
-"""Speed of a training update on the CPU: the fast paths beside the plain ones, in both precisions.
+"""Speed of a training update: the fast paths beside the plain ones, in both precisions.
 
-`python -m benchmarks.train_step` builds the models of two presets with random weights and sentences of one
+`python -m benchmarks.train_step` builds the models of some presets with random weights and sentences of one
 length, and lets all variants make updates in turns. It prints target tokens per second of the clock and of
-processor time, medians over rounds, and the share of the speed of a plain product of matrices. With --json it
-writes all rounds.
+processor time, medians over rounds, and the share of the speed of a plain product of matrices: of processor
+time on a CPU, of the clock on a GPU, where it also prints the most memory. --json FILE has spreads, too.
 """
 
 import argparse
@@ -17,8 +17,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from benchmarks.machine import (
+    DTYPES,
     Speed,
     counted_flop,
     in_turns,
@@ -40,8 +42,7 @@ from convs2s.train.setup import build_training
 from pipelines.preset.render import preset_params
 
 SENTENCE = 26  # tokens, EOS included
-
-
+VARIANTS = ("plain", "fast", "compiled")
 CPU = torch.device("cpu")
 
 
@@ -50,7 +51,7 @@ class Variant:
     """A training of a model."""
 
     training: Training
-    losses: SummedLoss
+    losses: nn.Module
     batches: Iterator[Batch]
 
     def update(self) -> int:
@@ -66,62 +67,109 @@ class Variant:
         return sum(self.update() for _ in range(count))
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print and write."""
-    options = parse()
+    options = parse(arguments)
     keep_freed_memory()
     torch.set_num_threads(options.threads)
-    about = {"machine": machine(), "product_flop_per_second": product_peaks(CPU)}
+    device = torch.device(options.device)
+    about = {"machine": machine(), "product_flop_per_second": product_peaks(device)}
     print(", ".join(f"{key} {value}" for key, value in about["machine"].items()))
     results = []
     for preset in options.presets:
-        with tempfile.TemporaryDirectory() as folder:
-            variants = build(preset, options.entries, Path(folder))
-            flop = flop_per_token(next(iter(variants.values())))
-            ways = {name: partial(one.updates, options.updates) for name, one in variants.items()}
-            measured = in_turns(ways, options.rounds, CPU)
-        peaks = about["product_flop_per_second"]
-        results += [row(preset, name, flop, peaks, speeds) for name, speeds in measured.items()]
-    columns = ("preset", "variant", "tokens/s", "by processor time", "of products, %")
+        for tokens in options.tokens:
+            results += measure(preset, tokens, device, options, about["product_flop_per_second"])
+    columns = ("preset", "tokens", "variant", "tokens/s", "by processor time", "of products, %", "MiB")
     print_table(columns, map(cells, results))
     if options.json:
         write_report(options.json, about, results)
 
 
-def parse() -> argparse.Namespace:
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Return the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.train_step")
     parser.add_argument("--presets", nargs="+", default=["multi30k-en-de", "wmt14-en-de-paper"])
     parser.add_argument("--entries", type=int, help="vocabulary entries; by default the preset's")
+    parser.add_argument("--tokens", type=int, nargs="+", default=[1000], help="of an update, about")
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=VARIANTS[:2])
+    parser.add_argument("--precisions", nargs="+", choices=DTYPES, default=DTYPES)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--updates", type=int, default=2, help="per round and variant")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--json", type=Path)
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
-def build(preset: str, entries: int | None, folder: Path) -> dict[str, Variant]:
-    """Return the trainings to compare."""
+def measure(
+    preset: str, tokens: int, device: torch.device, options: argparse.Namespace, peaks: dict[str, float]
+) -> list[dict[str, Any]]:
+    """Return what was measured of each variant of a preset."""
+    names = [f"{path} {precision}" for precision in options.precisions for path in options.variants]
+    with tempfile.TemporaryDirectory() as folder:
+        variants = {
+            name: build(preset, Path(folder, name), name, tokens, options.entries, device) for name in names
+        }
+        flop = flop_per_token(variants[names[0]])
+        memory = {name: peak_memory(one, device) for name, one in variants.items()}
+        ways = {name: partial(one.updates, options.updates) for name, one in variants.items()}
+        measured = in_turns(ways, options.rounds, device)
+    return [
+        row(name, flop, peaks, speeds, device)
+        | {"preset": preset, "tokens": tokens, "peak_memory_bytes": memory[name]}
+        for name, speeds in measured.items()
+    ]
+
+
+def build(
+    preset: str, folder: Path, name: str, tokens: int, entries: int | None, device: torch.device
+) -> Variant:
+    """Return a training to compare, by the name of its path and precision."""
+    path, precision = name.split()
+    training = random_training(preset, folder, precision, tokens, 1, entries, device)
+    losses: nn.Module = SummedLoss(training.model, 0.0)
+    if path != "plain":
+        losses = summed_loss(training.model, 0.0)
+    if path == "compiled":
+        losses.compile()
+    lengths = training.train.source.lengths, training.train.target.lengths
+    return Variant(training, losses, cycle(training.batching.epoch(*lengths, 1, 0)))
+
+
+def peak_memory(variant: Variant, device: torch.device) -> int | None:
+    """Make an update; return the most bytes allocated on a GPU in it beyond those from before."""
+    if device.type != "cuda":
+        return None
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    variant.update()
+    return torch.cuda.max_memory_allocated() - before
+
+
+def random_training(
+    preset: str,
+    folder: Path,
+    precision: str,
+    tokens: int,
+    parts: int,
+    entries: int | None = None,
+    device: torch.device = CPU,
+) -> Training:
+    """Build a training of a preset's model on one batch of random sentences, in an empty folder.
+
+    Args:
+        tokens: of a part of the batch, on either side, about.
+        parts: of the batch.
+        entries: of both vocabularies; by default the preset's.
+    """
     params = preset_params(preset)
     sizes = entries or params.vocabulary.source_size, entries or params.vocabulary.target_size
-    write_random(folder, sizes, max(1, 1000 // SENTENCE))
-    variants = {}
-    for precision in ("float32", "bfloat16"):
-        for fast in (False, True):
-            train = params.train.model_copy(
-                update={"precision": precision, "batch_by": "tokens", "max_tokens": 1000, "selection": None}
-            )
-            training = build_training(
-                params.model, train, 1, folder / "encoded", folder / "vocabulary", folder / "none",
-                Workers(0, 1, CPU),
-            )  # fmt: skip
-            losses = (summed_loss if fast else SummedLoss)(training.model, train.label_smoothing)
-            batches = training.batching.epoch(
-                training.train.source.lengths, training.train.target.lengths, 1, 0
-            )
-            name = f"{'fast' if fast else 'plain'} {precision}"
-            variants[name] = Variant(training, losses, cycle(batches))
-    return variants
+    sentences = max(1, tokens // SENTENCE) * parts
+    write_random(folder, sizes, sentences)
+    changes = {"precision": precision, "batch_by": "sentences", "batch_sentences": sentences}
+    train = params.train.model_copy(update={**changes, "max_tokens": tokens, "selection": None})
+    paths = folder / "encoded", folder / "vocabulary", folder / "none"
+    return build_training(params.model, train, 1, *paths, Workers(0, 1, device))
 
 
 def write_random(folder: Path, sizes: tuple[int, int], sentences: int) -> None:
@@ -134,7 +182,7 @@ def write_random(folder: Path, sizes: tuple[int, int], sentences: int) -> None:
         sides.append(EncodedSentences(ids.reshape(-1), np.full(sentences, SENTENCE)))
     for split in ("train", "valid"):
         write_encoded(folder / "encoded" / split, [sides], sizes)
-    (folder / "vocabulary").mkdir()
+    (folder / "vocabulary").mkdir(parents=True)
     for side, size in zip(("source", "target"), sizes, strict=True):
         words = [(f"w{i}", size - i) for i in range(size - 3)]
         write_vocabulary(folder / "vocabulary" / f"{side}.tsv", words)
@@ -152,25 +200,25 @@ def flop_per_token(variant: Variant) -> float:
 
 
 def row(
-    preset: str, variant: str, flop: float, peaks: dict[str, float], speeds: Sequence[Speed]
+    variant: str, flop: float, peaks: dict[str, float], speeds: Sequence[Speed], device: torch.device
 ) -> dict[str, Any]:
     """Return what was measured of a variant."""
     values = speeds_as_json(speeds)
-    share = values["per_processor_second"]["median"] * flop / peaks[variant.split()[1]]
+    by = "per_second" if device.type == "cuda" else "per_processor_second"
     return {
-        "preset": preset,
         "variant": variant,
         "target_tokens": values,
-        "share_of_products": share,
+        "share_of_products": values[by]["median"] * flop / peaks[variant.split()[1]],
         "flop_per_token": flop,
     }
 
 
 def cells(result: dict[str, Any]) -> list[object]:
     """Return a row of the table."""
-    tokens = result["target_tokens"]
+    tokens, memory = result["target_tokens"], result["peak_memory_bytes"]
     speeds = [tokens[key]["median"] for key in ("per_second", "per_processor_second")]
-    return [result["preset"], result["variant"], *speeds, 100 * result["share_of_products"]]
+    names = [result[key] for key in ("preset", "tokens", "variant")]
+    return [*names, *speeds, 100 * result["share_of_products"], "" if memory is None else memory >> 20]
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from convs2s.decode.forced_prefix import keep_only, next_of_prefixes
-from convs2s.decode.token_scores import log_normalizer, top_tokens
+from convs2s.decode.token_scores import ANY, NOT_EOS, LazyScores, log_normalizer, top_tokens
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
 
 NOWHERE = -1
@@ -40,8 +40,12 @@ class StepModel(Protocol):
     def start(self, rows: int, /) -> Rows:
         """Return the state before the first step."""
 
-    def step(self, tokens: Tensor, memory: Any, state: Any, /) -> tuple[Tensor, Tensor, Rows]:
-        """Advance R hypotheses, grouped by sentence, by a token: logits (R, V), attention (R, S), state."""
+    def step(self, tokens: Tensor, memory: Any, state: Any, /) -> tuple[Any, Tensor, Rows]:
+        """Advance R hypotheses, grouped by sentence, by a token.
+
+        Returns:
+            Logits (R, V), now or as `LazyScores`; attention (R, S); and the next state.
+        """
 
 
 @dataclass(frozen=True)
@@ -154,14 +158,14 @@ class BeamSearch:
                 index = on_device(going)
                 memory, real, lengths, alive = memory.select(index), real[index], lengths[index], alive[going]
             order = rows.ravel()
-            if not np.array_equal(order, np.arange(len(logits))):  # greedy search reorders nothing
+            if not np.array_equal(order, np.arange(len(attention))):  # greedy search reorders nothing
                 state = state.select(on_device(order))
             tokens, totals = on_device(ids.ravel()), on_device(scores)
         raise AssertionError
 
     def _candidates(
         self,
-        logits: Float[Tensor, "R V"],
+        logits: Float[Tensor, "R V"] | LazyScores,
         totals: Float[Tensor, "B H"],
         step: int,
         forced: NDArray[np.bool_],
@@ -179,13 +183,12 @@ class BeamSearch:
         sentences, beams = totals.shape
         wanted = 2 * self.beam_size
         # log p = logit - normalizer: a whole log-softmax would write V numbers a row to read these few.
-        offset = totals - log_normalizer(logits).view(sentences, beams)
-        self.rule_out(logits.view(sentences, beams, -1), step, forced, given)
-        values, ids = top_tokens(logits, min(wanted, logits.shape[1]))
+        values, ids, normalizers = self._likeliest(logits, beams, step, forced, given)
+        offset = totals - normalizers.view(sentences, beams)
         scores = (values.view(sentences, beams, -1) + offset[:, :, None]).flatten(1)
         scores, order = scores.sort(dim=1, descending=True, stable=True)
         scores, order = scores[:, :wanted], order[:, :wanted]
-        first = torch.arange(sentences, device=logits.device)[:, None] * beams
+        first = torch.arange(sentences, device=totals.device)[:, None] * beams
         rows = first + order.div(values.shape[1], rounding_mode="floor")
         ids = ids.view(sentences, -1).gather(1, order)
         missing = wanted - scores.shape[1]
@@ -194,6 +197,24 @@ class BeamSearch:
             rows = torch.cat([rows, first.expand(-1, missing)], dim=1)
             ids = F.pad(ids, (0, missing), value=PAD)
         return scores, rows, ids
+
+    def _likeliest(
+        self,
+        scores: Float[Tensor, "R V"] | LazyScores,
+        beams: int,
+        step: int,
+        forced: NDArray[np.bool_],
+        given: tuple[list[int], list[int]],
+    ) -> tuple[Float[Tensor, "R N"], Int[Tensor, "R N"], Float[Tensor, "R"]]:
+        """Return each row's 2 * beam_size largest allowed logits, their tokens, and the normalizer."""
+        wanted = 2 * self.beam_size
+        if not isinstance(scores, Tensor):
+            allowed = np.where(forced, EOS, NOT_EOS if step < self.min_length else ANY)
+            allowed[given[0]] = given[1]
+            return scores.likeliest(allowed.repeat(beams), min(wanted, scores.size))
+        normalizers = log_normalizer(scores)
+        self.rule_out(scores.unflatten(0, (-1, beams)), step, forced, given)
+        return (*top_tokens(scores, min(wanted, scores.shape[1])), normalizers)
 
     def rule_out(
         self,

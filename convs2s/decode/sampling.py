@@ -22,7 +22,7 @@ from convs2s.decode.beam_search import (
     remaining,
 )
 from convs2s.decode.forced_prefix import next_of_prefixes
-from convs2s.decode.token_scores import log_normalizer, top_tokens
+from convs2s.decode.token_scores import all_logits, log_normalizer, top_tokens
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
 
 
@@ -99,7 +99,8 @@ class Sampler:
         tokens = torch.full((len(source) * samples,), EOS, device=device)
         totals = torch.zeros(len(source) * samples, device=device)
         for step in itertools.count():
-            logits, attention, state = model.step(tokens, memory, state)
+            scores, attention, state = model.step(tokens, memory, state)
+            logits = all_logits(scores)
             normalizer, forced = log_normalizer(logits), limits[alive] <= step
             given = next_of_prefixes(prefixes, alive, step)
             self.settings.rule_out(logits.unflatten(0, (-1, samples)), step, forced, given)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
+from convs2s.config.selection import SelectionParams
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.attention import Attention
 from convs2s.decode.forced_decoding import GivenScore, score_given
@@ -14,10 +15,21 @@ from convs2s.decode.plain_text import one_line
 from convs2s.decode.sampling import Sampling
 from convs2s.decode.unknown_replacement import Replacement, replace_unknowns
 from convs2s.decode.word_translator import WordTranslator
-from convs2s.package.folder import TRUECASER, check_same, check_whole, read_section, read_settings
+from convs2s.package.folder import (
+    TARGET_TRUECASER,
+    TRUECASER,
+    check_same,
+    check_whole,
+    read_section,
+    read_settings,
+)
 from convs2s.text.alignment.dictionary import read_dictionary
 from convs2s.text.counted import counted
 from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
+from convs2s.text.words.truecasing import read_truecaser
+
+SELECTION = SelectionParams(common=500, candidates=100)
+"""For candidates from a file, where the model folder does not say: what the authors' Lua code has."""
 
 
 @dataclass(frozen=True)
@@ -239,6 +251,7 @@ def load(
     device: str | None = None,
     *,
     replace: bool | None = None,
+    candidates: str | Path | None = None,
     **changes: Any,
 ) -> Translator:
     """Load a model folder, or several as an ensemble.
@@ -247,6 +260,8 @@ def load(
         folders: as the stage package writes them; the settings are those of the first.
         device: such as cpu, cuda or cuda:1; None takes a GPU if there is one.
         replace: whether unknown words are replaced; None as packaged.
+        candidates: file that `convs2s candidates` wrote: each batch then has only the target tokens that its
+            source tokens are likely to need (§5.4); None as packaged.
         changes: other values of the section `translate` of params.yaml, such as beam_size=1.
 
     Raises:
@@ -262,9 +277,14 @@ def load(
         check_whole(other)
         check_same(paths[0], other)
     params = changed(settings.translate, changes)
-    words = load_words(paths, paths[0], paths[0] / "candidates.npz", params, device)
+    if candidates is not None and params.selection is None:
+        params = params.model_copy(update={"selection": SELECTION})
+    table = paths[0] / "candidates.npz" if candidates is None else Path(candidates)
+    words = load_words(paths, paths[0], table, params, device)
     source = load_tokenizer(settings.languages[0], settings.tokenize, paths[0] / TRUECASER)
-    target = Tokenizer(settings.languages[1], settings.tokenize)
+    truecaser = paths[0] / TARGET_TRUECASER
+    cased = read_truecaser(truecaser) if truecaser.is_file() else None
+    target = Tokenizer(settings.languages[1], settings.tokenize, cased)
     wanted = settings.replace if replace is None else replace
     return Translator(words, source, target, read_dictionary(paths[0] / "dictionary.tsv") if wanted else None)
 

@@ -10,6 +10,7 @@ import socket
 import stat
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from pipelines.flows.workspace import ROOT
@@ -100,6 +101,25 @@ def share(port: int) -> socket.socket:
     shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     shared.bind(("127.0.0.1", port))
     return shared
+
+
+@contextlib.contextmanager
+def claim(port: int) -> Iterator[socket.socket]:
+    """Bind a port as the only server on it: of two that shared it, each would get some of the calls.
+
+    Raises a RuntimeError if another server has it, and with it UDP's port of that number, which none shares.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            only = stack.enter_context(socket.socket(type=socket.SOCK_DGRAM))
+            only.bind(("127.0.0.1", port))
+            shared = stack.enter_context(share(port))
+        except OSError as error:
+            raise RuntimeError(
+                f"port {port} of 127.0.0.1 is taken ({error.strerror}). Choose another: make flow "
+                f"FLOW_PORT={port + 1}."
+            ) from None
+        yield shared
 
 
 def hold(address: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from dvc.config import Config
 
+from pipelines.repair.local_config import write_local
 from pipelines.repair.locks import idle
 
 OWN = Path(".dvc/tmp/site")  # where they lie instead
@@ -31,8 +32,7 @@ def keep_own(root: Path) -> None:
         if Path(chosen) != own:
             return
     else:
-        with config.edit("local") as local:
-            local.setdefault("core", {})["site_cache_dir"] = str(own)
+        write_local(root, {"core": {"site_cache_dir": str(own)}})
     own.mkdir(mode=0o700, parents=True, exist_ok=True)  # what DVC makes below it, all can write
 
 

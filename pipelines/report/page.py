@@ -28,6 +28,7 @@ def render(runs: Sequence[Run]) -> str:
         several=len(runs) > 1,
         tables=tables,
         charts=charts,
+        same_scores=grouped(runs, lambda run: f"{run.test_set} {run.signatures}"),
         same_test_set=grouped(runs, lambda run: run.test_set),  # only these go side by side
         choose_examples=choose_examples,
         heat_maps=heat_maps,

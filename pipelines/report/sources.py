@@ -1,5 +1,6 @@
 """Where runs are: folders, or revisions and experiments whose outputs DVC's cache has."""
 
+import contextlib
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,8 +15,8 @@ from pipelines.results.costs import cost_of_models
 from pipelines.results.provenance import listed, stale_stages
 from pipelines.results.reading import read
 
-FILES = ("data/evaluation", "data/raw/test")
-OF_FILTER = ("report.json", "rules.csv", "lengths.csv", "removed.json")
+OF_FILTER = ("report.json", "rules.csv", "lengths.csv")
+FILES = ("data/evaluation", "data/raw/test", *(f"data/filtered/{name}" for name in OF_FILTER))
 OF_SEED = ("trained/{}/metrics.json", "trained/{}/curves", "translations/{}/attention.npz")
 
 
@@ -32,7 +33,7 @@ def open_run(name: str, root: Path, temporary: Path) -> Run:
         ValueError: if there is no such run, or its outputs are lost or damaged.
     """
     folder = Path(name)
-    if folder.is_dir():
+    if (folder / "params.yaml").is_file():
         return read_folder(folder, root)
     return read_revision(name, root, temporary / name.replace("/", "-"))
 
@@ -64,22 +65,34 @@ def read_revision(name: str, root: Path, folder: Path) -> Run:
     """Read the run of a revision or an experiment, whose files are copied to a folder."""
     try:
         files = DVCFileSystem(str(root), rev=name)
-        fetch(files, "params.yaml", folder)
-        seeds = read(folder / "params.yaml")["train"]["seeds"]
-        members = [*seeds, *(["ensemble"] if len(seeds) > 1 else [])]
-        wanted = [*FILES, *(f"data/filtered/{one}" for one in OF_FILTER)]
-        wanted += [f"data/{path.format(seed)}" for seed in seeds for path in OF_SEED]
-        for path in [*wanted, *(f"data/replaced/{member}" for member in members)]:
-            if files.exists(path):  # what an older run did not write, `read_run` knows or names
-                fetch(files, path, folder)
-        models = {str(seed): model_name(files, str(seed), folder) for seed in seeds}
-    except (DvcException, DataIndexDirError, SCMError, OSError) as error:
+        files.info("params.yaml")  # only now it looks for the revision
+    except (DvcException, SCMError, OSError) as error:
         raise ValueError(
-            f"{name}: found neither a folder nor a run of this revision ({error}). Wanted a folder with "
-            "params.yaml and data/, a git revision, or an experiment that dvc exp list shows. Of runs of "
-            "other machines, get the outputs first: dvc pull --all-commits, or dvc exp pull."
+            f"{name}: found neither a folder nor a revision ({error}). Wanted a folder with params.yaml and "
+            "data/, a git revision, or an experiment that dvc exp list shows."
+        ) from error
+    try:
+        seeds = fetch_run(files, folder)
+        models = {seed: model_name(files, seed, folder) for seed in seeds}
+    except (DvcException, DataIndexDirError, OSError) as error:
+        raise ValueError(
+            f"{name}: the outputs of this revision are not in DVC's cache ({error}). If another machine ran "
+            "it, get them: dvc pull --all-commits, or dvc exp pull. Else run it again."
         ) from error
     return read_run(name, folder, lambda seed: cost_of_models([models[seed]], [root]))
+
+
+def fetch_run(files: DVCFileSystem, folder: Path) -> list[str]:
+    """Copy what the report reads of a revision; return its seeds."""
+    fetch(files, "params.yaml", folder)
+    seeds = [str(seed) for seed in read(folder / "params.yaml")["train"]["seeds"]]
+    wanted = [f"data/{path.format(seed)}" for seed in seeds for path in OF_SEED]
+    wanted += [f"data/replaced/{member}" for member in [*seeds, *(["ensemble"] if len(seeds) > 1 else [])]]
+    for path in [*FILES, *wanted]:
+        fetch(files, path, folder)
+    with contextlib.suppress(FileNotFoundError):  # older runs have none
+        fetch(files, "data/filtered/removed.json", folder)
+    return seeds
 
 
 def fetch(files: DVCFileSystem, path: str, folder: Path) -> None:

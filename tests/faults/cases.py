@@ -260,7 +260,12 @@ def at_once(stage: str) -> Fault:
 def odd_surroundings() -> Iterator[Case]:
     """Run elsewhere than on a developer's machine."""
     for name, act in surroundings().items():
-        yield Case("surroundings", name, lambda setting, act=act: act(setting.folder))
+        yield Case("surroundings", name, in_folder(act))
+
+
+def in_folder(act: Callable[[Path], None]) -> Fault:
+    """Return a fault that needs to know no more than the folder."""
+    return lambda setting: act(setting.folder)
 
 
 def cases() -> list[Case]:

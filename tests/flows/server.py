@@ -70,7 +70,7 @@ class Server:
                 stderr=log,
                 start_new_session=True,
             )
-        assert soon(lambda: machine.answers(self.env["PREFECT_API_URL"]), 90), (
+        assert soon(lambda: machine.answers(self.env["PREFECT_API_URL"]), 180), (
             self.home / "server.log"
         ).read_text()[-3000:]
 

@@ -104,15 +104,6 @@ def test_samples_replace_the_search(tmp_path: Path) -> None:
     assert translator.translate(texts, sampling=Sampling(1)) == [ranked[0].text for ranked in both]
 
 
-def test_given_words_need_the_case_of_the_training_text(tmp_path: Path) -> None:
-    """A folder without the target side's truecaser cannot give it; its translations are as ever."""
-    tokenizer = Tokenizer("de", TOKENIZE.model_copy(update={"truecase": True}))
-    translator = Translator(word_parrot(write_word_vocabulary(tmp_path)), tokenizer, tokenizer, None)
-    assert translator.translate("ein Haus.") == "Ein Haus."
-    with pytest.raises(ValueError, match="its folder has no truecaser of the target side"):
-        translator.score("ein Haus.", "Ein Haus.")
-
-
 def test_unknown_words_are_replaced_if_there_is_a_dictionary(tmp_path: Path) -> None:
     """By its word, else by a copy; without one, `<unk>` stays and can be seen."""
     text = "Das ist ein dog und Wuffi."

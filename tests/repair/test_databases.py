@@ -75,13 +75,15 @@ def test_a_damaged_one_stays_while_dvc_works(clone: Path) -> None:
 
 
 @pytest.mark.fault("damage")
-@pytest.mark.parametrize("content", [b"\xff\x00{[", None])
-def test_a_run_that_is_no_text_is_forgotten(clone: Path, content: bytes | None) -> None:
-    """DVC drops records that are no YAML, but ends with an error at this, or at a folder without a record."""
+@pytest.mark.parametrize("how", ["garbage", "gone", "cut", "cut before it had its name"])
+def test_a_damaged_run_is_forgotten(clone: Path, how: str) -> None:
+    """DVC drops records that are no YAML. Others are damaged, too, and a folder without any is an error."""
     (record,) = (clone / ".dvc" / "cache" / "runs").glob("*/*/*")
+    content = record.read_bytes()
     record.unlink()
-    if content is not None:
-        record.write_bytes(content)
+    if how != "gone":
+        name = record.with_name(".unfinished.tmp" if "before" in how else record.name)
+        name.write_bytes(b"\xff\x00{[" if how == "garbage" else content[: content.index(b"outs:") + 20])
     (clone / "one").unlink()
     (clone / "dvc.lock").unlink()
     assert repair(clone) == [f"{record.parent} was damaged or empty; removed it."]
@@ -108,6 +110,20 @@ def test_a_chosen_place_stays_and_that_of_another_clone_does_not(tmp_path: Path)
     assert chosen(tmp_path / "chosen") == str(tmp_path / "shared")
     assert chosen(tmp_path / "moved") == chosen(copy) == str(tmp_path / "moved" / OWN)
     assert not (tmp_path / "gone").exists()
+
+
+@pytest.mark.fault("surroundings")
+@pytest.mark.parametrize("name", ["Übung 翻译", "a'b\"c$HOME", "a #b, c", "100%"])
+def test_a_clone_may_have_any_name(tmp_path: Path, name: str) -> None:
+    """DVC reads them all, but writes ASCII only; other values of the file stay."""
+    place = tmp_path / name / ".dvc" / "config.local"
+    place.parent.mkdir(parents=True)
+    place.write_text('[remote "lab"]\n    url = /lab\n[core]\n    remote = lab\n')
+    repair(tmp_path / name)
+    repair(tmp_path / name)
+    assert chosen(tmp_path / name) == str(tmp_path / name / OWN)
+    config = Config(str(tmp_path / name / ".dvc"))
+    assert (config["core"]["remote"], config["remote"]["lab"]["url"]) == ("lab", "/lab")
 
 
 def test_a_faulty_configuration_is_named(tmp_path: Path) -> None:

@@ -45,6 +45,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         project.reproduce()
         git(repo, "add", "--all")
         git(repo, "commit", "--quiet", "--message", "toy")
+        shutil.rmtree(repo / "made")
+        worse = [line.replace("a", "o") for line in GOOD]
+        make_run(repo / "made", {"train.dropout": 0.1}, {"1": GOOD, "2": worse, "ensemble": GOOD})
         set_dropout(repo, 0.2)
         project.reproduce()
         project.experiments.save(name="more-dropout")
@@ -103,7 +106,7 @@ def test_a_folder_without_dvc_is_read_as_it_is(finished: Path, tmp_path: Path) -
 
 def test_a_run_that_is_nowhere(finished: Path, tmp_path: Path) -> None:
     """A typo."""
-    with pytest.raises(ValueError, match=r"^HAED: found neither a folder nor a run of this revision \("):
+    with pytest.raises(ValueError, match=r"^HAED: found neither a folder nor a revision \("):
         open_run("HAED", finished, tmp_path)
 
 
@@ -111,5 +114,5 @@ def test_a_run_whose_outputs_are_lost(finished: Path, tmp_path: Path) -> None:
     """Another machine ran it, or the cache was emptied."""
     copy = Path(shutil.copytree(finished, tmp_path / "copy", symlinks=True))
     shutil.rmtree(copy / ".dvc" / "cache")
-    with pytest.raises(ValueError, match="get the outputs first: dvc pull"):
+    with pytest.raises(ValueError, match="outputs of this revision are not in DVC's cache"):
         open_run("HEAD", copy, tmp_path)

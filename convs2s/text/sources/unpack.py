@@ -16,8 +16,8 @@ from typing import IO
 
 from convs2s.text.corpus.files import atomic_path
 
-# Text shrinks to a tenth, rarely to a fiftieth. What grows more than this, and beyond this many bytes, is there
-# to fill the disk.
+# Text shrinks to a tenth, rarely to a fiftieth. What grows more, and beyond this many bytes, is there to fill
+# the disk.
 GROWTH, HARMLESS = 200, 1 << 30
 ZIP_ENCRYPTED = 0x1  # bit of a member's flags
 TAR_SUFFIXES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
