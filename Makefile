@@ -52,7 +52,7 @@ test: install
 	python -m pytest -n auto --dist worksteal
 
 test-flows: install
-	python -m pytest -n 3 --dist worksteal -m flows tests/flows
+	python -m pytest -n 2 --dist worksteal -m flows tests/flows
 
 # A share of the table of faults; all of it, three times in a row: make test-faults ALL=1 TIMES=3
 test-faults: install

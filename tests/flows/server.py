@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import psutil
 
 from pipelines.flows import access, machine
 from tests.flows import toy
+from tests.flows.forked import Program
 
 FINAL = {"COMPLETED", "FAILED", "CANCELLED", "CRASHED"}
 
@@ -30,18 +32,19 @@ def over(task: Mapping[str, Any]) -> bool:
 class Server:
     """A server on loopback, closed as that of `make flow`; `auth` is user:password.
 
-    With `like`, it begins with that server's database, which spares it the migrations of an empty one.
+    It begins with a copy of `database`, which spares it the migrations of an empty one.
     """
 
     home: Path
     auth: str = "convs2s:opensesame"
-    like: "Server | None" = None
+    database: Path | None = None
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
     deployed: bool = False
     env: dict[str, str] = field(default_factory=dict)
     csrf: dict[str, str] = field(default_factory=dict)  # what a change of the server's state must bear
-    flows: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    http: httpx.Client | None = None
+    flows: list[Program] = field(default_factory=list)
 
     def start(self) -> None:
         """Start it and wait until it answers."""
@@ -50,11 +53,8 @@ class Server:
             with socket.socket() as probe:
                 probe.bind(("127.0.0.1", 0))
                 self.port = probe.getsockname()[1]
-        if self.like and not (self.home / "prefect.db").exists():
-            old, new = (sqlite3.connect(home / "prefect.db") for home in (self.like.home, self.home))
-            old.backup(new)
-            old.close()
-            new.close()
+        if self.database and not (self.home / "prefect.db").exists():
+            copy_database(self.database, self.home / "prefect.db")
         plain = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
         self.env = {**plain, **machine.DEFAULTS, "PREFECT_HOME": str(self.home)}
         self.env |= {"PREFECT_API_URL": f"http://127.0.0.1:{self.port}/api", "GIT_AUTHOR_NAME": "toy"}
@@ -83,19 +83,20 @@ class Server:
 
     def halt(self) -> None:
         """End the server alone."""
+        self.http = None
         if self.process is not None:
             end(self.process.pid)
             self.process.wait()
 
     def client(self) -> httpx.Client:
-        """Return a client of the API that knows the password."""
-        auth = httpx.BasicAuth(*self.auth.split(":"))
-        client = httpx.Client(base_url=f"http://127.0.0.1:{self.port}/api", auth=auth, timeout=30)
-        if not self.csrf:
-            token = client.get("csrf-token", params={"client": "tests"}).raise_for_status().json()["token"]
-            self.csrf = {"Prefect-Csrf-Client": "tests", "Prefect-Csrf-Token": token}
-        client.headers.update(self.csrf)
-        return client
+        """Return a client of the API that knows the password; making one takes longer than asking."""
+        if self.http is None:
+            auth = httpx.BasicAuth(*self.auth.split(":"))
+            self.http = httpx.Client(base_url=f"http://127.0.0.1:{self.port}/api", auth=auth, timeout=30)
+            answer = self.http.get("csrf-token", params={"client": "tests"}).raise_for_status()
+            self.csrf = {"Prefect-Csrf-Client": "tests", "Prefect-Csrf-Token": answer.json()["token"]}
+            self.http.headers.update(self.csrf)
+        return self.http
 
     def post(self, path: str, content: Mapping[str, Any]) -> Any:
         """Ask the API."""
@@ -151,21 +152,12 @@ class Server:
     def start_flow(self, repo: Path, flow: str = "reproduce", **params: Any) -> "FlowProcess":
         """Start a flow in a process of its own, in a clone."""
         module, model = f"pipelines.flows.{flow}", f"{flow.capitalize()}Params"
-        code = (  # a shell starts what is in its background deaf to Ctrl-C
-            "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-            f"import json, sys; from {module} import {flow}, {model}; from prefect.states import State\n"
+        code = (
+            f"import json, sys; from {module} import {flow}, {model}\n"
             f"{flow}({model}(**json.loads(sys.argv[1])), return_state=True)"
         )
-        with (self.home / "flow.log").open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-c", code, json.dumps(params)],
-                cwd=repo,
-                env={**self.env, "PYTHONPATH": toy.python_path(repo)},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        env = {**self.env, "PYTHONPATH": toy.python_path(repo)}
+        process = Program(code, [json.dumps(params)], repo, env, self.home / "flow.log")
         self.flows.append(process)
         return FlowProcess(self, process, self.known())
 
@@ -198,13 +190,10 @@ class Server:
         if self.deployed and not again:
             return
         self.deployed = True
-        subprocess.run(
-            [sys.executable, "-c", "from pipelines.flows.deployment import deploy; deploy()"],
-            cwd=repo,
-            env={**self.env, "PYTHONPATH": toy.python_path(repo)},
-            check=True,
-            capture_output=True,
-        )
+        code = "from pipelines.flows.deployment import deploy; deploy()"
+        log = self.home / "deploy.log"
+        env = {**self.env, "PYTHONPATH": toy.python_path(repo)}
+        assert Program(code, [], repo, env, log).wait(120) == 0, log.read_text()[-3000:]
 
     def trigger(self, deployment: str, **params: Any) -> str:
         """Ask for a run of a deployment, FLOW/NAME; return its id."""
@@ -218,7 +207,7 @@ class FlowProcess:
     """A flow that runs in a process of its own."""
 
     server: Server
-    process: subprocess.Popen[bytes]
+    process: Program
     before: set[str]
     run: str = ""
 
@@ -233,13 +222,19 @@ class FlowProcess:
         return self.run
 
 
+def copy_database(database: Path, copy: Path) -> None:
+    """Copy the database of a server that may be at work."""
+    with closing(sqlite3.connect(database)) as old, closing(sqlite3.connect(copy)) as new:
+        old.backup(new)
+
+
 def soon(condition: Callable[[], bool], seconds: float = 120.0) -> bool:
     """Wait for a condition, at most so long."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():
             return True
-        time.sleep(0.1)
+        time.sleep(0.2)
     return condition()
 
 

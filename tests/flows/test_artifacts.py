@@ -26,7 +26,7 @@ def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
     for name in ("convs2s", "pipelines", "experiments", "docs"):
-        shutil.copytree(toy.ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(toy.ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.pyc"))
     for name in (".gitignore", ".dvcignore", "dvc.yaml", "prefect.yaml"):
         shutil.copy(toy.ROOT / name, folder / name)
     (folder / "data" / "own").mkdir(parents=True)

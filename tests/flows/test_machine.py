@@ -13,7 +13,7 @@ import pytest
 
 from pipelines.flows import machine
 from tests.flows import toy
-from tests.flows.server import Server
+from tests.flows.server import Server, copy_database
 
 SERVERS = ("PREFECT_API_URL", "PREFECT_HOME", "FLOW_PORT")
 
@@ -39,9 +39,13 @@ def free_port() -> str:
 
 
 @pytest.mark.flows
-def test_it_starts_what_is_missing_follows_the_run_and_stops_what_it_started(repo: Path) -> None:
+def test_it_starts_what_is_missing_follows_the_run_and_stops_what_it_started(
+    server: Server, repo: Path
+) -> None:
     """One command for someone who has never seen Prefect."""
     port = free_port()
+    (repo / ".prefect").mkdir()
+    copy_database(server.home / "prefect.db", repo / ".prefect" / "prefect.db")
     toy.behave(repo, train_2={"fails": 1})
     first = play(repo, "run", FLOW_PORT=port)
     try:

@@ -2,66 +2,97 @@
 
 import os
 import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from pipelines.flows import remote, remote_worker, run_stages, workspace
 from tests.flows import toy
-from tests.flows.server import Server, end, soon
+from tests.flows.server import FlowProcess, Server, end, soon
 from tests.flows.trainings import gone
 
 pytestmark = pytest.mark.flows
 
 
-@pytest.fixture
-def clones(server: Server, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The orchestrator's clone and two workers', with a bare repository and a folder as remotes.
+@dataclass
+class Machines:
+    """The orchestrator's clone and two workers', with a bare repository and a folder as remotes."""
 
-    Each machine has one GPU (nvidia-smi is played).
-    """
-    program = tmp_path / "bin" / "nvidia-smi"
+    server: Server
+    clones: list[Path]
+    first: str  # the commit that all begin with
+    processes: dict[Path, "subprocess.Popen[bytes]"] = field(default_factory=dict)
+
+    def start(self, clone: Path) -> None:
+        """Start the worker of a clone."""
+        self.processes[clone] = self.server.worker(clone, "remote")
+
+    def reset(self) -> None:
+        """Leave of earlier tests nothing in the clones and in the remote folder."""
+        for clone in self.clones:
+            toy.run(clone, "git", "checkout", "--quiet", "--force", "-B", "main", self.first)
+            toy.run(clone, "git", "clean", "--quiet", "--force", "-dx")
+        shutil.rmtree(self.clones[0].parent / "remote", ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def machines(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    """Clones on machines with one GPU each (nvidia-smi is played), and workers there."""
+    folder = tmp_path_factory.mktemp("machines")
+    repo, *workers = clones = [folder / name for name in ("home", "one", "two")]
+    toy.make(repo)
+    toy.run(folder, "git", "clone", "--quiet", "--bare", str(repo), "shared.git")
+    toy.run(repo, "git", "remote", "add", "origin", "../shared.git")  # git takes it from the clone
+    toy.dvc(repo, "remote", "add", "--default", "folder", str(folder / "remote"))
+    toy.commit(repo)
+    toy.run(repo, "git", "push", "--quiet", "origin", "main")
+    for worker in workers:
+        toy.run(folder, "git", "clone", "--quiet", str(folder / "shared.git"), str(worker))
+    program = folder / "bin" / "nvidia-smi"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\necho 0\n")
     program.chmod(0o755)
-    monkeypatch.setitem(server.env, "PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
-    toy.run(tmp_path, "git", "clone", "--quiet", "--bare", str(repo), "shared.git")
-    toy.run(repo, "git", "remote", "add", "origin", "../shared.git")  # git takes it from the clone
-    toy.dvc(repo, "remote", "add", "--default", "folder", str(tmp_path / "remote"))
-    toy.commit(repo)
-    toy.run(repo, "git", "push", "--quiet", "origin", "main")
-    workers = [tmp_path / "one", tmp_path / "two"]
-    for worker in workers:
-        toy.run(tmp_path, "git", "clone", "--quiet", str(tmp_path / "shared.git"), str(worker))
-    return [repo, *workers]
+    server.deploy(repo)
+    made = Machines(server, clones, toy.run(repo, "git", "rev-parse", "HEAD"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(server.env, "PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+        for worker in workers:
+            made.start(worker)
+        yield made
+        for process in made.processes.values():
+            end(process.pid)
+
+
+@pytest.fixture
+def clones(machines: Machines) -> list[Path]:
+    """The clones, the orchestrator's first, as new."""
+    machines.reset()
+    return machines.clones
 
 
 def test_two_trainings_run_at_once_elsewhere(server: Server, clones: list[Path]) -> None:
     """The orchestrator ends with all outputs and a clean status, having executed neither."""
     repo, *workers = clones
-    server.deploy(repo)
     toy.set_params(repo, {"train.dropout": 0.25})  # not committed: the flow's commit carries it
     for worker in workers:
         toy.behave(worker, train_1={"seconds": 15}, train_2={"seconds": 15})
-    processes = [server.worker(worker, "remote") for worker in workers]
-    try:
-        run = server.run_flow(repo, remote="gpu")
-        assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
-        assert toy.ran(repo) == ["download", "align", "evaluate"]
-        there = [toy.ran(worker) for worker in workers]
-        assert sorted(there) == [["train@1"], ["train@2"]]
-        spans = [[note[2] for note in toy.notes(worker)] for worker in workers]
-        assert max(span[0] for span in spans) < min(span[-1] for span in spans)
-        assert server.states(run)["train@1"] in {"Cached", "Unchanged"}
-        assert toy.dvc(repo, "status") == "Data and pipelines are up to date."
-        assert "Running stage" not in toy.dvc(repo, "repro")
-        assert "dropout-0.25" in (repo / "data/trained/1/content").read_text()
-        assert toy.run(repo, "git", "ls-remote", "origin", "refs/heads/run/*") == ""
-        assert toy.run(repo, "git", "status", "--porcelain", "--", "params.yaml") == "M params.yaml"
-        later_runs_send_only_what_has_changed(server, repo, workers)
-    finally:
-        for process in processes:
-            end(process.pid)
+    run = server.run_flow(repo, remote="gpu")
+    assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
+    assert toy.ran(repo) == ["download", "align", "evaluate"]
+    there = [toy.ran(worker) for worker in workers]
+    assert sorted(there) == [["train@1"], ["train@2"]]
+    spans = [[note[2] for note in toy.notes(worker)] for worker in workers]
+    assert max(span[0] for span in spans) < min(span[-1] for span in spans)
+    assert server.states(run)["train@1"] in {"Cached", "Unchanged"}
+    assert toy.dvc(repo, "status") == "Data and pipelines are up to date."
+    assert "Running stage" not in toy.dvc(repo, "repro")
+    assert "dropout-0.25" in (repo / "data/trained/1/content").read_text()
+    assert toy.run(repo, "git", "ls-remote", "origin", "refs/heads/run/*") == ""
+    assert toy.run(repo, "git", "status", "--porcelain", "--", "params.yaml") == "M params.yaml"
+    later_runs_send_only_what_has_changed(server, repo, workers)
 
 
 def later_runs_send_only_what_has_changed(server: Server, repo: Path, workers: list[Path]) -> None:
@@ -89,25 +120,18 @@ def later_runs_send_only_what_has_changed(server: Server, repo: Path, workers: l
     assert "Stage '" not in server.logs(run)
 
 
-def test_a_stage_that_no_worker_can_take_is_said_and_fails(
-    server: Server, clones: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A worker without a GPU would train on its CPU for a month; what nobody takes would wait for ever."""
-    repo, worker, _ = clones
-    server.deploy(repo)
-    with monkeypatch.context() as patch:
-        patch.setitem(server.env, "PATH", os.environ["PATH"])
-        process = server.worker(worker, "remote")
-    try:
-        run = server.run_flow(repo, remote="gpu", targets=["train@1"], remote_wait=0.05)
-    finally:
-        end(process.pid)
+def test_a_stage_that_no_worker_can_take_is_said_and_fails(server: Server, clones: list[Path]) -> None:
+    """A worker with too few GPUs would train on its CPU; what nobody takes would wait for ever."""
+    repo, *workers = clones
+    content = (repo / "dvc.yaml").read_text().replace("gpus: 1", "gpus: 2")
+    (repo / "dvc.yaml").write_text(content)
+    run = server.run_flow(repo, remote="gpu", targets=["train@1"], remote_wait=0.05)
     message = server.flow_run(run)["state"]["message"]
-    wanted = "waited 0.05 minutes for nobody. No remote worker with 1 GPU(s) is there: none asks for runs of"
+    wanted = "waited 0.05 minutes for nobody. No remote worker with 2 GPU(s) is there: none asks for runs of"
     assert wanted in message, message
     assert "Start one on such a machine" in message
-    assert "No remote worker with 1 GPU(s) is there" in server.logs(run)
-    assert toy.ran(worker) == []
+    assert "No remote worker with 2 GPU(s) is there" in server.logs(run)
+    assert [toy.ran(worker) for worker in workers] == [[], []]
     assert toy.run(repo, "git", "ls-remote", "origin", "refs/heads/run/*") == ""
 
 
@@ -124,71 +148,63 @@ def test_a_worker_with_too_few_gpus_refuses(repo: Path, monkeypatch: pytest.Monk
 
 def test_overrides_train_elsewhere_too(server: Server, clones: list[Path]) -> None:
     """Each row of a sweep sends its own files; the copies know the remotes of the workspace."""
-    repo, worker, _ = clones
-    server.deploy(repo)
-    process = server.worker(worker, "remote")
-    try:
-        grid = {"train.dropout": [0.1, 0.3]}
-        run = server.run_flow(repo, "sweep", name="far", remote="gpu", grid=grid)
-    finally:
-        end(process.pid)
+    repo, *workers = clones
+    grid = {"train.dropout": [0.1, 0.3]}
+    run = server.run_flow(repo, "sweep", name="far", remote="gpu", grid=grid)
     assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
-    assert sorted(toy.ran(worker)) == ["train@1", "train@1", "train@2", "train@2"]
+    there = [name for worker in workers for name in toy.ran(worker)]
+    assert sorted(there) == ["train@1", "train@1", "train@2", "train@2"]
     assert len(toy.dvc(repo, "exp", "list", "--name-only").splitlines()) == 2
     assert toy.run(repo, "git", "ls-remote", "origin", "refs/heads/run/*") == ""
 
 
 def test_a_failure_elsewhere_is_told_here(server: Server, clones: list[Path]) -> None:
     """With its last lines, for nobody wants to log in to look."""
-    repo, worker, _ = clones
-    server.deploy(repo)
-    toy.behave(worker, train_1={"fails": 9})
-    process = server.worker(worker, "remote")
-    try:
-        run = server.run_flow(repo, remote="gpu", targets=["train@1"])
-    finally:
-        end(process.pid)
+    repo, *workers = clones
+    for worker in workers:
+        toy.behave(worker, train_1={"fails": 9})
+    run = server.run_flow(repo, remote="gpu", targets=["train@1"])
     assert server.flow_run(run)["state_type"] == "FAILED"
     assert "toy: CUDA error: no device" in server.flow_run(run)["state"]["message"]
 
 
 def test_cancelling_reaches_the_remote_worker(server: Server, clones: list[Path]) -> None:
     """Else a GPU of another machine would go on for days."""
-    repo, worker, _ = clones
-    server.deploy(repo)
-    toy.behave(worker, train_1={"seconds": 120})
-    process = server.worker(worker, "remote")
-    try:
-        flow = server.start_flow(repo, remote="gpu", targets=["train@1"])
-        run = flow.id()
-        assert soon(lambda: bool(toy.notes(worker)), 90), (server.home / "worker.log").read_text()[-2000:]
-        pid = toy.notes(worker)[0][3]
-        server.post(f"flow_runs/{run}/set_state", {"state": {"type": "CANCELLING"}})
-        assert soon(lambda: not Path(f"/proc/{pid}").exists() or os.getpgid(pid) == 0, 40)
-        flow.process.wait(60)
-        assert server.flow_run(run)["state_type"] == "CANCELLED"
-    finally:
-        end(process.pid)
+    repo, *workers = clones
+    flow, there = trains_elsewhere(server, repo, workers)
+    pid = toy.notes(there)[0][3]
+    server.post(f"flow_runs/{flow.id()}/set_state", {"state": {"type": "CANCELLING"}})
+    assert soon(lambda: not Path(f"/proc/{pid}").exists() or os.getpgid(pid) == 0, 40)
+    flow.process.wait(60)
+    assert server.flow_run(flow.id())["state_type"] == "CANCELLED"
 
 
-def test_a_killed_remote_worker_leaves_nothing(server: Server, clones: list[Path]) -> None:
+def test_a_killed_remote_worker_leaves_nothing(
+    server: Server, machines: Machines, clones: list[Path]
+) -> None:
     """Its stage ends within ten seconds, and another worker takes over."""
-    repo, worker, other = clones
-    server.deploy(repo)
-    toy.behave(worker, train_1={"seconds": 120})
-    process = server.worker(worker, "remote")
-    flow = server.start_flow(repo, remote="gpu", targets=["train@1"])
-    assert soon(lambda: bool(toy.notes(worker)), 90), (server.home / "worker.log").read_text()[-2000:]
-    process.kill()
-    process.wait()
-    gone(worker)
-    second = server.worker(other, "remote")
-    try:
-        assert flow.process.wait(120) == 0
-    finally:
-        end(second.pid)
+    repo, *workers = clones
+    flow, there = trains_elsewhere(server, repo, workers)
+    other = workers[1 - workers.index(there)]
+    toy.behave(other)
+    machines.processes[there].kill()
+    machines.processes[there].wait()
+    gone(there)
+    assert flow.process.wait(120) == 0
+    machines.start(there)
     assert server.flow_run(flow.id())["state_type"] == "COMPLETED", server.flow_run(flow.id())["state"]
     assert toy.ran(other) == ["train@1"]
+
+
+def trains_elsewhere(server: Server, repo: Path, workers: list[Path]) -> tuple[FlowProcess, Path]:
+    """Start a flow; return it once a worker trains for it, with that worker's clone."""
+    for worker in workers:
+        toy.behave(worker, train_1={"seconds": 120})
+    flow = server.start_flow(repo, remote="gpu", targets=["train@1"])
+    assert soon(lambda: any(toy.notes(w) for w in workers), 90), (server.home / "worker.log").read_text()[
+        -2000:
+    ]
+    return flow, next(worker for worker in workers if toy.notes(worker))
 
 
 def test_missing_remotes_are_named_at_the_start(server: Server, repo: Path) -> None:

@@ -47,7 +47,7 @@ def test_a_run_that_is_taken_for_dead_says_that_it_lives(server: Server, repo: P
 
 def test_a_server_that_restarts_during_a_run(server: Server, tmp_path: Path, repo: Path) -> None:
     """Stages go on, and the run ends well."""
-    server = Server(tmp_path / "home", like=server)
+    server = Server(tmp_path / "home", database=server.home / "prefect.db")
     server.start()
     try:
         toy.behave(repo, train_1={"seconds": 12}, train_2={"seconds": 25})
