@@ -11,6 +11,7 @@ from benchmarks import translate
 from tests.package.small_package import write_small_package
 
 
+@pytest.mark.slow
 def test_it_measures_all_paths(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
