@@ -86,7 +86,7 @@ def translators(model: Path, beam_size: int, candidates: Path | None) -> dict[st
     for precision in ("float32", "bfloat16", "int8"):
         if precision == "int8" and not torch.cpu._is_vnni_supported():
             continue
-        changes = {"beam_size": beam_size, "n_best": 1, "precision": precision}
+        changes: dict[str, Any] = {"beam_size": beam_size, "n_best": 1, "precision": precision}
         ways[f"compiled {precision}"] = compiled(load(model, "cpu", **changes))
         if precision == "int8" and candidates is not None:
             ways["selected int8"] = compiled(load(model, "cpu", candidates=candidates, **changes))
