@@ -13,6 +13,7 @@ from convs2s.decode.plain_text import one_line
 from convs2s.decode.unknown_replacement import Replacement, replace_unknowns
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.package.folder import TRUECASER, check_same, check_whole, read_section, read_settings
+from convs2s.package.hub import located
 from convs2s.text.alignment.dictionary import read_dictionary
 from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
 
@@ -109,17 +110,19 @@ def load(
     """Load a model folder, or several as an ensemble.
 
     Args:
-        folders: as the stage package writes them; the settings are those of the first.
+        folders: as the stage package writes them; the settings are those of the first. hf:OWNER/NAME is
+            one on the Hugging Face Hub, hf:OWNER/NAME@REVISION a certain version of it.
         device: such as cpu, cuda or cuda:1; None takes a GPU if there is one.
         replace: whether unknown words are replaced; None as packaged.
         changes: other values of the section `translate` of params.yaml, such as beam_size=1.
 
     Raises:
         FileNotFoundError: if a file of a model folder is missing.
+        OSError: as `located`, for a model on the Hub.
         ValueError: if a file is damaged, a value is impossible, the device does not exist, or the members
             of an ensemble have different vocabularies or tokenization.
     """
-    paths = [Path(folders)] if isinstance(folders, str | Path) else [Path(folder) for folder in folders]
+    paths = [located(folder) for folder in ([folders] if isinstance(folders, str | Path) else folders)]
     if not paths:
         raise ValueError("no model folder was given; wanted one, or several for an ensemble.")
     settings = read_settings(paths[0])
