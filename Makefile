@@ -3,7 +3,7 @@ PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 
-.PHONY: install preset repro flow sweep flow-stop docs reference test test-flows test-faults test-properties test-slow check
+.PHONY: install preset repro report runs flow sweep flow-stop docs reference test test-flows test-faults test-properties test-slow check
 
 install: .venv/installed
 
@@ -25,6 +25,17 @@ repro: install
 	@python -m pipelines.repair
 	dvc repro
 	@python -m pipelines.results.report
+	@python -m pipelines.report
+
+# data/report.html, a page about this run, or about several: make report RUNS=". HEAD~1 my-experiment"
+report: install
+	@python -m pipelines.report $(RUNS)
+
+# Scores of this commit and its experiments, and the parameters that differ; of the last 5 commits: make runs N=5
+# Of almost 200 columns it keeps what differs of the parameters, and BLEU and chrF2 of the mean and the ensemble.
+runs: install
+	@dvc exp show --no-pager --num $(or $(N),1) --only-changed --keep '(mean|ensemble)\.(bleu|chrf)$$' \
+	    --drop '(?!Experiment|Created|\w+\.\w+$$|validation_perplexity)|std|(mean|ensemble)\.(?!(bleu|chrf)$$)'
 
 # The same stages under Prefect; override values of params.yaml with: make flow SET="train.dropout=0.3"
 flow: install
@@ -58,9 +69,10 @@ test: install
 test-flows: install
 	python -m pytest -n 3 --dist worksteal -m flows tests/flows
 
-# A share of the table of faults; all of it with: make test-faults ALL=1
+# A share of the table of faults; all of it, three times in a row: make test-faults ALL=1 TIMES=3
 test-faults: install
-	ALL=$(ALL) python -m pytest -n 2 --dist worksteal -m faults tests/faults
+	for round in $$(seq $(or $(TIMES),1)); do ALL=$(ALL) python -m pytest -n 2 --dist worksteal \
+		$(if $(ALL),-m "faults or fault" tests,-m faults tests/faults) || exit 1; done
 
 # Properties on 100,000 inputs each; the default suite tries some
 test-properties: install

@@ -1,30 +1,38 @@
-"""Speed of a training update on the CPU: the fast paths beside the plain ones, in both precisions.
+"""Speed of a training update: the fast paths beside the plain ones, in both precisions.
 
-`python -m benchmarks.train_step` builds the models of two presets with random weights and sentences of one
+`python -m benchmarks.train_step` builds the models of some presets with random weights and sentences of one
 length, and lets all variants make updates in turns. It prints target tokens per second of the clock and of
-processor time, medians over rounds, and the share of the speed of a plain product of matrices. With --json it
-writes all rounds.
+processor time, medians over rounds, and the share of the speed of a plain product of matrices: of processor
+time on a CPU, of the clock on a GPU, where it also prints the most memory. --json FILE has spreads, too.
 """
 
 import argparse
-import json
-import statistics
 import tempfile
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.flop_counter import FlopCounterMode
+from torch import nn
 
+from benchmarks.machine import (
+    DTYPES,
+    Speed,
+    counted_flop,
+    in_turns,
+    machine,
+    print_table,
+    product_peaks,
+    speeds_as_json,
+    write_report,
+)
 from convs2s.text.corpus.batching import Batch
 from convs2s.text.corpus.encoded import EncodedSentences, write_encoded
 from convs2s.text.vocabulary.vocabulary import EOS, write_vocabulary
-from convs2s.train.cost import cpu_name
 from convs2s.train.distributed import Workers
 from convs2s.train.fast.switch import summed_loss
 from convs2s.train.loop import Training, _update
@@ -34,17 +42,17 @@ from convs2s.train.setup import build_training
 from pipelines.preset.render import preset_params
 
 SENTENCE = 26  # tokens, EOS included
+VARIANTS = ("plain", "fast", "compiled")
+CPU = torch.device("cpu")
 
 
 @dataclass
 class Variant:
-    """A training of a model and its measurements: seconds of the clock and of processor time per update."""
+    """A training of a model."""
 
-    name: str
     training: Training
-    losses: SummedLoss
+    losses: nn.Module
     batches: Iterator[Batch]
-    rounds: list[tuple[float, float]] = field(default_factory=list)
 
     def update(self) -> int:
         """Make an update; return its target tokens."""
@@ -54,72 +62,114 @@ class Variant:
         self.training.state.updates += 1
         return batch.target_tokens
 
+    def updates(self, count: int) -> float:
+        """Make so many updates; return their target tokens."""
+        return sum(self.update() for _ in range(count))
 
-def main() -> None:
+
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print and write."""
-    options = parse()
+    options = parse(arguments)
     keep_freed_memory()
     torch.set_num_threads(options.threads)
-    peaks = {name: product_speed(getattr(torch, name)) for name in ("float32", "bfloat16")}
-    machine = {"cpu": cpu_name(), "threads": options.threads, "torch": str(torch.__version__)}
-    print(", ".join(f"{key} {value}" for key, value in machine.items()))
+    device = torch.device(options.device)
+    about = {"machine": machine(), "product_flop_per_second": product_peaks(device)}
+    print(", ".join(f"{key} {value}" for key, value in about["machine"].items()))
     results = []
     for preset in options.presets:
-        with tempfile.TemporaryDirectory() as folder:
-            flop, variants = build(preset, options.entries, Path(folder))
-            measure(variants, options.rounds, options.updates)
-        results += [row(preset, flop, peaks, one) for one in variants]
-    show(results)
+        for tokens in options.tokens:
+            results += measure(preset, tokens, device, options, about["product_flop_per_second"])
+    columns = ("preset", "tokens", "variant", "tokens/s", "by processor time", "of products, %", "MiB")
+    print_table(columns, map(cells, results))
     if options.json:
-        content = {"machine": machine, "product_flop_per_second": peaks, "results": results}
-        options.json.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        write_report(options.json, about, results)
 
 
-def parse() -> argparse.Namespace:
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Return the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.train_step")
     parser.add_argument("--presets", nargs="+", default=["multi30k-en-de", "wmt14-en-de-paper"])
     parser.add_argument("--entries", type=int, help="vocabulary entries; by default the preset's")
+    parser.add_argument("--tokens", type=int, nargs="+", default=[1000], help="of an update, about")
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=VARIANTS[:2])
+    parser.add_argument("--precisions", nargs="+", choices=DTYPES, default=DTYPES)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--updates", type=int, default=2, help="per round and variant")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--json", type=Path)
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
-def product_speed(dtype: torch.dtype) -> float:
-    """Return the FLOP per second of processor time of a product of large matrices, times the threads."""
-    x, y = torch.randn(1024, 1536).to(dtype), torch.randn(1536, 1024).to(dtype)
-    product, seconds = x @ y, []
-    for _ in range(20):
-        start = time.process_time()
-        torch.mm(x, y, out=product)
-        seconds.append(time.process_time() - start)
-    return 2 * x.numel() * y.shape[1] / min(seconds) * torch.get_num_threads()
+def measure(
+    preset: str, tokens: int, device: torch.device, options: argparse.Namespace, peaks: dict[str, float]
+) -> list[dict[str, Any]]:
+    """Return what was measured of each variant of a preset."""
+    names = [f"{path} {precision}" for precision in options.precisions for path in options.variants]
+    with tempfile.TemporaryDirectory() as folder:
+        variants = {
+            name: build(preset, Path(folder, name), name, tokens, options.entries, device) for name in names
+        }
+        flop = flop_per_token(variants[names[0]])
+        memory = {name: peak_memory(one, device) for name, one in variants.items()}
+        ways = {name: partial(one.updates, options.updates) for name, one in variants.items()}
+        measured = in_turns(ways, options.rounds, device)
+    return [
+        row(name, flop, peaks, speeds, device)
+        | {"preset": preset, "tokens": tokens, "peak_memory_bytes": memory[name]}
+        for name, speeds in measured.items()
+    ]
 
 
-def build(preset: str, entries: int | None, folder: Path) -> tuple[float, list[Variant]]:
-    """Return the FLOP per target token of products, and the trainings to compare."""
+def build(
+    preset: str, folder: Path, name: str, tokens: int, entries: int | None, device: torch.device
+) -> Variant:
+    """Return a training to compare, by the name of its path and precision."""
+    path, precision = name.split()
+    training = random_training(preset, folder, precision, tokens, 1, entries, device)
+    losses: nn.Module = SummedLoss(training.model, 0.0)
+    if path != "plain":
+        losses = summed_loss(training.model, 0.0)
+    if path == "compiled":
+        losses.compile()
+    lengths = training.train.source.lengths, training.train.target.lengths
+    return Variant(training, losses, cycle(training.batching.epoch(*lengths, 1, 0)))
+
+
+def peak_memory(variant: Variant, device: torch.device) -> int | None:
+    """Make an update; return the most bytes allocated on a GPU in it beyond those from before."""
+    if device.type != "cuda":
+        return None
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    variant.update()
+    return torch.cuda.max_memory_allocated() - before
+
+
+def random_training(
+    preset: str,
+    folder: Path,
+    precision: str,
+    tokens: int,
+    parts: int,
+    entries: int | None = None,
+    device: torch.device = CPU,
+) -> Training:
+    """Build a training of a preset's model on one batch of random sentences, in an empty folder.
+
+    Args:
+        tokens: of a part of the batch, on either side, about.
+        parts: of the batch.
+        entries: of both vocabularies; by default the preset's.
+    """
     params = preset_params(preset)
     sizes = entries or params.vocabulary.source_size, entries or params.vocabulary.target_size
-    write_random(folder, sizes, max(1, 1000 // SENTENCE))
-    variants = []
-    for precision in ("float32", "bfloat16"):
-        for fast in (False, True):
-            train = params.train.model_copy(
-                update={"precision": precision, "batch_by": "tokens", "max_tokens": 1000, "selection": None}
-            )
-            training = build_training(
-                params.model, train, 1, folder / "encoded", folder / "vocabulary", folder / "none",
-                Workers(0, 1, torch.device("cpu")),
-            )  # fmt: skip
-            losses = (summed_loss if fast else SummedLoss)(training.model, train.label_smoothing)
-            batches = training.batching.epoch(
-                training.train.source.lengths, training.train.target.lengths, 1, 0
-            )
-            name = f"{'fast' if fast else 'plain'} {precision}"
-            variants.append(Variant(name, training, losses, cycle(batches)))
-    return flop_per_token(variants[0]), variants
+    sentences = max(1, tokens // SENTENCE) * parts
+    write_random(folder, sizes, sentences)
+    changes = {"precision": precision, "batch_by": "sentences", "batch_sentences": sentences}
+    train = params.train.model_copy(update={**changes, "max_tokens": tokens, "selection": None})
+    paths = folder / "encoded", folder / "vocabulary", folder / "none"
+    return build_training(params.model, train, 1, *paths, Workers(0, 1, device))
 
 
 def write_random(folder: Path, sizes: tuple[int, int], sentences: int) -> None:
@@ -132,7 +182,7 @@ def write_random(folder: Path, sizes: tuple[int, int], sentences: int) -> None:
         sides.append(EncodedSentences(ids.reshape(-1), np.full(sentences, SENTENCE)))
     for split in ("train", "valid"):
         write_encoded(folder / "encoded" / split, [sides], sizes)
-    (folder / "vocabulary").mkdir()
+    (folder / "vocabulary").mkdir(parents=True)
     for side, size in zip(("source", "target"), sizes, strict=True):
         words = [(f"w{i}", size - i) for i in range(size - 3)]
         write_vocabulary(folder / "vocabulary" / f"{side}.tsv", words)
@@ -140,46 +190,35 @@ def write_random(folder: Path, sizes: tuple[int, int], sentences: int) -> None:
 
 def flop_per_token(variant: Variant) -> float:
     """Return the FLOP of an update's products, forward and backward, per target token."""
-    with FlopCounterMode(display=False) as counter:
+    tokens = 0
+
+    def update() -> None:
+        nonlocal tokens
         tokens = variant.update()
-    return float(counter.get_total_flops() / tokens)
+
+    return counted_flop(update) / tokens
 
 
-def measure(variants: list[Variant], rounds: int, updates: int) -> None:
-    """Let the variants make updates in turns, after one to warm up."""
-    for variant in variants:
-        variant.update()
-    for _ in range(rounds):
-        for variant in variants:
-            start = time.perf_counter(), time.process_time()
-            tokens = sum(variant.update() for _ in range(updates))
-            end = time.perf_counter(), time.process_time()
-            variant.rounds.append((tokens / (end[0] - start[0]), tokens / (end[1] - start[1])))
-
-
-def row(preset: str, flop: float, peaks: dict[str, float], variant: Variant) -> dict[str, Any]:
-    """Return what is to be shown of a variant; speeds of the processor are those of all threads together."""
-    threads = torch.get_num_threads()
-    by_clock, by_processor = (statistics.median(speeds) for speeds in zip(*variant.rounds, strict=True))
+def row(
+    variant: str, flop: float, peaks: dict[str, float], speeds: Sequence[Speed], device: torch.device
+) -> dict[str, Any]:
+    """Return what was measured of a variant."""
+    values = speeds_as_json(speeds)
+    by = "per_second" if device.type == "cuda" else "per_processor_second"
     return {
-        "preset": preset,
-        "variant": variant.name,
-        "tokens_per_second": by_clock,
-        "tokens_per_processor_second": by_processor * threads,
-        "share_of_products": by_processor * threads * flop / peaks[variant.name.split()[1]],
+        "variant": variant,
+        "target_tokens": values,
+        "share_of_products": values[by]["median"] * flop / peaks[variant.split()[1]],
         "flop_per_token": flop,
-        "rounds": variant.rounds,
     }
 
 
-def show(results: list[dict[str, Any]]) -> None:
-    """Print the table."""
-    print(f"{'preset':20} {'variant':16} {'tokens/s':>9} {'by processor time':>18} {'of products':>12}")
-    for one in results:
-        print(
-            f"{one['preset']:20} {one['variant']:16} {one['tokens_per_second']:9.0f} "
-            f"{one['tokens_per_processor_second']:18.0f} {one['share_of_products']:11.0%}"
-        )
+def cells(result: dict[str, Any]) -> list[object]:
+    """Return a row of the table."""
+    tokens, memory = result["target_tokens"], result["peak_memory_bytes"]
+    speeds = [tokens[key]["median"] for key in ("per_second", "per_processor_second")]
+    names = [result[key] for key in ("preset", "tokens", "variant")]
+    return [*names, *speeds, 100 * result["share_of_products"], "" if memory is None else memory >> 20]
 
 
 if __name__ == "__main__":

@@ -4,12 +4,13 @@ import argparse
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib.metadata import version
 
-from convs2s.commands import attention, export, import_fairseq, serve, translate, upload
+from convs2s.commands import attention, candidates, export, import_fairseq, serve, translate, upload
 from convs2s.messages import message_of, reader_is_gone
 
 # Each has add(commands), which adds its parser, and run(options), which does the slow imports.
-COMMANDS = (translate, serve, attention, import_fairseq, export, upload)
+COMMANDS = (translate, serve, attention, candidates, import_fairseq, export, upload)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,6 +40,7 @@ def parser() -> argparse.ArgumentParser:
     command = argparse.ArgumentParser(
         prog="convs2s", description="Convolutional sequence to sequence learning."
     )
+    command.add_argument("--version", action="version", version=f"%(prog)s {version('convs2s')}")
     commands = command.add_subparsers(required=True, metavar="COMMAND")
     for module in COMMANDS:
         module.add(commands)

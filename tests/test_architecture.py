@@ -23,15 +23,17 @@ ALLOWED: dict[str, set[str]] = {
         "convs2s.config", "convs2s.kernels", "convs2s.messages", "convs2s.model", "convs2s.processes",
         "convs2s.text", "convs2s.train",
     },
-    "convs2s.decode": {"convs2s.config", "convs2s.model", "convs2s.text", "convs2s.decode"},
+    "convs2s.decode": {
+        "convs2s.config", "convs2s.decode", "convs2s.kernels", "convs2s.model", "convs2s.text",
+    },
     "convs2s.score": {"convs2s.score", "convs2s.text"},
     "convs2s.exchange": {
         "convs2s.config", "convs2s.decode", "convs2s.exchange", "convs2s.model", "convs2s.package",
         "convs2s.text",
     },
     "convs2s.commands": {
-        "convs2s.config", "convs2s.decode", "convs2s.exchange", "convs2s.model", "convs2s.package",
-        "convs2s.score", "convs2s.serve", "convs2s.text",
+        "convs2s.commands", "convs2s.config", "convs2s.decode", "convs2s.exchange", "convs2s.model",
+        "convs2s.package", "convs2s.score", "convs2s.serve", "convs2s.text",
     },
     "convs2s.serve": {"convs2s.package", "convs2s.serve", "convs2s.text"},
     "convs2s.english_german_grammar": {"convs2s.english_german_grammar"},
@@ -52,6 +54,7 @@ FOR_FLOWS = {
     "pipelines",
     "pipelines.preset.overrides",
     "pipelines.repair.clone",
+    "pipelines.repair.local_config",
     "pipelines.results",
     "pipelines.results.paper",
 }

@@ -1,16 +1,20 @@
 """The command `convs2s` as a whole: its list of commands, and how errors are reported."""
 
+import argparse
 import importlib
 import os
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 import torch
 
 import convs2s
-from convs2s.cli import main
+from convs2s.cli import main, parser
+from tests.docs import pages
+from tests.docs.commands import check as check_command
 
 
 def test_help_names_every_command_and_loads_nothing_large() -> None:
@@ -24,6 +28,36 @@ def test_help_names_every_command_and_loads_nothing_large() -> None:
     for command in ("translate", "import-fairseq", "export"):
         assert f"\n    {command}" in done.stdout
     assert done.stdout.endswith("set()\n")
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    """Return the parser of each command."""
+    [found] = [one for one in parser()._actions if isinstance(one, argparse._SubParsersAction)]
+    return dict(found.choices)
+
+
+@pytest.mark.parametrize("name", commands())
+def test_help_has_defaults_and_an_example(name: str) -> None:
+    """Each option that takes a value says what holds without it; each example can be typed as it stands."""
+    command = commands()[name]
+    for action in command._actions:
+        if action.option_strings and not action.required and action.nargs != 0:
+            text = command._get_formatter()._expand_help(action)
+            assert "(default: " in text, f"{name} {action.option_strings[0]}: {text}"
+            assert "None" not in text
+    _, *lines = str(command.epilog).splitlines()
+    assert lines
+    for line in lines:
+        check_command(next(iter(words for words in pages.commands(line) if words[0] == "convs2s")))
+        assert line in command.format_help().splitlines()
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    """For reports of faults."""
+    with pytest.raises(SystemExit) as left:
+        main(["--version"])
+    assert left.value.code == 0
+    assert capsys.readouterr().out == f"convs2s {version('convs2s')}\n"
 
 
 @pytest.mark.parametrize("arguments", [[], ["transalte"]])

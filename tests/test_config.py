@@ -32,6 +32,7 @@ def changed(folder: Path, name: str, value: Any) -> Path:
     return path
 
 
+@pytest.mark.fault("numbers")
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
@@ -147,6 +148,7 @@ def test_numbers_are_read_as_dvc_reads_them(tmp_path: Path) -> None:
     assert load_params(path).train.momentum == 1e-4
 
 
+@pytest.mark.fault("input")
 def test_a_missing_file_and_invalid_yaml_are_errors(tmp_path: Path) -> None:
     """The message says what to do."""
     with pytest.raises(FileNotFoundError, match=r"make preset NAME=generated"):
@@ -159,6 +161,7 @@ def test_a_missing_file_and_invalid_yaml_are_errors(tmp_path: Path) -> None:
 BOMB = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))
 
 
+@pytest.mark.fault("input")
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -207,6 +210,7 @@ def url_source(**checksum: Any) -> dict[str, Any]:
     return {"kind": "url", "fetch": fetch, "source": "a", "target": "b", "tsv": None, "columns": None}
 
 
+@pytest.mark.fault("security")
 @pytest.mark.parametrize(
     ("urls", "message"),
     [

@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 import convs2s
 from convs2s.config.params import Params
 from convs2s.config.selection import SelectionParams
+from pipelines.report.__main__ import write
 from pipelines.results.report import report
 from tests.pipeline import ROOT, run_all
 from tests.train.tiny import tiny_params
@@ -79,6 +81,11 @@ def test_raw_text_becomes_scores_and_a_model(tmp_path: Path, kind: str) -> None:
             assert content.count("\n") == TEST_PAIRS
             assert text == "plain.txt" or "<unk>" not in content
     assert "BLEU" in report(data)
+    if kind == "word":  # a flow's test has the report of bpe
+        with (tmp_path / "params.yaml").open("w", encoding="utf-8") as stream:
+            YAML(typ="safe").dump(params.model_dump(mode="json"), stream)
+        write([str(tmp_path)], tmp_path, data / "report.html")
+        assert f"{metrics['ensemble']['bleu']:.2f}" in (data / "report.html").read_text(encoding="utf-8")
     sources = (data / "raw" / "test" / "source.txt").read_text(encoding="utf-8").split("\n")[:-1]
     final = (data / "replaced" / "1" / texts[-1]).read_text(encoding="utf-8").split("\n")[:-1]
     # What a user gets from the model folder is what the stages translated and scored. All of it at once: with

@@ -36,6 +36,7 @@ time.sleep(100)
 """
 
 
+@pytest.mark.fault("kill program")
 @pytest.mark.parametrize(("code", "signal"), [(POOL, "kill"), (POOL, "terminate"), (LAUNCH, "kill")])
 def test_workers_end_with_their_program(code: str, signal: str, tmp_path: Path) -> None:
     """They wait for work that nobody will send, in memory that the next run needs."""

@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from convs2s.commands.help import Help, examples
+
 if TYPE_CHECKING:
     from convs2s.package.layer_attention import LayerAttention
 
@@ -18,6 +20,10 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         description="Translate a text and show what each decoder layer attended to, and the average. A .png "
         "file gets heat maps; a .npz file gets the weights, as the arrays layers (layer, target, source), "
         "numbers (of the layers), average (target, source), source and target (the tokens).",
+        formatter_class=Help,
+        epilog=examples(
+            'convs2s attention "A dog runs." --model data/models/1 --out attention.png --out attention.npz'
+        ),
     )
     command.add_argument("text", help="a sentence")
     command.add_argument("--model", required=True, type=Path, metavar="DIR", help="model folder")

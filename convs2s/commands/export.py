@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from convs2s.commands.help import Help, examples
+
 
 def add(commands: Any) -> None:
     """Add the command's parser.
@@ -17,6 +19,8 @@ def add(commands: Any) -> None:
         description="Write encoder and decoder step of a model as .pt2 (torch.export) and .onnx, weight norm "
         "folded in, and compare them with the model. Vocabularies come along, and translate.py, an example "
         "that decodes with onnxruntime and NumPy alone. Needs: pip install 'convs2s[export]'.",
+        formatter_class=Help,
+        epilog=examples("convs2s export --model data/models/1 --out exported"),
     )
     command.set_defaults(run=run)
     command.add_argument("--model", required=True, type=Path, metavar="DIR", help="model folder")

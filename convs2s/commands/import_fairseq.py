@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from convs2s.commands.help import Help, examples
+
 if TYPE_CHECKING:
     from convs2s.config.tokenize import TokenizeParams
 
@@ -27,6 +29,11 @@ def add(commands: Any) -> None:
         "import-fairseq",
         help="turn a fairseq fconv checkpoint into a model folder",
         description="Turn a fairseq fconv checkpoint into a model folder; nothing in it is executed.",
+        formatter_class=Help,
+        epilog=examples(
+            "convs2s import-fairseq model.pt --source-dict dict.en.txt --target-dict dict.de.txt "
+            "--bpe-codes bpecodes --tokenizer moses --out model"
+        ),
     )
     command.set_defaults(run=run)
     add = command.add_argument
@@ -34,8 +41,12 @@ def add(commands: Any) -> None:
     add("--source-dict", required=True, type=Path, metavar="FILE", help="fairseq's dictionary of the source")
     add("--target-dict", required=True, type=Path, metavar="FILE", help="fairseq's dictionary of the target")
     add("--out", required=True, type=Path, metavar="DIR", help="model folder to write; must not exist")
-    add("--source-language", metavar="CODE", help="default: the checkpoint's, or CODE of dict.CODE.txt")
-    add("--target-language", metavar="CODE", help="likewise")
+    add(
+        "--source-language",
+        metavar="CODE",
+        help="such as en (default: the checkpoint's, or CODE of dict.CODE.txt)",
+    )
+    add("--target-language", metavar="CODE", help="such as de (default: likewise)")
     add_segmentation(command)
     add("--lowercase", action="store_true", help="lower-case all words, after either tokenizer")
     add_length_limits(command)
@@ -49,27 +60,31 @@ def add_segmentation(command: argparse.ArgumentParser) -> None:
         "--bpe-codes",
         type=Path,
         metavar="FILE",
-        help="codes of subword-nmt; without them, words are looked up whole, so segment the text first",
+        help="codes of subword-nmt; without them, words are looked up whole, so segment the text first "
+        "(default: none)",
     )
     add(
         "--bpe-vocabulary",
         type=Path,
         metavar="FILE",
-        help="with codes: what subword-nmt apply-bpe was given as --vocabulary for the source",
+        help="with codes: what subword-nmt apply-bpe was given as --vocabulary for the source "
+        "(default: none)",
     )
     add(
         "--bpe-vocabulary-threshold",
         type=int,
         default=1,
         metavar="N",
-        help="and as --vocabulary-threshold (default: 1)",
+        help="and as --vocabulary-threshold",
     )
-    pieces.add_argument("--sentencepiece-model", type=Path, metavar="FILE", help="instead of codes")
+    pieces.add_argument(
+        "--sentencepiece-model", type=Path, metavar="FILE", help="instead of codes (default: none)"
+    )
     add(
         "--tokenizer",
         choices=["moses", "none"],
         default="none",
-        help="none (the default) for whitespace-separated words, and for sentencepiece",
+        help="none for whitespace-separated words, and for sentencepiece",
     )
 
 
@@ -87,8 +102,8 @@ def add_length_limits(command: argparse.ArgumentParser) -> None:
     add(
         "--max-length-of",
         choices=["sentence", "batch"],
-        help="whose source tokens: the sentence's own (the default), or those of the longest sentence in the "
-        "batch, as fairseq counts",
+        help="whose source tokens: the sentence's own, or those of the longest sentence in the batch, as "
+        "fairseq counts (default: sentence)",
     )
 
 

@@ -6,6 +6,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from convs2s.commands.help import Help, examples
+
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 EXTRA = ("fastapi", "uvicorn", "prometheus_client")
 
@@ -21,7 +23,11 @@ def add(commands: Any) -> None:
         help="serve models over HTTP, with a page to try them",
         description="Serve LibreTranslate's API and a page to try models. "
         "Needs: pip install 'convs2s[serve]'.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        formatter_class=Help,
+        epilog=examples(
+            "convs2s serve --model data/models/1",
+            "convs2s serve --model en-de de-en --port 8000 --api-key-file keys.txt --host 0.0.0.0",
+        ),
     )
     command.set_defaults(run=run)
     add = command.add_argument
@@ -31,18 +37,26 @@ def add(commands: Any) -> None:
         nargs="+",
         type=Path,
         metavar="DIR",
-        default=argparse.SUPPRESS,
         help="model folders; those of one language pair translate as an ensemble",
     )
     add(
         "--host", default="127.0.0.1", help="address to listen on; other machines reach only others than this"
     )
     add("--port", type=int, default=5000, metavar="N", help="0 takes any free one")
-    add("--api-key-file", type=Path, metavar="FILE", help="want one of its lines as the key of each request")
-    add("--beam-size", type=int, metavar="N", help="hypotheses kept per line; None takes the model folder's")
-    add("--replace", action=argparse.BooleanOptionalAction, help="replace unknown words by attention")
-    add("--device", metavar="NAME", help="cpu, cuda, cuda:1, ...; None takes a GPU if there is one")
-    add("--threads", type=int, metavar="N", help="of PyTorch, on a CPU; None takes all cores")
+    add(
+        "--api-key-file",
+        type=Path,
+        metavar="FILE",
+        help="want one of its lines as the key of each request (default: none is wanted)",
+    )
+    add("--beam-size", type=int, metavar="N", help="hypotheses kept per line (default: the model folder's)")
+    add(
+        "--replace",
+        action=argparse.BooleanOptionalAction,
+        help="replace unknown words by attention (default: the model folder's)",
+    )
+    add("--device", metavar="NAME", help="cpu, cuda, cuda:1, ... (default: a GPU if there is one)")
+    add("--threads", type=int, metavar="N", help="on a CPU (default: OMP_NUM_THREADS, else all cores)")
     limit = command.add_argument_group("limits; a request beyond one is refused").add_argument
     limit("--max-characters", type=int, default=10_000, metavar="N", help="of a request")
     limit("--max-lines", type=int, default=200, metavar="N", help="of a request")

@@ -1,20 +1,24 @@
 """`convs2s translate`: lines of text -> lines of text, with a model folder."""
 
 import argparse
-import itertools
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
-from convs2s.text.corpus.files import atomic_path
+from convs2s.commands.help import Help, examples
+from convs2s.commands.translate_input import SecondFile, chunks, opened_input
+from convs2s.commands.translate_output import opened_output, progress, score_line, translation_lines
 
 if TYPE_CHECKING:
-    from convs2s.package.translator import Translation, Translator
+    from convs2s.decode.sampling import Sampling
+    from convs2s.package.translator import Translator
 
-# Batches read ahead: enough to group sentences of similar length, few enough to hold in memory.
-CHUNK_BATCHES = 32
+FOLDER = "default: the model folder's"
+SEARCH = (
+    "beam_size", "alpha", "max_length_ratio", "max_length_extra", "n_best", "batch_sentences", "precision",
+)  # fmt: skip
+"""Options that change the settings of the model folder."""
 
 
 def add(commands: Any) -> None:
@@ -26,7 +30,16 @@ def add(commands: Any) -> None:
     command = commands.add_parser(
         "translate",
         help="translate text, one line in, one line out",
-        description="Translate text, one line in, one line out. Default values are the model folder's.",
+        description="Translate text, one line in, one line out. Lines typed or sent through a pipe are "
+        "answered at once; files are translated in large chunks, which is faster.",
+        formatter_class=Help,
+        epilog=examples(
+            'echo "The cat sleeps." | convs2s translate --model data/models/1',
+            "convs2s translate --model data/models/1 --input source.txt --output target.txt",
+            "convs2s translate --model data/models/1 --input source.txt --n-best 5 > nbest.txt",
+            "convs2s translate --model data/models/1 --input source.txt --score target.txt",
+            "convs2s translate --model data/models/1 --sample --top-k 10 --seed 3 < source.txt",
+        ),
     )
     command.set_defaults(run=run)
     add = command.add_argument
@@ -38,108 +51,205 @@ def add(commands: Any) -> None:
         metavar="DIR",
         help="model folder, or several as an ensemble",
     )
-    add("--input", type=Path, metavar="FILE", help="UTF-8 text; default: standard input")
-    add("--output", type=Path, metavar="FILE", help="default: standard output")
-    add("--beam-size", type=int, metavar="N", help="hypotheses kept per sentence; 1 is greedy search")
-    add("--alpha", type=float, metavar="X", help="scores are log-likelihood / length^alpha")
+    add("--input", type=Path, metavar="FILE", help="UTF-8 text (default: standard input)")
+    add("--output", type=Path, metavar="FILE", help="file to write (default: standard output)")
+    add_search(command)
+    add_forms(command)
+    add_sampling(command)
+    add_machine(command)
+
+
+def add_search(command: argparse.ArgumentParser) -> None:
+    """Add the options of the search."""
+    add = command.add_argument_group("search").add_argument
+    add("--beam-size", type=int, metavar="N", help=f"hypotheses kept per sentence; 1 is greedy ({FOLDER})")
+    add("--alpha", type=float, metavar="X", help=f"scores are log-likelihood / length^alpha ({FOLDER})")
     add(
-        "--max-length-ratio", type=float, metavar="X", help="longest hypothesis: X * source tokens + N tokens"
+        "--max-length-ratio",
+        type=float,
+        metavar="X",
+        help=f"longest hypothesis: X * source tokens + N tokens ({FOLDER})",
     )
-    add("--max-length-extra", type=float, metavar="N", help="see --max-length-ratio; EOS does not count")
-    add("--n-best", type=int, metavar="N", help="up to N lines per sentence, each after its number and TAB")
+    add(
+        "--max-length-extra",
+        type=float,
+        metavar="N",
+        help=f"see --max-length-ratio; EOS does not count ({FOLDER})",
+    )
+    add(
+        "--replace",
+        action=argparse.BooleanOptionalAction,
+        help=f"replace unknown words by attention ({FOLDER})",
+    )
+    add(
+        "--prefix",
+        type=Path,
+        metavar="FILE",
+        help="whole words that translation i begins with, in line i; may be empty (default: none)",
+    )
+
+
+def add_forms(command: argparse.ArgumentParser) -> None:
+    """Add what is written."""
+    add = command.add_argument_group("output").add_argument
+    add(
+        "--n-best",
+        type=int,
+        metavar="N",
+        help="up to N lines per sentence, best first, at most the beam size: SENTENCE ||| TEXT ||| SCORE, "
+        "sentences from 0 (default: the best text alone)",
+    )
     add("--scores", action="store_true", help="put the score and a TAB before the text")
-    add("--replace", action=argparse.BooleanOptionalAction, help="replace unknown words by attention")
-    add("--batch-sentences", type=int, metavar="N", help="sentences translated at once")
-    add("--device", metavar="NAME", help="cpu, cuda, cuda:1, ...; default: a GPU if there is one")
-    add("--precision", choices=["float32", "bfloat16"], help="of matrix products")
+    add(
+        "--score",
+        type=Path,
+        metavar="FILE",
+        help="translate nothing; for line i of FILE, a translation of line i, write its log-likelihood in "
+        "nats, a TAB and its number of tokens, both including EOS (default: translate)",
+    )
+
+
+def add_sampling(command: argparse.ArgumentParser) -> None:
+    """Add the options of sampling."""
+    add = command.add_argument_group("sampling").add_argument
+    add("--sample", action="store_true", help="draw translations (--n-best: how many) instead of searching")
+    add(
+        "--temperature",
+        type=float,
+        metavar="X",
+        help="below 1 likely words become likelier, above 1 less so (default: 1.0)",
+    )
+    add("--top-k", type=int, metavar="N", help="draw from the N likeliest tokens only (default: all)")
+    add("--seed", type=int, metavar="N", help="the same seed gives the same translations (default: 1)")
+
+
+def add_machine(command: argparse.ArgumentParser) -> None:
+    """Add what only speed depends on."""
+    add = command.add_argument_group("speed").add_argument
+    add("--batch-sentences", type=int, metavar="N", help=f"sentences translated at once ({FOLDER})")
+    add("--device", metavar="NAME", help="cpu, cuda, cuda:1, ... (default: a GPU if there is one)")
+    add("--threads", type=int, metavar="N", help="on a CPU (default: OMP_NUM_THREADS, else all cores)")
+    add(
+        "--precision",
+        choices=["float32", "bfloat16", "int8"],
+        help=f"of matrix products; int8 is the fastest on a CPU ({FOLDER})",
+    )
+    add(
+        "--candidates",
+        type=Path,
+        metavar="FILE",
+        help="consider only the target entries that a file of `convs2s candidates` has for the sentences (default: "
+        "as the model folder says)",
+    )
 
 
 def run(options: argparse.Namespace) -> None:
-    """Translate input to output a chunk at a time, so that neither need fit in memory."""
-    from convs2s.package.translator import load  # noqa: PLC0415  # takes seconds; --help must not
+    """Translate input to output a chunk at a time, so that neither need fit in memory.
 
-    names = (
-        "beam_size", "alpha", "max_length_ratio", "max_length_extra", "n_best", "batch_sentences",
-        "precision",
-    )  # fmt: skip
-    changes = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    if "beam_size" in changes and "n_best" not in changes:
-        changes["n_best"] = 1  # else a model packaged with a larger n_best would refuse a small beam
-    translator = load(options.model, options.device, replace=options.replace, **changes)
-    with opened_input(options.input) as source, opened_output(options.output) as out:
-        lines = decoded(source, str(options.input or "standard input"))
-        interactive = options.input is None and sys.stdin.isatty()
-        chunk = 1 if interactive else CHUNK_BATCHES * translator.words.params.batch_sentences
+    Raises:
+        OSError: if a file is missing.
+        ValueError: if options do not go together, or as `load` and `translate` of the library.
+    """
+    check(options)
+    second, sampling = second_file(options), sampling_of(options)
+    translator = loaded(options)
+    with (
+        opened_input(options.input) as source,
+        opened_output(options.output) as out,
+        progress(source, options.output) as on_done,
+    ):
         number = 0
-        while texts := list(itertools.islice(lines, chunk)):
-            for line in formatted(translator, texts, number, options):
-                out.write(line.encode("utf-8"))
+        for texts in chunks(options.input, source, translator.words.params.batch_sentences):
+            beside = None if second is None else second.take(len(texts))
+            for line in answers(translator, texts, number, beside, sampling, options, on_done):
+                out.write(line.encode("utf-8") + b"\n")
             out.flush()
             number += len(texts)
+        if second is not None:
+            second.check_end()
 
 
-def formatted(
-    translator: "Translator", texts: list[str], number: int, options: argparse.Namespace
+def loaded(options: argparse.Namespace) -> "Translator":
+    """Load the model with the settings asked for."""
+    # These imports take seconds; --help must not.
+    import torch  # noqa: PLC0415
+
+    from convs2s.package.translator import load  # noqa: PLC0415
+
+    if options.threads is not None:
+        torch.set_num_threads(options.threads)
+    changes = {name: getattr(options, name) for name in SEARCH if getattr(options, name) is not None}
+    if options.sample:
+        changes["n_best"] = changes["beam_size"] = options.n_best or 1
+    elif "beam_size" in changes and "n_best" not in changes:
+        changes["n_best"] = 1  # else a model packaged with a larger n_best would refuse a small beam
+    return load(
+        options.model, options.device, replace=options.replace, candidates=options.candidates, **changes
+    )
+
+
+def answers(
+    translator: "Translator",
+    texts: list[str],
+    number: int,
+    beside: list[str] | None,
+    sampling: "Sampling | None",
+    options: argparse.Namespace,
+    on_done: Callable[[int], object],
 ) -> Iterator[str]:
-    """Yield the output lines for some texts; `number` is the index of the first, from 0."""
+    """Yield the output lines for some texts.
 
-    def line(sentence: int, translation: "Translation") -> str:
-        columns = [str(sentence)] if options.n_best else []
-        columns += [f"{translation.score:.4f}"] if options.scores else []
-        return "\t".join([*columns, translation.text]) + "\n"
-
-    for sentence, ranked in enumerate(translator.translate_n_best(texts), start=number + 1):
-        for translation in ranked if options.n_best else ranked[:1]:
-            yield line(sentence, translation)
-
-
-def decoded(stream: IO[bytes], name: str) -> Iterator[str]:
-    r"""Yield lines without their line end, \n or \r\n.
-
-    Raises:
-        ValueError: if a line is not UTF-8, with its number.
+    Args:
+        translator: with the settings asked for.
+        texts: lines of the input.
+        number: of the first, from 0.
+        beside: the same lines of the second file, if there is one.
+        sampling: how to draw translations; None to search.
+        options: of the command.
+        on_done: called with the number of sentences that each batch completes.
     """
-    for number, raw in enumerate(stream, start=1):
-        try:
-            yield raw.decode("utf-8").removesuffix("\n").removesuffix("\r")
-        except UnicodeDecodeError as error:
-            raise ValueError(
-                f"{name}, line {number}: byte {error.start} is {raw[error.start]:#04x}, which is not UTF-8. "
-                "Convert the text first, for example: iconv -f latin1 -t utf-8."
-            ) from error
-
-
-@contextmanager
-def opened_input(path: Path | None) -> Iterator[IO[bytes]]:
-    """Open a file, or take standard input.
-
-    Raises:
-        FileNotFoundError: if there is no such file, or it is a folder.
-    """
-    if path is None:
-        yield sys.stdin.buffer
+    if options.score and beside is not None:
+        yield from map(score_line, translator.score(texts, beside, on_done))
         return
-    if path.is_dir() or not path.exists():
-        found = "is a folder" if path.is_dir() else "does not exist"
-        raise FileNotFoundError(
-            f"--input {path} {found}. Wanted UTF-8 text, one sentence per line: check the "
-            "name, or leave --input out and pass the text on standard input."
-        )
-    with path.open("rb") as stream:
-        yield stream
+    sampling = sampling and replace(sampling, first=number)
+    found = translator.translate_n_best(texts, prefixes=beside, sampling=sampling, on_done=on_done)
+    for sentence, ranked in enumerate(found, start=number):
+        yield from translation_lines(ranked, sentence, options)
 
 
-@contextmanager
-def opened_output(path: Path | None) -> Iterator[IO[bytes]]:
-    """Open a file that appears only once complete, or take standard output.
+def sampling_of(options: argparse.Namespace) -> "Sampling | None":
+    """Return how to draw translations; None to search."""
+    if not options.sample:
+        return None
+    from convs2s.decode.sampling import Sampling  # noqa: PLC0415  # as in loaded
+
+    given = {name: getattr(options, name) for name in ("temperature", "top_k", "seed")}
+    values = {name: value for name, value in given.items() if value is not None}
+    return Sampling(**{"seed": 1, **values})
+
+
+def second_file(options: argparse.Namespace) -> SecondFile | None:
+    """Return the file that goes with the input: translations to score, or prefixes."""
+    for option, path in (("--score", options.score), ("--prefix", options.prefix)):
+        if path is not None:
+            return SecondFile(option, path)
+    return None
+
+
+def check(options: argparse.Namespace) -> None:
+    """Check before any time is spent that each option given has an effect.
 
     Raises:
-        IsADirectoryError: if the path is that of a folder.
+        ValueError: naming the options that do not go together, or a number of threads below 1.
     """
-    if path is None:
-        yield sys.stdout.buffer
-        return
-    if path.is_dir():
-        raise IsADirectoryError(f"--output {path} is a folder. Wanted a file, such as {path / 'out.txt'}.")
-    with atomic_path(path) as temporary, temporary.open("wb") as stream:
-        yield stream
+    if options.threads is not None and options.threads < 1:
+        raise ValueError(f"--threads: found {options.threads}, wanted 1 or more.")
+    for applies, names, why in (
+        (not options.sample, ("temperature", "top_k", "seed"), "without --sample"),
+        (options.sample, ("beam_size",), "with --sample"),
+        (options.score, ("n_best", "scores", "prefix", "sample", "beam_size"), "with --score"),
+    ):
+        given = [name for name in names if not any(getattr(options, name) is no for no in (None, False))]
+        if applies and given:
+            flags = ", ".join("--" + name.replace("_", "-") for name in given)
+            raise ValueError(f"{flags} {why} would do nothing. Leave out one or the other.")

@@ -42,8 +42,8 @@ class BeamSearchSection(Section, Generic[AlphaT]):
     """Accept EOS anywhere among the 2 * beam_size candidates, as fairseq did until late 2017 (T21)."""
     batch_sentences: Positive
     """Sentences translated at once."""
-    precision: Literal["float32", "bfloat16"]
-    """Of matrix products; softmax and scores are always float32."""
+    precision: Literal["float32", "bfloat16", "int8"]
+    """Of matrix products; softmax and scores are always float32. int8 is for CPUs with AVX512-VNNI."""
     selection: SelectionParams | None
     """Target entries of a batch; null: the whole vocabulary."""
 

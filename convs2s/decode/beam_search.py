@@ -13,7 +13,8 @@ from jaxtyping import Bool, Float, Float32, Int, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
-from convs2s.decode.token_scores import log_normalizer, top_tokens
+from convs2s.decode.forced_prefix import keep_only, next_of_prefixes
+from convs2s.decode.token_scores import ANY, NOT_EOS, LazyScores, log_normalizer, top_tokens
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
 
 NOWHERE = -1
@@ -39,8 +40,12 @@ class StepModel(Protocol):
     def start(self, rows: int, /) -> Rows:
         """Return the state before the first step."""
 
-    def step(self, tokens: Tensor, memory: Any, state: Any, /) -> tuple[Tensor, Tensor, Rows]:
-        """Advance R hypotheses, grouped by sentence, by a token: logits (R, V), attention (R, S), state."""
+    def step(self, tokens: Tensor, memory: Any, state: Any, /) -> tuple[Any, Tensor, Rows]:
+        """Advance R hypotheses, grouped by sentence, by a token.
+
+        Returns:
+            Logits (R, V), now or as `LazyScores`; attention (R, S); and the next state.
+        """
 
 
 @dataclass(frozen=True)
@@ -107,6 +112,7 @@ class BeamSearch:
         model: StepModel,
         source: Int64[Tensor, "B S"],
         max_lengths: Sequence[int],
+        prefixes: Sequence[Sequence[int]] = (),
     ) -> list[list[Hypothesis]]:
         """Return the n_best hypotheses of each sentence, best first.
 
@@ -114,6 +120,8 @@ class BeamSearch:
             model: or an ensemble of models.
             source: each row ends with EOS, followed by padding.
             max_lengths: for each sentence the most tokens of a hypothesis, EOS excluded.
+            prefixes: for each sentence the tokens that its hypotheses begin with, at most as many as that;
+                their log-likelihood counts. Empty for none at all.
 
         Raises:
             ValueError: if the model's scores are not numbers.
@@ -129,7 +137,8 @@ class BeamSearch:
         for step in itertools.count():
             logits, attention, state = model.step(tokens, memory, state)
             forced = limits[alive] <= step
-            best = self._candidates(logits, totals, step, forced)
+            given = next_of_prefixes(prefixes, alive, step)
+            best = self._candidates(logits, totals, step, forced, given)
             sources, at_end = attended(attention, real, lengths)
             scores, rows, ids = (part.cpu().numpy() for part in best)  # the only wait for the device
             check_numbers(scores, alive, step)
@@ -149,13 +158,18 @@ class BeamSearch:
                 index = on_device(going)
                 memory, real, lengths, alive = memory.select(index), real[index], lengths[index], alive[going]
             order = rows.ravel()
-            if not np.array_equal(order, np.arange(len(logits))):  # greedy search reorders nothing
+            if not np.array_equal(order, np.arange(len(attention))):  # greedy search reorders nothing
                 state = state.select(on_device(order))
             tokens, totals = on_device(ids.ravel()), on_device(scores)
         raise AssertionError
 
     def _candidates(
-        self, logits: Float[Tensor, "R V"], totals: Float[Tensor, "B H"], step: int, forced: NDArray[np.bool_]
+        self,
+        logits: Float[Tensor, "R V"] | LazyScores,
+        totals: Float[Tensor, "B H"],
+        step: int,
+        forced: NDArray[np.bool_],
+        given: tuple[list[int], list[int]],
     ) -> tuple[Float[Tensor, "B N"], Int[Tensor, "B N"], Int[Tensor, "B N"]]:
         """Return log-likelihood, row and last token of each sentence's 2 * beam_size best continuations.
 
@@ -164,17 +178,17 @@ class BeamSearch:
             totals: log-likelihood of each hypothesis so far.
             step: from 0.
             forced: sentences that must end now.
+            given: sentences that must take a given token, and these tokens.
         """
         sentences, beams = totals.shape
         wanted = 2 * self.beam_size
         # log p = logit - normalizer: a whole log-softmax would write V numbers a row to read these few.
-        offset = totals - log_normalizer(logits).view(sentences, beams)
-        self._rule_out(logits.view(sentences, beams, -1), step, forced)
-        values, ids = top_tokens(logits, min(wanted, logits.shape[1]))
+        values, ids, normalizers = self._likeliest(logits, beams, step, forced, given)
+        offset = totals - normalizers.view(sentences, beams)
         scores = (values.view(sentences, beams, -1) + offset[:, :, None]).flatten(1)
         scores, order = scores.sort(dim=1, descending=True, stable=True)
         scores, order = scores[:, :wanted], order[:, :wanted]
-        first = torch.arange(sentences, device=logits.device)[:, None] * beams
+        first = torch.arange(sentences, device=totals.device)[:, None] * beams
         rows = first + order.div(values.shape[1], rounding_mode="floor")
         ids = ids.view(sentences, -1).gather(1, order)
         missing = wanted - scores.shape[1]
@@ -184,17 +198,39 @@ class BeamSearch:
             ids = F.pad(ids, (0, missing), value=PAD)
         return scores, rows, ids
 
-    def _rule_out(self, logits: Float[Tensor, "B H V"], step: int, forced: NDArray[np.bool_]) -> None:
-        """Rule out padding, EOS below the minimum length, and all but EOS at the maximum length; in place."""
+    def _likeliest(
+        self,
+        scores: Float[Tensor, "R V"] | LazyScores,
+        beams: int,
+        step: int,
+        forced: NDArray[np.bool_],
+        given: tuple[list[int], list[int]],
+    ) -> tuple[Float[Tensor, "R N"], Int[Tensor, "R N"], Float[Tensor, "R"]]:
+        """Return each row's 2 * beam_size largest allowed logits, their tokens, and the normalizer."""
+        wanted = 2 * self.beam_size
+        if not isinstance(scores, Tensor):
+            allowed = np.where(forced, EOS, NOT_EOS if step < self.min_length else ANY)
+            allowed[given[0]] = given[1]
+            return scores.likeliest(allowed.repeat(beams), min(wanted, scores.size))
+        normalizers = log_normalizer(scores)
+        self.rule_out(scores.unflatten(0, (-1, beams)), step, forced, given)
+        return (*top_tokens(scores, min(wanted, scores.shape[1])), normalizers)
+
+    def rule_out(
+        self,
+        logits: Float[Tensor, "B H V"],
+        step: int,
+        forced: NDArray[np.bool_],
+        given: tuple[list[int], list[int]],
+    ) -> None:
+        """Rule out padding, EOS below the minimum length, and all but what is forced or given; in place."""
         logits[..., PAD] = -torch.inf
         if step < self.min_length:
             early = torch.from_numpy(np.flatnonzero(~forced)).to(logits.device)
             logits[early, :, EOS] = -torch.inf
-        if forced.any():
-            late = torch.from_numpy(np.flatnonzero(forced)).to(logits.device)
-            end = logits[late, :, EOS]
-            logits[late] = -torch.inf
-            logits[late, :, EOS] = end
+        late = np.flatnonzero(forced).tolist()
+        keep_only(logits, late, [EOS] * len(late))
+        keep_only(logits, *given)
 
 
 class Finished:

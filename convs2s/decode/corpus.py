@@ -26,9 +26,8 @@ def translate_corpus(
     chunk = CHUNK_BATCHES * translator.params.batch_sentences
     with tqdm(total=len(sentences), desc="translate", unit=" sentences", disable=None) as progress:
         for start in range(0, len(sentences), chunk):
-            found = translator.translate(sentences[start : start + chunk], keep_attention)
-            yield from found
-            progress.update(len(found))
+            chosen = sentences[start : start + chunk]
+            yield from translator.translate(chosen, keep_attention, on_done=progress.update)
 
 
 def write_translations(translator: WordTranslator | None, sentences: Sequence[list[str]], out: Path) -> None:

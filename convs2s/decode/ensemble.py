@@ -9,7 +9,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from convs2s.decode.stepwise_model import DecoderState, StepwiseModel
+from convs2s.decode.stepwise_model import StepwiseModel
+from convs2s.decode.token_scores import all_logits
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,9 @@ class EnsembleMemory:
 
 @dataclass(frozen=True)
 class EnsembleState:
-    """Each member's decoder state."""
+    """Each member's decoder state, of whatever kind."""
 
-    members: tuple[DecoderState, ...]
+    members: tuple[Any, ...]
 
     def select(self, rows: Int[Tensor, "N"]) -> "EnsembleState":
         """Return the state of these rows, in this order."""
@@ -65,6 +66,10 @@ class Ensemble:
         """Return the ensemble over these target tokens only; as `StepwiseModel.restricted`."""
         return Ensemble([member.restricted(tokens) for member in self.members])
 
+    def compiled(self) -> "Ensemble":
+        """Return the ensemble of the members in compiled loops, where there are any."""
+        return Ensemble([member.compiled() for member in self.members])
+
     def encode(self, source: Int[Tensor, "B S"]) -> EnsembleMemory:
         """Encode source sentences with every member."""
         return EnsembleMemory(tuple(member.encode(source) for member in self.members))
@@ -81,7 +86,7 @@ class Ensemble:
             member.step(tokens, part, old)
             for member, part, old in zip(self.members, memory.members, state.members, strict=True)
         ]
-        logs = torch.stack([torch.log_softmax(logits, dim=1) for logits, _, _ in steps])
+        logs = torch.stack([torch.log_softmax(all_logits(logits), dim=1) for logits, _, _ in steps])
         mean = torch.logsumexp(logs, dim=0) - math.log(len(steps))
         attention = torch.stack([weights for _, weights, _ in steps]).mean(dim=0)
         return mean, attention, EnsembleState(tuple(new for _, _, new in steps))

@@ -16,9 +16,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
-from convs2s.decode.packed_linear import fixed_linear, pack_linear_maps
+from convs2s.decode.packed_linear import FixedLinear, MakeLinear, fixed_linear, replace_linear_maps
 from convs2s.decode.stepwise_model import DecoderState, StepwiseModel
 from convs2s.model.decoder import DecoderBlock
 from convs2s.model.glu_block import SQRT_HALF
@@ -65,13 +65,14 @@ class FoldedMemory:
 class AttentionFolder:
     """Folds the maps of one layer's attention into the source."""
 
-    def __init__(self, block: DecoderBlock) -> None:
+    def __init__(self, block: DecoderBlock, make: MakeLinear) -> None:
         attention = block.attention
         assert attention is not None
         self.scale = attention.scale
-        self.key_map = fixed_linear(attention.summary_map.weight.t() * self.scale, None)
+        self.value_scale = self.scale * SQRT_HALF
+        self.key_map = make(attention.summary_map.weight.t() * self.scale, None)
         self.key_bias = attention.summary_map.bias.detach() * self.scale
-        self.context_map = fixed_linear(attention.context_map.weight, attention.context_map.bias)
+        self.context_map = make(attention.context_map.weight, attention.context_map.bias)
 
     def fold(self, memory: Memory) -> FoldedAttention:
         """Return what the layer sees of encoded sentences."""
@@ -80,7 +81,7 @@ class AttentionFolder:
             offset = offset.masked_fill(memory.padding[:, None], -torch.inf)
         # sqrt(m) makes up for the variance that averaging loses (§3.4); float32 also in bfloat16 (T38).
         values = memory.values * memory.lengths.sqrt()[:, None, None]
-        context = self.context_map(values.to(memory.values.dtype)) * (self.scale * SQRT_HALF)
+        context = self.context_map(values.to(memory.values.dtype)) * self.value_scale
         return FoldedAttention(self.key_map(memory.keys).transpose(1, 2), offset, context)
 
 
@@ -89,26 +90,34 @@ class FastModel(StepwiseModel):
 
     Args:
         seq2seq: in eval mode, on a CPU; its linear maps are replaced, so it cannot be saved afterwards.
+        make: makes the linear maps.
     """
 
-    def __init__(self, seq2seq: Seq2Seq) -> None:
+    def __init__(self, seq2seq: Seq2Seq, make: MakeLinear = fixed_linear) -> None:
         super().__init__(seq2seq)
+        self.make = make
         layers = seq2seq.decoder.layers()
-        self.folders = [None if block.attention is None else AttentionFolder(block) for block in layers]
+        self.folders = [None if block.attention is None else AttentionFolder(block, make) for block in layers]
         for part in (seq2seq.encoder, seq2seq.decoder):
-            pack_linear_maps(part)
+            replace_linear_maps(part, make)
 
     def restricted(self, tokens: Int[Tensor, "N"]) -> "FastModel":
         """Return the same model over these target tokens only; all other weights are shared."""
         model = FastModel.__new__(FastModel)
         StepwiseModel.__init__(model, self.seq2seq, tokens)
-        model.folders = self.folders
+        model.folders, model.make = self.folders, self.make
         return model
 
+    def compiled(self) -> Any:
+        """Return the same model in compiled loops; loading or even compiling them takes a while."""
+        from convs2s.decode.compiled_model import CompiledModel  # noqa: PLC0415  # imports numba
+
+        return CompiledModel(self)
+
     @cached_property
-    def output(self) -> nn.Module:
+    def output(self) -> FixedLinear:
         """The output layer over the tokens considered; made when first used, which `restricted` may avoid."""
-        return fixed_linear(self.output_weights, self.output_biases)
+        return self.make(self.output_weights, self.output_biases)
 
     def encode(self, source: Int[Tensor, "B S"]) -> Any:
         """Encode source sentences, each ended by EOS and then padded."""

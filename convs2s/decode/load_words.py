@@ -12,6 +12,7 @@ from convs2s.decode.fast_model import FastModel
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.model.loading import load_model
+from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.imported_codec import load_codec
 from convs2s.text.vocabulary.selection import VocabularySelection
@@ -57,9 +58,7 @@ def load_member(
 ) -> StepwiseModel:
     """Load one model and check that it was trained with vocabularies of these sizes."""
     seq2seq = load_model(folder, device)
-    if params.precision == "bfloat16":
-        seq2seq = seq2seq.to(torch.bfloat16)
-    model = FastModel(seq2seq) if device.type == "cpu" else StepwiseModel(seq2seq)
+    model = fastest(seq2seq, params.precision, device)
     sizes = model.source_size, model.target_size
     for side, size, codec in zip(("source", "target"), sizes, codecs, strict=True):
         if size != len(codec.vocabulary):
@@ -74,6 +73,22 @@ def load_member(
             "model.json edited? Fetch the whole folder again."
         )
     return model
+
+
+def fastest(seq2seq: Seq2Seq, precision: str, device: torch.device) -> StepwiseModel:
+    """Return a loaded model as beam search uses it, with products of this precision.
+
+    Raises:
+        ValueError: if the machine cannot multiply so, or not fast.
+    """
+    if precision == "int8":
+        from convs2s.decode.int8_linear import Int8Linear, check_int8  # noqa: PLC0415  # imports numba
+
+        check_int8(device)
+        return FastModel(seq2seq, Int8Linear)
+    if precision == "bfloat16":
+        seq2seq = seq2seq.to(torch.bfloat16)
+    return FastModel(seq2seq) if device.type == "cpu" else StepwiseModel(seq2seq)
 
 
 def models_of(member: str, seeds: Sequence[int], trained: Path) -> list[Path]:

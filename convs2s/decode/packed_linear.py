@@ -1,6 +1,7 @@
 """Linear maps with their weights laid out once for the CPU's matrix products."""
 
 import platform
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -19,7 +20,24 @@ def can_pack(weight: Tensor) -> bool:
     return weight.dtype == torch.float32
 
 
-class PackedLinear(nn.Module):
+class FixedLinear(nn.Module):
+    """x W^T + b for inference.
+
+    Attributes:
+        outputs: N.
+        dtype: of x.
+    """
+
+    def __init__(self, outputs: int, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.outputs, self.dtype = outputs, dtype
+
+
+MakeLinear = Callable[[Tensor, Tensor | None], FixedLinear]
+"""Makes a linear map from a weight (N, K), which must not change afterwards, and a bias (N) or None."""
+
+
+class PackedLinear(FixedLinear):
     """x W^T + b for inference, faster than `F.linear` on a CPU, which lays W out anew for every product.
 
     Also, the bias is added while the product is still in cache. PyTorch's compiler uses the same operator.
@@ -33,7 +51,7 @@ class PackedLinear(nn.Module):
     """
 
     def __init__(self, weight: Float[Tensor, "N K"], bias: Float[Tensor, "N"] | None) -> None:
-        super().__init__()
+        super().__init__(len(weight), weight.dtype)
         self.weight = torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), None)
         self.bias = None if bias is None else bias.detach()
 
@@ -43,11 +61,11 @@ class PackedLinear(nn.Module):
         return product
 
 
-class PlainLinear(nn.Module):
+class PlainLinear(FixedLinear):
     """The same by `F.linear`, where weights cannot be packed."""
 
     def __init__(self, weight: Float[Tensor, "N K"], bias: Float[Tensor, "N"] | None) -> None:
-        super().__init__()
+        super().__init__(len(weight), weight.dtype)
         self.weight, self.bias = weight.detach(), None if bias is None else bias.detach()
 
     def forward(self, x: Float[Tensor, "*B K"]) -> Float[Tensor, "*B N"]:
@@ -55,14 +73,14 @@ class PlainLinear(nn.Module):
         return F.linear(x, self.weight, self.bias)
 
 
-def fixed_linear(weight: Float[Tensor, "N K"], bias: Float[Tensor, "N"] | None) -> nn.Module:
+def fixed_linear(weight: Float[Tensor, "N K"], bias: Float[Tensor, "N"] | None) -> FixedLinear:
     """Return the fastest linear map with these weights, which must not change afterwards."""
     return PackedLinear(weight, bias) if can_pack(weight) else PlainLinear(weight, bias)
 
 
-def pack_linear_maps(model: nn.Module) -> None:
-    """Replace the linear maps inside a model by packed ones, in place, where they can be packed."""
+def replace_linear_maps(model: nn.Module, make: MakeLinear) -> None:
+    """Replace the linear maps inside a model by what `make` makes of their weights, in place."""
     for module in list(model.modules()):
         for name, child in list(module.named_children()):
-            if isinstance(child, nn.Linear) and can_pack(child.weight):
-                setattr(module, name, PackedLinear(child.weight, child.bias))
+            if isinstance(child, nn.Linear):
+                setattr(module, name, make(child.weight, child.bias))

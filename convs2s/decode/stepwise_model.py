@@ -1,6 +1,7 @@
 """A trained model decoded token by token, nothing computed twice (§5.3), over all tokens or a few (§5.4)."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -63,6 +64,10 @@ class StepwiseModel:
     def restricted(self, tokens: Int[Tensor, "N"]) -> "StepwiseModel":
         """Return the same model over these target tokens only; all other weights are shared."""
         return StepwiseModel(self.seq2seq, tokens)
+
+    def compiled(self) -> Any:
+        """Return what translates a long text fastest: this model in compiled loops, where there are any."""
+        return self
 
     @property
     def source_size(self) -> int:

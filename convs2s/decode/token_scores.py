@@ -1,7 +1,11 @@
 """What beam search reads of a step's logits: each row's normalizer and its likeliest tokens."""
 
+from typing import Protocol, runtime_checkable
+
+import numpy as np
 import torch
 from jaxtyping import Float, Int
+from numpy.typing import NDArray
 from torch import Tensor
 
 CACHED_NUMBERS = 2**18
@@ -9,6 +13,36 @@ GROUP = 12
 """Tokens of a group."""
 FEWEST_GROUPS = 16
 """Groups for each token to find, from which on it pays to form them."""
+
+
+ANY, NOT_EOS = -1, -2
+"""Instead of the only token that may follow a hypothesis: any, or any but EOS."""
+
+
+@runtime_checkable
+class LazyScores(Protocol):
+    """Logits that a model has not computed yet, since beam search reads only few of them."""
+
+    @property
+    def size(self) -> int:
+        """Logits of a row."""
+
+    def likeliest(
+        self, allowed: NDArray[np.int64], count: int, /
+    ) -> tuple[Float[Tensor, "R N"], Int[Tensor, "R N"], Float[Tensor, "R"]]:
+        """Return each row's `count` largest allowed logits, largest first, their tokens, and the normalizer.
+
+        Args:
+            allowed: for each row the only token that may follow, or `ANY`, or `NOT_EOS`; padding never may.
+        """
+
+    def logits(self) -> Float[Tensor, "R V"]:
+        """Return all logits."""
+
+
+def all_logits(scores: Float[Tensor, "R V"] | LazyScores) -> Float[Tensor, "R V"]:
+    """Return all logits, computed now if need be."""
+    return scores if isinstance(scores, Tensor) else scores.logits()
 
 
 def log_normalizer(logits: Float[Tensor, "R V"]) -> Float[Tensor, "R"]:

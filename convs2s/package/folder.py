@@ -25,6 +25,9 @@ WANTED = (
 TRUECASER = "truecaser.tsv"
 """Of the source side; only folders of models with truecasing have it."""
 
+TARGET_TRUECASER = "truecaser.target.tsv"
+"""Of the target side, for given translations and prefixes; folders packaged before these lack it."""
+
 SectionT = TypeVar("SectionT", bound=BaseModel)
 
 
@@ -53,7 +56,7 @@ def write_package(
     candidates: Path | None,
     settings: Settings,
     card: str,
-    truecaser: Path | None = None,
+    truecasers: Path | None = None,
 ) -> None:
     """Write a model folder, atomically; its model.json has the digests of the other files.
 
@@ -65,17 +68,19 @@ def write_package(
         candidates: candidates.npz of the stage candidates, left out if it is empty; None if there is no file.
         settings: how the model translates.
         card: text of README.md.
-        truecaser: source.tsv of the stage truecase, copied if the settings use truecasing.
+        truecasers: folder of the stage truecase, copied if the settings use truecasing.
 
     Raises:
         FileNotFoundError: if one of these files is missing.
         ValueError: if the model is damaged.
     """
     vocabularies = (vocabulary / name for name in ("source.tsv", "target.tsv", "segmentation.json"))
-    cases = [truecaser] if settings.tokenize.truecase and truecaser is not None else []
+    cases = dict[str, Path]()
+    if settings.tokenize.truecase and truecasers is not None:
+        cases = {TRUECASER: truecasers / "source.tsv", TARGET_TRUECASER: truecasers / "target.tsv"}
     files = [model / "model.json", model / "weights.safetensors", dictionary]
     selection = [] if candidates is None else [candidates]
-    for path in (*files, *selection, *vocabularies, *cases):
+    for path in (*files, *selection, *vocabularies, *cases.values()):
         if not path.is_file():
             raise FileNotFoundError(f"{path} does not exist; a model folder needs it. Run: dvc repro")
     check_files(model, read_description(model).files, [WEIGHTS])  # else its damage would be sealed
@@ -83,8 +88,8 @@ def write_package(
         temporary.mkdir()
         for path in (*files, *filter(has_candidates, selection), *vocabulary.iterdir()):
             shutil.copyfile(path, temporary / path.name)
-        for path in cases:
-            shutil.copyfile(path, temporary / TRUECASER)
+        for name, path in cases.items():
+            shutil.copyfile(path, temporary / name)
         source, target = settings.languages
         write_json(
             temporary / "tokenizer.json",
@@ -192,7 +197,7 @@ def check_same(first: Path, other: Path) -> None:
         ValueError: if a vocabulary or the tokenization differs, naming the file.
     """
     names = {path.name for folder in (first, other) for path in folder.glob("*.model")}
-    fixed = ("source.tsv", "target.tsv", "segmentation.json", "tokenizer.json", TRUECASER)
+    fixed = ("source.tsv", "target.tsv", "segmentation.json", "tokenizer.json", TRUECASER, TARGET_TRUECASER)
     for name in (*fixed, *sorted(names)):
         contents = [path.read_bytes() if path.is_file() else None for path in (first / name, other / name)]
         if contents[0] != contents[1]:

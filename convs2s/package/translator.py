@@ -1,21 +1,36 @@
 """Text in, text out: one line for one line, whatever the input."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
+from convs2s.config.selection import SelectionParams
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.attention import Attention
+from convs2s.decode.forced_decoding import GivenScore, score_given
 from convs2s.decode.hypotheses import TextHypothesis
 from convs2s.decode.load_words import load_words
 from convs2s.decode.plain_text import one_line
+from convs2s.decode.sampling import Sampling
 from convs2s.decode.unknown_replacement import Replacement, replace_unknowns
 from convs2s.decode.word_translator import WordTranslator
-from convs2s.package.folder import TRUECASER, check_same, check_whole, read_section, read_settings
+from convs2s.package.folder import (
+    TARGET_TRUECASER,
+    TRUECASER,
+    check_same,
+    check_whole,
+    read_section,
+    read_settings,
+)
 from convs2s.package.hub import located
 from convs2s.text.alignment.dictionary import read_dictionary
+from convs2s.text.counted import counted
 from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
+from convs2s.text.words.truecasing import read_truecaser
+
+SELECTION = SelectionParams(common=500, candidates=100)
+"""For candidates from a file, where the model folder does not say: what the authors' Lua code has."""
 
 
 @dataclass(frozen=True)
@@ -62,25 +77,145 @@ class Translator:
         self.source, self.target = source, target
         self.dictionary = dictionary
 
-    def translate(self, texts: Sequence[str]) -> list[str]:
-        """Return the best translation of each text, one line each; an empty one for an empty text.
+    # Each string is also a sequence of strings, hence the first overload of each method, which wins.
+    @overload
+    def translate(  # type: ignore[overload-overlap]
+        self, texts: str, *, prefixes: str | None = None, sampling: Sampling | None = None
+    ) -> str: ...
 
-        Pass many texts at a time: they are sorted by length and translated in batches.
+    @overload
+    def translate(
+        self, texts: Sequence[str], *, prefixes: Sequence[str] | None = None, sampling: Sampling | None = None
+    ) -> list[str]: ...
+
+    def translate(
+        self,
+        texts: str | Sequence[str],
+        *,
+        prefixes: str | Sequence[str] | None = None,
+        sampling: Sampling | None = None,
+    ) -> str | list[str]:
+        """Return the best translation of a text, or of each of several; an empty one for an empty text.
+
+        A translation has no line ends. Pass many texts at a time: they are sorted by length and translated in
+        batches. Arguments and errors are those of `translate_n_best`.
         """
-        return [best.text for best, *_ in self.translate_n_best(texts)]
+        found = self._translate(listed(texts), False, prefixes, sampling, None)
+        best = [ranked[0].text for ranked in found]
+        return best[0] if isinstance(texts, str) else best
+
+    @overload
+    def translate_n_best(  # type: ignore[overload-overlap]
+        self,
+        texts: str,
+        *,
+        keep_attention: bool = False,
+        prefixes: str | None = None,
+        sampling: Sampling | None = None,
+        on_done: Callable[[int], object] | None = None,
+    ) -> list[Translation]: ...
+
+    @overload
+    def translate_n_best(
+        self,
+        texts: Sequence[str],
+        *,
+        keep_attention: bool = False,
+        prefixes: Sequence[str] | None = None,
+        sampling: Sampling | None = None,
+        on_done: Callable[[int], object] | None = None,
+    ) -> list[list[Translation]]: ...
 
     def translate_n_best(
-        self, texts: Sequence[str], *, keep_attention: bool = False
+        self,
+        texts: str | Sequence[str],
+        *,
+        keep_attention: bool = False,
+        prefixes: str | Sequence[str] | None = None,
+        sampling: Sampling | None = None,
+        on_done: Callable[[int], object] | None = None,
+    ) -> list[Translation] | list[list[Translation]]:
+        """Return up to n_best translations of a text, or of each of several, best first; at least one.
+
+        Args:
+            texts: a text, or several.
+            keep_attention: return the attention of each text's best translation.
+            prefixes: whole words that the translation of the text, or of each, begins with; may be empty.
+            sampling: draw n_best translations instead of searching for the best.
+            on_done: called with the number of texts that each batch completes.
+
+        Raises:
+            ValueError: if there are not as many prefixes as texts, a prefix is longer than the position
+                table, the model folder cannot tell how prefixes are cased, or the model's scores are not
+                numbers.
+        """
+        found = self._translate(listed(texts), keep_attention, prefixes, sampling, on_done)
+        return found[0] if isinstance(texts, str) else found
+
+    @overload
+    def score(  # type: ignore[overload-overlap]
+        self, texts: str, translations: str
+    ) -> GivenScore: ...
+
+    @overload
+    def score(
+        self,
+        texts: Sequence[str],
+        translations: Sequence[str],
+        on_done: Callable[[int], object] | None = None,
+    ) -> list[GivenScore]: ...
+
+    def score(
+        self,
+        texts: str | Sequence[str],
+        translations: str | Sequence[str],
+        on_done: Callable[[int], object] | None = None,
+    ) -> GivenScore | list[GivenScore]:
+        """Return how likely a given translation of a text is, or that of each text.
+
+        Args:
+            texts: a text, or several.
+            translations: as many.
+            on_done: called with the number of texts of each batch.
+
+        Raises:
+            ValueError: if there are not as many translations as texts, the model folder cannot tell how they
+                are cased, or the model's scores are not numbers.
+        """
+        sources = [self.source.tokenize(text) for text in listed(texts)]
+        targets = [self._target_words(text) for text in listed(translations)]
+        check_number(sources, targets, "translations")
+        found = score_given(self.words, sources, targets, on_done)
+        return found[0] if isinstance(texts, str) else found
+
+    def _translate(
+        self,
+        texts: Sequence[str],
+        keep_attention: bool,
+        prefixes: str | Sequence[str] | None,
+        sampling: Sampling | None,
+        on_done: Callable[[int], object] | None,
     ) -> list[list[Translation]]:
-        """Return up to n_best translations of each text, best first, with scores; at least one."""
-        # A lone surrogate is not a character; UTF-8 and sentencepiece refuse it.
-        clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-        sources = [self.source.tokenize(text) for text in clean]
-        found = self.words.translate(sources, keep_attention)
+        sources = [self.source.tokenize(text) for text in texts]
+        given = None if prefixes is None else [self._target_words(text) for text in listed(prefixes)]
+        if given is not None:
+            check_number(sources, given, "prefixes")
+        found = self.words.translate(
+            sources, keep_attention, prefixes=given, sampling=sampling, on_done=on_done
+        )
         return [
             [self._finish(source, hypothesis) for hypothesis in hypotheses]
             for source, hypotheses in zip(sources, found, strict=True)
         ]
+
+    def _target_words(self, text: str) -> list[str]:
+        if self.target.params.truecase and self.target.truecaser is None:
+            raise ValueError(
+                "The model's training text was truecased, but its folder has no truecaser of the target side "
+                "for given translations and prefixes. Wanted a folder that the present version packaged: run "
+                "dvc repro, and copy it again."
+            )
+        return self.target.tokenize(text)
 
     def _finish(self, source: Sequence[str], hypothesis: TextHypothesis) -> Translation:
         words, replacements = hypothesis.words, list[Replacement]()
@@ -100,11 +235,24 @@ class Translator:
         )
 
 
+def listed(texts: str | Sequence[str]) -> list[str]:
+    """Return texts as a list; a lone surrogate, which is no character, becomes a question mark."""
+    several = [texts] if isinstance(texts, str) else texts
+    return [text.encode("utf-8", "replace").decode("utf-8") for text in several]
+
+
+def check_number(sources: Sequence[object], given: Sequence[object], nouns: str) -> None:
+    """Raise ValueError unless there are as many of both."""
+    if len(sources) != len(given):
+        raise ValueError(f"found {counted(len(sources), 'text')} but {len(given):,} {nouns}, wanted as many.")
+
+
 def load(
     folders: str | Path | Sequence[str | Path],
     device: str | None = None,
     *,
     replace: bool | None = None,
+    candidates: str | Path | None = None,
     **changes: Any,
 ) -> Translator:
     """Load a model folder, or several as an ensemble.
@@ -114,6 +262,8 @@ def load(
             one on the Hugging Face Hub, hf:OWNER/NAME@REVISION a certain version of it.
         device: such as cpu, cuda or cuda:1; None takes a GPU if there is one.
         replace: whether unknown words are replaced; None as packaged.
+        candidates: file that `convs2s candidates` wrote: each batch then has only the target tokens that its
+            source tokens are likely to need (§5.4); None as packaged.
         changes: other values of the section `translate` of params.yaml, such as beam_size=1.
 
     Raises:
@@ -130,9 +280,14 @@ def load(
         check_whole(other)
         check_same(paths[0], other)
     params = changed(settings.translate, changes)
-    words = load_words(paths, paths[0], paths[0] / "candidates.npz", params, device)
+    if candidates is not None and params.selection is None:
+        params = params.model_copy(update={"selection": SELECTION})
+    table = paths[0] / "candidates.npz" if candidates is None else Path(candidates)
+    words = load_words(paths, paths[0], table, params, device)
     source = load_tokenizer(settings.languages[0], settings.tokenize, paths[0] / TRUECASER)
-    target = Tokenizer(settings.languages[1], settings.tokenize)
+    truecaser = paths[0] / TARGET_TRUECASER
+    cased = read_truecaser(truecaser) if truecaser.is_file() else None
+    target = Tokenizer(settings.languages[1], settings.tokenize, cased)
     wanted = settings.replace if replace is None else replace
     return Translator(words, source, target, read_dictionary(paths[0] / "dictionary.tsv") if wanted else None)
 

@@ -1,10 +1,12 @@
 """Training progress in one picture: loss, perplexity, learning rate and gradient norm over updates."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import matplotlib.style
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from convs2s.score.pictures import save
 
@@ -16,24 +18,38 @@ PANELS = {
 }
 
 
-def draw_curves(curves: Path, path: Path) -> None:
-    """Write a PNG of a training's curves.
+def plot_curves(trainings: Mapping[str, Path]) -> Figure:
+    """Return a figure of the curves of trainings, in the present matplotlib style.
 
     Args:
-        curves: folder whose train/ and valid/ hold tab-separated tables: step and value.
-        path: file to write; a curve without points, from a training that has just begun, stays empty.
+        trainings: by name, folders whose train/ and valid/ hold tab-separated tables: step and value. A curve
+            without points, from a training that has just begun, stays empty.
     """
-    with matplotlib.style.context("default"):
-        figure = Figure(figsize=(9, 6), layout="constrained")
-        for axes, (name, (title, scale)) in zip(figure.subplots(2, 2).flat, PANELS.items(), strict=True):
-            axes.set_title(title, fontsize="medium")
-            axes.set_xlabel("updates")
+    figure, lines = Figure(figsize=(9, 6), layout="constrained"), dict[str, Line2D]()
+    for axes, (name, (title, scale)) in zip(figure.subplots(2, 2).flat, PANELS.items(), strict=True):
+        axes.set_title(title, fontsize="medium")
+        axes.set_xlabel("updates")
+        for label, curves in trainings.items():
             if (curves / name).is_file():
                 table = pd.read_csv(curves / name, sep="\t")
                 values = table[Path(name).stem]
                 marked = "o" if len(table) < 30 else ""
-                axes.plot(table["step"], values, marker=marked, markersize=3, linewidth=1)
+                lines[label] = axes.plot(table["step"], values, marker=marked, markersize=3, linewidth=1)[0]
                 if len(table) and (values > 0).all():
                     axes.set_yscale(scale)
-            axes.grid(alpha=0.3)
-        save(figure, path)
+        axes.grid(alpha=0.3)
+    if len(lines) > 1:
+        names = [*map(no_formula, lines)]
+        figure.legend([*lines.values()], names, loc="outside lower center", ncols=3, fontsize="small")
+    return figure
+
+
+def no_formula(text: str) -> str:
+    """Return text so that matplotlib draws its dollar signs."""
+    return text.replace("$", r"\$")
+
+
+def draw_curves(curves: Path, path: Path) -> None:
+    """Write a PNG of the curves of one training, given as for `plot_curves`."""
+    with matplotlib.style.context("default"):
+        save(plot_curves({"": curves}), path)

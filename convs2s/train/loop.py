@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -18,6 +19,7 @@ from convs2s.text.vocabulary.vocabulary import PAD
 from convs2s.train.annealing import Annealing
 from convs2s.train.distributed import Workers
 from convs2s.train.fast.switch import summed_loss
+from convs2s.train.fast.weights import weights_of_update
 from convs2s.train.loss import SummedLoss
 from convs2s.train.optimizer import update
 
@@ -189,7 +191,9 @@ class Training:
 
     def to_device(self, array: NDArray[np.int64]) -> Tensor:
         """Return an array as a tensor where the model is."""
-        return torch.from_numpy(array).to(self.workers.device, non_blocking=True)
+        tensor, device = torch.from_numpy(array), self.workers.device
+        # Only from pinned memory does a copy to a GPU wait for its turn there instead of here.
+        return tensor if device.type == "cpu" else tensor.pin_memory().to(device, non_blocking=True)
 
 
 def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
@@ -234,6 +238,23 @@ def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
 
 def _update(training: Training, losses: nn.Module, batch: Batch, learning_rate: float) -> Done:
     """Process a batch's parts, then make one update."""
+    entries = training.entries(training.train, batch)
+    results = _queue_update(training, losses, batch, entries, learning_rate)
+    loss, norm = results.tolist()  # the only time that the host waits for the device
+    if not math.isfinite(norm):
+        raise FloatingPointError(
+            f"Training diverged: in update {training.state.updates + 1:,} (epoch "
+            f"{len(training.state.epochs) + 1}, learning rate {learning_rate:g}) the gradient norm is "
+            f"{norm}; wanted a finite one. The update was not applied. Lower train.learning_rate, or check "
+            "the data for damaged sentences."
+        )
+    return Done(loss, norm, None if entries is None else len(entries))
+
+
+def _queue_update(
+    training: Training, losses: nn.Module, batch: Batch, entries: Tensor | None, learning_rate: float
+) -> Float[Tensor, "2"]:
+    """Ask the device for an update; return the loss summed over workers, and the gradient's norm."""
     workers, device = training.workers, training.workers.device
     seed = np.random.SeedSequence([training.seed, training.state.updates, workers.rank])
     torch.manual_seed(int(seed.generate_state(1, np.uint64)[0]))
@@ -241,25 +262,19 @@ def _update(training: Training, losses: nn.Module, batch: Batch, learning_rate: 
     # divided by their number (§4.2, T13).
     scale = workers.count / batch.target_tokens if batch.counted else 0.0
     total = torch.zeros((), dtype=torch.float64, device=device)
-    entries = training.entries(training.train, batch)
-    for i, part in enumerate(batch.parts, start=1):
-        inputs = training.inputs(training.train, part)
-        with workers.accumulate(losses, last=i == len(batch.parts)):
-            with torch.autocast(device.type, torch.bfloat16, enabled=training.precision == torch.bfloat16):
-                loss, _ = losses(*inputs, entries)
-            (loss * scale).backward()
-        if batch.counted:
-            total += loss.detach()
-    try:
-        norm = update(training.optimizer, learning_rate, training.clip_norm)
-    except FloatingPointError as error:
-        raise FloatingPointError(
-            f"Training diverged: in update {training.state.updates + 1:,} (epoch "
-            f"{len(training.state.epochs) + 1}, learning rate {learning_rate:g}) {error}; "
-            "wanted a finite one. The update was not applied. Lower "
-            "train.learning_rate, or check the data for damaged sentences."
-        ) from None
-    return Done(float(workers.total(total)), norm, None if entries is None else len(entries))
+    with weights_of_update(training.model, training.precision, len(batch.parts)):
+        for i, part in enumerate(batch.parts, start=1):
+            inputs = training.inputs(training.train, part)
+            with workers.accumulate(losses, last=i == len(batch.parts)):
+                with torch.autocast(
+                    device.type, torch.bfloat16, enabled=training.precision == torch.bfloat16
+                ):
+                    loss, _ = losses(*inputs, entries)
+                (loss * scale).backward()
+            if batch.counted:
+                total += loss.detach()
+    norm = update(training.optimizer, learning_rate, training.clip_norm)
+    return torch.stack([workers.total(total), norm.double()])
 
 
 def _finish_epoch(training: Training, learning_rate: float) -> Record:

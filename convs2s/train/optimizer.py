@@ -14,25 +14,21 @@ def nesterov(parameters: Iterable[nn.Parameter], learning_rate: float, momentum:
     return torch.optim.SGD(parameters, lr=learning_rate, momentum=momentum, nesterov=True, fused=True)
 
 
-def update(optimizer: torch.optim.SGD, learning_rate: float, clip_norm: float) -> float:
+def update(optimizer: torch.optim.SGD, learning_rate: float, clip_norm: float) -> Tensor:
     """Renormalize the gradients to `clip_norm` if their norm exceeds it, make one update, clear them.
+
+    If the norm is NaN or infinite, no weight is changed. All this happens on the device, unseen.
 
     Returns:
         The norm before clipping.
-
-    Raises:
-        FloatingPointError: if the norm is NaN or infinite; no weight is changed.
     """
     parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
     norm: Tensor = nn.utils.get_total_norm([p.grad for p in parameters], foreach=True)
-    value = float(norm)
-    if not torch.isfinite(norm):
-        optimizer.zero_grad(set_to_none=True)
-        raise FloatingPointError(f"the gradient norm is {value}")
-    # The fused optimizer divides gradients by this number.
-    optimizer.grad_scale = torch.tensor(max(1.0, value / clip_norm), device=norm.device)  # type: ignore[attr-defined]
+    # The fused optimizer divides gradients by the first number, and does nothing if the second is not 0.
+    optimizer.grad_scale = (norm.double() / clip_norm).clamp(min=1.0).float()  # type: ignore[attr-defined]
+    optimizer.found_inf = 1.0 - norm.isfinite().float()  # type: ignore[attr-defined]
     for group in optimizer.param_groups:
         group["lr"] = learning_rate
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
-    return value
+    return norm

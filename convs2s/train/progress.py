@@ -13,6 +13,9 @@ from convs2s.train.loop import EpochReport, UpdateReport
 
 SECONDS_BETWEEN_FILES = 1.0
 
+BAR = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
+"""tqdm's, without updates/s, so that it has room in 80 columns."""
+
 
 class Progress:
     """A bar per epoch on stderr, a line at its end, and the same figures in a file.
@@ -33,7 +36,7 @@ class Progress:
                 total=report.batches,
                 initial=number - 1,
                 desc=f"epoch {report.epoch}",
-                unit="update",
+                bar_format=BAR,
                 mininterval=1.0 if sys.stderr.isatty() else 20.0,  # a log needs no bar every second
                 file=sys.stderr,
             )
@@ -42,11 +45,8 @@ class Progress:
         self.seconds += seconds
         self.updates += 1
         speed = self.tokens / self.seconds
-        self.bar.set_postfix_str(
-            f"loss {report.loss:.3f}, gradient norm {report.gradient_norm:.3f}, learning rate "
-            f"{report.learning_rate:g}, {entries(report.selected)}{speed:,.0f} tokens/s",
-            refresh=False,
-        )
+        # More would leave the bar no room; curves and file have the rest.
+        self.bar.set_postfix_str(f"loss {report.loss:.3f}, {speed:,.0f} tokens/s", refresh=False)
         self.bar.update()
         seconds_left = (report.batches - number) * self.seconds / self.updates
         self.file.update(report, number, speed, seconds_left)
@@ -114,6 +114,6 @@ class ProgressFile:
             temporary.write_text(json.dumps(content) + "\n", encoding="utf-8")
 
 
-def entries(selected: float | int | None) -> str:
+def entries(selected: float | None) -> str:
     """Return how many vocabulary entries are selected, as part of a line; nothing without selection."""
     return "" if selected is None else f"{selected:,.0f} vocabulary entries selected, "

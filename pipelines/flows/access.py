@@ -6,9 +6,11 @@ Prefect's API starts processes, so whoever may call it acts as the user who star
 import contextlib
 import os
 import secrets
+import socket
 import stat
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from pipelines.flows.workspace import ROOT
@@ -21,6 +23,8 @@ JOB_TEMPLATE = {
     "job_configuration": {"stream_output": True},
     "variables": {"type": "object", "properties": {}, "additionalProperties": False},
 }
+
+held: list[socket.socket] = []  # ports that this process holds, so that no other user can take them
 
 
 def make_home() -> None:
@@ -89,3 +93,41 @@ def listener(address: str) -> int | None:
         if (local, state) == (f"0100007F:{port_of(address):04X}", "0A"):
             return int(user)
     return None
+
+
+def share(port: int) -> socket.socket:
+    """Bind a port of 127.0.0.1; on Linux, only processes of the same user can share it, if they ask to."""
+    shared = socket.socket()
+    shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    shared.bind(("127.0.0.1", port))
+    return shared
+
+
+@contextlib.contextmanager
+def claim(port: int) -> Iterator[socket.socket]:
+    """Bind a port as the only server on it: of two that shared it, each would get some of the calls.
+
+    Raises a RuntimeError if another server has it, which is seen by UDP's port of the same number: that is not
+    shared.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            only = stack.enter_context(socket.socket(type=socket.SOCK_DGRAM))
+            only.bind(("127.0.0.1", port))
+            shared = stack.enter_context(share(port))
+        except OSError as error:
+            raise RuntimeError(
+                f"port {port} of 127.0.0.1 is taken ({error.strerror}). Choose another: make flow "
+                f"FLOW_PORT={port + 1}."
+            ) from None
+        yield shared
+
+
+def hold(address: str) -> None:
+    """Hold the port of our server while this process lives, also when the server dies.
+
+    Nothing is done for a server elsewhere, or one that does not share its port.
+    """
+    if address.startswith("http://127.0.0.1:"):
+        with contextlib.suppress(OSError):
+            held.append(share(port_of(address)))

@@ -3,12 +3,23 @@
 import base64
 import json
 import re
+import socket
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from prefect.artifacts import create_image_artifact, create_markdown_artifact, create_table_artifact
+from prefect import get_run_logger
+from prefect.artifacts import (
+    create_image_artifact,
+    create_link_artifact,
+    create_markdown_artifact,
+    create_table_artifact,
+)
 
+from pipelines import shell
 from pipelines.flows.graph import Stage
+from pipelines.flows.workspace import ROOT
 
 MOST_PICTURES = 2  # heat maps; the others are in the folder
 
@@ -70,6 +81,25 @@ def show_scores(stage: Stage, root: Path, label: str) -> None:
         image(path, key(path.stem, label), "Attention: source words down, translation across (Fig. 3)")
     if (pictures / "scores.png").is_file():
         image(pictures / "scores.png", key("score-plot", label), "Scores by model and by source length")
+
+
+def show_report(stages: Iterable[Stage], root: Path, name: str) -> None:
+    """Write the report on a finished run, and link it; a pipeline without scores has none.
+
+    Args:
+        root: of the run, this clone or a copy of it; the report stays in this clone.
+        name: of the run's experiment; empty for this clone's own run.
+    """
+    if not any("scores.csv" in stage.outputs for stage in stages):
+        return
+    page = ROOT / "data" / f"report{name and '-' + name}.html"
+    try:
+        shell.run(sys.executable, "-m", "pipelines.report", str(root), "--out", str(page), cwd=ROOT)
+        where = f"On {socket.gethostname()}; browsers open a file only from their address bar: `{page}`"
+        create_link_artifact(page.as_uri(), page.name, key=key("report", name), description=where)
+        get_run_logger().info("Report: %s", page.as_uri())
+    except Exception as error:  # whatever it is, the run's results are safe in DVC
+        get_run_logger().warning("No report: %s: %s", type(error).__name__, error)
 
 
 def examples_in_markdown(examples: "pd.DataFrame") -> str:  # type: ignore[name-defined]

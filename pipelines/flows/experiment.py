@@ -17,6 +17,7 @@ from pipelines.flows.dvc_stage import DVC
 from pipelines.flows.workspace import IDENTITY, git, snapshot
 from pipelines.preset.overrides import overridden
 from pipelines.repair.clone import repair
+from pipelines.repair.local_config import write_local
 
 COPIES = Path(".dvc/tmp/flows")  # until their runs have succeeded; DVC keeps it out of git
 
@@ -43,9 +44,11 @@ def copy_workspace(root: Path, name: str, overrides: Mapping[str, Any]) -> Path:
     git(folder, "read-tree", "--reset", "-u", snapshot(root))
     repair(folder)  # an earlier run may have been killed
     mine = Config(str(root / ".dvc"))  # relative paths are absolute once read
-    with Config(str(folder / ".dvc")).edit("local") as local:
-        local |= {name: mine[name] for name in ("core", "remote") if mine.get(name)}  # with credentials
-        local["cache"] = {"dir": mine.get("cache", {}).get("dir") or str(root / ".dvc" / "cache")}
+    cache = mine.get("cache", {}).get("dir") or root / ".dvc" / "cache"
+    remotes = {f'remote "{name}"': remote for name, remote in mine.get("remote", {}).items()}
+    write_local(
+        folder, {"core": mine.get("core", {}), "cache": {"dir": cache}, **remotes}
+    )  # with credentials
     link_ignored_inputs(root, folder)
     text, _ = overridden((root / "params.yaml").read_text(encoding="utf-8"), overrides)
     (folder / "params.yaml").write_text(text, encoding="utf-8")

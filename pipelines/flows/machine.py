@@ -36,6 +36,7 @@ from pipelines.results.paper import read_table
 
 WAIT = 90.0  # seconds for a server to come up
 MARK = "CONVS2S_BACKGROUND"  # in the environment of the server and the worker that this program has started
+PROGRAMS = {"server": ["pipelines.flows.server"], "worker": ["prefect", "worker", "start"]}  # after python -m
 DEFAULTS = {
     "PREFECT_HOME": str(HOME),
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -67,6 +68,7 @@ def use_server(start_missing: bool) -> None:
     address = os.environ["PREFECT_API_URL"]
     if start_missing and not (named or server):
         start_server()
+    access.hold(address)  # before we look whose it is
     if not answers(address):
         raise RuntimeError(
             f"no Prefect server answers at {address}. Start it, or set PREFECT_API_URL to the address of one "
@@ -131,11 +133,11 @@ def start_server() -> None:
 
 
 def server_command() -> list[str]:
-    """Return the arguments of Prefect that start a server, which this sets the environment for."""
+    """Return the module and arguments that start a server, which this sets the environment for."""
     password = os.environ.get(access.CLIENT) or access.make_password()
     settings = access.of_server(password, os.environ["PREFECT_API_URL"])
     os.environ.update({**settings, access.CLIENT: password, **os.environ})
-    return ["server", "start", "--host", "127.0.0.1", "--port", str(access.port_of(own_address()))]
+    return [*PROGRAMS["server"], str(access.port_of(own_address()))]
 
 
 def start_worker() -> None:
@@ -149,23 +151,25 @@ def start_worker() -> None:
 
 
 def worker_command(pool: str) -> list[str]:
-    """Return the arguments of Prefect that start a worker.
+    """Return the module and arguments that start a worker.
 
     It takes one run at a time, for a clone is one workspace; a run that waits shows as Late meanwhile. One of
     the pool `remote` takes only stages that its GPUs are enough for.
     """
     name = f"{socket.gethostname()} {ROOT.name}"
     served = [f"--work-queue={queue}" for queue in (queues() if pool == "remote" else [])]
-    return ["worker", "start", "--pool", pool, "--type", "process", "--limit", "1", "--name", name, *served]
+    place = ["--pool", pool, "--type", "process", "--limit", "1", "--name", name]
+    return [*PROGRAMS["worker"], *place, *served]
 
 
 def start_detached(name: str, arguments: Sequence[str]) -> None:
-    """Start a program of Prefect that outlives this one; its output goes to .prefect/NAME.log."""
+    """Start a program that outlives this one, and holds our ports; its output goes to .prefect/NAME.log."""
     with (HOME / f"{name}.log").open("ab") as log:
         subprocess.Popen(
-            [sys.executable, "-m", "prefect", *arguments],
+            [sys.executable, "-m", *arguments],
             cwd=ROOT,
             env={**os.environ, MARK: name},
+            pass_fds=[port.fileno() for port in access.held],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -177,7 +181,8 @@ def running(name: str) -> psutil.Process | None:
     """Return the server or worker that this program has started in this clone, if it still runs."""
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            ours = process.cwd() == str(ROOT) and process.cmdline()[2:5] == ["prefect", name, "start"]
+            command = process.cmdline()[2:5]
+            ours = process.cwd() == str(ROOT) and command[: len(PROGRAMS[name])] == PROGRAMS[name]
             ours = ours and process.uids().real == os.getuid()  # root can read other users' environments
             if ours and process.environ().get(MARK) == name:
                 return process
@@ -206,9 +211,11 @@ def stop() -> int:
 
 
 def become(arguments: Sequence[str]) -> NoReturn:
-    """Go on as a program of Prefect."""
+    """Go on as another program, which holds our ports."""
     os.chdir(ROOT)
-    os.execv(sys.executable, [sys.executable, "-m", "prefect", *arguments])
+    for port in access.held:
+        port.set_inheritable(True)
+    os.execv(sys.executable, [sys.executable, "-m", *arguments])
 
 
 def parser() -> argparse.ArgumentParser:

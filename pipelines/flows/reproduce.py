@@ -7,7 +7,7 @@ from prefect.states import State
 from pydantic import Field, model_validator
 
 from convs2s.config.load import load_params
-from pipelines.flows import experiment, workspace
+from pipelines.flows import artifacts, experiment, workspace
 from pipelines.flows.run_stages import THREADS, RunParams, StagesRun, Workspace, claimed_root
 from pipelines.flows.workspace import ROOT
 
@@ -54,7 +54,10 @@ def reproduce(params: ReproduceParams = ReproduceParams()) -> State[Any]:  # noq
         if params.overrides:
             name = experiment.name_of(params.overrides, workspace.snapshot(ROOT))
             root = experiment.copy_workspace(ROOT, name, params.overrides)
-        state = StagesRun(params, [Workspace.open("", root, params.targets)]).run()
+        space = Workspace.open("", root, params.targets)
+        state = StagesRun(params, [space]).run()
+        if state.is_completed() and not params.targets:
+            artifacts.show_report(space.stages.values(), root, name)
         if name and state.is_completed():
             experiment.keep_experiment(ROOT, root, name)
             get_run_logger().info("Kept as the DVC experiment %s: dvc exp show, dvc exp apply %s", name, name)

@@ -7,10 +7,16 @@ from typing import Any
 
 import httpx
 from prefect import get_client, runtime
-from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+from prefect.settings import (
+    PREFECT_API_REQUEST_TIMEOUT,
+    PREFECT_API_URL,
+    PREFECT_CLIENT_MAX_RETRIES,
+    temporary_settings,
+)
 from prefect.states import Cancelled, Crashed, Running, State
 from rich.console import Console
 
+from pipelines.flows import access
 from pipelines.flows.dvc_stage import StageEnded, WorkerGone
 
 
@@ -21,6 +27,7 @@ def make_check() -> Callable[[], None]:
     when somebody has cancelled or ended it. A run that the server takes for Crashed, since it was away itself
     and has heard no heartbeat, is set Running again.
     """
+    access.hold(PREFECT_API_URL.value() or "")
     worker = os.getppid() if "PREFECT__FLOW_RUN_ID" in os.environ else None
     run = runtime.flow_run.id
     if worker is not None:

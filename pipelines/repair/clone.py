@@ -1,12 +1,16 @@
-"""Repair what a kill has left of DVC's own files in a clone.
+"""Repair what a kill, or a disk, has left of DVC's own files in a clone.
 
-Only two are written in place. DVC's other files get their names when they are complete, and SQLite repairs
-its own.
+Only two are written in place. DVC's other files get their names when they are complete, and SQLite completes
+or undoes what a kill has interrupted.
 """
 
 from pathlib import Path
 
+from dvc.config import ConfigError
+
+from pipelines.repair.databases import keep_own, repair_databases
 from pipelines.repair.lock_file import repair_lock_file
+from pipelines.repair.runs import repair_runs
 from pipelines.repair.rwlock import repair_rwlock
 
 
@@ -19,7 +23,13 @@ def repair(root: Path) -> list[str]:
         root: folder with dvc.yaml.
 
     Raises:
-        ValueError: if a file is damaged and a DVC command is at work, which may still need it.
+        ValueError: if a file is damaged and a DVC command is at work, which may still need it, or if DVC's
+            configuration is faulty.
     """
     root = root.resolve()
-    return repair_rwlock(root) + repair_lock_file(root)
+    try:
+        keep_own(root)
+        rebuilt = repair_databases(root) + repair_runs(root)
+    except ConfigError as error:
+        raise ValueError(f"{root / '.dvc' / 'config'}: {error}") from None
+    return repair_rwlock(root) + repair_lock_file(root) + rebuilt

@@ -14,8 +14,12 @@ MACHINES = {"download.folder", "train.checkpoint_updates", "train.nodes", "train
 
 def recorded_params(params: Params) -> dict[str, Any]:
     """Return all values of params.yaml by dotted name, but those of machines."""
-    found = dotted(params.model_dump(mode="json"))
-    return {key: value for key, value in found.items() if key not in MACHINES}
+    return recorded(params.model_dump(mode="json"))
+
+
+def recorded(sections: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the same of the sections of a params.yaml, which may be of another version of the schema."""
+    return {key: value for key, value in dotted(sections).items() if key not in MACHINES}
 
 
 @cache

@@ -1,6 +1,6 @@
 """What trainings took: hardware, hours and speed, from the files that they leave beside their checkpoints."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,9 +32,14 @@ def cost_of(workspaces: Sequence[Path], places: Sequence[Path]) -> dict[str, Any
     models = [path for workspace in workspaces for path in weights(workspace)]
     if not all(path.is_file() for path in models):
         return None
+    return cost_of_models(map(file_name, models), places)
+
+
+def cost_of_models(names: Iterable[str], places: Sequence[Path]) -> dict[str, Any] | None:
+    """Return what the trainings of models took, which are named as `file_name` does."""
     kept = [folder for place in places for folder in sorted(place.glob("data/checkpoints/*/costs"))]
     sessions: list[Session] = []
-    for name in dict.fromkeys(map(file_name, models)):
+    for name in dict.fromkeys(names):
         found = next(filter(None, (read_sessions(folder / name) for folder in kept)), None)
         if found is None:
             return None

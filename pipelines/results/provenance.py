@@ -10,7 +10,6 @@ from dvc.exceptions import DvcException
 from dvc.repo import Repo
 
 from convs2s.config.load import load_params
-from convs2s.config.params import Params
 from convs2s.score.identity import SetIdentity
 from pipelines import shell
 from pipelines.preset.render import preset_names, preset_params
@@ -32,7 +31,7 @@ def origin_of(root: Path, workspace: Path) -> dict[str, Any]:
     """Return where the results of a workspace come from; raise ValueError if that is uncertain."""
     params = load_params(workspace / "params.yaml")
     return {
-        "preset": preset_of(params, root / "experiments"),
+        "preset": preset_of(params.package.name, root / "experiments"),
         "params": recorded_params(params),
         "commit": commit(root),
         "signatures": read(workspace / SIGNATURES, REPRODUCE),
@@ -50,14 +49,18 @@ def commit(root: Path) -> str:
     return found
 
 
-def check_fresh(root: Path) -> None:
-    """Raise ValueError if a stage is not up to date with params.yaml, code and data."""
+def stale_stages(root: Path) -> list[str]:
+    """Return the stages that are not up to date; raise ValueError if DVC does not say."""
     try:
         with Repo(str(root)) as repo:
-            stale = sorted(repo.status())
+            return sorted(name.rpartition(":")[2] for name in repo.status())  # after another dvc.yaml's path
     except DvcException as error:
         raise ValueError(f"dvc status failed: {error}") from error
-    if stale:
+
+
+def check_fresh(root: Path) -> None:
+    """Raise ValueError if a stage is not up to date with params.yaml, code and data."""
+    if stale := stale_stages(root):
         found = f"Results are not up to date with params.yaml, code and data: {listed(stale)}"
         raise ValueError(f"{found}. Run dvc repro, then record.")
 
@@ -87,9 +90,9 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
-def preset_of(params: Params, experiments: Path) -> str:
+def preset_of(wanted: str, experiments: Path) -> str:
     """Return the preset of this `package.name`; raise ValueError if there is none."""
-    wanted, others = params.package.name, []
+    others = []
     # Most presets have the name of their file, so that is the first to try.
     for name in sorted(preset_names(experiments), key=lambda name: name != wanted):
         if (found := preset_params(name, experiments).package.name) == wanted:

@@ -34,7 +34,13 @@ def report(data: Path) -> str:
     corpus = [figures(path).to_string() for path in data.glob("filtered/report.json")]
     trained = {path.parent.name: figures(path) for path in sorted(data.glob("trained/*/metrics.json"))}
     sections = {
-        "Scores of the test set": [score_table(scores), "", wrapped("of ", str(test_set)), "", named],
+        "Scores of the test set": [
+            score_table(scores).to_string(),
+            "",
+            wrapped("of ", str(test_set)),
+            "",
+            named,
+        ],
         "Example translations": [examples(existing(evaluation / "examples.tsv", REMEDY))],
         "Corpus": corpus,
         "Training": [pd.DataFrame(trained).rename_axis(columns="seed").to_string()] if trained else [],
@@ -44,8 +50,8 @@ def report(data: Path) -> str:
     return "\n\n".join([*texts, use]) + "\n"
 
 
-def score_table(scores: pd.DataFrame) -> str:
-    """Return the score table: a row per seed, their mean and standard deviation, and the ensemble."""
+def score_table(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return scores for reading: a row per seed, their mean and standard deviation, and the ensemble."""
     if "std" not in set(scores["member"]):  # with one seed the mean only repeats it
         scores = scores[scores["member"] != "mean"]
     if (scores["text"] == "plain").all():
@@ -53,8 +59,10 @@ def score_table(scores: pd.DataFrame) -> str:
     models = scores["member"].replace({"std": "standard deviation", r"^(\d+)$": r"seed \1"}, regex=True)
     table = scores[[name for name in TITLES if name in scores]].replace({"text": {"plain": "kept"}})
     table = table.set_axis(models.rename(None)).rename_axis(columns="model").rename(columns=TITLES)
-    formats = {TITLES[name]: f"{{:,.{digits}f}}".format for name, digits in DIGITS.items()}
-    return table.to_string(formatters=formats)
+    for name, digits in DIGITS.items():
+        if TITLES[name] in table:
+            table[TITLES[name]] = table[TITLES[name]].map(f"{{:,.{digits}f}}".format)
+    return table
 
 
 def examples(path: Path) -> str:
@@ -78,9 +86,14 @@ def wrapped(label: str, text: str) -> str:
 
 
 def figures(path: Path) -> "pd.Series[str]":
-    """Return the nested figures of a JSON file as one level, for reading: 30,000, 12.35 or 0.04321."""
+    """Return the nested figures of a JSON file as one level, for reading."""
     found = pd.json_normalize(read(path)).iloc[0].rename(lambda name: re.sub("[._]", " ", name))
-    return found.map(lambda x: f"{x:,.4g}" if 0 < abs(x) < 1 else f"{x:,.{2 if x % 1 else 0}f}")
+    return found.map(number)
+
+
+def number(found: float) -> str:
+    """Return a number for reading: 30,000, 12.35 or 0.04321."""
+    return f"{found:,.4g}" if 0 < abs(found) < 1 else f"{found:,.{2 if found % 1 else 0}f}"
 
 
 def main(arguments: list[str]) -> int:

@@ -1,6 +1,5 @@
 """Stage filter: tokenized pairs -> the training pairs that are kept, and the validation pairs."""
 
-import json
 from pathlib import Path
 
 from tqdm import tqdm
@@ -8,13 +7,16 @@ from tqdm import tqdm
 from convs2s.config.filter import FilterParams
 from convs2s.text.corpus.files import atomic_path
 from convs2s.text.corpus.filter import PairFilter, repeats, require_validation, write_splits
+from convs2s.text.corpus.json_files import write_json
 from convs2s.text.corpus.pair_folder import read_folder
 
 
 def run(params: FilterParams, train: Path, valid: Path, out: Path) -> None:
-    """Read train/ and valid/; write out/{train,valid}, out/report.json, out/rules.csv and out/lengths.csv.
+    """Read train/ and valid/; write the pairs that are kept to out/{train,valid}, and what was removed.
 
-    Validation pairs are every `valid_every`-th kept pair, or, if that is null, all of valid/ as they are.
+    Counts are in out/report.json, out/rules.csv and out/lengths.csv, a few removed pairs of each rule in
+    out/removed.json. Validation pairs are every `valid_every`-th kept pair, or, if that is null, all of
+    valid/ as they are.
     """
     repeated = repeats(read_folder(train)) if params.drop_repeats else None
     rules = PairFilter(params.max_words, params.max_ratio, params.drop_empty, repeated)
@@ -24,7 +26,7 @@ def run(params: FilterParams, train: Path, valid: Path, out: Path) -> None:
         splits = write_splits(temporary, rules.keep(pairs), read_folder(valid), params.valid_every)
         rules.require_some(train)
         require_validation(splits, valid, params.valid_every)
-        report = json.dumps(rules.report() | splits, indent=2) + "\n"
-        (temporary / "report.json").write_text(report, encoding="utf-8", newline="\n")
+        write_json(temporary / "report.json", rules.report() | splits)
+        write_json(temporary / "removed.json", rules.sample.rows())
         rules.rules_table().to_csv(temporary / "rules.csv", index=False, lineterminator="\n")
         rules.lengths_table().to_csv(temporary / "lengths.csv", index=False, lineterminator="\n")

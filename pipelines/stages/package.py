@@ -65,6 +65,5 @@ def run(
         str(SetIdentity.read(evaluation / "test_set.json")),
     )
     settings = Settings(languages, tokenize, settle(translate, tuned), replace.enabled)
-    dictionary, truecaser = alignment / "dictionary.tsv", truecasers / "source.tsv"
-    table = candidates / "candidates.npz"
-    write_package(out, model, vocabulary, dictionary, table, settings, model_card(facts), truecaser)
+    dictionary, table = alignment / "dictionary.tsv", candidates / "candidates.npz"
+    write_package(out, model, vocabulary, dictionary, table, settings, model_card(facts), truecasers)

@@ -41,4 +41,13 @@ def test_it_measures_all_variants_of_a_preset(
     assert content["machine"]["torch"] == torch.__version__
     names = [row["variant"] for row in content["results"]]
     assert names == ["plain float32", "fast float32", "plain bfloat16", "fast bfloat16"]
-    assert all(len(row["rounds"]) == 2 and 0 < row["share_of_products"] < 1 for row in content["results"])
+    for row in content["results"]:
+        spread = row["target_tokens"]["per_processor_second"]
+        assert 0 < spread["lowest"] <= spread["median"] <= spread["highest"]
+        share = (
+            spread["median"]
+            * row["flop_per_token"]
+            / content["product_flop_per_second"][row["variant"].split()[1]]
+        )
+        assert row["share_of_products"] == pytest.approx(share)
+        assert 0 < share < 1

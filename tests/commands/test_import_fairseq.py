@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +9,10 @@ import pytest
 import torch
 
 from convs2s.cli import main
-from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.model.loading import load_model
 from convs2s.package.translator import load
 from convs2s.text.vocabulary.vocabulary import EOS
+from tests.commands.importing import failed, settings
 from tests.golden import (
     NAMES,
     golden,
@@ -26,15 +25,6 @@ from tests.golden.judge import SENTENCES, check_hypotheses, check_outputs, sourc
 from tests.package.small_package import without_digests
 
 FAIRSEQ = Path(__file__).parents[3] / "shared" / "fairseq"
-
-
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Import the plain golden model; return the model folder."""
-    folder = tmp_path_factory.mktemp("plain")
-    file = write_checkpoint(folder / "model.pt", "plain")
-    assert import_command(file, write_dictionaries(folder), folder / "model") == 0
-    return folder / "model"
 
 
 def shared_files(name: str) -> tuple[Path, tuple[Path, Path]]:
@@ -80,17 +70,18 @@ def test_translate_writes_every_hypothesis_and_score_of_fairseq(
     """End to end: text, import, translate, text; unknown words in the source included."""
     lines = [spelled(source.tolist(), "e") for source in sources("plain")]
     (tmp_path / "in.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    options = ["--beam-size", str(beam), "--n-best", str(beam), "--scores", "--device", "cpu"]
+    options = ["--beam-size", str(beam), "--n-best", str(beam), "--device", "cpu"]
     files = ["--input", str(tmp_path / "in.txt"), "--output", str(tmp_path / "out.txt")]
     assert main(["translate", "--model", str(plain), *options, *files]) == 0
-    rows = [line.split("\t") for line in (tmp_path / "out.txt").read_text(encoding="utf-8").split("\n")[:-1]]
+    lines = (tmp_path / "out.txt").read_text(encoding="utf-8").split("\n")[:-1]
+    rows = [line.split(" ||| ") for line in lines]
     wanted = [
-        (str(k + 1), score, spelled(tokens, "d"))
+        (str(k), score, spelled(tokens, "d"))
         for k in SENTENCES
         for tokens, score in wanted_hypotheses("plain", beam)[k]
     ]
-    assert [(row[0], row[2]) for row in rows] == [(number, text) for number, _, text in wanted]
-    assert [float(row[1]) for row in rows] == pytest.approx([score for _, score, _ in wanted], abs=1e-4)
+    assert [(row[0], row[1]) for row in rows] == [(number, text) for number, _, text in wanted]
+    assert [float(row[2]) for row in rows] == pytest.approx([score for _, score, _ in wanted], abs=1e-4)
 
 
 def test_files_of_fairseq_translate_as_fairseq_does(tmp_path: Path) -> None:
@@ -107,10 +98,6 @@ def test_files_of_fairseq_translate_as_fairseq_does(tmp_path: Path) -> None:
         ]
         assert [t.score for t in translations] == pytest.approx([score for _, score in wanted], abs=1e-5)
     assert settings(tmp_path / "model")["source_language"] == "en"  # from the name dict.en.txt
-
-
-def settings(folder: Path) -> dict[str, object]:
-    return dict(json.loads((folder / "tokenizer.json").read_text(encoding="utf-8")))
 
 
 def test_a_folder_from_before_vocabulary_selection_translates_as_before(plain: Path, tmp_path: Path) -> None:
@@ -145,214 +132,6 @@ def test_the_folder_says_what_was_imported(plain: Path, capsys: pytest.CaptureFi
         f"{plain.parent / 'again'}: 3 + 2 blocks, 65,668 parameters, 352 source and 376 target entries, "
         "weight norm per channel; text is segmented by: word\n"
     )
-
-
-def test_bpe_codes_are_applied_and_undone(tmp_path: Path) -> None:
-    """Text goes in and comes out in words, though the model works in pieces."""
-    pytest.importorskip("subword_nmt", reason="needs the package subword-nmt")
-    source, target = write_dictionaries(tmp_path)
-    rows = source.read_text(encoding="utf-8").split("\n")
-    source.write_text("\n".join(["th@@ 9", "e 9", *rows[2:]]), encoding="utf-8")
-    text = target.read_text(encoding="utf-8")
-    target.write_text("".join(line.replace(" ", "@@ ", 1) + "\n" for line in text.split("\n") if line))
-    (tmp_path / "codes").write_text("#version: 0.2\nt h\n", encoding="utf-8")
-    file = write_checkpoint(tmp_path / "model.pt", "plain", source_lang="fr", target_lang="it")
-    options = ("--bpe-codes", str(tmp_path / "codes"), "--tokenizer", "moses", "--aggressive-hyphens")
-    assert import_command(file, (source, target), tmp_path / "model", *options) == 0
-    translator = load(tmp_path / "model", "cpu")
-    assert translator.words.source.encode(["the"]) == [3, 4, EOS]  # fairseq's first two words
-    [translation] = translator.translate(["the the-the"])
-    [[best]] = translator.translate_n_best(["the the-the"])
-    assert [token for token in best.tokens if token.endswith("@@")]
-    assert "@@" not in translation.replace("@-@", "")
-    assert translator.source.tokenize("the-the") == ["the", "@-@", "the"]
-    found = settings(tmp_path / "model")
-    assert (found["source_language"], found["target_language"]) == ("fr", "it")
-
-
-def write_words(folder: Path, *words: str) -> tuple[Path, Path]:
-    """Write dictionaries; these are the first words of the source, fairseq's ids 4 and on."""
-    source, target = write_dictionaries(folder)
-    rows = source.read_text(encoding="utf-8").split("\n")
-    rows[: len(words)] = [f"{word} 9" for word in words]
-    source.write_text("\n".join(rows), encoding="utf-8")
-    return source, target
-
-
-def reaching(folder: Path, text: str) -> list[int]:
-    """Translate a text; return the source ids that the model looked up, as fairseq numbers them."""
-    translator = load(folder, "cpu")
-    seen: list[list[int]] = []
-    model = translator.words.model
-    assert isinstance(model, StepwiseModel)
-    hook = model.seq2seq.source_embedding.words.register_forward_pre_hook(
-        lambda _, inputs: seen.append(inputs[0][0].tolist())
-    )
-    translator.translate([text])
-    hook.remove()
-    assert all(ids == seen[0] for ids in seen)
-    return [id_ + 1 for id_ in seen[0]]
-
-
-END, UNKNOWN = 2, 3  # of fairseq
-
-
-def test_hyphens_reach_the_model_as_in_stanfords_text(tmp_path: Path) -> None:
-    """Without the option each split hyphen and at sign would be unknown to the released model (T30)."""
-    dictionaries = write_words(tmp_path, "a", "well", "##AT##-##AT##", "known", "##AT##", "&amp;", "@-@")
-    file = write_checkpoint(tmp_path / "model.pt", "plain")
-    moses = ("--tokenizer", "moses", "--aggressive-hyphens")
-    assert import_command(file, dictionaries, tmp_path / "new", *moses, "--at-sign", "##AT##") == 0
-    assert import_command(file, dictionaries, tmp_path / "old", *moses) == 0
-    text = "a well-known @ & Well"
-    assert reaching(tmp_path / "new", text) == [4, 5, 6, 7, 8, 9, UNKNOWN, END]
-    assert reaching(tmp_path / "old", text) == [4, 5, 10, 7, UNKNOWN, 9, UNKNOWN, END]
-    assert load(tmp_path / "new", "cpu").target.detokenize(["a", "##AT##-##AT##", "b"]) == "a-b"
-    tokenize = settings(tmp_path / "new")["tokenize"]
-    assert isinstance(tokenize, dict)
-    assert (tokenize["at_sign"], tokenize["lowercase"]) == ("##AT##", False)
-    card = (tmp_path / "new" / "README.md").read_text(encoding="utf-8")
-    assert "| words | Moses, aggressive hyphens, escape, `##AT##` for @ (T30) |" in card
-
-
-@pytest.mark.parametrize("tokenizer", ["moses", "none"])
-def test_lower_case_reaches_the_model(tmp_path: Path, tokenizer: str) -> None:
-    """A model of lower-cased text knows no other words."""
-    dictionaries = write_words(tmp_path, "the", "cat")
-    file = write_checkpoint(tmp_path / "model.pt", "plain")
-    options = ("--tokenizer", tokenizer)
-    assert import_command(file, dictionaries, tmp_path / "new", *options, "--lowercase") == 0
-    assert import_command(file, dictionaries, tmp_path / "old", *options) == 0
-    assert reaching(tmp_path / "new", "The CAT") == [4, 5, END]
-    assert reaching(tmp_path / "old", "The cat") == [UNKNOWN, 5, END]
-    card = (tmp_path / "new" / "README.md").read_text(encoding="utf-8")
-    wanted = {"moses": "Moses, escape, lowercase", "none": "whitespace-separated, lowercase"}
-    assert f"| words | {wanted[tokenizer]} |" in card
-
-
-@pytest.mark.parametrize(
-    ("options", "idle"),
-    [
-        (["--at-sign", "##AT##", "--aggressive-hyphens"], "--aggressive-hyphens, --at-sign ##AT##"),
-        (["--no-escape"], "--no-escape"),
-        (["--remove-nonprinting"], "--remove-nonprinting"),
-        (["--normalize-punctuation"], "--normalize-punctuation"),
-    ],
-)
-def test_options_of_moses_need_moses(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], idle: str
-) -> None:
-    """Otherwise they would be accepted and do nothing."""
-    file = write_checkpoint(tmp_path / "model.pt", "plain")
-    message = failed(capsys, file, tmp_path, *options)
-    assert message.startswith(f"convs2s: error: {idle} without --tokenizer moses would do nothing")
-    assert "add --tokenizer moses for raw text" in message
-
-
-def test_lower_case_and_at_signs_exclude_each_other(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """##AT## would become ##at##, which is never turned back into an at sign."""
-    file = write_checkpoint(tmp_path / "model.pt", "plain")
-    options = ("--tokenizer", "moses", "--at-sign", "##AT##", "--lowercase")
-    message = failed(capsys, file, tmp_path, *options)
-    assert "--lowercase and --at-sign ##AT## are both given; wanted at most one of them" in message
-
-
-def test_the_length_limit_is_recorded_and_kept(plain: Path, tmp_path: Path) -> None:
-    """fairseq's default, --max-len-a 0 --max-len-b 200, is not that of its golden outputs."""
-    file = write_checkpoint(tmp_path / "model.pt", "plain")
-    options = ("--max-length-ratio", "0.5", "--max-length-extra", "2.25", "--max-length-of", "batch")
-    assert import_command(file, write_dictionaries(tmp_path), tmp_path / "model", *options) == 0
-    text = "e5 e9 e7 e12"
-    for folder, longest in ((plain, 15), (tmp_path / "model", 4)):
-        [[found]] = load(folder, "cpu", min_length=longest).translate_n_best([text])
-        assert len(found.tokens) == longest + 1
-    card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
-    limit = "0.5 S + 2.25 tokens for S source tokens, not counting EOS, of the longest sentence in the batch"
-    assert f"| longest translation | {limit} |" in card
-    assert "| longest translation | 1.2 S + 11.2 tokens" in (plain / "README.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--max-length-extra", "0"), "max_length_extra: found 0.0, wanted greater than or equal to 1"),
-        (("--max-length-ratio", "-1"), "max_length_ratio: found -1.0, wanted greater than or equal to 0"),
-    ],
-)
-def test_an_impossible_limit_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, str], message: str
-) -> None:
-    """Before a folder is written that could not translate."""
-    file = write_checkpoint(tmp_path / "model.pt", "plain")
-    assert message in failed(capsys, file, tmp_path, *options)
-
-
-def test_a_sentencepiece_model_is_applied(tmp_path: Path) -> None:
-    """Which pieces the dictionary has does not matter for loading; unknown ones are unknown."""
-    import io  # noqa: PLC0415
-
-    import sentencepiece  # noqa: PLC0415
-
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(["the cat", "the dog"] * 9), model_writer=model, vocab_size=15,
-        hard_vocab_limit=False, minloglevel=2,
-    )  # fmt: skip
-    (tmp_path / "m.model").write_bytes(model.getvalue())
-    file = write_checkpoint(tmp_path / "model.pt", "plain")
-    options = ("--sentencepiece-model", str(tmp_path / "m.model"))
-    assert import_command(file, write_dictionaries(tmp_path), tmp_path / "model", *options) == 0
-    translator = load(tmp_path / "model", "cpu")
-    program = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
-    assert translator.words.source.pieces(["the", "cat"]) == program.encode("the cat", out_type=str)
-    assert len(translator.translate(["the cat"])) == 1
-
-
-def test_pieces_below_the_threshold_are_split_further(tmp_path: Path) -> None:
-    """As by subword-nmt apply-bpe --vocabulary; the model never saw such a piece in training."""
-    apply_bpe = pytest.importorskip("subword_nmt.apply_bpe", reason="needs the package subword-nmt")
-    (tmp_path / "codes").write_text("#version: 0.2\nl o\nlo w</w>\ne r</w>\n", encoding="utf-8")
-    (tmp_path / "pieces").write_text("low 9\nlo@@ 3\nw@@ 5\ner 2\n", encoding="utf-8")
-    file = write_checkpoint(tmp_path / "model.pt", "plain")
-    options = ("--bpe-codes", str(tmp_path / "codes"), "--bpe-vocabulary", str(tmp_path / "pieces"))
-    with (tmp_path / "codes").open(encoding="utf-8") as codes, (tmp_path / "pieces").open() as pieces:
-        program = apply_bpe.BPE(codes, vocab=apply_bpe.read_vocabulary(pieces, 4))
-    for name, extra in (("model", ("--bpe-vocabulary-threshold", "4")), ("all", ())):
-        assert import_command(file, write_dictionaries(tmp_path), tmp_path / name, *options, *extra) == 0
-    words = ["low", "lower", "lo"]
-    found = load(tmp_path / "model", "cpu").words.source.pieces(words)
-    assert found == program.process_line(" ".join(words)).split()
-    assert found == ["low", "l@@", "o@@", "w@@", "e@@", "r", "l@@", "o"]
-    assert load(tmp_path / "all", "cpu").words.source.pieces(["lower"]) == ["lo@@", "w@@", "er"]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("low\n", "pieces, line 1: found 'low', wanted a piece, a space and its count"),
-        ("low 3\n", "pieces has no piece with a count of 4 or more"),
-    ],
-)
-def test_a_file_without_pieces_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
-) -> None:
-    """Before a folder is written that would split every word into characters."""
-    (tmp_path / "codes").write_text("l o\n", encoding="utf-8")
-    (tmp_path / "pieces").write_text(text, encoding="utf-8")
-    file = write_checkpoint(tmp_path / "model.pt", "plain")
-    vocabulary = ("--bpe-vocabulary", str(tmp_path / "pieces"), "--bpe-vocabulary-threshold", "4")
-    assert message in failed(capsys, file, tmp_path, "--bpe-codes", str(tmp_path / "codes"), *vocabulary)
-    assert "--bpe-vocabulary without --bpe-codes" in failed(capsys, file, tmp_path, *vocabulary)
-
-
-def failed(capsys: pytest.CaptureFixture[str], file: Path, folder: Path, *options: str) -> str:
-    """Check that the import fails and leaves nothing behind; return the message."""
-    assert import_command(file, write_dictionaries(folder), folder / "out", *options) == 2
-    assert not (folder / "out").exists()
-    assert not [path for path in folder.iterdir() if path.name.startswith(".")]
-    return capsys.readouterr().err
 
 
 def test_a_misfit_is_reported_in_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -403,22 +182,6 @@ def test_a_tokenizer_needs_the_languages(tmp_path: Path, capsys: pytest.CaptureF
     assert settings(tmp_path / "out")["source_language"] == "fr"
     assert import_command(file, (nameless, target), tmp_path / "split") == 0
     assert settings(tmp_path / "split")["source_language"] == "und"
-
-
-def test_an_invalid_segmentation_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Before a folder is written that could not translate."""
-    file = write_checkpoint(tmp_path / "model.pt", "plain")
-    (tmp_path / "wrong").write_text("word\n", encoding="utf-8")
-    message = failed(capsys, file, tmp_path, "--bpe-codes", str(tmp_path / "wrong"))
-    assert "wanted two symbols separated" in message
-    message = failed(capsys, file, tmp_path, "--sentencepiece-model", str(tmp_path / "wrong"))
-    assert f"{tmp_path / 'wrong'} is no sentencepiece model" in message
-    (tmp_path / "wrong").write_text("a b\n", encoding="utf-8")
-    monkeypatch.setitem(sys.modules, "subword_nmt.apply_bpe", None)
-    message = failed(capsys, file, tmp_path, "--bpe-codes", str(tmp_path / "wrong"))
-    assert "pip install 'convs2s[subword-nmt]'" in message
 
 
 def test_the_weights_are_those_of_the_file(plain: Path) -> None:

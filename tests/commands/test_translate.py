@@ -2,28 +2,20 @@
 
 import io
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import convs2s
 from convs2s.cli import main
-from convs2s.commands.translate import decoded
 from tests.package.small_package import without_digests, write_model, write_small_package
 
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_small_package(tmp_path_factory.mktemp("cli"))
-
-
-def translate(package: Path, text: bytes, *options: str) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "convs2s.cli", "translate", "--model", str(package), "--device", "cpu"]
-    return subprocess.run(
-        [*command, *options], input=text, capture_output=True, check=False, env={**os.environ}
-    )
 
 
 def run(folder: Path, text: str, *options: str) -> list[str]:
@@ -36,16 +28,22 @@ def run(folder: Path, text: str, *options: str) -> list[str]:
     return out.split("\n")[:-1]
 
 
-def test_standard_input_gives_a_line_for_each_line(package: Path, tmp_path: Path) -> None:
+def test_standard_input_gives_a_line_for_each_line(
+    package: Path,
+    tmp_path: Path,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     r"""As files do; an empty line stays empty, \r\n ends a line, and the last line needs no end."""
     text = "ein Haus.\n\nein\u2028Hund\r\nund"
-    done = translate(package, text.encode())
-    assert done.returncode == 0
-    assert done.stderr == b""
-    lines = done.stdout.decode("utf-8").split("\n")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert main(["translate", "--model", str(package), "--device", "cpu"]) == 0
+    out, error = capfdbinary.readouterr()
+    assert error == b""
+    lines = out.decode("utf-8").split("\n")
     assert len(lines) == 5
     assert lines[1] == lines[4] == ""
-    assert b"\r" not in done.stdout
+    assert b"\r" not in out
     assert run(tmp_path, text, "--model", str(package)) == lines[:-1]
 
 
@@ -61,25 +59,21 @@ def test_chunking_does_not_change_the_output(
     text = "ein Haus.\nein Hund\n\nund\nnoch eins\n"
     options = ("--model", str(package), "--n-best", "2", "--scores")
     whole = run(tmp_path, text, *options)
-    monkeypatch.setattr("convs2s.commands.translate.CHUNK_BATCHES", 1)
+    monkeypatch.setattr("convs2s.commands.translate_input.CHUNK_BATCHES", 1)
     assert run(tmp_path, text, *options, "--batch-sentences", "2") == whole
-    assert sorted({line.split("\t")[0] for line in whole}) == ["1", "2", "3", "4", "5"]
+    assert sorted({line.split(" ||| ")[0] for line in whole}) == ["0", "1", "2", "3", "4"]
 
 
-def test_n_best_and_scores_are_columns(package: Path, tmp_path: Path) -> None:
-    """Number, score, text; best first."""
-    plain = run(tmp_path, "ein Haus.\n", "--model", str(package))
-    rows = [
-        line.split("\t")
-        for line in run(tmp_path, "ein Haus.\n", "--model", str(package), "--n-best", "2", "--scores")
-    ]
-    assert [row[0] for row in rows] == ["1", "1"]
-    assert float(rows[0][1]) > float(rows[1][1])
-    assert rows[0][2] == plain[0]
-    [[score, text]] = [
-        line.split("\t") for line in run(tmp_path, "ein Haus.\n", "--model", str(package), "--scores")
-    ]
-    assert [score, text] == rows[0][1:]
+def test_an_n_best_list_is_that_of_moses(package: Path, tmp_path: Path) -> None:
+    """Number from 0, text, score, best first; also for an empty line. --scores alone puts the score first."""
+    model = ("--model", str(package))
+    plain = run(tmp_path, "ein Haus.\n\n", *model)
+    rows = [line.split(" ||| ") for line in run(tmp_path, "ein Haus.\n\n", *model, "--n-best", "2")]
+    assert [row[0] for row in rows] == ["0", "0", "1"]
+    assert float(rows[0][2]) > float(rows[1][2])
+    assert [rows[0][1], rows[2][1]] == plain
+    [[score, text], _] = [line.split("\t") for line in run(tmp_path, "ein Haus.\n\n", *model, "--scores")]
+    assert [text, score] == rows[0][1:]
 
 
 def test_a_packaged_n_best_still_gives_one_line_per_sentence(package: Path, tmp_path: Path) -> None:
@@ -125,6 +119,7 @@ def test_several_models_translate_together(package: Path, tmp_path: Path) -> Non
     assert run(tmp_path, text, "--model", str(package), str(package)) == alone
 
 
+@pytest.mark.fault("input")
 def test_text_that_is_not_utf8_is_named_by_line(
     package: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +132,7 @@ def test_text_that_is_not_utf8_is_named_by_line(
     )
 
 
+@pytest.mark.fault("input")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -152,6 +148,13 @@ def test_text_that_is_not_utf8_is_named_by_line(
         (["--output", "tests"], "error: --output tests is a folder. Wanted a file, such as tests/out.txt."),
         (["--input", "tests"], "error: --input tests is a folder. Wanted UTF-8 text"),
         (["--input", "missing.txt"], "error: --input missing.txt does not exist. Wanted UTF-8 text"),
+        (["--prefix", "missing.txt"], "error: --prefix missing.txt does not exist. Wanted UTF-8 text"),
+        (["--score", "tests"], "error: --score tests is a folder. Wanted UTF-8 text"),
+        (["--threads", "0"], "error: --threads: found 0, wanted 1 or more."),
+        (["--seed", "0"], "error: --seed without --sample would do nothing. Leave out one or the other."),
+        (["--sample", "--beam-size", "2"], "error: --beam-size with --sample would do nothing"),
+        (["--score", "README.md", "--scores"], "error: --scores with --score would do nothing"),
+        (["--sample", "--temperature", "0"], "error: sampling: temperature: found 0.0, wanted a finite"),
     ],
 )
 def test_errors_are_one_line(
@@ -164,6 +167,67 @@ def test_errors_are_one_line(
     assert error.count("\n") == 1
 
 
+def test_given_translations_are_scored(package: Path, tmp_path: Path) -> None:
+    """Log-likelihood and tokens; a translation in two is less likely than its beginning alone."""
+    (tmp_path / "given.txt").write_text("Haus\nHaus und\n\n", encoding="utf-8")
+    lines = run(tmp_path, "ein Haus\n" * 3, "--model", str(package), "--score", str(tmp_path / "given.txt"))
+    rows = [line.split("\t") for line in lines]
+    exact = convs2s.load(package, "cpu").score(["ein Haus"] * 3, ["Haus", "Haus und", ""])
+    assert rows == [[f"{one.log_likelihood:.4f}", str(one.tokens)] for one in exact]
+    assert rows[2][1] == "1"
+
+
+def test_translations_begin_with_their_prefixes(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Line i of one file is for line i of the other, in whatever chunks."""
+    monkeypatch.setattr("convs2s.commands.translate_input.CHUNK_BATCHES", 1)
+    (tmp_path / "prefixes.txt").write_text("Haus und\n\naus\n", encoding="utf-8")
+    options = ("--model", str(package), "--batch-sentences", "2")
+    free = run(tmp_path, "ein Haus\n" * 3, *options)
+    begun = run(tmp_path, "ein Haus\n" * 3, *options, "--prefix", str(tmp_path / "prefixes.txt"))
+    assert begun[0].startswith("Haus und")
+    assert begun[1] == free[1]
+    assert begun[2].startswith("aus")
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [(1, "has 1 line, fewer than the input"), (3, "has more lines than the input, which has 2.")],
+)
+def test_a_second_file_must_be_as_long_as_the_input(
+    package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], lines: int, message: str
+) -> None:
+    """Else its lines would belong to other sentences."""
+    (tmp_path / "in.txt").write_text("ein\nHaus\n", encoding="utf-8")
+    (tmp_path / "given.txt").write_text("Haus\n" * lines, encoding="utf-8")
+    files = ["--input", str(tmp_path / "in.txt"), "--score", str(tmp_path / "given.txt")]
+    assert main(["translate", "--model", str(package), "--device", "cpu", *files]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_samples_depend_on_seed_and_line(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Equal lines get different samples, the same in whatever chunks; another seed gives others."""
+    options = ("--model", str(package), "--sample", "--temperature", "2")
+    whole = run(tmp_path, "ein Haus\n" * 4, *options, "--seed", "1", "--top-k", "20")
+    assert len(set(whole)) > 1
+    assert run(tmp_path, "ein Haus\n" * 4, *options, "--seed", "2", "--top-k", "20") != whole
+    monkeypatch.setattr("convs2s.commands.translate_input.CHUNK_BATCHES", 1)
+    assert run(tmp_path, "ein Haus\n" * 4, *options, "--top-k", "20", "--batch-sentences", "1") == whole
+    assert len(run(tmp_path, "ein Haus\n", *options, "--n-best", "3")) == 3
+
+
+def test_threads_are_those_of_pytorch(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the whole process, so that it can leave cores to others."""
+    seen: list[int] = []
+    monkeypatch.setattr("torch.set_num_threads", seen.append)
+    run(tmp_path, "ein\n", "--model", str(package), "--threads", "3")
+    assert seen == [3]
+
+
+@pytest.mark.fault("input")
 def test_a_failure_leaves_the_old_output(package: Path, tmp_path: Path) -> None:
     """The output appears only once complete."""
     (tmp_path / "in.txt").write_bytes(b"ein Haus\n\xff\n")
@@ -174,6 +238,7 @@ def test_a_failure_leaves_the_old_output(package: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.txt"]
 
 
+@pytest.mark.fault("input")
 def test_a_closed_pipe_is_not_an_error(package: Path) -> None:
     """`convs2s translate | head -1` must end quietly."""
     command = [sys.executable, "-m", "convs2s.cli", "translate", "--model", str(package), "--device", "cpu"]
@@ -195,21 +260,6 @@ def test_a_warning_is_one_line(package: Path, tmp_path: Path, capsys: pytest.Cap
     error = capsys.readouterr().err
     assert error.startswith("convs2s: warning: A sentence has 61 tokens but")
     assert error.count("\n") == 1
-
-
-def test_lines_are_read_as_they_come() -> None:
-    """A file of ten million lines need not fit in memory."""
-    seen = 0
-
-    def endless() -> object:
-        nonlocal seen
-        while True:
-            seen += 1
-            yield b"a\n"
-
-    lines = decoded(endless(), "x")  # type: ignore[arg-type]
-    assert [next(lines), next(lines)] == ["a", "a"]
-    assert seen == 2
 
 
 def test_a_model_of_another_shape_is_an_error(package: Path, capsys: pytest.CaptureFixture[str]) -> None:

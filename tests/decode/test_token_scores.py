@@ -22,6 +22,7 @@ def test_top_tokens_are_those_of_topk(count: int, rest: int) -> None:
     assert torch.equal(tokens, wanted.indices)
 
 
+@pytest.mark.fault("numbers")
 def test_impossible_tokens_do_not_hide_the_only_possible_one() -> None:
     """At the maximum length only EOS is left; no token may come twice."""
     logits = torch.full((3, 2 * GROUP * FEWEST_GROUPS + 1), -torch.inf)
@@ -32,6 +33,7 @@ def test_impossible_tokens_do_not_hide_the_only_possible_one() -> None:
     assert (tokens[:, 0] != tokens[:, 1]).all()
 
 
+@pytest.mark.fault("numbers")
 def test_not_a_number_comes_first() -> None:
     """Beam search recognizes a diverged model by its best candidates."""
     logits = torch.zeros(1, 2 * GROUP * FEWEST_GROUPS)

@@ -115,9 +115,9 @@ def test_longest_lengths_follow_the_source(vocabulary: Path, monkeypatch: pytest
     seen: list[list[int]] = []
     search = BeamSearch.search
 
-    def spy(self: BeamSearch, model: Parrot, source: object, limits: list[int]) -> object:
+    def spy(self: BeamSearch, model: Parrot, source: object, limits: list[int], *rest: object) -> object:
         seen.append(limits)
-        return search(self, model, source, limits)  # type: ignore[arg-type]
+        return search(self, model, source, limits, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(BeamSearch, "search", spy)
     exact = word_parrot(vocabulary, max_length_ratio=0.58, max_length_extra=1)
@@ -135,3 +135,50 @@ def test_batches_are_bounded_in_sentences_and_tokens() -> None:
     """Long sentences come fewer at a time, a giant alone; similar lengths go together."""
     lengths = [5, BATCH_TOKENS // 2, 3, BATCH_TOKENS // 2, 2 * BATCH_TOKENS, 5, 4]
     assert list(batches(lengths, 3)) == [[4], [1, 3], [0, 5, 6], [2]]
+
+
+def test_a_prefix_begins_each_translation(vocabulary: Path) -> None:
+    """Whole words; an empty one leaves its sentence alone. The parrot has its own view of what follows."""
+    translator = word_parrot(vocabulary, n_best=2)
+    found = translator.translate(
+        [["ein", "Hund"], ["Das", "ist"]], keep_attention=False, prefixes=[["Haus"], []]
+    )
+    assert [one.words[0] for one in found[0]] == ["Haus", "Haus"]
+    assert found[0][0].words == ["Haus", "Hund"]
+    assert found[1][0].words == ["Das", "ist"]
+
+
+def test_a_prefix_may_be_longer_than_a_translation(vocabulary: Path) -> None:
+    """The longest translation allowed here has one token; the prefix counts, and EOS follows it."""
+    translator = word_parrot(vocabulary, max_length_ratio=0.0, max_length_extra=1)
+    [[best]] = translator.translate([["ein"]], keep_attention=False, prefixes=[["Das", "ist", "ein"]])
+    assert best.tokens == ["Das", "ist", "ein", "</s>"]
+
+
+def test_a_prefix_must_fit_the_position_table(vocabulary: Path) -> None:
+    """The message names it; EOS needs a place, too."""
+    translator = word_parrot(vocabulary, limit=4)
+    with pytest.raises(ValueError, match=r"'ein ein ein ein' has 4 tokens but .* position table takes 3"):
+        translator.translate([["ein"]], keep_attention=False, prefixes=[["ein"] * 4])
+
+
+@pytest.mark.filterwarnings("ignore:A sentence has")
+def test_a_prefix_begins_the_first_part_of_a_long_sentence(vocabulary: Path) -> None:
+    """And only that."""
+    translator = word_parrot(vocabulary, limit=4)
+    [[best]] = translator.translate(
+        [["Das", "ist", "ein", "Haus", "und"]], keep_attention=False, prefixes=[["Hund"]]
+    )
+    assert best.words == ["Hund", "ist", "ein", "Haus", "und"]
+
+
+@pytest.mark.filterwarnings("ignore:A sentence has")
+def test_progress_counts_sentences(vocabulary: Path) -> None:
+    """Of a sentence in parts its first, and empty ones, too."""
+    done: list[int] = []
+    sentences = [["ein"], [], ["Das", "ist", "ein", "Haus", "und"], ["und"]]
+    word_parrot(vocabulary, limit=4, batch_sentences=1).translate(
+        sentences, keep_attention=False, on_done=done.append
+    )
+    assert sum(done) == 4
+    assert max(done) == 1

@@ -71,6 +71,7 @@ def test_arguments_are_found_in_both_formats(tmp_path: Path, zipped: bool) -> No
         assert read.tensors["a"].tolist() == [1.0, 2.0]
 
 
+@pytest.mark.fault("security")
 @pytest.mark.parametrize("zipped", [True, False])
 def test_an_unknown_class_is_refused_by_name(tmp_path: Path, zipped: bool) -> None:
     """Wherever it is in the file, even where nobody would look."""
@@ -83,6 +84,7 @@ def test_an_unknown_class_is_refused_by_name(tmp_path: Path, zipped: bool) -> No
     assert "save only what is needed: torch.save(" in str(raised.value)
 
 
+@pytest.mark.fault("security")
 @pytest.mark.parametrize("zipped", [True, False])
 def test_nothing_is_executed(tmp_path: Path, zipped: bool) -> None:
     """A pickle can name any function; this one would leave a file behind."""
@@ -108,6 +110,7 @@ def test_meters_of_old_trainings_are_ignored(tmp_path: Path, monkeypatch: pytest
     assert read_checkpoint(path).arguments == {"arch": "fconv"}
 
 
+@pytest.mark.fault("input")
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -125,6 +128,7 @@ def test_other_files_of_tensors_are_refused(tmp_path: Path, content: object, mes
         read_checkpoint(write(tmp_path / "x.pt", content))
 
 
+@pytest.mark.fault("security")
 @pytest.mark.parametrize("zipped", [True, False])
 @pytest.mark.parametrize("protocol", [3, 4, 5])
 def test_an_unknown_class_is_named_in_every_protocol(tmp_path: Path, protocol: int, zipped: bool) -> None:
@@ -183,6 +187,7 @@ def test_a_packed_archive_is_recognized(tmp_path: Path, mode: Literal["w", "w:gz
     assert "Unpack the archive, tar -xf wmt14.tar.bz2, and give the checkpoint in it" in message
 
 
+@pytest.mark.fault("input")
 def test_a_missing_storage_is_damage(tmp_path: Path) -> None:
     """PyTorch takes it for its own bug: an AssertionError."""
     path = write(tmp_path / "x.pt", {"args": argparse.Namespace(), "model": WEIGHTS}, zipped=False)
@@ -202,6 +207,7 @@ def pickle_keys(content: bytes) -> list[bytes]:
     return found
 
 
+@pytest.mark.fault("input")
 @pytest.mark.parametrize(
     ("old", "new", "name"),
     [
@@ -223,6 +229,7 @@ def test_a_pickle_that_is_wrong_inside_is_damage(tmp_path: Path, old: bytes, new
     assert message.endswith("is the download incomplete? Fetch it again.")
 
 
+@pytest.mark.fault("input")
 @pytest.mark.parametrize("kind", ["zip", "pickle in a zip", "2017"])
 def test_any_damage_raises_only_documented_errors(tmp_path: Path, kind: str) -> None:
     """Bytes of a file are changed, dropped and doubled; a harmless change may still be read."""
@@ -250,6 +257,7 @@ def test_any_damage_raises_only_documented_errors(tmp_path: Path, kind: str) -> 
     assert errors > 30
 
 
+@pytest.mark.fault("input")
 @pytest.mark.parametrize("zipped", [True, False])
 @pytest.mark.parametrize("kept", [0, 1, 400, -30])
 def test_a_damaged_file_is_an_error_that_names_it(tmp_path: Path, kept: int, zipped: bool) -> None:

@@ -1,12 +1,12 @@
-"""Kill runs of the DAG at random times, again and again: `python -m tests.faults 1000`.
+"""Kill runs of the DAG at random times, again and again: `python -m tests.faults 1000`, or `100 --flow`.
 
 Each round begins with nothing and ends when `dvc repro` has succeeded; its outputs must then be those of a
 run that nobody disturbed. Counted are the kills.
 """
 
 import argparse
-import collections
 import contextlib
+import functools
 import os
 import random
 import shutil
@@ -14,16 +14,16 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 
-from tests.faults import forked, repository
-from tests.faults.base import Base, make
+from tests.faults import flow_kills, forked, repository
+from tests.faults.base import Base, Kills, make
 from tests.faults.cases import differences
 
 TARGETS = ("group", "dvc", "stage")
-Kills = collections.Counter[str]
 
 
 def kill(process: forked.Process, target: str) -> bool:
@@ -67,30 +67,37 @@ def play(base: Base, folder: Path, dice: random.Random, patience: float) -> tupl
             return kills, [f"a run that nobody killed ended with status {status}"]
 
 
+def run(count: int, folder: Path, dice: random.Random, tell: Callable[[str], None]) -> tuple[Kills, int, int]:
+    """Kill so many times; return the kills by target, the rounds, and how many of them differ."""
+    base = make(folder)
+    begin = time.monotonic()
+    forked.repro(base.folder)
+    patience = 4 * (time.monotonic() - begin)  # a run that has nothing to do takes a quarter of it
+    total, number, wrong = Kills(), 0, 0
+    while sum(total[target] for target in TARGETS) < count:
+        number += 1
+        kills, faults = play(base, folder / f"round{number}", dice, patience)
+        total += kills
+        wrong += bool(faults)
+        tell(f"round {number}: {dict(kills)} {faults or 'equal'}")
+        if not faults:
+            shutil.rmtree(folder / f"round{number}")
+    return total, number, wrong
+
+
 def main() -> int:
     """Print a line for each round and the sum; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("kills", type=int)
+    parser.add_argument("--flow", action="store_true", help="kill `make flow`, with its server and worker")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    dice, total, wrong = random.Random(arguments.seed), Kills(), 0
+    play_all = flow_kills.run if arguments.flow else run
     with tempfile.TemporaryDirectory() as temporary:
-        base = make(Path(temporary))
-        begin = time.monotonic()
-        forked.repro(base.folder)
-        patience = 4 * (time.monotonic() - begin)  # a run that has nothing to do takes a quarter of it
-        number = 0
-        while sum(total[target] for target in TARGETS) < arguments.kills:
-            number += 1
-            folder = Path(temporary) / f"round{number}"
-            kills, faults = play(base, folder, dice, patience)
-            total += kills
-            wrong += bool(faults)
-            print(f"round {number}: {dict(kills)} {faults or 'equal'}", flush=True)
-            if not faults:
-                shutil.rmtree(folder)
-    count = sum(total[target] for target in TARGETS)
-    print(f"{count} kills in {number} rounds: {dict(total)}; {wrong} rounds differ")
+        dice, tell = random.Random(arguments.seed), functools.partial(print, flush=True)
+        total, rounds, wrong = play_all(arguments.kills, Path(temporary), dice, tell)
+    count = total.total() - total["repaired"]
+    print(f"{count} kills in {rounds} rounds: {dict(total)}; {wrong} rounds differ")
     return int(wrong > 0)
 
 

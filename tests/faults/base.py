@@ -1,5 +1,6 @@
 """The repository that every case starts from: made once, run once, and counted."""
 
+import collections
 import contextlib
 import fcntl
 import json
@@ -8,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.faults import forked, injection, repository
+
+Kills = collections.Counter[str]  # by what was killed
 
 
 @dataclass(frozen=True)

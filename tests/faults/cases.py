@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipelines.repair.databases import OWN
 from tests.faults import forked, injection, repository
+from tests.faults.surroundings import surroundings
 
 # Every stage of the DAG; of those that run for several splits or members, one.
 STAGES = [
@@ -172,7 +174,9 @@ def damage() -> Iterator[Case]:
         yield Case("damage", f".dvc/tmp/{name} {how}", damaged_state(f".dvc/tmp/{name}", how))
     for how in ("empty", "cut", "gone"):
         yield Case("damage", f"dvc.lock {how}", damaged_state("dvc.lock", how))
+    for how in ("empty", "cut", "garbage", "gone"):
         yield Case("damage", f"cache of runs {how}", damaged_runs(how))
+        yield Case("damage", f"DVC's databases {how}", damaged_databases(how))
 
 
 def damaged(path: str, how: str, other: str) -> Fault:
@@ -201,13 +205,24 @@ def damaged_state(path: str, how: str) -> Fault:
 
 
 def damaged_runs(how: str) -> Fault:
-    """Return a damage to all that DVC keeps of earlier runs, with an output gone."""
+    """Return a damage to all that DVC keeps of earlier runs, when it has no other record of them."""
 
     def fault(setting: Setting) -> None:
         for path in (setting.folder / ".dvc" / "cache" / "runs").rglob("*"):
             if path.is_file():
                 spoil(path, how)
-        (setting.folder / "data" / "filtered" / "rules.csv").unlink()
+        (setting.folder / "dvc.lock").unlink()
+
+    return fault
+
+
+def damaged_databases(how: str) -> Fault:
+    """Return a damage to the databases in which DVC keeps the hashes of files."""
+
+    def fault(setting: Setting) -> None:
+        assert forked.repro(setting.folder) == 0  # a copy has none yet
+        for path in (setting.folder / OWN).rglob("*.db"):
+            spoil(path, how)
 
     return fault
 
@@ -242,9 +257,20 @@ def at_once(stage: str) -> Fault:
     return fault
 
 
+def odd_surroundings() -> Iterator[Case]:
+    """Run elsewhere than on a developer's machine."""
+    for name, act in surroundings().items():
+        yield Case("surroundings", name, in_folder(act))
+
+
+def in_folder(act: Callable[[Path], None]) -> Fault:
+    """Return a fault that needs to know no more than the folder."""
+    return lambda setting: act(setting.folder)
+
+
 def cases() -> list[Case]:
     """Return the table."""
-    return [*kills(), *signals(), *disk_and_memory(), *damage(), *concurrency()]
+    return [*kills(), *signals(), *disk_and_memory(), *damage(), *concurrency(), *odd_surroundings()]
 
 
 def recovers(setting: Setting, wanted: Mapping[str, str]) -> list[str]:

@@ -1,6 +1,7 @@
 """The repository of all cases, and the table at the end."""
 
 import collections
+import os
 
 import pytest
 
@@ -12,6 +13,14 @@ def base(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Base:
     """Return the repository that each case starts from, shared by the processes of pytest-xdist."""
     folder = tmp_path_factory.getbasetemp()
     return make((folder if worker_id == "master" else folder.parent) / "faults")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Make lines of the table of what other folders test, when the whole table is wanted."""
+    for item in items if os.environ.get("ALL") else []:
+        for mark in item.iter_markers("fault"):
+            name = item.name.removeprefix("test_").replace("_", " ")
+            item.user_properties.append(("fault", f"{mark.args[0]}: {name}"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

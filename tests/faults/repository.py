@@ -10,6 +10,7 @@ from dvc.repo import Repo
 from ruamel.yaml import YAML
 
 from convs2s.config.params import Params
+from pipelines.repair.databases import OWN
 from tests.train.tiny import tiny_params
 
 ROOT = Path(__file__).parents[2]
@@ -56,7 +57,7 @@ def make(folder: Path) -> Path:
     Repo.init(str(folder), no_scm=True).close()
     # DVC's hashes of what it has seen lie in the repository, so that a case can damage them, too.
     (folder / ".dvc" / "config").write_text(
-        f"[core]\n no_scm = true\n analytics = false\n site_cache_dir = {folder}/.dvc/site\n"
+        f"[core]\n no_scm = true\n analytics = false\n site_cache_dir = {folder / OWN}\n"
     )
     return folder
 

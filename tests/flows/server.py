@@ -63,13 +63,14 @@ class Server:
         self.env |= access.of_server(self.auth, self.env["PREFECT_API_URL"]) | {access.CLIENT: self.auth}
         with (self.home / "server.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "prefect", "server", "start", "--port", str(self.port)],
+                [sys.executable, "-m", "pipelines.flows.server", str(self.port)],
+                cwd=toy.ROOT,
                 env=self.env,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
-        assert soon(lambda: machine.answers(self.env["PREFECT_API_URL"]), 90), (
+        assert soon(lambda: machine.answers(self.env["PREFECT_API_URL"]), 180), (
             self.home / "server.log"
         ).read_text()[-3000:]
 

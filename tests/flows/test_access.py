@@ -1,8 +1,10 @@
 """Who may use the Prefect server: attacks of other users and foreign web pages, and the password's file."""
 
+import functools
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -22,6 +24,8 @@ from pipelines.flows import access, machine
 from pipelines.flows.remote_worker import run_stage
 from tests.flows.server import Server, soon
 from tests.flows.test_machine import play
+
+pytestmark = pytest.mark.fault("security")
 
 # What another user of the machine can try; prints what came of it. Only the standard library, for that user
 # need not be able to read our packages.
@@ -230,7 +234,7 @@ def test_a_server_of_another_user_gets_no_password(repo: Path) -> None:
 def test_a_server_without_a_password_is_not_used(repo: Path) -> None:
     """Of an earlier version, still at work when the clone is upgraded."""
     old = subprocess.Popen(
-        [sys.executable, "-", "prefect", "server", "start"],
+        [sys.executable, "-", "pipelines.flows.server"],
         cwd=repo,
         env={**os.environ, machine.MARK: "server", "PREFECT_API_URL": "http://127.0.0.1:4/api"},
         stdin=subprocess.PIPE,
@@ -247,10 +251,78 @@ def test_a_process_of_another_user_is_not_taken_for_our_server(
 ) -> None:
     """Its environment would say where our worker asks for work."""
     monkeypatch.setattr(machine, "ROOT", repo)
-    command = [shutil.which("python3", path=os.defpath) or sys.executable, "-", "prefect", "server", "start"]
+    command = [shutil.which("python3", path=os.defpath) or sys.executable, "-", "pipelines.flows.server"]
     for user, found in ((0, True), (65534, False)):
         env = {machine.MARK: "server"}
         fake = subprocess.Popen(command, cwd=repo, env=env, stdin=subprocess.PIPE, user=user, group=user)
         assert soon(lambda pid=fake.pid: psutil.Process(pid).cmdline() == command)  # type: ignore[misc]
         assert (machine.running("server") is not None) == found
         fake.communicate()
+
+
+TAKE = """
+import socket, sys
+port, options = int(sys.argv[1]), [socket.SO_REUSEADDR, socket.SO_REUSEPORT]
+for address in ("127.0.0.1", "0.0.0.0"):
+    for chosen in ([], options[:1], options[1:], options):
+        with socket.socket() as taken:
+            for option in chosen:
+                taken.setsockopt(socket.SOL_SOCKET, option, 1)
+            try:
+                taken.bind((address, port))
+                taken.listen()
+                print("taken", address, chosen)
+            except OSError as error:
+                pass
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to play another user")
+def test_the_port_of_a_dead_server_is_no_other_user_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a worker or a flow lives, which would tell whoever listens there the password."""
+    monkeypatch.setattr(access, "held", [])
+    with access.share(0) as server:
+        server.listen()
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/api"
+        access.hold(address)
+    command = [shutil.which("python3", path=os.defpath) or sys.executable, "-c", TAKE]
+    command.append(str(access.port_of(address)))
+    other = functools.partial(subprocess.run, command, capture_output=True, text=True, check=True, cwd="/")
+    assert other(user=65534, group=65534).stdout == ""
+    with access.share(access.port_of(address)) as again:
+        again.listen()  # our next server
+        assert access.listener(address) == os.getuid()
+    for port in access.held:
+        port.close()
+    assert "taken 127.0.0.1 []" in other(user=65534, group=65534).stdout
+
+
+def test_a_port_has_one_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though it can be shared; of two at once, each would get some of the calls. A worker may hold it."""
+    monkeypatch.setattr(access, "held", [])
+    with access.share(0) as free:
+        port = int(free.getsockname()[1])
+        access.hold(f"http://127.0.0.1:{port}/api")
+        with (
+            access.claim(port),
+            pytest.raises(RuntimeError, match=rf"port {port} of .* is taken .*FLOW_PORT"),access.claim(port)
+        ):
+            pass
+        with access.claim(port):
+            assert len(access.held) == 1
+    access.held.pop().close()
+    with socket.socket() as other, pytest.raises(RuntimeError, match="is taken"):
+        other.bind(("127.0.0.1", port))
+        other.listen()
+        with access.claim(port):
+            pass
+
+
+def test_an_address_elsewhere_is_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor one whose server does not share its port: of another version, or another program."""
+    monkeypatch.setattr(access, "held", [])
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        for address in ("http://10.0.0.1:4200/api", f"http://127.0.0.1:{server.getsockname()[1]}/api", ""):
+            access.hold(address)
+    assert access.held == []

@@ -69,6 +69,13 @@ def test_a_run_shows_curves_scores_examples_and_attention(server: Server, projec
     tags = server.tasks(run)["train@1"]["tags"]
     assert {"train", "generated-en-de"} <= set(tags)
     assert toy.dvc(project, "status") == "Data and pipelines are up to date."
+    page = project / "data" / "report.html"
+    link = next(artifact["data"] for name, artifact in shown.items() if name.endswith("report"))
+    assert link == f"[report.html]({page.as_uri()})"
+    assert f"Report: {page.as_uri()}" in server.logs(run)
+    text = page.read_text(encoding="utf-8")
+    assert f"{written.set_index('member').loc['mean', 'bleu']:.2f}" in text
+    assert "not up to date" not in text
 
 
 def test_a_training_that_failed_shows_how_far_it_came(

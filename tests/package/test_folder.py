@@ -59,30 +59,47 @@ def test_a_missing_part_leaves_the_old_folder(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".part")] == []
 
 
-def truecased_package(folder: Path, truecaser: Path | None) -> Path:
-    """Write the folder of a truecased model."""
+def truecased_package(folder: Path) -> Path:
+    """Write the folder of a truecased model, which knows "aus" of the source and "Maus" of the target."""
+    cases = folder / "truecasers"
+    cases.mkdir(exist_ok=True)
+    (cases / "source.tsv").write_text("aus\t3\n", encoding="utf-8")
+    (cases / "target.tsv").write_text("Maus\t3\n", encoding="utf-8")
     tokenize = TOKENIZE.model_copy(update={"truecase": True})
     settings = Settings(("en", "de"), tokenize, TRANSLATE, replace=False)
-    write_package(folder / "package", *write_parts(folder), settings, "card", truecaser)
+    write_package(folder / "package", *write_parts(folder), settings, "card", cases)
     return folder / "package"
 
 
-def test_a_truecased_model_includes_its_truecaser(tmp_path: Path) -> None:
-    """And uses it: words at a sentence's start as inside, translations with a capital."""
-    (tmp_path / "source.tsv").write_text("aus\t3\n", encoding="utf-8")
-    package = truecased_package(tmp_path, tmp_path / "source.tsv")
+def test_a_truecased_model_includes_its_truecasers(tmp_path: Path) -> None:
+    """And uses them: words at a sentence's start as inside, translations with a capital."""
+    package = truecased_package(tmp_path)
     assert (package / "truecaser.tsv").read_text(encoding="utf-8") == "aus\t3\n"
     translator = load(package, "cpu")
     assert translator.source.tokenize("Aus Haus") == ["aus", "Haus"]
+    assert translator.target.tokenize("maus Aus") == ["Maus", "Aus"]
     assert translator.target.detokenize(["aus", "."]) == "Aus."
+
+
+def test_a_truecased_folder_from_before_given_translations_translates(tmp_path: Path) -> None:
+    """It lacks the target side's truecaser, which only they need; the error says so."""
+    package = without_digests(truecased_package(tmp_path))
+    (package / "truecaser.target.tsv").unlink()
+    translator = load(package, "cpu")
+    translator.translate("Aus Haus")
+    with pytest.raises(ValueError, match="its folder has no truecaser of the target side"):
+        translator.score("ein Haus.", "Ein Haus.")
+    with pytest.raises(ValueError, match="its folder has no truecaser of the target side"):
+        translator.translate("ein Haus.", prefixes="Ein")
 
 
 def test_a_truecased_model_without_truecaser_is_refused(tmp_path: Path) -> None:
     """When it is written, and when it is read."""
-    with pytest.raises(FileNotFoundError, match=r"none\.tsv does not exist; a model folder needs it"):
-        truecased_package(tmp_path, tmp_path / "none.tsv")
-    (tmp_path / "source.tsv").write_text("aus\t3\n", encoding="utf-8")
-    package = truecased_package(tmp_path, tmp_path / "source.tsv")
+    package = truecased_package(tmp_path)
+    (tmp_path / "truecasers" / "target.tsv").unlink()
+    settings, parts = read_settings(package), write_parts(tmp_path / "more")
+    with pytest.raises(FileNotFoundError, match=r"target\.tsv does not exist; a model folder needs it"):
+        write_package(package, *parts, settings, "card", tmp_path / "truecasers")
     (without_digests(package) / "truecaser.tsv").unlink()
     with pytest.raises(FileNotFoundError, match=r"lacks truecaser\.tsv, though its tokenizer\.json says"):
         read_settings(package)
@@ -99,6 +116,7 @@ def test_folders_from_before_truecasing_are_read(tmp_path: Path) -> None:
     assert read_settings(package).tokenize == TOKENIZE
 
 
+@pytest.mark.fault("input")
 def test_missing_folder_and_files_are_named(tmp_path: Path) -> None:
     """All missing files at once; data/trained is a likely slip."""
     with pytest.raises(FileNotFoundError, match=r"nowhere is not a folder. Wanted a model folder"):
@@ -110,6 +128,7 @@ def test_missing_folder_and_files_are_named(tmp_path: Path) -> None:
         read_settings(package)
 
 
+@pytest.mark.fault("input")
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -132,6 +151,7 @@ def test_damaged_settings_are_named(tmp_path: Path, name: str, content: str, mes
         read_settings(package)
 
 
+@pytest.mark.fault("input")
 def test_ill_typed_values_are_named(tmp_path: Path) -> None:
     """By the same schema that checks params.yaml."""
     package = without_digests(write_small_package(tmp_path))

@@ -12,7 +12,10 @@ import torch
 import convs2s
 from convs2s.decode.device import find_device
 from convs2s.decode.load_words import load_words
+from convs2s.decode.sampling import Sampling
 from convs2s.package.translator import Translator, load
+from convs2s.text.alignment.candidates import NO_CANDIDATES
+from convs2s.text.vocabulary.selection import VocabularySelection
 from convs2s.text.words.tokenization import Tokenizer
 from tests.decode.parrot import TOKENIZE, TRANSLATE, word_parrot, write_word_vocabulary
 from tests.package.small_package import without_digests, write_model, write_small_package
@@ -45,6 +48,60 @@ def test_text_is_tokenized_translated_and_detokenized(tmp_path: Path) -> None:
     """The parrot knows "Haus" and ".", not "Haus."; detokenized they are one again."""
     texts = ["Das ist ein Haus.", "", "und noch eins, ein Hund"]
     assert parrot(tmp_path).translate(texts) == texts
+
+
+def test_a_string_gives_a_string(tmp_path: Path) -> None:
+    """A string is also a sequence of strings, of its characters; nobody wants those translated."""
+    translator = parrot(tmp_path)
+    assert translator.translate("Das ist ein Haus.") == "Das ist ein Haus."
+    assert translator.translate("") == ""
+    assert translator.translate_n_best("ein Hund")[0].text == "ein Hund"
+    assert translator.score("ein Hund", "ein Hund") == translator.score(["ein Hund"], ["ein Hund"])[0]
+    assert translator.translate("ein Hund", prefixes="Haus") == "Haus Hund"
+
+
+def test_a_given_translation_has_the_score_that_a_search_gives_it(tmp_path: Path) -> None:
+    """The search is forced to find it: it begins with all its words, and may be no longer. Ensembles, too."""
+    one, other = write_small_package(tmp_path / "1"), write_small_package(tmp_path / "2", phase=1.0)
+    for folders in ([one], [one, other]):
+        translator = load(folders, "cpu", max_length_ratio=0.0, max_length_extra=1)
+        for text in ("Haus und Hund.", "ein"):
+            [searched] = translator.translate_n_best("ein Haus.", prefixes=text)
+            given = translator.score("ein Haus.", text)
+            assert searched.text == text
+            assert given.tokens == len(searched.tokens)
+            assert given.log_likelihood == pytest.approx(searched.log_likelihood, abs=1e-4)
+            assert given.score == pytest.approx(searched.score, abs=1e-4)
+
+
+def test_prefixes_and_given_translations_belong_to_texts(tmp_path: Path) -> None:
+    """As many of both, or the wrong ones would be compared."""
+    translator = parrot(tmp_path)
+    with pytest.raises(ValueError, match="found 2 texts but 1 prefixes, wanted as many"):
+        translator.translate(["ein", "Hund"], prefixes=["Das"])
+    with pytest.raises(ValueError, match="found 1 text but 2 translations, wanted as many"):
+        translator.score(["ein"], ["Das", "Haus"])
+
+
+def test_a_prefix_is_added_to_the_selected_vocabulary(tmp_path: Path) -> None:
+    """Even if no source token suggests it: else it would have no place there."""
+    translator = load(write_small_package(tmp_path), "cpu")
+    size = len(translator.words.target.vocabulary)
+    translator.words.selection = VocabularySelection(NO_CANDIDATES, 0, 0, size)
+    assert translator.translate("ein Hund", prefixes="Haus aus").startswith("Haus aus")
+    assert "Haus" not in translator.translate("ein Hund")
+
+
+def test_samples_replace_the_search(tmp_path: Path) -> None:
+    """As many as n_best; texts in two calls get the samples that they would get in one."""
+    translator = load(write_small_package(tmp_path), "cpu", beam_size=4, n_best=4)
+    texts = ["ein Haus.", "ein Hund"]
+    both = translator.translate_n_best(texts, sampling=Sampling(1))
+    assert [len(ranked) for ranked in both] == [4, 4]
+    assert len({one.text for ranked in both for one in ranked}) > 4
+    again = translator.translate_n_best(texts[1], sampling=Sampling(1, first=1))
+    assert [one.tokens for one in again] == [one.tokens for one in both[1]]
+    assert translator.translate(texts, sampling=Sampling(1)) == [ranked[0].text for ranked in both]
 
 
 def test_unknown_words_are_replaced_if_there_is_a_dictionary(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from hypothesis import given
 from tests.properties.damage import damaged
 from tests.properties.readers import READERS, Reader
 
+pytestmark = pytest.mark.fault("input")
+
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
 def test_a_damaged_file_is_read_or_named(reader: Reader) -> None:

@@ -51,6 +51,7 @@ def parsed(path: Path) -> dict[str, Any]:
     return dict(content["stages"]) if content else {}
 
 
+@pytest.mark.fault("damage")
 @pytest.mark.parametrize("with_copy", [False, True])
 def test_wherever_it_is_cut_whole_stages_are_left(with_copy: bool, tmp_path: Path) -> None:
     """Neither half a number nor a list without its end is taken for what a stage gave."""

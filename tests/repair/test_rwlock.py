@@ -34,6 +34,7 @@ def dvc(tmp_path: Path) -> Iterator[int]:
         process.kill()
 
 
+@pytest.mark.fault("damage")
 @pytest.mark.parametrize("text", DAMAGED)
 def test_an_unreadable_list_is_removed(text: str, rwlock: Path, tmp_path: Path) -> None:
     """With it, each later command would fail; without it, DVC starts an empty one."""
@@ -44,6 +45,7 @@ def test_an_unreadable_list_is_removed(text: str, rwlock: Path, tmp_path: Path) 
     assert repair(tmp_path) == []
 
 
+@pytest.mark.fault("concurrency")
 def test_it_stays_while_dvc_works(rwlock: Path, tmp_path: Path, dvc: int) -> None:
     """DVC still wants to take itself off the list."""
     rwlock.write_text("")
@@ -52,6 +54,7 @@ def test_it_stays_while_dvc_works(rwlock: Path, tmp_path: Path, dvc: int) -> Non
     assert rwlock.exists()
 
 
+@pytest.mark.fault("concurrency")
 def test_a_list_that_is_just_being_written_is_left_alone(
     rwlock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import matplotlib.image
 import pytest
 
-from convs2s.score.curves import PANELS, draw_curves
+from convs2s.score.curves import PANELS, draw_curves, plot_curves
 
 
 @pytest.mark.parametrize("points", [0, 1, 40])
@@ -31,3 +31,17 @@ def test_a_missing_curve_leaves_its_panel_empty(tmp_path: Path) -> None:
     loss.write_text("step\tloss\n50\t7.1\n100\t9.9\n")
     draw_curves(tmp_path, tmp_path / "other.png")
     assert (tmp_path / "with.png").read_bytes() != (tmp_path / "other.png").read_bytes()
+
+
+def test_several_trainings_share_the_panels(tmp_path: Path) -> None:
+    """Each with a line and its name, which is no formula; one without points has no line."""
+    for name, values in (("$a", "7.1"), ("$b$", "8.2"), ("new", None)):
+        loss = tmp_path / name / "train" / "loss.tsv"
+        loss.parent.mkdir(parents=True)
+        if values:
+            loss.write_text(f"step\tloss\n50\t{values}\n")
+    figure = plot_curves({name: tmp_path / name for name in ("$a", "$b$", "new")})
+    panel, *empty = figure.axes
+    assert [float(line.get_ydata()[0]) for line in panel.lines] == [7.1, 8.2]  # type: ignore[index, arg-type]
+    assert [text.get_text() for text in figure.legends[0].texts] == [r"\$a", r"\$b\$"]
+    assert [len(axes.lines) for axes in empty] == [0, 0, 0]

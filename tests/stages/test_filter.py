@@ -1,6 +1,7 @@
 """Stage filter."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -67,9 +68,26 @@ def test_tables_can_be_read_back(folder: Path) -> None:
     assert lengths.sum()[["source_read", "target_kept"]].tolist() == [6, 4]
 
 
+def test_each_rule_shows_a_few_pairs_that_it_removed(folder: Path) -> None:
+    """With their lengths, for texts are cut; which pairs they are does not depend on their order."""
+    long = [(f"{n} " * 200, "b") for n in range(9)]
+    samples = []
+    for pairs in (long, long[::-1]):
+        write_folder(folder / "train", [*TRAIN, *pairs, *pairs])
+        samples.append(json.loads((run(folder) / "removed.json").read_text()))
+        shutil.rmtree(folder / "train")
+    ours = {"source": "one", "target": "one two three", "source_words": 1, "target_words": 3}
+    assert {"rule": "ratio", **ours} in samples[0]
+    chosen = [[row["source"] for row in sample if row["rule"] == "too long"] for sample in samples]
+    assert chosen[0] == chosen[1]
+    assert len(set(chosen[0])) == 5
+    assert {len(source) for source in chosen[0]} == {300}
+    assert {row["source_words"] for row in samples[0]} == {0, 1, 200}
+
+
 def test_the_same_input_gives_the_same_bytes(folder: Path) -> None:
     """DVC hashes the output."""
-    names = ["report.json", "rules.csv", "lengths.csv", "train/source.txt", "valid/target.txt"]
+    names = ["report.json", "rules.csv", "lengths.csv", "removed.json", "train/source.txt"]
     first = [(run(folder) / name).read_bytes() for name in names]
     assert [(run(folder) / name).read_bytes() for name in names] == first
 

@@ -21,6 +21,8 @@ from convs2s.train.loop import State, Training, UpdateReport, train
 from tests.model.small import small_model
 from tests.train.tiny import tiny_training, weights
 
+pytestmark = pytest.mark.fault("damaged checkpoint")
+
 PRINTS = {"seed": "1", "model": "small"}
 
 

@@ -13,6 +13,8 @@ from convs2s.train import heartbeat
 from convs2s.train.heartbeat import LEFT, first_silent
 from tests.train.tiny import ROOT
 
+pytestmark = pytest.mark.fault("workers")
+
 
 class Beats(threading.Event):
     """Time, in beats of the watching process; before each, the others beat as they are told."""

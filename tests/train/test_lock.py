@@ -24,6 +24,7 @@ def free(folder: Path) -> bool:
     return True
 
 
+@pytest.mark.fault("concurrency")
 def test_the_second_waits_and_says_for_whom(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """By process, machine and time; it goes on as soon as the first ends."""
     order = []
@@ -45,6 +46,7 @@ def test_the_second_waits_and_says_for_whom(tmp_path: Path, capsys: pytest.Captu
     assert free(tmp_path / "work")
 
 
+@pytest.mark.fault("concurrency")
 def test_an_error_and_a_started_program_leave_it_free(tmp_path: Path) -> None:
     """A program that outlives the holder must not keep others out."""
     program = "print('started', flush=True); input()"

@@ -88,6 +88,7 @@ def test_bfloat16_stays_near_float32(tmp_path: Path) -> None:
     assert losses["bfloat16"] != losses["float32"]
 
 
+@pytest.mark.fault("numbers")
 def test_divergence_ends_training_and_keeps_the_weights(tmp_path: Path) -> None:
     """A NaN is reported where it arises, and no weight becomes one."""
     run = tiny_training(tmp_path)
@@ -101,6 +102,7 @@ def test_divergence_ends_training_and_keeps_the_weights(tmp_path: Path) -> None:
     assert torch.equal(weights(run), before)
 
 
+@pytest.mark.fault("numbers")
 @pytest.mark.parametrize("nats", [math.nan, math.inf])
 def test_a_validation_loss_that_is_no_number_ends_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nats: float

@@ -28,18 +28,18 @@ def test_a_large_gradient_is_scaled_to_the_norm_and_a_small_one_kept() -> None:
         parameter = nn.Parameter(torch.zeros(2))
         optimizer = nesterov([parameter], 1.0, 1e-12)
         parameter.grad = torch.tensor(gradient)
-        norm = update(optimizer, 1.0, clip_norm=0.1)
+        norm = float(update(optimizer, 1.0, clip_norm=0.1))
         assert norm == pytest.approx(math.hypot(*gradient))
         assert_close(parameter.detach(), -torch.tensor(wanted))
         assert parameter.grad is None
 
 
+@pytest.mark.fault("numbers")
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_a_gradient_that_is_not_finite_changes_no_weight(bad: float) -> None:
     """One bad update would ruin all weights for good."""
     parameter = nn.Parameter(torch.ones(2))
     optimizer = nesterov([parameter], 1.0, 0.5)
     parameter.grad = torch.tensor([0.1, bad])
-    with pytest.raises(FloatingPointError, match="gradient norm is"):
-        update(optimizer, 1.0, clip_norm=0.1)
+    assert not update(optimizer, 1.0, clip_norm=0.1).isfinite()
     assert_close(parameter.detach(), torch.ones(2))

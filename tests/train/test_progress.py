@@ -1,3 +1,4 @@
+import io
 import json
 import time
 from pathlib import Path
@@ -35,6 +36,22 @@ def test_speed_is_that_of_updates_without_validation(
             progress.update(report(number), number, seconds)
         progress.epoch(EpochReport(RECORD, is_best=False), seconds=50.0)
         assert f"perplexity 9.500, training {wanted} tokens/s, validation 50.0 s\n" in capsys.readouterr().err
+
+
+def test_the_bar_has_room_in_80_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text that fills the line leaves one character to it, and shows nothing."""
+    terminal = io.StringIO()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("LINES", "24")
+    progress = Progress(ProgressFile(tmp_path / "p.json", 99, None))
+    progress.update(UpdateReport(12, 9, 3.0, 0.5, 0.25, 12_345, 8, 2670, None), 1335, 1.0)
+    progress.epoch(EpochReport(RECORD, is_best=False), seconds=1.0)
+    bar = terminal.getvalue().split("\n", maxsplit=1)[0].split("\r")[-1]
+    assert len(bar) < 80
+    assert len(bar.split("|")[1]) >= 10
+    assert bar.startswith("epoch 12:  50%|")
+    assert bar.endswith(", loss 3.000, 12,345 tokens/s]")
 
 
 def test_an_epoch_interrupted_during_validation_ends(
@@ -88,7 +105,7 @@ def test_the_file_costs_nothing_measurable(tmp_path: Path) -> None:
 
 
 def test_selected_entries_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In the bar and in the epoch's line; without vocabulary selection, nowhere."""
+    """In the epoch's line; without vocabulary selection, nowhere."""
     progress = Progress(ProgressFile(tmp_path / "p.json", 9, None))
     progress.update(report(1, selected=1234), 1, 0.5)
     progress.epoch(EpochReport(RECORD | {"selected_types": 1234.4}, is_best=True), seconds=50.0)

@@ -213,7 +213,7 @@ def test_two_interrupted_workers_continue_together(
     in_process(whole, prepare(whole, **params), monkeypatch)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr(run, "launch", lambda _, *rest: launch("stopped", *rest))
-    with pytest.raises(RuntimeError, match=r"Worker \d of 2 failed with status 9"):
+    with pytest.raises(ChildProcessError, match=r"Worker \d of 2 failed with status 9"):
         in_process(broken, prepare(broken, **params), monkeypatch)
     newest = max((broken / "work").glob("*/checkpoint-30.*"))
     newest.write_bytes(b"damaged")

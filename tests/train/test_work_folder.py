@@ -26,6 +26,8 @@ from convs2s.train.setup import build_training
 from convs2s.train.work_folder import WorkFolder
 from tests.train.tiny import ALONE, tiny_params, write_tiny
 
+pytestmark = pytest.mark.fault("damaged checkpoint")
+
 EPOCHS, UPDATES = 5, 2  # of a whole training: epochs, and updates in each
 WORK, OUT = Path("work"), Path("out")
 INPUTS = Path("encoded"), Path("vocabulary"), Path("candidates/candidates.npz")

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from convs2s.text.corpus.pair_folder import PairWriter
+from convs2s.text.corpus.removed_sample import RemovedSample
 from convs2s.text.counted import counted
 
 Pair = tuple[str, str]
@@ -60,6 +61,7 @@ class PairFilter:
             name: Lengths() for name in ("source_read", "target_read", "source_kept", "target_kept")
         }
     )
+    sample: RemovedSample = field(default_factory=RemovedSample)
     _seen: set[int] = field(default_factory=set)
 
     def keep(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
@@ -72,6 +74,7 @@ class PairFilter:
             rule = self._rule(source, target, pair)
             if rule is not None:
                 self.removed[rule] += 1
+                self.sample.add(rule, pair_hash(pair), pair, (source, target))
                 continue
             self.kept += 1
             self.lengths["source_kept"].add(source)

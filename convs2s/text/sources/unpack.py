@@ -6,7 +6,6 @@ filter against malicious members is missing from early Python 3.11.
 
 import errno
 import lzma
-import shutil
 import stat
 import tarfile
 import zipfile
@@ -17,6 +16,9 @@ from typing import IO
 
 from convs2s.text.corpus.files import atomic_path
 
+# Text shrinks to a tenth, rarely to a fiftieth. What grows more, and beyond this many bytes, is there to fill
+# the disk.
+GROWTH, HARMLESS = 200, 1 << 30
 ZIP_ENCRYPTED = 0x1  # bit of a member's flags
 TAR_SUFFIXES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 # gzip and bz2 raise an OSError without errno; zipfile does not support every compression method.
@@ -35,13 +37,15 @@ def unpack(archive: Path, folder: Path) -> None:
 
     Raises:
         ValueError: if a member's name points outside the folder, a member is a link, a device or encrypted,
-            or the archive is damaged. Nothing is left behind.
+            the content is more than GROWTH times as large as the archive and than HARMLESS bytes, or the
+            archive is damaged. Nothing is left behind.
     """
+    room = max(GROWTH * archive.stat().st_size, HARMLESS)
     with atomic_path(folder) as temporary:
         temporary.mkdir()
         try:
             for name, content in members(archive):
-                copy(content, temporary / name, archive)
+                room -= copy(content, temporary / name, archive, room)
         except DAMAGED as error:
             # The disk, not the data; but zipfile seeks wherever damaged data say.
             if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
@@ -53,19 +57,29 @@ def unpack(archive: Path, folder: Path) -> None:
             ) from error
 
 
-def copy(content: IO[bytes], path: Path, archive: Path) -> None:
+def copy(content: IO[bytes], path: Path, archive: Path, room: int) -> int:
     """Write a member to a file; a later member of the same name wins, as with tar.
 
+    Returns:
+        Its size in bytes.
+
     Raises:
-        ValueError: if one member is a file where another needs a folder.
+        ValueError: if one member is a file where another needs a folder, or it has more than `room` bytes.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         stream = path.open("wb")
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
         raise unsafe_member(archive, path.name, "is both a file and a folder") from error
+    size = 0
     with content, stream:
-        shutil.copyfileobj(content, stream, 1 << 20)
+        while chunk := content.read(1 << 20):
+            size += len(chunk)
+            if size > room:
+                why = f"with it, the content is more than {GROWTH} times as large as the archive"
+                raise unsafe_member(archive, path.name, why)
+            stream.write(chunk)
+    return size
 
 
 def members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:

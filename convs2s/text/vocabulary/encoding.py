@@ -9,7 +9,7 @@ import numpy as np
 from convs2s.text.corpus.encoded import EncodedSentences, id_type
 from convs2s.text.corpus.pair_folder import SIDES
 from convs2s.text.corpus.parallel import map_chunks
-from convs2s.text.vocabulary.codec import Codec
+from convs2s.text.vocabulary.imported_codec import load_codec
 
 CHUNK_PAIRS = 20_000
 
@@ -18,7 +18,7 @@ class PairEncoder:
     """Encodes chunks of pairs, one side at a time."""
 
     def __init__(self, folder: Path) -> None:
-        self._codecs = [Codec.load(folder, side) for side in SIDES]
+        self._codecs = [load_codec(folder, side) for side in SIDES]
 
     def __call__(self, pairs: list[tuple[str, str]]) -> list[EncodedSentences]:
         encoded = []

@@ -10,18 +10,20 @@ from convs2s.kernels import loops
 from convs2s.kernels.run import share_out
 from convs2s.model.glu_block import GluConvolution
 from convs2s.train.fast.dropout import Key, draw_key
-from convs2s.train.fast.linear import empty_rows, normalized_weight, product_dtype
+from convs2s.train.fast.linear import FastLinear, empty_rows, product_dtype
 
 
 class FastGluConvolution(GluConvolution):
     """GluConvolution, faster in training."""
+
+    window_map: FastLinear
 
     def forward(self, x: Float[Tensor, "B N C"], left: int, right: int) -> Float[Tensor, "B N D"]:
         """Apply to every position of the sequence, zero-padded by `left` and `right` positions."""
         if not self.training:
             return super().forward(x, left, right)
         dtype = product_dtype(x)
-        weight = normalized_weight(self.window_map, dtype)
+        weight = self.window_map.normalized(dtype)
         return _GluConvolution.apply(  # type: ignore[no-any-return, no-untyped-call]
             x.to(dtype), weight, self.window_map.bias, self.kernel_width, left, draw_key(self.dropout)
         )

@@ -21,7 +21,8 @@ G, V = (f"parametrizations.weight.original{i}" for i in (0, 1))  # PyTorch's nam
 
 def product_dtype(x: Tensor) -> torch.dtype:
     """Return the dtype of products with x: autocast's, where it is on (T38)."""
-    return torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else x.dtype
+    device = x.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
 
 
 def rounded(count: int, multiple: int) -> int:
@@ -49,12 +50,23 @@ def round_rows(x: Float[Tensor, "*N C"]) -> Float[Tensor, "R C"]:
 class FastLinear(nn.Linear):
     """nn.Linear with weight norm, faster in training."""
 
+    multiple: int
+    """Of rows, to which zeros round up the weight."""
+    prepared: dict[str, Tensor]
+    """The weight of the update that is being made (`convs2s.train.fast.weights`)."""
+
     def forward(self, x: Float[Tensor, "*N C"]) -> Float[Tensor, "*N D"]:
         """Return x times the normalized weight, plus the bias."""
         if not self.training:
             return super().forward(x)
-        dtype = product_dtype(x)
-        return _Linear.apply(x.to(dtype), normalized_weight(self, dtype), self.bias)  # type: ignore[no-any-return, no-untyped-call]
+        weight = self.normalized(product_dtype(x))
+        return _Linear.apply(x.to(weight.dtype), weight, self.bias)  # type: ignore[no-any-return, no-untyped-call]
+
+    def normalized(self, dtype: torch.dtype) -> Float[Tensor, "R C"]:
+        """Return the weight of the update, or compute it outside of one."""
+        if "weight" in self.prepared:
+            return self.prepared["weight"]
+        return normalized_weight(self, dtype, self.multiple)
 
 
 class _Linear(torch.autograd.Function):
@@ -74,7 +86,7 @@ class _Linear(torch.autograd.Function):
         return gx, gy.t() @ rows, gy.sum(dim=0, dtype=torch.float32)
 
 
-def normalized_weight(layer: nn.Module, dtype: torch.dtype, multiple: int = 1) -> Float[Tensor, "D C"]:
+def normalized_weight(layer: nn.Module, dtype: torch.dtype, multiple: int) -> Float[Tensor, "D C"]:
     """Return a layer's weight g v / ||v|| in this dtype, with zeros that round up the number of its rows."""
     v, g = layer.get_parameter(V), layer.get_parameter(G)
     return _Normalized.apply(v, g, dtype, multiple)  # type: ignore[no-any-return, no-untyped-call]

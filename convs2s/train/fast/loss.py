@@ -6,11 +6,11 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn.utils import parametrize
 
 from convs2s.kernels import loops
 from convs2s.kernels.run import share_out
-from convs2s.train.fast.linear import normalized_weight, product_dtype, round_rows
+from convs2s.train.fast.gpu_layers import GpuLinear
+from convs2s.train.fast.linear import FastLinear, product_dtype, round_rows
 from convs2s.train.loss import SummedLoss
 
 ENTRIES = 64  # the number of vocabulary entries is rounded up to a multiple of it, inside the products only
@@ -37,10 +37,23 @@ class FastSummedLoss(SummedLoss):
     ) -> tuple[Float[Tensor, "W F"], Float[Tensor, "V"]]:
         """Return the softmax layer's weight for these entries, followed by rows of zeros, and its bias."""
         layer = self.model.output_layer
-        if parametrize.is_parametrized(layer) and entries is None:
-            return normalized_weight(layer, dtype, ENTRIES), layer.bias
+        if isinstance(layer, FastLinear) and entries is None:
+            return layer.normalized(dtype), layer.bias
         weight, bias = self.output_rows(entries)
         return F.pad(weight.to(dtype), (0, 0, 0, -len(weight) % ENTRIES)), bias
+
+
+class GpuSummedLoss(SummedLoss):
+    """SummedLoss with the weight of the update."""
+
+    def output_rows(
+        self, entries: Int[Tensor, "V"] | None
+    ) -> tuple[Float[Tensor, "V F"], Float[Tensor, "V"]]:
+        """Return the softmax layer's weight and bias for these entries."""
+        layer = self.model.output_layer
+        if isinstance(layer, GpuLinear) and layer.prepared and entries is None:
+            return layer.prepared["weight"], layer.prepared["bias"]
+        return super().output_rows(entries)
 
 
 class _SoftmaxLoss(torch.autograd.Function):

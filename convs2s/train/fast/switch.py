@@ -1,31 +1,54 @@
-"""Where the fast paths are chosen: layers of a model on the CPU compute in training as in this folder."""
+"""Where the fast paths are chosen: in training, layers of a model compute as in this folder."""
 
 from torch import nn
 from torch.nn.utils import parametrize
 
+from convs2s.model.embedding import Embedding
 from convs2s.model.glu_block import GluConvolution
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.train.fast.dropout import FastDropout
 from convs2s.train.fast.glu_block import FastGluConvolution
+from convs2s.train.fast.gpu_layers import GpuEmbedding, GpuGluConvolution, GpuLinear
 from convs2s.train.fast.linear import FastLinear
-from convs2s.train.fast.loss import FastSummedLoss
+from convs2s.train.fast.loss import ENTRIES, FastSummedLoss, GpuSummedLoss
 from convs2s.train.loss import SummedLoss
 
 
 def summed_loss(model: Seq2Seq, smoothing: float) -> SummedLoss:
-    """Return the loss to train with: on the CPU the fast one, else the plain one.
+    """Return the loss to train with.
 
     Layers get a subclass of their class that differs in `forward` alone, and only in training mode. So the
     weights, their names and everything that reads them stay as they are.
     """
     if next(model.parameters()).device.type != "cpu":
-        return SummedLoss(model, smoothing)
+        few_operations(model)
+        return GpuSummedLoss(model, smoothing)
     for module in model.modules():
         if type(module) is GluConvolution:
             module.__class__ = FastGluConvolution
         elif type(module) is nn.Dropout:
             module.__class__ = FastDropout
-        elif parametrize.is_parametrized(module) and not isinstance(module, FastLinear):
-            # A parametrized layer has a class of its own, where its weight is computed.
-            module.__class__ = type("FastLinear", (FastLinear, type(module)), {})
+    become(model, FastLinear, multiple=1)
+    if isinstance(model.output_layer, FastLinear):
+        model.output_layer.multiple = ENTRIES
     return FastSummedLoss(model, smoothing)
+
+
+def few_operations(model: Seq2Seq) -> None:
+    """Make the layers of a model those for GPUs, which compute the same anywhere."""
+    for module in model.modules():
+        if type(module) is GluConvolution:
+            module.__class__ = GpuGluConvolution
+        elif type(module) is Embedding:
+            module.__class__ = GpuEmbedding
+    become(model, GpuLinear)
+
+
+def become(model: nn.Module, base: type[nn.Linear], **attributes: object) -> None:
+    """Make all weight-normalized maps of a model instances of `base`, too, with these attributes."""
+    for module in model.modules():
+        if parametrize.is_parametrized(module) and not isinstance(module, base):
+            # A parametrized layer has a class of its own, where its weight is computed.
+            module.__class__ = type(base.__name__, (base, type(module)), {})
+            for name, value in {"prepared": {}, **attributes}.items():
+                setattr(module, name, value)

@@ -80,6 +80,7 @@ def test_candidates_round_trip_and_equal_ones_give_equal_bytes(tmp_path: Path) -
     assert has_candidates(tmp_path / "a")
 
 
+@pytest.mark.fault("input")
 def test_errors_of_faulty_files_say_what_to_do(tmp_path: Path) -> None:
     """Missing, cut short, of another kind, and from a pipeline without selection."""
     path = tmp_path / "candidates.npz"

@@ -82,6 +82,7 @@ def test_an_error_before_the_first_chunk_comes_through() -> None:
         list(map_chunks(make_nothing, range(100), 10, "t", workers=2))
 
 
+@pytest.mark.fault("memory")
 def test_a_dead_process_is_reported() -> None:
     """The system kills processes when memory is short; waiting for them forever would be worse."""
     with pytest.raises(ChildProcessError, match=r"one of 2 worker processes died.*memory"):

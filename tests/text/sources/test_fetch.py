@@ -31,6 +31,7 @@ def test_mirror_with_another_file_is_skipped(site: Site, tmp_path: Path) -> None
     assert site.asked == [("/bad/a.txt", None), ("/good/a.txt", None)]
 
 
+@pytest.mark.fault("security")
 def test_wrong_sha256_names_both_hashes_and_deletes_the_file(site: Site, tmp_path: Path) -> None:
     """The wrong file must not be mistaken for the right one in a later run, either."""
     site.files["a.txt"] = b"something else"
@@ -80,6 +81,7 @@ def test_own_file_is_used_instead_of_the_network(site: Site, tmp_path: Path) -> 
     assert not (tmp_path / "downloads").exists()
 
 
+@pytest.mark.fault("security")
 def test_own_file_with_another_hash_is_not_used(
     site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -157,6 +159,7 @@ def test_without_a_digest_any_file_is_accepted_and_its_hash_logged(
     assert "put that into params.yaml instead of null" in record.message
 
 
+@pytest.mark.fault("security")
 def test_without_a_digest_parts_of_mirrors_are_never_mixed(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -164,6 +164,7 @@ def test_url_without_file_name_is_an_error(url: str) -> None:
         file_name(url)
 
 
+@pytest.mark.fault("security")
 @pytest.mark.parametrize(
     "target", ["ftp://host/a.txt", "file:///etc/passwd", "data:,hello", "gopher://host/a"]
 )
@@ -182,6 +183,7 @@ def test_a_redirect_within_the_web_is_followed(site: Site, tmp_path: Path) -> No
     assert (tmp_path / "part").read_bytes() == CONTENT
 
 
+@pytest.mark.fault("security")
 def test_a_file_whose_end_nobody_knows_is_refused(site: Site, tmp_path: Path) -> None:
     """Without length, digest or a format that has an end, the first half would pass for the whole."""
     site.files |= {"a.txt": CONTENT, "a.txt.gz": CONTENT}
@@ -193,6 +195,7 @@ def test_a_file_whose_end_nobody_knows_is_refused(site: Site, tmp_path: Path) ->
     assert not site.breaks
 
 
+@pytest.mark.fault("security")
 def test_the_rest_of_a_file_must_begin_where_it_was_asked_to(site: Site, tmp_path: Path) -> None:
     """Bytes would be missing in the middle."""
     site.files["a.txt"], site.breaks, site.ranges_from = CONTENT, [2000], 10
@@ -202,6 +205,7 @@ def test_the_rest_of_a_file_must_begin_where_it_was_asked_to(site: Site, tmp_pat
         persist(site.url("a.txt"), tmp_path / "part", verified=False)
 
 
+@pytest.mark.fault("security")
 def test_no_message_has_a_password_or_token(
     site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

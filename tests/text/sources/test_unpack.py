@@ -66,6 +66,7 @@ def test_zip_is_unpacked(tmp_path: Path) -> None:
     assert content_of(tmp_path / "out") == FILES
 
 
+@pytest.mark.fault("security")
 def test_modes_are_not_restored(tmp_path: Path) -> None:
     """An archive must not leave programs with another user's rights, nor files that cannot be read."""
     member = tarfile.TarInfo("a")
@@ -79,6 +80,7 @@ def test_modes_are_not_restored(tmp_path: Path) -> None:
 EVIL_NAMES = ["../a", "b/../../a", "/tmp/a", "b\\..\\a", "C:a"]
 
 
+@pytest.mark.fault("security")
 @pytest.mark.parametrize("name", EVIL_NAMES)
 @pytest.mark.parametrize("make", [make_tar, make_zip])
 def test_name_that_points_outside_is_refused(tmp_path: Path, name: str, make: Any) -> None:
@@ -90,6 +92,7 @@ def test_name_that_points_outside_is_refused(tmp_path: Path, name: str, make: An
     assert [path.name for path in tmp_path.iterdir()] == [archive.name]
 
 
+@pytest.mark.fault("security")
 @pytest.mark.parametrize(
     ("kind", "what"),
     [
@@ -108,6 +111,7 @@ def test_tar_member_that_is_not_a_file_is_refused(tmp_path: Path, kind: bytes, w
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.fault("security")
 @pytest.mark.parametrize(("mode", "what"), [(stat.S_IFLNK, "is a link"), (stat.S_IFIFO, "is a device")])
 def test_zip_member_that_is_not_a_file_is_refused(tmp_path: Path, mode: int, what: str) -> None:
     """A zip archive keeps links as files whose Unix mode says so."""
@@ -119,6 +123,7 @@ def test_zip_member_that_is_not_a_file_is_refused(tmp_path: Path, mode: int, wha
         unpack(tmp_path / "a.zip", tmp_path / "out")
 
 
+@pytest.mark.fault("security")
 def test_encrypted_zip_is_refused(tmp_path: Path) -> None:
     """There is nobody to ask for the password."""
     archive = make_zip(tmp_path / "a.zip", {"a": b"x"})
@@ -129,6 +134,38 @@ def test_encrypted_zip_is_refused(tmp_path: Path) -> None:
         unpack(archive, tmp_path / "out")
 
 
+@pytest.mark.fault("security")
+@pytest.mark.parametrize("suffix", [".tar.gz", ".tar.xz", ".zip"])
+@pytest.mark.parametrize("count", [1, 9])
+def test_an_archive_that_fills_the_disk_is_refused(
+    tmp_path: Path, suffix: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thousand times its size, in one member or over many; the same growth does no harm to a small size."""
+    archive = tmp_path / f"bomb{suffix}"
+    make = make_zip if suffix == ".zip" else make_tar
+    make(archive, {f"zeros{n}": bytes(10_000_000 // count) for n in range(count)})
+    unpack(archive, tmp_path / "out")
+    monkeypatch.setattr(unpack_module, "HARMLESS", 9_000_000)
+    with pytest.raises(ValueError, match=rf"zeros{count - 1}'.* more than 200 times as large as the archive"):
+        unpack(archive, tmp_path / "refused")
+    assert {path.name for path in tmp_path.iterdir()} == {"out", archive.name}
+
+
+@pytest.mark.fault("security")
+def test_a_sparse_member_has_its_whole_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kilobyte of tar may claim any number of zeros."""
+    member = tarfile.TarInfo("sparse")
+    member.pax_headers = {"GNU.sparse.major": "0", "GNU.sparse.minor": "1"}
+    member.pax_headers |= {"GNU.sparse.size": str(1 << 40), "GNU.sparse.map": "0,0"}
+    with tarfile.open(tmp_path / "sparse.tar", "w", format=tarfile.PAX_FORMAT) as tar:
+        tar.addfile(member)
+    monkeypatch.setattr(unpack_module, "HARMLESS", 10_000_000)
+    with pytest.raises(ValueError, match="more than 200 times as large as the archive"):
+        unpack(tmp_path / "sparse.tar", tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["sparse.tar"]
+
+
+@pytest.mark.fault("security")
 def test_member_under_a_file_is_refused(tmp_path: Path) -> None:
     """`a` cannot be a file and the folder of `a/b`."""
     with pytest.raises(ValueError, match="is both a file and a folder"):
@@ -147,6 +184,7 @@ def test_later_member_of_a_name_wins(tmp_path: Path) -> None:
     assert content_of(tmp_path / "out") == {"a": b"new"}
 
 
+@pytest.mark.fault("input")
 @pytest.mark.parametrize("suffix", [*TAR_MODES, ".zip"])
 @pytest.mark.parametrize("damage", ["cut", "other"])
 def test_damaged_archive_is_an_error_and_leaves_nothing(tmp_path: Path, suffix: str, damage: str) -> None:
@@ -160,6 +198,7 @@ def test_damaged_archive_is_an_error_and_leaves_nothing(tmp_path: Path, suffix: 
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
+@pytest.mark.fault("input")
 @pytest.mark.parametrize("suffix", [".tgz", ".tar.bz2", ".tar.xz", ".zip"])
 def test_damage_within_a_member_is_an_error(tmp_path: Path, suffix: str) -> None:
     """Each kind of compression fails in its own way; a plain .tar has no checksum."""
@@ -172,16 +211,17 @@ def test_damage_within_a_member_is_an_error(tmp_path: Path, suffix: str) -> None
         unpack(path, tmp_path / "out")
 
 
+@pytest.mark.fault("input")
 def test_full_disk_is_reported_as_such_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The archive is not to blame."""
 
-    def copyfileobj(*_: Any) -> None:
+    def copy(*_: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     archive = make_tar(tmp_path / "a.tar", FILES)
-    monkeypatch.setattr(unpack_module.shutil, "copyfileobj", copyfileobj)
+    monkeypatch.setattr(unpack_module, "copy", copy)
     with pytest.raises(OSError, match="No space left on device") as caught:
         unpack(archive, tmp_path / "out")
     assert caught.value.errno == errno.ENOSPC

@@ -12,12 +12,15 @@ from convs2s.model.glu_block import GluConvolution
 from convs2s.model.initialization import linear
 from convs2s.train.fast.dropout import FastDropout, draw_key, drop
 from convs2s.train.fast.glu_block import FastGluConvolution
+from convs2s.train.fast.gpu_layers import GpuGluConvolution, GpuLinear
 from convs2s.train.fast.linear import ROWS, FastLinear, G, round_rows
+from convs2s.train.fast.switch import become
+from convs2s.train.fast.weights import weights_of_update
 
 
 def fast_linear(inputs: int, outputs: int) -> nn.Module:
     layer = linear(inputs, outputs)
-    layer.__class__ = type("FastLinear", (FastLinear, type(layer)), {})
+    become(layer, FastLinear, multiple=1)
     return layer
 
 
@@ -55,6 +58,7 @@ def test_glu_convolution_equals_the_plain_one(
     """Windows, product and gated linear unit, of what dropout leaves of the input."""
     fast, plain = FastGluConvolution(7, 5, width, dropout), GluConvolution(7, 5, width, 0.0)
     plain.load_state_dict(fast.state_dict())
+    become(fast, FastLinear, multiple=1)
     for layer in (fast, plain):
         layer.window_map.bias.data.copy_(torch.arange(10) / 10)
     x = torch.randn(4, 6, 7)
@@ -68,6 +72,19 @@ def test_glu_convolution_equals_the_plain_one(
     tolerance = 2e-5 if precision == torch.float32 else 0.03
     for one, other in zip(found, wanted, strict=True):
         assert_close(one, other, atol=tolerance * float(other.abs().max()), rtol=tolerance)
+
+
+def test_a_convolution_for_gpus_has_dropout() -> None:
+    """Two passes differ, and come back with the seed."""
+    layer = GpuGluConvolution(7, 5, 3, 0.5)
+    become(layer, GpuLinear)
+    results = []
+    for seed in (1, 2, 1):
+        torch.manual_seed(seed)
+        with weights_of_update(layer, torch.float32, 1):
+            results.append(layer(torch.ones(2, 6, 7), 1, 1))
+    assert torch.equal(results[0], results[2])
+    assert not torch.equal(results[0], results[1])
 
 
 def test_layers_that_do_not_train_are_the_plain_ones() -> None:

@@ -7,8 +7,12 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from convs2s.train.fast.switch import summed_loss
-from convs2s.train.loop import Training
+from convs2s.train.fast import linear, weights
+from convs2s.train.fast.gpu_layers import GpuLinear
+from convs2s.train.fast.linear import FastLinear
+from convs2s.train.fast.loss import GpuSummedLoss
+from convs2s.train.fast.switch import few_operations, summed_loss
+from convs2s.train.loop import Training, _update
 from convs2s.train.loss import SummedLoss
 from tests.train.tiny import tiny_training
 
@@ -40,6 +44,69 @@ def test_losses_and_gradients_are_those_of_the_plain_model(
     tolerance = 0.05 if half else 1e-4
     for one, other in zip(found, wanted, strict=True):
         assert_close(one, other, atol=tolerance * float(other.abs().max()), rtol=tolerance)
+
+
+def of_a_gpu(run: Training, smoothing: float) -> SummedLoss:
+    """Return the loss on the path that GPUs take, which computes the same here."""
+    few_operations(run.model)
+    return GpuSummedLoss(run.model, smoothing)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("on_gpu", [False, True])
+def test_an_update_is_that_of_the_plain_model(tmp_path: Path, precision: str, on_gpu: bool) -> None:
+    """Weights that all parts of a batch share, and the gradient that reaches g and v: two updates."""
+    found = {}
+    for path in ("plain", "fast"):
+        (tmp_path / path).mkdir()
+        run = tiny_training(
+            tmp_path / path, dropout=0.0, precision=precision, max_tokens=20, clip_norm=1e9, momentum=1e-9
+        )
+        loss = SummedLoss(run.model, 0.1)
+        if path == "fast":
+            loss = of_a_gpu(run, 0.1) if on_gpu else summed_loss(run.model, 0.1)
+        before = {name: p.detach().clone() for name, p in run.model.named_parameters()}
+        lengths = run.train.source.lengths, run.train.target.lengths
+        batches = sorted(run.batching.epoch(*lengths, 1, 0), key=lambda batch: -len(batch.parts))
+        assert len(batches[0].parts) > 2
+        done = [_update(run, loss.train(), batch, 1.0) for batch in (batches[0], batches[-1])]
+        moved = {name: p.detach() - before[name] for name, p in run.model.named_parameters()}
+        found[path] = moved | {"done": torch.tensor([one[:2] for one in done])}
+    tolerance = 0.06 if precision == "bfloat16" else 1e-4
+    for name, wanted in found["plain"].items():
+        assert_close(
+            found["fast"][name], wanted, atol=1e-6 + tolerance * float(wanted.abs().max()), rtol=tolerance
+        )
+
+
+@pytest.mark.parametrize("on_gpu", [False, True])
+def test_weights_are_made_once_per_update(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_gpu: bool
+) -> None:
+    """However many parts a batch has; between updates no layer keeps one."""
+    run = tiny_training(tmp_path, max_tokens=20)
+    loss = of_a_gpu(run, 0.0) if on_gpu else summed_loss(run.model, 0.0)
+    layers = [m for m in run.model.modules() if isinstance(m, FastLinear | GpuLinear)]
+    calls: list[int] = []
+    plain, fast = torch._weight_norm, linear.normalized_weight
+
+    def counted(v: Tensor, g: Tensor, dim: int) -> Tensor:
+        calls.append(len(v))
+        return plain(v, g, dim)
+
+    def counted_fast(layer: FastLinear, dtype: torch.dtype, multiple: int) -> Tensor:
+        calls.append(layer.out_features)
+        return fast(layer, dtype, multiple)
+
+    monkeypatch.setattr(torch, "_weight_norm", counted)
+    for module in (weights, linear):
+        monkeypatch.setattr(module, "normalized_weight", counted_fast)
+    lengths = run.train.source.lengths, run.train.target.lengths
+    batch = max(run.batching.epoch(*lengths, 1, 0), key=lambda batch: len(batch.parts))
+    assert len(batch.parts) > 2
+    _update(run, loss.train(), batch, 0.1)
+    assert sum(calls) == sum(layer.out_features for layer in layers)
+    assert not any(layer.prepared for layer in layers)
 
 
 def test_the_choice_changes_no_weight_and_no_name(tmp_path: Path) -> None:

@@ -1,0 +1,151 @@
+"""What the benchmarks share: the machine and its limit, rounds in turns, and the file that they write.
+
+Speeds are units per second of the clock and of processor time, with several threads that of all together. The
+second hardly depends on other load: compare it on a shared machine.
+"""
+
+import json
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from convs2s.train.cost import cpu_name
+
+DTYPES = ("float32", "bfloat16")
+Work = Callable[[], float]
+"""Does some work and returns how many units it was, such as tokens."""
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Units per second of the clock, and of processor time times the number of threads."""
+
+    clock: float
+    processor: float
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Median, lowest and highest of some values."""
+
+    median: float
+    lowest: float
+    highest: float
+
+
+def machine(packages: Iterable[str] = ()) -> dict[str, Any]:
+    """Return what a measurement depends on: hardware, threads, and versions of PyTorch and these packages."""
+    found: dict[str, Any] = {
+        "cpu": cpu_name(),
+        "cpu_features": torch.backends.cpu.get_cpu_capability(),
+        "threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+    }
+    if torch.cuda.is_available():
+        found |= {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
+    return found | {name: one for name in packages if (one := installed(name)) is not None}
+
+
+def installed(package: str) -> str | None:
+    """Return the version of a package; None if it is not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def wait(device: torch.device) -> None:
+    """Wait until a device has done what it was asked to."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def timed(work: Work, device: torch.device) -> Speed:
+    """Do the work once; return its speed."""
+    wait(device)
+    start = time.perf_counter(), time.process_time()
+    units = work()
+    wait(device)
+    end = time.perf_counter(), time.process_time()
+    processor = max(end[1] - start[1], 1e-9) / torch.get_num_threads()
+    return Speed(units / (end[0] - start[0]), units / processor)
+
+
+def in_turns(ways: Mapping[str, Work], rounds: int, device: torch.device) -> dict[str, list[Speed]]:
+    """Let the ways work in turns, after once to warm up; return the speeds of each, a round after another."""
+    for work in ways.values():
+        work()
+    speeds: dict[str, list[Speed]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, work in ways.items():
+            speeds[name].append(timed(work, device))
+    return speeds
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Return the median of at least one value, with the lowest and the highest."""
+    return Spread(statistics.median(values), min(values), max(values))
+
+
+def speeds_as_json(speeds: Sequence[Speed]) -> dict[str, dict[str, float]]:
+    """Return the spread of both speeds over the rounds."""
+    return {
+        "per_second": asdict(spread([speed.clock for speed in speeds])),
+        "per_processor_second": asdict(spread([speed.processor for speed in speeds])),
+    }
+
+
+def product_peaks(device: torch.device) -> dict[str, float]:
+    """Return the FLOP per second that products of large matrices reach on this machine, by dtype."""
+    return {name: product_peak(getattr(torch, name), device) for name in DTYPES}
+
+
+def product_peak(dtype: torch.dtype, device: torch.device) -> float:
+    """Return the highest of 20 speeds; on a CPU of processor time."""
+    rows = 8192 if device.type == "cuda" else 1024
+    x, y = (torch.randn(rows, rows, device=device).to(dtype) for _ in range(2))
+    product = x @ y
+
+    def multiply() -> float:
+        torch.mm(x, y, out=product)
+        return 2.0 * rows**3
+
+    speeds = [timed(multiply, device) for _ in range(20)]
+    return max(speed.clock if device.type == "cuda" else speed.processor for speed in speeds)
+
+
+def counted_flop(work: Callable[[], object]) -> float:
+    """Do the work; return the FLOP of its products, backward included."""
+    with FlopCounterMode(display=False) as counter:
+        work()
+    return float(counter.get_total_flops())
+
+
+def write_report(path: Path, about: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> None:
+    """Write a benchmark's results as JSON, with what they depend on."""
+    content = {**about, "results": list(results)}
+    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table in Markdown; numbers with three digits or more."""
+    print("| " + " | ".join(columns) + " |")
+    print("|---|" + "---:|" * (len(columns) - 1))
+    for row in rows:
+        print("| " + " | ".join(map(shown, row)) + " |", flush=True)
+
+
+def shown(value: object) -> str:
+    """Return a cell of the table."""
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

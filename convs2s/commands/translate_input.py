@@ -1,0 +1,220 @@
+"""Lines to translate: from files in large chunks, from pipes and terminals as soon as they arrive."""
+
+import contextlib
+import itertools
+import os
+import queue
+import stat
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from convs2s.text.corpus.files import read_lines
+from convs2s.text.counted import counted
+
+CHUNK_BATCHES = 32
+"""Batches read ahead: enough to group sentences of similar length, few enough to hold in memory."""
+QUIET_SECONDS = 0.005
+"""If no further line arrives for so long, those that have arrived are translated."""
+
+
+@dataclass(frozen=True)
+class End:
+    """The end of the lines, and the error that caused it, if one did."""
+
+    error: Exception | None
+
+
+def chunks(path: Path | None, stream: IO[bytes], batch_sentences: int) -> Iterator[list[str]]:
+    """Yield the lines of the input, in chunks to translate together.
+
+    Args:
+        path: of the input; None if it is standard input.
+        stream: the input itself.
+        batch_sentences: sentences translated at once.
+
+    Raises:
+        ValueError: if a line is not UTF-8; the lines before it have been yielded, if they are from a pipe.
+    """
+    if path is None and sys.stdin.isatty():
+        return ([line] for line in typed())
+    name, most = str(path or "standard input"), CHUNK_BATCHES * batch_sentences
+    if is_file(stream):
+        return in_chunks(decoded(stream, name), most)
+    # A stream of the thread's own: while it waits for a line, Python could not close this one at exit.
+    own = os.fdopen(os.dup(stream.fileno()), "rb")
+    return arriving(decoded(own, name), batch_sentences, most)
+
+
+def in_chunks(lines: Iterator[str], most: int) -> Iterator[list[str]]:
+    """Yield lines in lists of as many as that."""
+    while chunk := list(itertools.islice(lines, most)):
+        yield chunk
+
+
+def arriving(lines: Iterator[str], fewest: int, most: int) -> Iterator[list[str]]:
+    """Yield lines as they arrive: those that are there, once no more come for a few milliseconds.
+
+    A list has up to `fewest` lines, so that answers begin soon; while that many wait, each has twice as many
+    as the one before, up to `most`, since large lists sort better into batches of similar length.
+    """
+    waiting: queue.Queue[str | End] = queue.Queue(most)
+    threading.Thread(target=read_ahead, args=(lines, waiting), name="input", daemon=True).start()
+    limit = fewest
+    while True:
+        found = arrived(waiting, limit)
+        if chunk := [line for line in found if isinstance(line, str)]:
+            yield chunk
+        if isinstance(found[-1], End):
+            if found[-1].error is not None:
+                raise found[-1].error
+            return
+        limit = min(2 * limit, most) if len(found) == limit else fewest
+
+
+def arrived(waiting: "queue.Queue[str | End]", most: int) -> list[str | End]:
+    """Wait for a line; return it with those that follow at once, or that have waited."""
+    found = [waiting.get()]
+    with contextlib.suppress(queue.Empty):
+        while len(found) < most and isinstance(found[-1], str):
+            found.append(waiting.get(timeout=QUIET_SECONDS))
+    return found
+
+
+def read_ahead(lines: Iterator[str], waiting: "queue.Queue[str | End]") -> None:
+    """Put lines into a queue, and then their end."""
+    try:
+        for line in lines:
+            waiting.put(line)
+    except Exception as error:
+        waiting.put(End(error))
+    else:
+        waiting.put(End(None))
+
+
+def typed() -> Iterator[str]:
+    """Yield lines that somebody types, with a hint, a prompt, and keys to edit and repeat lines."""
+    print("Type a sentence and press Enter. Ctrl-D ends.", file=sys.stderr)
+    if not sys.stdout.isatty():  # the prompt must not become part of the output
+        yield from without_editing()
+        return
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401, PLC0415  # makes input() edit lines
+    while True:
+        try:
+            line = input("> ")
+        except EOFError:
+            print(file=sys.stderr)  # the shell's prompt begins on a line of its own
+            return
+        yield line
+
+
+def without_editing() -> Iterator[str]:
+    """Yield lines that somebody types while standard output goes elsewhere."""
+    while True:
+        print("> ", end="", file=sys.stderr, flush=True)
+        line = sys.stdin.readline()
+        if not line:
+            print(file=sys.stderr)
+            return
+        yield line.removesuffix("\n")
+
+
+def is_file(stream: IO[bytes]) -> bool:
+    """Return whether a stream is at hand as a whole: a file, or something in memory."""
+    try:
+        return stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+    except OSError:
+        return True
+
+
+def lines_left(stream: IO[bytes]) -> int:
+    """Return how many lines a file still has; it stays where it is."""
+    place, count, last = stream.tell(), 0, b"\n"
+    while block := stream.read(1 << 20):
+        count, last = count + block.count(b"\n"), block[-1:]
+    stream.seek(place)
+    return count + (last != b"\n")
+
+
+def decoded(stream: IO[bytes], name: str) -> Iterator[str]:
+    r"""Yield lines without their line end, \n or \r\n.
+
+    Raises:
+        ValueError: if a line is not UTF-8, with its number.
+    """
+    for number, raw in enumerate(stream, start=1):
+        try:
+            yield raw.decode("utf-8").removesuffix("\n").removesuffix("\r")
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{name}, line {number}: byte {error.start} is {raw[error.start]:#04x}, which is not UTF-8. "
+                "Convert the text first, for example: iconv -f latin1 -t utf-8."
+            ) from error
+
+
+@contextmanager
+def opened_input(path: Path | None) -> Iterator[IO[bytes]]:
+    """Open a file, or take standard input.
+
+    Raises:
+        FileNotFoundError: if there is no such file, or it is a folder.
+    """
+    if path is None:
+        yield sys.stdin.buffer
+        return
+    check_file("--input", path, ", or leave --input out and pass the text on standard input")
+    with path.open("rb") as stream:
+        yield stream
+
+
+class SecondFile:
+    """A file whose line i belongs to line i of the input: a translation, or the beginning of one.
+
+    Args:
+        option: that names the file, for messages.
+        path: of the file, plain or compressed.
+
+    Raises:
+        FileNotFoundError: if there is no such file, or it is a folder.
+    """
+
+    def __init__(self, option: str, path: Path) -> None:
+        check_file(option, path)
+        self._name, self._lines, self._taken = f"{option} {path}", read_lines(path), 0
+
+    def take(self, count: int) -> list[str]:
+        """Return the next lines.
+
+        Raises:
+            ValueError: if the file has fewer, or a line is not UTF-8.
+        """
+        found = list(itertools.islice(self._lines, count))
+        self._taken += len(found)
+        if len(found) < count:
+            raise ValueError(
+                f"{self._name} has {counted(self._taken, 'line')}, fewer than the input. Wanted one for each "
+                "line of the input."
+            )
+        return found
+
+    def check_end(self) -> None:
+        """Raise ValueError if the file has more lines than the input."""
+        if next(self._lines, None) is not None:
+            raise ValueError(
+                f"{self._name} has more lines than the input, which has {self._taken:,}. Wanted one for each "
+                "line of the input."
+            )
+
+
+def check_file(option: str, path: Path, otherwise: str = "") -> None:
+    """Raise FileNotFoundError if there is no such file, or it is a folder."""
+    if path.is_dir() or not path.exists():
+        found = "is a folder" if path.is_dir() else "does not exist"
+        raise FileNotFoundError(
+            f"{option} {path} {found}. Wanted UTF-8 text, one sentence per line: check the name{otherwise}."
+        )

@@ -1,0 +1,115 @@
+"""Forced decoding: the likelihood that a model gives to translations made by others."""
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from convs2s.decode.batches import batches, padded
+from convs2s.decode.beam_search import StepModel, check_numbers
+from convs2s.decode.token_scores import log_normalizer
+from convs2s.decode.word_translator import WordTranslator
+from convs2s.text.counted import counted
+from convs2s.text.vocabulary.vocabulary import EOS, PAD
+
+
+@dataclass(frozen=True)
+class GivenScore:
+    """How likely a given translation is.
+
+    Attributes:
+        log_likelihood: in nats, including that of EOS; NaN if a side is longer than the position table.
+        tokens: of the translation, EOS included.
+        score: log_likelihood / tokens^alpha, as a search would rank it.
+    """
+
+    log_likelihood: float
+    tokens: int
+    score: float
+
+
+def score_given(
+    translator: WordTranslator,
+    sources: Sequence[Sequence[str]],
+    targets: Sequence[Sequence[str]],
+    on_done: Callable[[int], object] | None = None,
+) -> list[GivenScore]:
+    """Return how likely each given translation is, over the whole target vocabulary.
+
+    Args:
+        translator: its beam and its vocabulary selection play no part.
+        sources: words of each sentence; it may have none.
+        targets: words of each translation; those that the vocabulary lacks count as <unk>.
+        on_done: called with the number of sentences of each batch.
+
+    Raises:
+        ValueError: if the model's scores are not numbers.
+    """
+    rows = [translator.source.encode(list(words)) for words in sources]
+    given = [translator.target.encode(list(words)) for words in targets]
+    fitting = [i for i in range(len(rows)) if fits(translator, len(rows[i]), len(given[i]))]
+    warn_of_long(len(rows) - len(fitting))
+    totals = [math.nan] * len(rows)
+    lengths = [len(rows[i]) + len(given[i]) for i in fitting]
+    for batch in batches(lengths, translator.params.batch_sentences):
+        chosen = [fitting[place] for place in batch]
+        source, target = padded([rows[i] for i in chosen]), padded([given[i] for i in chosen])
+        device = translator.device
+        found = log_likelihoods(translator.model, source.to(device), target.to(device))
+        for i, total in zip(chosen, found.tolist(), strict=True):
+            totals[i] = total
+        if on_done is not None:
+            on_done(len(chosen))
+    alpha = translator.params.alpha
+    return [
+        GivenScore(total, len(tokens), total / len(tokens) ** alpha)
+        for total, tokens in zip(totals, given, strict=True)
+    ]
+
+
+@torch.inference_mode()
+def log_likelihoods(
+    model: StepModel, source: Int64[Tensor, "B S"], target: Int64[Tensor, "B T"]
+) -> Float[Tensor, "B"]:
+    """Return the log-likelihood of each target sentence, in nats.
+
+    Args:
+        model: or an ensemble of models.
+        source: each row ends with EOS, followed by padding.
+        target: likewise.
+
+    Raises:
+        ValueError: if the model's scores are not numbers.
+    """
+    memory, state = model.encode(source), model.start(len(source))
+    newest = torch.full_like(target[:, 0], EOS)
+    totals = torch.zeros(len(target), device=target.device)
+    for wanted in target.unbind(dim=1):
+        logits, _, state = model.step(newest, memory, state)
+        gains = logits.gather(1, wanted[:, None]).squeeze(1) - log_normalizer(logits)
+        totals += gains.masked_fill(wanted == PAD, 0.0)
+        newest = wanted
+    check_numbers(totals.cpu().numpy()[:, None], np.arange(len(target)), target.shape[1] - 1)
+    return totals
+
+
+def fits(translator: WordTranslator, source_tokens: int, target_tokens: int) -> bool:
+    """Return whether both sides, EOS included, fit the position tables."""
+    most = translator.model.max_source_tokens, translator.model.max_target_tokens
+    lengths = source_tokens, target_tokens
+    return all(limit is None or length <= limit for length, limit in zip(lengths, most, strict=True))
+
+
+def warn_of_long(pairs: int) -> None:
+    """Say how many pairs are not scored."""
+    if pairs:
+        warnings.warn(
+            f"{counted(pairs, 'sentence pair')} longer than the model's position table: not scored (nan). "
+            "Split them into sentences.",
+            stacklevel=2,
+        )

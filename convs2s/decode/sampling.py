@@ -1,0 +1,151 @@
+"""Sampling: translations drawn from the model's distribution instead of searched."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int, Int64
+from numpy.typing import NDArray
+from torch import Tensor
+
+from convs2s.decode.beam_search import (
+    BeamSearch,
+    Finished,
+    Hypothesis,
+    Step,
+    StepModel,
+    attended,
+    check_numbers,
+    real_positions,
+    remaining,
+)
+from convs2s.decode.forced_prefix import next_of_prefixes
+from convs2s.decode.token_scores import all_logits, log_normalizer, top_tokens
+from convs2s.text.vocabulary.vocabulary import EOS, PAD
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How translations are drawn.
+
+    Attributes:
+        seed: the same seed gives the same translations; not negative.
+        temperature: logits are divided by it: below 1 likely tokens become likelier, above 1 less so.
+        top_k: draw from the k likeliest tokens only; None for all.
+        first: number of the first sentence, from 0. What is drawn depends on the seed and on a sentence's
+            number alone, so texts in several calls give the same translations as in one.
+
+    Raises:
+        ValueError: if a value is out of range.
+    """
+
+    seed: int
+    temperature: float = 1.0
+    top_k: int | None = None
+    first: int = 0
+
+    def __post_init__(self) -> None:
+        for name, valid, wanted in (
+            ("seed", self.seed >= 0, "0 or more"),
+            ("temperature", 0 < self.temperature < np.inf, "a finite number above 0"),
+            ("top_k", self.top_k is None or self.top_k >= 1, "1 or more"),
+        ):
+            if not valid:
+                raise ValueError(f"sampling: {name}: found {getattr(self, name)}, wanted {wanted}.")
+
+    def of(self, settings: BeamSearch, numbers: Sequence[tuple[int, int]]) -> "Sampler":
+        """Return what draws for a batch; `numbers` are those of its sentences, here, and of their parts."""
+        return Sampler(settings, self, [(self.first + sentence, part) for sentence, part in numbers])
+
+
+class Sampler:
+    """Draws as many translations of each sentence as `settings.n_best`; stands in for `BeamSearch`.
+
+    One is for one batch.
+
+    Args:
+        settings: alpha of the scores, shortest length, number of samples (n_best) and attention.
+        sampling: how to draw.
+        numbers: of the batch's sentences, such as (4, 0), the first part of sentence 4.
+    """
+
+    def __init__(self, settings: BeamSearch, sampling: Sampling, numbers: Sequence[tuple[int, int]]) -> None:
+        self.settings, self.sampling = settings, sampling
+        self.ended = np.zeros((len(numbers), settings.n_best), np.bool_)
+        self.generators = [np.random.default_rng([sampling.seed, *number]) for number in numbers]
+
+    @torch.inference_mode()
+    def search(
+        self,
+        model: StepModel,
+        source: Int64[Tensor, "B S"],
+        max_lengths: Sequence[int],
+        prefixes: Sequence[Sequence[int]] = (),
+    ) -> list[list[Hypothesis]]:
+        """Return the samples of each sentence, likeliest first.
+
+        Arguments and errors are those of `BeamSearch.search`. Log-likelihoods are the model's own, whatever
+        the temperature; tokens beyond top_k have theirs, too.
+        """
+        samples, device = self.settings.n_best, source.device
+        lengths = (source != PAD).sum(dim=1)
+        real = real_positions(lengths, source.shape[1])
+        limits = np.asarray(max_lengths, dtype=np.int64)
+        alive = np.arange(len(source))  # sentences still in the batch
+        finished = Finished(lengths.tolist(), self.settings)
+        memory, state = model.encode(source), model.start(len(source) * samples)
+        tokens = torch.full((len(source) * samples,), EOS, device=device)
+        totals = torch.zeros(len(source) * samples, device=device)
+        for step in itertools.count():
+            scores, attention, state = model.step(tokens, memory, state)
+            logits = all_logits(scores)
+            normalizer, forced = log_normalizer(logits), limits[alive] <= step
+            given = next_of_prefixes(prefixes, alive, step)
+            self.settings.rule_out(logits.unflatten(0, (-1, samples)), step, forced, given)
+            tokens = self._draw(logits, alive)
+            totals += logits.gather(1, tokens[:, None]).squeeze(1) - normalizer
+            going = remaining(self._finish(finished, alive, step, tokens, totals))
+            rows = (going[:, None] * samples + np.arange(samples)).ravel()
+            tokens, totals = tokens[rows], totals[rows]
+            sources, at_end = (part.cpu().numpy() for part in attended(attention, real, lengths))
+            kept = attention.float().cpu().numpy() if self.settings.keep_attention else None
+            finished.steps.append(Step(sources, at_end, kept, rows, tokens.cpu().numpy()))
+            if not len(going):
+                return finished.best()
+            if len(going) < len(alive):
+                index = torch.as_tensor(going, device=device)
+                memory, real, lengths, alive = memory.select(index), real[index], lengths[index], alive[going]
+                state = state.select(torch.as_tensor(rows, device=device))
+        raise AssertionError
+
+    def _draw(self, logits: Float[Tensor, "R V"], alive: NDArray[np.int64]) -> Int[Tensor, "R"]:
+        """Draw a token for each row, by inverting the distribution function."""
+        tokens = None
+        if self.sampling.top_k is not None:
+            logits, tokens = top_tokens(logits, min(self.sampling.top_k, logits.shape[1]))
+        sums = torch.softmax(logits.double() / self.sampling.temperature, dim=1).cumsum(dim=1)
+        drawn = np.concatenate([self.generators[i].random(self.settings.n_best) for i in alive])
+        points = torch.as_tensor(drawn, device=logits.device)[:, None] * sums[:, -1:]
+        places = torch.searchsorted(sums, points, right=True).clamp(max=sums.shape[1] - 1)
+        return places.squeeze(1) if tokens is None else tokens.gather(1, places).squeeze(1)
+
+    def _finish(
+        self,
+        finished: Finished,
+        alive: NDArray[np.int64],
+        step: int,
+        tokens: Int[Tensor, "R"],
+        totals: Float[Tensor, "R"],
+    ) -> NDArray[np.bool_]:
+        """Record the samples that now end; return which of the batch's sentences have no other left."""
+        shape = len(alive), self.settings.n_best
+        scores = totals.cpu().numpy().reshape(shape)
+        check_numbers(scores, alive, step)
+        ended = (tokens == EOS).cpu().numpy().reshape(shape) & ~self.ended[alive]
+        for i, sample in np.argwhere(ended):
+            row = int(i * shape[1] + sample)
+            finished.ends[alive[i]].append((step, row, float(scores[i, sample])))
+        self.ended[alive] |= ended
+        return np.asarray(self.ended[alive].all(axis=1))

@@ -1,0 +1,270 @@
+"""Compiled loops of a decoding step, each one pass over data where PyTorch takes several.
+
+As in `loops`: arrays are contiguous, and every loop does the items `start` to `stop`. Matrix products come
+unscaled: float32, bfloat16 in uint16, or sums of products of 8-bit numbers in int32. Such a number y of row i
+and column j stands for y * row_scales[i] * scales[j] + bias[j].
+
+The source positions of sentence i are the rows starts[i] to starts[i] + lengths[i] of what the encoder made,
+without padding. Its hypotheses are consecutive rows, `beams` per sentence.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
+
+import math
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+
+# Numba's cache does not notice changes of these: after one, touch this file, too.
+from convs2s.kernels.loops import exp, intrinsic, vectorized
+
+LANES = 256  # groups of tokens whose maxima are computed side by side
+ZERO, ONE = np.float32(0.0), np.float32(1.0)
+SQRT_HALF = np.float32(math.sqrt(0.5))
+LOWEST = -np.float32(np.inf)
+LARGEST_INT8 = np.float32(127.0)
+TINY = np.float32(1e-30)
+ANY, NOT_EOS = -1, -2  # tokens that may follow a hypothesis, unless it is the only one
+PAD, EOS = 0, 1
+I8, I32, F32 = ir.IntType(8), ir.IntType(32), ir.FloatType()
+
+
+@intrinsic
+def number(context: Any, value: Any) -> Any:
+    """Return a number of a product as float32: uint16 holds the bits of a bfloat16."""
+
+    def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind, value = signature.args[0], arguments[0]
+        if kind == types.float32:
+            return value
+        if kind == types.int32:
+            return builder.sitofp(value, F32)
+        return builder.bitcast(builder.shl(builder.zext(value, I32), I32(16)), F32)
+
+    return types.float32(value), generate
+
+
+@intrinsic
+def nearest_int8(context: Any, value: Any) -> Any:
+    """Return a float32 between -127 and 127 rounded to the nearest integer, halves away from zero."""
+
+    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        negative = builder.fcmp_ordered("<", arguments[0], F32(0.0))
+        half = builder.select(negative, F32(-0.5), F32(0.5))
+        return builder.trunc(builder.fptosi(builder.fadd(arguments[0], half), I32), I8)
+
+    return types.int8(types.float32), generate
+
+
+@vectorized
+def quantize(x, q, row_scales, start, stop):
+    """Write x as 8-bit integers times a scale per row, the largest becoming 127; items are rows."""
+    for i in range(start, stop):
+        source, target, largest, total = x[i], q[i], ZERO, ZERO
+        for j in range(len(source)):
+            magnitude = abs(source[j])
+            largest = magnitude if magnitude > largest else largest
+            total += source[j]
+        factor = LARGEST_INT8 / max(largest, TINY)
+        for j in range(len(source)):
+            target[j] = nearest_int8(source[j] * factor)
+        # A row with NaN has a scale of NaN: all that follows from it must be NaN, too.
+        row_scales[i] = (total if np.isnan(total) else largest) / LARGEST_INT8
+
+
+@vectorized
+def scaled(y, row_scales, scales, bias, out, start, stop):
+    """Write a product as float32; items are rows."""
+    for i in range(start, stop):
+        source, target, factor = y[i], out[i], row_scales[i]
+        for j in range(len(target)):
+            target[j] = number(source[j]) * (factor * scales[j]) + bias[j]
+
+
+@vectorized
+def source_windows(x, starts, lengths, width, y, start, stop):
+    """Write, for each source position, the `width` positions around it; items are sentences."""
+    columns, left = x.shape[1], width // 2
+    for i in range(start, stop):
+        first, length = starts[i], lengths[i]
+        for n in range(length):
+            for k in range(width):
+                target, other = y[first + n, k * columns : (k + 1) * columns], n - left + k
+                if 0 <= other < length:
+                    target[:] = x[first + other]
+                else:
+                    target[:] = 0
+
+
+@vectorized
+def target_windows(old, parents, x, y, start, stop):
+    """Write the windows of rows `parents`, moved on by one position to end with x; items are rows."""
+    columns = x.shape[1]
+    kept = y.shape[1] - columns
+    for i in range(start, stop):
+        y[i, :kept] = old[parents[i], columns:]
+        y[i, kept:] = x[i]
+
+
+@vectorized
+def gated(y, row_scale, scales, bias, h):
+    """Write the gated linear unit of a row of a product."""
+    columns = len(h)
+    left, right = y[:columns], y[columns:]
+    left_scales, right_scales, left_bias, right_bias = (
+        scales[:columns], scales[columns:], bias[:columns], bias[columns:],
+    )  # fmt: skip
+    for j in range(columns):
+        gate = number(right[j]) * (row_scale * right_scales[j]) + right_bias[j]
+        value = number(left[j]) * (row_scale * left_scales[j]) + left_bias[j]
+        h[j] = value / (ONE + exp(-gate))
+
+
+@vectorized
+def glu_and_residual(y, row_scales, scales, bias, x, out, start, stop):
+    """Write (x + the gated linear unit of a product) * sqrt(0.5); items are rows."""
+    for i in range(start, stop):
+        source, target = x[i], out[i]
+        gated(y[i], row_scales[i], scales, bias, target)
+        for j in range(len(target)):
+            target[j] = (target[j] + source[j]) * SQRT_HALF
+
+
+@vectorized
+def dot(x, y):
+    """Return the sum of products of two rows."""
+    total = ZERO
+    for j in range(len(x)):
+        total += x[j] * y[j]
+    return total
+
+
+@vectorized
+def match(g, keys, starts, lengths, beams, scores, start, stop):
+    """Write each hypothesis's products with its sentence's keys; items are sentences."""
+    for i in range(start, stop):
+        for row in range(i * beams, (i + 1) * beams):
+            for s in range(lengths[i]):
+                scores[row, s] = dot(g[row], keys[starts[i] + s])
+
+
+@vectorized
+def softmax(scores):
+    """Overwrite a row of scores with their softmax."""
+    largest = LOWEST
+    for s in range(len(scores)):
+        largest = scores[s] if scores[s] > largest else largest
+    total = ZERO
+    for s in range(len(scores)):
+        chance = exp(scores[s] - largest)
+        scores[s] = chance
+        total += chance
+    factor = ONE / total
+    for s in range(len(scores)):
+        scores[s] *= factor
+
+
+@vectorized
+def attend(
+    y, row_scales, scales, bias, x, shared, keys, offsets, values, starts, lengths, beams, scale, share,
+    attention, out, start, stop,
+):  # fmt: skip
+    """Gated linear unit, attention and residual of a layer; items are sentences.
+
+    As `attend_folded`, from a product and the block's input x; adds `share` of the weights to `attention`.
+    """
+    h, weights = np.empty(x.shape[1], np.float32), np.empty(shared.shape[1], np.float32)
+    for i in range(start, stop):
+        first, length = starts[i], lengths[i]
+        scores = weights[:length]
+        for row in range(i * beams, (i + 1) * beams):
+            gated(y[row], row_scales[row], scales, bias, h)
+            for s in range(length):
+                scores[s] = shared[row, s] + offsets[first + s] + dot(h, keys[first + s])
+            softmax(scores)
+            source, target = x[row], out[row]
+            for j in range(len(h)):
+                target[j] = (h[j] * scale + source[j]) * SQRT_HALF
+            for s in range(length):
+                weight, value = scores[s], values[first + s]
+                attention[row, s] += weight * share
+                for j in range(len(h)):
+                    target[j] += weight * value[j]
+
+
+@vectorized
+def likeliest(y, row_scales, scales, bias, allowed, values, tokens, normalizers, start, stop):
+    """Write each row's largest logits, largest first, their tokens, and the normalizer; items are rows.
+
+    `allowed` has for each row the only token that may follow, or ANY, or NOT_EOS; padding never may.
+    Tokens j, j + LANES, ... form a group; the largest logits are in the groups with the largest maxima. Where
+    fewer tokens are allowed than wanted, the rest are padding of -inf.
+    """
+    columns, count = len(bias), values.shape[1]
+    whole = columns - columns % LANES
+    row, lanes = np.empty(columns, np.float32), np.empty(LANES, np.float32)
+    for i in range(start, stop):
+        source, factor = y[i], row_scales[i]
+        lanes[:] = LOWEST
+        for first in range(0, whole, LANES):
+            part, part_scales, part_bias, target = (
+                source[first : first + LANES], scales[first : first + LANES],
+                bias[first : first + LANES], row[first : first + LANES],
+            )  # fmt: skip
+            for j in range(LANES):
+                logit = number(part[j]) * (factor * part_scales[j]) + part_bias[j]
+                target[j] = logit
+                lanes[j] = logit if logit > lanes[j] else lanes[j]
+        for j in range(whole, columns):
+            logit = number(source[j]) * (factor * scales[j]) + bias[j]
+            row[j] = logit
+            lanes[j - whole] = max(logit, lanes[j - whole])
+        top, total = lanes.max(), ZERO
+        for j in range(columns):
+            total += exp(row[j] - top)
+        normalizers[i] = top + np.float32(np.log(total))
+        best, found = values[i], tokens[i]
+        best[:], found[:] = LOWEST, PAD
+        if allowed[i] > ANY:
+            best[0], found[0] = row[allowed[i]], allowed[i]
+            continue
+        row[PAD] = LOWEST
+        if allowed[i] == NOT_EOS:
+            row[EOS] = LOWEST
+        lanes[PAD], lanes[EOS] = row[PAD::LANES].max(), row[EOS::LANES].max()
+        threshold = nth_largest(lanes, count, best)
+        best[:] = LOWEST
+        for lane in range(LANES):
+            if lanes[lane] >= threshold:
+                for j in range(lane, columns, LANES):
+                    if row[j] >= best[count - 1]:
+                        insert(row[j], j, best, found)
+
+
+@vectorized
+def nth_largest(numbers, count, best):
+    """Return the count-th largest number; `best` is overwritten with the largest ones."""
+    best[:] = LOWEST
+    for j in range(len(numbers)):
+        value = numbers[j]
+        if value > best[count - 1]:
+            k = count - 1
+            while k > 0 and best[k - 1] < value:
+                best[k] = best[k - 1]
+                k -= 1
+            best[k] = value
+    return best[count - 1]
+
+
+@vectorized
+def insert(value, token, best, found):
+    """Insert a logit and its token into the largest ones; of equal logits the smaller token comes first."""
+    k = len(best)
+    while k > 0 and (best[k - 1] < value or (best[k - 1] == value and found[k - 1] > token)):
+        k -= 1
+    if k == len(best) or value == LOWEST:
+        return
+    for later in range(len(best) - 1, k, -1):
+        best[later], found[later] = best[later - 1], found[later - 1]
+    best[k], found[k] = value, token

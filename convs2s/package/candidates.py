@@ -1,0 +1,60 @@
+"""Alignment candidates for a model folder, from any parallel text: what the stage candidates makes (§5.4)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from convs2s.package.folder import TRUECASER, read_settings
+from convs2s.text.alignment.candidate_counting import build_candidates
+from convs2s.text.alignment.candidates import write_candidates
+from convs2s.text.alignment.fast_align import align_ids
+from convs2s.text.corpus.encoded import ANY_VOCABULARY, EncodedCorpus, write_encoded
+from convs2s.text.corpus.files import read_pairs
+from convs2s.text.corpus.pair_folder import SIDES
+from convs2s.text.vocabulary.encoding import encode_pairs
+from convs2s.text.vocabulary.vocabulary import read_vocabulary
+from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
+
+ITERATIONS = 5
+MOST = 1000
+"""Candidates kept of each source token; a search may use fewer."""
+
+
+def write_candidates_of_text(model: Path, source: Path, target: Path, out: Path) -> str:
+    """Write a file of candidates for a model folder; return a one-line summary.
+
+    Args:
+        model: as the stage package or `convs2s import-fairseq` writes it.
+        source: text; line i translates line i of `target`. Both are tokenized as for translation.
+        target: see source.
+        out: file to write, for `convs2s translate --candidates`.
+
+    Raises:
+        OSError: if a file cannot be read or written.
+        ValueError: if a file is damaged, or the files differ in their number of lines.
+    """
+    sizes = [len(read_vocabulary(model / f"{side}.tsv")) for side in SIDES]
+    with TemporaryDirectory(dir=out.parent, prefix=".candidates.") as work:
+        folder = Path(work) / "encoded"
+        write_encoded(folder, encode_pairs(words(model, source, target), model), (sizes[0], sizes[1]))
+        sides = [EncodedCorpus.open(folder, side, ANY_VOCABULARY) for side in SIDES]
+        links = align_ids(sides[0], sides[1], ITERATIONS, Path(work))
+        candidates = build_candidates(sides[0], sides[1], links, MOST)
+        write_candidates(out, candidates)
+    known = int((candidates.offsets[1:] > candidates.offsets[:-1]).sum())
+    return (
+        f"{len(sides[0]):,} pairs: {len(candidates.targets):,} candidates of {known:,} of "
+        f"{sizes[0]:,} source entries"
+    )
+
+
+def words(model: Path, source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    """Yield pairs of whitespace-separated words, as the model's codecs take them."""
+    settings = read_settings(model)
+    tokenizers = [
+        load_tokenizer(settings.languages[0], settings.tokenize, model / TRUECASER),
+        Tokenizer(settings.languages[1], settings.tokenize),
+    ]
+    for pair in read_pairs(source, target):
+        one, other = (" ".join(tool.tokenize(line)) for tool, line in zip(tokenizers, pair, strict=True))
+        yield one, other

@@ -1,0 +1,61 @@
+"""Layers with few operations: a GPU takes longer to start a small operation than to do it.
+
+They take their weights from `convs2s.train.fast.weights`. Without any, as in validation, they are the plain
+layers.
+"""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from convs2s.model.embedding import Embedding
+from convs2s.model.glu_block import GluConvolution
+from convs2s.train.fast.linear import product_dtype
+
+
+class GpuLinear(nn.Linear):
+    """nn.Linear with weight norm, and with weight and bias of the update."""
+
+    prepared: dict[str, Tensor]
+
+    def forward(self, x: Float[Tensor, "*N C"]) -> Float[Tensor, "*N D"]:
+        """Return x times the normalized weight, plus the bias."""
+        if not self.prepared:
+            return super().forward(x)
+        weight = self.prepared["weight"]
+        return F.linear(x.to(weight.dtype), weight, self.prepared["bias"])
+
+
+class GpuEmbedding(Embedding):
+    """Embedding, cast once for all layers that read it."""
+
+    def forward(
+        self, tokens: Int[Tensor, "B N"], padding: Bool[Tensor, "B N"] | None = None
+    ) -> Float[Tensor, "B N E"]:
+        """Embed sentences."""
+        embedded = super().forward(tokens, padding)
+        return embedded.to(product_dtype(embedded)) if self.training else embedded
+
+
+class GpuGluConvolution(GluConvolution):
+    """GluConvolution as one convolution of the library, without a copy of the windows."""
+
+    window_map: GpuLinear
+
+    def forward(self, x: Float[Tensor, "B N C"], left: int, right: int) -> Float[Tensor, "B N D"]:
+        """Apply to every position of the sequence, zero-padded by `left` and `right` positions."""
+        if not self.window_map.prepared:
+            return super().forward(x, left, right)
+        weight, bias = (self.window_map.prepared[name] for name in ("weight", "bias"))
+        x = x.to(weight.dtype)
+        if self.dropout:
+            x, _ = torch.native_dropout(x, self.dropout, True)
+        # A picture of one line, channels last: both views have the layout that the library wants.
+        line = x.transpose(1, 2).unsqueeze(2)  # (B, C, 1, N)
+        kernel = weight.view(len(weight), 1, self.kernel_width, -1).permute(0, 3, 1, 2)  # (2D, C, 1, K)
+        # The library pads both sides alike; what the right side has too much is cut off.
+        y = F.conv2d(line, kernel, bias, padding=(0, max(left, right)))
+        y = y.squeeze(2).transpose(1, 2)
+        first = max(left, right) - left
+        return F.glu(y[:, first : first + x.shape[1]], dim=-1)

@@ -1,0 +1,26 @@
+"""The Prefect server of this clone: `prefect server start`, on a port that stays its owner's.
+
+Prefect's command cannot share its port. If such a server dies while its worker lives, any user of the machine
+could take the port, learn the password and give the worker orders.
+"""
+
+import sys
+
+import uvicorn
+from prefect.server.api.server import create_app
+
+from pipelines.flows import access
+
+
+def main(port: int) -> None:
+    """Serve on 127.0.0.1 until a signal."""
+    with access.claim(port) as shared:
+        config = uvicorn.Config(create_app(final=True), log_level="warning")
+        uvicorn.Server(config).run(sockets=[shared])
+
+
+if __name__ == "__main__":
+    try:
+        main(int(sys.argv[1]))
+    except RuntimeError as error:
+        sys.exit(f"make flow: {error}")

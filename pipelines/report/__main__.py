@@ -1,0 +1,50 @@
+"""Write data/report.html: one page about a run, or several side by side, that loads nothing.
+
+    python -m pipelines.report                          the run in this repository
+    python -m pipelines.report . HEAD~1 my-experiment   folders, git revisions and DVC experiments
+
+Beside it goes data/report-curves.png, the training curves as a picture.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from convs2s.text.corpus.files import atomic_path, write_lines
+from pipelines.report.charts import write_curves
+from pipelines.report.page import render
+from pipelines.report.sources import open_run
+
+
+def write(names: Sequence[str], root: Path, out: Path) -> None:
+    """Write the page, and the curves beside it; `open_run` says what names are and what is raised."""
+    with TemporaryDirectory() as temporary:
+        runs = [open_run(name, root, Path(temporary)) for name in names]
+        text = render(runs)
+        with atomic_path(out.with_name(f"{out.stem}-curves.png")) as picture:
+            write_curves(runs, picture)
+    write_lines(out, text.rstrip("\n").split("\n"))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the report of the repository that is the working directory; return the exit status."""
+    form = argparse.RawTextHelpFormatter
+    parser = argparse.ArgumentParser("python -m pipelines.report", description=__doc__, formatter_class=form)
+    parser.add_argument(
+        "runs", nargs="*", metavar="RUN", default=["."], help="folder, revision or experiment"
+    )
+    parser.add_argument("--out", type=Path, default=Path("data/report.html"), metavar="FILE", help="to write")
+    options = parser.parse_args(arguments)
+    try:
+        write(options.runs, Path(), options.out)
+    except (ValueError, FileNotFoundError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"Report: {options.out.resolve().as_uri()}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+"""Charts as SVG within the page: they take its color of text, so they can be read in the dark, too."""
+
+import io
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import matplotlib.style
+import numpy as np
+import pandas as pd
+from cycler import cycler
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from convs2s.score.curves import no_formula, plot_curves
+from convs2s.score.pictures import save
+from pipelines.report.run import Corpus, Run
+
+INK = "#010203"  # stands for the page's color
+COLORS = ["#3b82d6", "#e07b20", "#2f9e6b", "#c2589b", "#8a6fd1", "#b08d1f", "#d05a4a", "#5f8f9e"]
+STYLE = {
+    "axes.edgecolor": INK, "axes.facecolor": "none", "axes.labelcolor": INK, "axes.titlecolor": INK,
+    "axes.prop_cycle": cycler(color=COLORS), "figure.facecolor": "none", "font.size": 10,
+    "grid.color": INK, "legend.facecolor": "none", "legend.edgecolor": "none", "svg.fonttype": "none",
+    "text.color": INK, "xtick.color": INK,
+    "ytick.color": INK,
+}  # fmt: skip
+
+
+def svg(draw: Callable[[], Figure], title: str) -> Markup:
+    """Return a figure as an SVG element, which a screen reader calls by its title."""
+    stream = io.StringIO()
+    ids = {"svg.hashsalt": title}  # pictures have parts in common, but ids of their own
+    with matplotlib.style.context(["default", STYLE | ids]):
+        draw().savefig(stream, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+    return Markup(
+        inline(stream.getvalue()).replace("<svg", Markup('<svg role="img" aria-label="{}"').format(title), 1)
+    )
+
+
+def inline(text: str) -> str:
+    """Return an SVG document of matplotlib as an element for a page that has several."""
+    element = text[text.index("<svg") :].replace(INK, "currentColor")
+    element = re.sub(r"<metadata>.*?</metadata>", "", element, flags=re.DOTALL)
+    start, end, rest = element.partition(">")
+    start = re.sub(r' (xmlns(:\w+)?|version|width|height)="[^"]*"', "", start)
+    used = set(re.findall(r"#([\w.]+)", rest))  # ids of others, such as axes_1, are in every picture
+    return start + end + re.sub(r' id="([^"]*)"', lambda m: m[0] if m[1] in used else "", rest)
+
+
+def curve_folders(runs: Sequence[Run]) -> dict[str, Path]:
+    """Return the folder of curves of every training, by run and seed."""
+    prefix = len(runs) > 1
+    return {
+        f"{run.name}, seed {one.seed}" if prefix else f"seed {one.seed}": one.curves
+        for run in runs
+        for one in run.trainings
+    }
+
+
+def write_curves(runs: Sequence[Run], path: Path) -> None:
+    """Write a PNG of all curves."""
+    with matplotlib.style.context("default"):
+        save(plot_curves(curve_folders(runs)), path)
+
+
+def curves(runs: Sequence[Run]) -> Markup:
+    """Return the curves of all trainings."""
+    return svg(lambda: plot_curves(curve_folders(runs)), "Training curves")
+
+
+def by_length(runs: Sequence[Run]) -> Markup:
+    """Return BLEU by source length, a group of bars per class of length."""
+
+    def draw() -> Figure:
+        figure = Figure(figsize=(9, 3.6), layout="constrained")
+        axes = figure.add_subplot(xlabel="source words", ylabel="BLEU")
+        classes = sorted({name for run in runs for name in run.by_length["source_words"]})
+        width = 0.8 / len(runs)
+        for number, run in enumerate(runs):
+            bleu = run.by_length.set_index("source_words")["bleu"].reindex(classes)
+            places = np.arange(len(classes)) + (number - (len(runs) - 1) / 2) * width
+            bars = axes.bar(places, bleu.to_numpy(), width, label=no_formula(run.name))
+            axes.bar_label(bars, ["" if pd.isna(one) else f"{one:.1f}" for one in bleu], fontsize=8)
+        axes.set_xticks(range(len(classes)), classes)
+        if len(runs) > 1:
+            figure.legend(loc="outside lower center", ncols=3, fontsize="small")
+        return figure
+
+    return svg(draw, "BLEU by source length")
+
+
+def lengths(corpus: Corpus, names: str) -> Markup:
+    """Return how many sentences of each length were read and kept, for both sides; `names` are its runs."""
+
+    def draw() -> Figure:
+        table = corpus.lengths
+        figure = Figure(figsize=(9, 3.2), layout="constrained")
+        used = table[table.drop(columns="words").any(axis=1)]["words"]
+        edges = [*table["words"], float(table["words"].iloc[-1] + table["words"].iloc[1])]
+        sides = figure.subplots(1, 2, sharey=True)
+        sides[0].set_ylabel("sentences")
+        for axes, side in zip(sides, ("source", "target"), strict=True):
+            for kind, alpha in (("read", 0.35), ("kept", 1.0)):
+                counts = table[f"{side}_{kind}"]
+                axes.stairs(counts, edges, fill=True, color=COLORS[0], alpha=alpha, label=kind)
+            axes.set(
+                title=f"{side} sentences", xlabel="words", xlim=(0, used.max() + edges[1]), yscale="symlog"
+            )
+        figure.legend(
+            *axes.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small"
+        )
+        return figure
+
+    return svg(draw, f"Sentences by length, read and kept: {names}")

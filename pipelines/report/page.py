@@ -1,0 +1,36 @@
+"""The report: one HTML page that loads nothing, neither from the network nor from files beside it."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from pipelines.report import charts, tables
+from pipelines.report.attention import heat_maps
+from pipelines.report.examples import choose_examples
+from pipelines.report.run import Run, grouped
+
+HERE = Path(__file__).parent
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def render(runs: Sequence[Run]) -> str:
+    """Return the page about one run, or several side by side."""
+    environment = Environment(
+        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters["visible"] = lambda text: CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+    return environment.get_template("page.html").render(
+        runs=runs,
+        several=len(runs) > 1,
+        tables=tables,
+        charts=charts,
+        same_scores=grouped(runs, lambda run: f"{run.test_set} {run.signatures}"),
+        same_test_set=grouped(runs, lambda run: run.test_set),  # only these go side by side
+        choose_examples=choose_examples,
+        heat_maps=heat_maps,
+        style=Markup((HERE / "page.css").read_text(encoding="utf-8")),
+    )

@@ -1,0 +1,110 @@
+"""Where runs are: folders, or revisions and experiments whose outputs DVC's cache has."""
+
+import contextlib
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from dvc.api import DVCFileSystem
+from dvc.exceptions import DvcException
+from dvc_data.index import DataIndexDirError
+from scmrepo.exceptions import SCMError
+
+from convs2s.train.cost import file_name
+from pipelines.report.run import Cost, Run, read_run
+from pipelines.results.costs import cost_of_models
+from pipelines.results.provenance import listed, stale_stages
+from pipelines.results.reading import read
+
+OF_FILTER = ("report.json", "rules.csv", "lengths.csv")
+FILES = ("data/evaluation", "data/raw/test", *(f"data/filtered/{name}" for name in OF_FILTER))
+OF_SEED = ("trained/{}/metrics.json", "trained/{}/curves", "translations/{}/attention.npz")
+
+
+def open_run(name: str, root: Path, temporary: Path) -> Run:
+    """Read a run.
+
+    Args:
+        name: of a folder with params.yaml and data/, else of a git revision or a DVC experiment.
+        root: of the repository that has the revision; it also keeps the costs of experiments.
+        temporary: folder for what is taken from DVC's cache.
+
+    Raises:
+        FileNotFoundError: if the run has not ended.
+        ValueError: if there is no such run, or its outputs are lost or damaged.
+    """
+    folder = Path(name)
+    if folder.is_dir():
+        return read_folder(folder, root)
+    return read_revision(name, root, temporary / name.replace("/", "-"))
+
+
+def read_folder(folder: Path, root: Path) -> Run:
+    """Read the run of a workspace; its note names the stages that are not up to date."""
+
+    def cost(seed: str) -> Cost:
+        weights = folder / "data" / "trained" / seed / "model" / "weights.safetensors"
+        return cost_of_models([file_name(weights)], [folder, root]) if weights.is_file() else None
+
+    name = "workspace" if folder.resolve() == root.resolve() else folder.resolve().name
+    return read_run(name, folder, cost, staleness(folder))
+
+
+def staleness(folder: Path) -> str:
+    """Return what of a workspace is not up to date, as a sentence; nothing if all is, or DVC does not say."""
+    if not (folder / ".dvc").is_dir():
+        return ""
+    try:
+        stale = stale_stages(folder)
+    except ValueError as error:
+        return f"Whether these results are up to date is unknown: {error}"
+    found = "These results are not up to date with params.yaml, code and data"
+    return f"{found}: {listed(stale)} would run again. Run dvc repro, then make the report." if stale else ""
+
+
+def read_revision(name: str, root: Path, folder: Path) -> Run:
+    """Read the run of a revision or an experiment, whose files are copied to a folder."""
+    try:
+        files = DVCFileSystem(str(root), rev=name)
+        files.info("params.yaml")  # only now it looks for the revision
+    except (DvcException, SCMError, OSError) as error:
+        raise ValueError(
+            f"{name}: found neither a folder nor a revision ({error}). Wanted a folder with params.yaml and "
+            "data/, a git revision, or an experiment that dvc exp list shows."
+        ) from error
+    try:
+        seeds = fetch_run(files, folder)
+        models = {seed: model_name(files, seed, folder) for seed in seeds}
+    except (DvcException, DataIndexDirError, OSError) as error:
+        raise ValueError(
+            f"{name}: the outputs of this revision are not in DVC's cache ({error}). If another machine ran "
+            "it, get them: dvc pull --all-commits, or dvc exp pull. Else run it again."
+        ) from error
+    return read_run(name, folder, lambda seed: cost_of_models([models[seed]], [root]))
+
+
+def fetch_run(files: DVCFileSystem, folder: Path) -> list[str]:
+    """Copy what the report reads of a revision; return its seeds."""
+    fetch(files, "params.yaml", folder)
+    seeds = [str(seed) for seed in read(folder / "params.yaml")["train"]["seeds"]]
+    wanted = [f"data/{path.format(seed)}" for seed in seeds for path in OF_SEED]
+    wanted += [f"data/replaced/{member}" for member in [*seeds, *(["ensemble"] if len(seeds) > 1 else [])]]
+    for path in [*FILES, *wanted]:
+        fetch(files, path, folder)
+    with contextlib.suppress(FileNotFoundError):  # older runs have none
+        fetch(files, "data/filtered/removed.json", folder)
+    return seeds
+
+
+def fetch(files: DVCFileSystem, path: str, folder: Path) -> None:
+    """Copy a file or folder of a revision."""
+    target = folder / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    files.get(path, str(target), recursive=files.isdir(path))
+
+
+def model_name(files: DVCFileSystem, seed: str, folder: Path) -> str:
+    """Return the name under which the cost of a model is kept; a copy of its weights lives for a moment."""
+    with TemporaryDirectory(dir=folder) as place:
+        weights = Path(place, "weights")
+        files.get_file(f"data/trained/{seed}/model/weights.safetensors", str(weights))
+        return file_name(weights)

@@ -1,0 +1,124 @@
+"""The tables of the report: rows of text by column title."""
+
+import json
+from collections.abc import Sequence
+from statistics import fmean
+
+from pipelines.preset.render import EXPERIMENTS
+from pipelines.report.differences import compact, differing, value
+from pipelines.report.run import Corpus, Cost, Run, grouped
+from pipelines.results.commands import changes, command
+from pipelines.results.markdown import figure
+from pipelines.results.provenance import preset_of
+from pipelines.results.report import TITLES, number, score_table
+
+Rows = list[dict[str, str]]
+
+
+def summary(runs: Sequence[Run]) -> Rows:
+    """Return a row per run: what differs, and the scores that one compares; ± is over seeds."""
+    names = differing(runs)
+    rows = [{"run": run.name, **{name: value(run, name) for name in names}, **scores(run)} for run in runs]
+    return [{title: cell for title, cell in row.items() if any(one[title] for one in rows)} for row in rows]
+
+
+def scores(run: Run) -> dict[str, str]:
+    """Return a run's perplexity, scores over seeds and of the ensemble, and hours."""
+    deviation, ensemble = run.metrics.std or {}, run.metrics.ensemble or {}
+    perplexity = fmean(one.metrics["validation_perplexity"] for one in run.trainings)
+    found = {"validation perplexity": figure(perplexity)}
+    for name in ("bleu", "chrf"):
+        found[TITLES[name]] = figure(run.metrics.mean[name], deviation.get(name))
+        found[f"{TITLES[name]}, ensemble"] = figure(ensemble.get(name))
+    return found | {"training": hours([one.cost for one in run.trainings])}
+
+
+def hours(costs: Sequence[Cost]) -> str:
+    """Return the hours of trainings by unit, all together."""
+    if not all(costs):
+        return "not measured"
+    spent: dict[str, float] = {}
+    for cost in costs:
+        for unit, one in (cost or {})["hours"].items():
+            spent[unit] = spent.get(unit, 0.0) + one
+    return " and ".join(f"{figure(total)} {unit}-hours" for unit, total in spent.items())
+
+
+def of_models(run: Run) -> Rows:
+    """Return all scores of a run, a row per model."""
+    table = score_table(run.scores)
+    return [
+        {"model": str(model), **dict(zip(table.columns, map(str, row), strict=True))}
+        for model, row in zip(table.index, table.itertuples(index=False), strict=True)
+    ]
+
+
+def trainings(runs: Sequence[Run]) -> Rows:
+    """Return a row per training: what it reached, on which hardware and in what time."""
+    rows = []
+    for run in runs:
+        for one in run.trainings:
+            numbers = {name.replace("_", " "): number(x) for name, x in one.metrics.items()}
+            cost = one.cost or {}
+            rows.append({
+                "run": run.name, "seed": one.seed, **numbers,
+                "hardware": ", ".join(cost.get("hardware", ["not measured"])), "time": hours([one.cost]),
+                "target tokens/s": figure(cost.get("target_tokens_per_second"), digits=0),
+                "PyTorch": ", ".join(cost.get("torch", [])),
+            })  # fmt: skip
+    return rows
+
+
+def splits(corpus: Corpus) -> Rows:
+    """Return pairs and words of the training and the validation set, after the filter."""
+    return [
+        {"split": split, **{name.replace("_", " "): number(x) for name, x in corpus.counts[split].items()}}
+        for split in ("train", "valid")
+    ]
+
+
+def corpora(runs: Sequence[Run]) -> list[tuple[str, Corpus]]:
+    """Return the corpora of runs, each once, under the names of the runs that have it."""
+
+    def content(run: Run) -> str:
+        return json.dumps([run.corpus.counts, run.corpus.rules, run.corpus.removed])
+
+    return [(", ".join(run.name for run in same), same[0].corpus) for same in grouped(runs, content)]
+
+
+def origin(run: Run) -> tuple[str, list[str], str]:
+    """Return the preset of a run, what differs from it, and the command that gives the run again."""
+    try:
+        preset = preset_of(run.title, EXPERIMENTS)
+    except ValueError:  # own data under a name of its own
+        return "", [], ""
+    texts = [f"{name}: {compact(found)}" for name, found in changes(preset, run.params).items()]
+    return preset, texts, command(preset, run.params, "repro")
+
+
+def of_lengths(run: Run) -> Rows:
+    """Return BLEU and chrF2 of each class of source length."""
+    titles = {"source_words": "source words", **TITLES}
+    rows = run.by_length.to_dict("records")
+    return [
+        {titles.get(str(key), str(key)): x if isinstance(x, str) else number(x) for key, x in row.items()}
+        for row in rows
+    ]
+
+
+def rules(corpus: Corpus) -> Rows:
+    """Return how many pairs each rule removed."""
+    return [
+        {
+            "rule": row["rule"],
+            "limit": row["limit"],
+            "removed": number(row["removed"]),
+            "share": f"{row['share']:.2%}",
+        }
+        for row in corpus.rules
+    ]
+
+
+def parameters(run: Run) -> Rows:
+    """Return all parameters."""
+    return [{"parameter": name, "value": value(run, name)} for name in run.params]

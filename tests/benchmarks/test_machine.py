@@ -1,0 +1,66 @@
+"""What the benchmarks share."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmarks import machine
+
+CPU = torch.device("cpu")
+
+
+def test_a_speed_is_units_by_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By hand: 12 units in 3 seconds of the clock; 6 of processor time on 2 threads are 3 of each."""
+    clock, processor = iter([10.0, 13.0]), iter([1.0, 7.0])
+    monkeypatch.setattr(machine.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(machine.time, "process_time", lambda: next(processor))
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    assert machine.timed(lambda: 12.0, CPU) == machine.Speed(4.0, 4.0)
+
+
+def test_ways_take_turns_after_a_warm_up() -> None:
+    """So load from elsewhere, which comes and goes, strikes all alike."""
+    order: list[str] = []
+
+    def work(name: str) -> float:
+        order.append(name)
+        return 1.0
+
+    speeds = machine.in_turns({name: partial(work, name) for name in "ab"}, 2, CPU)
+    assert order == ["a", "b"] * 3
+    assert {name: len(found) for name, found in speeds.items()} == {"a": 2, "b": 2}
+
+
+def test_flop_of_a_product_are_counted_backward_included() -> None:
+    """By hand: 2 * 3 * 4 * 5 forward; backward has two more products of that size."""
+    x, y = torch.ones(3, 4, requires_grad=True), torch.ones(4, 5, requires_grad=True)
+    assert machine.counted_flop(lambda: (x @ y).sum().backward()) == 3 * 120
+
+
+def test_the_file_has_machine_and_spread(tmp_path: Path) -> None:
+    """Versions of packages that are not installed are left out."""
+    about = machine.machine(["numpy", "no-such-package"])
+    assert about["torch"] == torch.__version__
+    assert "numpy" in about
+    assert "no-such-package" not in about
+    speeds = [machine.Speed(clock, 2 * clock) for clock in (3.0, 1.0, 2.0)]
+    machine.write_report(tmp_path / "a.json", {"machine": about}, [machine.speeds_as_json(speeds)])
+    content = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
+    assert content["machine"] == about
+    assert content["results"] == [
+        {
+            "per_second": {"median": 2.0, "lowest": 1.0, "highest": 3.0},
+            "per_processor_second": {"median": 4.0, "lowest": 2.0, "highest": 6.0},
+        }
+    ]
+
+
+def test_a_table_shows_three_digits(capsys: pytest.CaptureFixture[str]) -> None:
+    """Large numbers as whole ones."""
+    machine.print_table(("what", "speed"), [("a", 12345.6), ("b", 0.12345), ("c", 7)])
+    assert (
+        capsys.readouterr().out == "| what | speed |\n|---|---:|\n| a | 12,346 |\n| b | 0.123 |\n| c | 7 |\n"
+    )

@@ -1,0 +1,16 @@
+"""An imported model that several files of tests look at."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.golden import import_command, write_checkpoint, write_dictionaries
+
+
+@pytest.fixture(scope="package")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Import the plain golden model; return the model folder."""
+    folder = tmp_path_factory.mktemp("plain")
+    file = write_checkpoint(folder / "model.pt", "plain")
+    assert import_command(file, write_dictionaries(folder), folder / "model") == 0
+    return folder / "model"

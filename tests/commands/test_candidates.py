@@ -1,0 +1,108 @@
+"""`convs2s candidates`, and translation with its file, for an imported model that has none."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from convs2s.cli import main
+from convs2s.decode.compiled_model import CompiledModel
+from convs2s.package.translator import SELECTION, load
+from convs2s.text.alignment.candidates import read_candidates
+from convs2s.text.vocabulary.vocabulary import SPECIALS
+from tests.golden import import_command, write_checkpoint, write_dictionaries
+
+TEXTS = 8
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Import a golden model of fairseq."""
+    folder = tmp_path_factory.mktemp("candidates")
+    file = write_checkpoint(folder / "model.pt", "plain")
+    out = folder / "model"
+    assert import_command(file, write_dictionaries(folder), out, "--tokenizer", "none") == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def texts(model: Path) -> list[str]:
+    """Sentences of the model's source words, each of words of its own."""
+    words = load(model, "cpu").words.source.vocabulary.entries[3:]
+    return [" ".join(words[3 * i : 3 * i + 3]) for i in range(TEXTS)]
+
+
+def write_pairs(folder: Path, texts: list[str], translations: list[str]) -> tuple[Path, Path]:
+    """Write both sides of parallel text."""
+    files = folder / "source.txt", folder / "target.txt"
+    for file, lines in zip(files, (texts, translations), strict=True):
+        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return files
+
+
+def test_each_sentence_gets_only_the_words_it_is_aligned_with(
+    model: Path, texts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Target words are translations of the words at their place, so selection leaves these and the common."""
+    codec = load(model, "cpu").words.target
+    common = SELECTION.common
+    assert len(codec.vocabulary) < common, "else the common ones must be fewer for this test"
+    wanted = codec.vocabulary.entries[3 : 3 + 3 * TEXTS]
+    translations = [" ".join(wanted[3 * i : 3 * i + 3]) for i in range(TEXTS)]
+    source, target = write_pairs(tmp_path, texts, translations)
+    out = tmp_path / "candidates.npz"
+    options = ["--source", str(source), "--target", str(target), "--output", str(out)]
+    assert main(["candidates", "--model", str(model), *options]) == 0
+    assert "8 pairs: " in capsys.readouterr().err
+    found = read_candidates(out)
+    words = load(model, "cpu").words.source
+    for text, translation in zip(texts, translations, strict=True):
+        ids = torch.tensor(words.encode(text.split())[:-1]).numpy()
+        assert set(found.of(ids).tolist()) <= set(codec.encode(translation.split())[:-1])
+    selective = load(model, "cpu", candidates=out, selection={"common": 1, "candidates": 5})
+    [[best]] = selective.translate_n_best(texts[:1])
+    allowed = {*map(codec.vocabulary.entry, range(len(SPECIALS) + 1)), *wanted[:3]}
+    assert set(best.tokens) <= allowed
+    assert load(model, "cpu", candidates=out).words.params.selection == SELECTION
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["candidates.npz", "source.txt", "target.txt"]
+
+
+def test_the_command_translates_with_candidates(model: Path, texts: list[str], tmp_path: Path) -> None:
+    """The file is read by `translate --candidates`; a wrong one is an error."""
+    source, target = write_pairs(tmp_path, texts, texts)
+    files = ["--input", str(source), "--output", str(target), "--device", "cpu"]
+    command = ["translate", "--model", str(model), *files, "--candidates"]
+    assert main([*command, str(source)]) == 2
+    out = tmp_path / "candidates.npz"
+    pairs = ["--source", str(source), "--target", str(source)]
+    assert main(["candidates", "--model", str(model), *pairs, "--output", str(out)]) == 0
+    assert main([*command, str(out)]) == 0
+    assert len(target.read_text(encoding="utf-8").splitlines()) == TEXTS
+
+
+def test_long_texts_are_translated_in_compiled_loops(
+    model: Path, texts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a number of tokens on, counted over all calls; translations stay the same."""
+    plain = load(model, "cpu")
+    wanted = plain.translate_n_best(texts)
+    assert not isinstance(plain.words.searching, CompiledModel)
+    monkeypatch.setattr("convs2s.decode.word_translator.WORTH_COMPILING", 5 * 4 * (TEXTS + 1))
+    compiled = load(model, "cpu")
+    compiled.translate(texts)
+    assert not isinstance(compiled.words.searching, CompiledModel)
+    found = compiled.translate_n_best(texts)
+    assert isinstance(compiled.words.searching, CompiledModel)
+    assert [best.tokens for [best] in found] == [best.tokens for [best] in wanted]
+    scores = [[best.score for [best] in ranked] for ranked in (found, wanted)]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-5)
+
+
+@pytest.mark.skipif(not torch.cpu._is_vnni_supported(), reason="a CPU without AVX512-VNNI")
+def test_int8_scores_are_near_those_of_float32(model: Path, texts: list[str]) -> None:
+    """It starts in compiled loops at once."""
+    translator = load(model, "cpu", precision="int8")
+    found, wanted = translator.translate_n_best(texts), load(model, "cpu").translate_n_best(texts)
+    assert isinstance(translator.words.searching, CompiledModel)
+    scores = [[best.score for [best] in ranked] for ranked in (found, wanted)]
+    assert scores[0] == pytest.approx(scores[1], abs=0.05)

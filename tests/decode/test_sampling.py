@@ -1,0 +1,97 @@
+"""Sampling: what is drawn follows the model's distribution, and depends on seed and sentence alone."""
+
+from collections import Counter
+
+import pytest
+import torch
+
+from convs2s.decode.beam_search import BeamSearch, Hypothesis
+from convs2s.decode.forced_decoding import log_likelihoods
+from convs2s.decode.sampling import Sampling
+from convs2s.text.vocabulary.vocabulary import EOS, PAD, UNK
+from tests.decode.table_model import TableModel, probabilities, random_table
+
+
+def settings(samples: int, min_length: int = 0) -> BeamSearch:
+    return BeamSearch(samples, 1.0, min_length, samples, legacy_eos=False, keep_attention=False)
+
+
+def draw(
+    model: TableModel,
+    source: torch.Tensor,
+    sampling: Sampling,
+    samples: int = 1,
+    max_length: int = 5,
+    prefixes: list[list[int]] | None = None,
+) -> list[list[Hypothesis]]:
+    sampler = sampling.of(settings(samples), [(i, 0) for i in range(len(source))])
+    return sampler.search(model, source, [max_length] * len(source), prefixes or ())
+
+
+@pytest.mark.parametrize(("temperature", "top_k", "wanted"), [
+    (1.0, None, {(EOS,): 0.5, (UNK, EOS): 0.3, (3, EOS): 0.2}),
+    (0.5, None, {(EOS,): 25 / 38, (UNK, EOS): 9 / 38, (3, EOS): 4 / 38}),
+    (1.0, 2, {(EOS,): 0.625, (UNK, EOS): 0.375}),
+    (0.5, 1, {(EOS,): 1.0}),
+])  # fmt: skip
+def test_samples_follow_the_distribution(
+    temperature: float, top_k: int | None, wanted: dict[tuple[int, ...], float]
+) -> None:
+    """Of 4,000: within 0.04, five standard deviations. Padding, whose share is left out, is never drawn."""
+    rows = [[0.2, 0.4, 0.24, 0.16]] * 2 + [[0.0, 1.0, 0.0, 0.0]] * 8
+    found = draw(probabilities(rows), torch.tensor([[3, EOS]] * 80), Sampling(1, temperature, top_k), 50)
+    counts = Counter(tuple(one.tokens) for ranked in found for one in ranked)
+    assert counts.total() == 4000
+    assert set(counts) == set(wanted)
+    for tokens, share in wanted.items():
+        assert counts[tokens] / 4000 == pytest.approx(share, abs=0.04)
+
+
+def test_a_sentence_has_the_same_samples_in_any_batch() -> None:
+    """They depend on the seed and its number; other seeds and numbers give others."""
+    model = random_table(6, 11, 9)
+    source = torch.tensor([[3, 4, EOS], [4, EOS, PAD], [5, EOS, PAD]])
+    together = draw(model, source, Sampling(7), samples=4)
+    [alone] = draw(model, source[2:, :2], Sampling(7, first=2), samples=4)
+    assert alone == together[2]
+    assert draw(model, source[2:, :2], Sampling(7, first=3), samples=4) != [alone]
+    assert draw(model, source[2:, :2], Sampling(8, first=2), samples=4) != [alone]
+
+
+def test_likelihoods_are_the_models_own() -> None:
+    """Whatever the temperature and however few tokens were drawn from; the likeliest sample comes first."""
+    model, source = random_table(6, 11, 9), torch.tensor([[3, 4, EOS]])
+    [ranked] = draw(model, source, Sampling(1, temperature=2.0, top_k=6), samples=6)
+    assert len({tuple(one.tokens) for one in ranked}) > 2
+    for one in ranked:
+        [exact] = log_likelihoods(model, source, torch.tensor([one.tokens])).tolist()
+        assert one.log_likelihood == pytest.approx(exact, abs=1e-4)
+        assert one.score == pytest.approx(exact / len(one.tokens), abs=1e-4)
+    assert [one.score for one in ranked] == sorted((one.score for one in ranked), reverse=True)
+
+
+def test_sources_are_those_of_the_tokens_drawn() -> None:
+    """The table model attends to position t at step t; samples end at different steps."""
+    found = draw(random_table(6, 11, 9), torch.tensor([[3, 4, 5, 3, 4, EOS]] * 3), Sampling(2), samples=5)
+    assert len({len(one.tokens) for ranked in found for one in ranked}) > 2
+    for one in (one for ranked in found for one in ranked):
+        assert one.sources[:5] == list(range(5))[: len(one.tokens)]
+
+
+def test_limits_and_prefixes_hold_as_in_a_search() -> None:
+    """No sample is longer than allowed, and all begin with the prefix."""
+    found = draw(random_table(6, 11, 9), torch.tensor([[3, EOS]]), Sampling(1), 20, 3, [[8]])
+    assert {one.tokens[0] for one in found[0]} == {8}
+    assert max(len(one.tokens) for one in found[0]) == 4
+
+
+@pytest.mark.parametrize(("values", "message"), [
+    ({"seed": -1}, "seed: found -1, wanted 0 or more"),
+    ({"temperature": 0.0}, "temperature: found 0.0, wanted a finite number above 0"),
+    ({"temperature": float("nan")}, "temperature: found nan, wanted a finite number above 0"),
+    ({"top_k": 0}, "top_k: found 0, wanted 1 or more"),
+])  # fmt: skip
+def test_impossible_values_are_named(values: dict[str, float], message: str) -> None:
+    """Before anything is drawn."""
+    with pytest.raises(ValueError, match=message):
+        Sampling(**{"seed": 1, **values})  # type: ignore[arg-type]

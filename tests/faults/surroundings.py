@@ -1,0 +1,138 @@
+"""Where and how a run is started: each case runs all stages anew, in surroundings other than ours."""
+
+import functools
+import locale
+import os
+import resource
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tests.faults import forked, repository
+from tests.faults.injection import Hook
+
+ANYBODY = 65534  # the user `nobody`
+
+
+def umask() -> None:
+    """Let nobody else read what is made."""
+    os.umask(0o077)
+
+
+def few_descriptors() -> None:
+    """Allow as many open files as the smallest systems do."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+
+def plain_locale() -> None:
+    """Know ASCII only, as cron and many containers do."""
+    os.environ.update({"LANG": "C", "LC_ALL": "C"})
+    locale.setlocale(locale.LC_ALL, "C")
+
+
+def environment(**changes: str | None) -> Hook:
+    """Return a hook that sets variables, or removes them."""
+
+    def hook() -> None:
+        for name, value in changes.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+    return hook
+
+
+HOOKS: Mapping[str, Hook] = {
+    "umask 077": umask,
+    "64 open files": few_descriptors,
+    "LANG=C": plain_locale,
+    "HOME unset": environment(HOME=None),
+    "HOME cannot be written": environment(HOME="/proc"),
+    "TMPDIR does not exist": environment(TMPDIR="/nonexistent"),
+    "USER and LOGNAME unset": environment(USER=None, LOGNAME=None),
+}
+PLACES = {
+    "a folder with spaces": "a folder with spaces",
+    "quotes and a dollar": "a'b\"c$HOME",
+    "letters of other alphabets": "Übung 翻译",
+    "a hyphen first": "-f",
+    "braces": "{seed} ${item}",
+}
+
+
+def begin_anew(folder: Path) -> None:
+    """Forget all that has been computed; the user's files stay."""
+    for name in ("data", ".dvc/cache", ".dvc/tmp"):
+        shutil.rmtree(folder / name)
+    (folder / "dvc.lock").unlink()
+    (folder / "data" / "own").mkdir(parents=True)
+
+
+def in_surroundings(hook: Hook, folder: Path) -> None:
+    """Run everything with a hook in DVC and, since they are its children, in all stages."""
+    begin_anew(folder)
+    assert forked.repro(folder, {"dvc": hook}) == 0, folder.with_suffix(".log").read_text()[-2000:]
+
+
+def elsewhere(name: str, folder: Path) -> None:
+    """Run everything in a folder of another name, then have it back where it was."""
+    place = folder.with_name(name)
+    begin_anew(folder)
+    folder.rename(place)
+    try:
+        config = place / ".dvc" / "config"
+        text = config.read_text()
+        config.write_text("[core]\n no_scm = true\n analytics = false\n")
+        assert forked.repro(place) == 0, place.with_suffix(".log").read_text()[-2000:]
+        config.write_text(text)
+    finally:
+        place.rename(folder)
+
+
+def linked_data(folder: Path) -> None:
+    """Keep data/ on another disk, behind a link."""
+    begin_anew(folder)
+    shutil.move(folder / "data", folder.with_name("disk"))
+    (folder / "data").symlink_to(folder.with_name("disk"))
+    assert forked.repro(folder) == 0, folder.with_suffix(".log").read_text()[-2000:]
+
+
+def shared_cache(folder: Path) -> None:
+    """Let two clones with the same cache run everything at once."""
+    begin_anew(folder)
+    other = repository.copy(folder, folder.with_name("other"))
+    for clone in (folder, other):
+        with (clone / ".dvc" / "config").open("a") as stream:
+            stream.write(f"[cache]\n dir = {folder.with_name('cache')}\n")
+    both = [forked.start(clone) for clone in (folder, other)]
+    assert [process.wait() for process in both] == [0, 0]
+    assert repository.outputs(folder) == repository.outputs(other)
+
+
+def future(folder: Path) -> None:
+    """Let the clock have been wrong: every file is from the year 2100, some from 1970."""
+    for number, path in enumerate(sorted((folder / "data").rglob("*"))):
+        os.utime(path, (0, 0) if number % 5 == 0 else (4.1e9, 4.1e9))
+
+
+def read_only(folder: Path) -> None:
+    """Run as somebody who may not write here: it fails, and leaves nothing."""
+    repository.forget(folder, "filter")
+
+    def become_anybody() -> None:
+        os.setgid(ANYBODY)
+        os.setuid(ANYBODY)
+
+    assert forked.start(folder, {"dvc": become_anybody}).wait() != 0
+
+
+def surroundings() -> dict[str, Callable[[Path], None]]:
+    """Return what to do, by name."""
+    found: dict[str, Callable[[Path], None]] = {
+        name: functools.partial(in_surroundings, hook) for name, hook in HOOKS.items()
+    }
+    found |= {f"in {name}": functools.partial(elsewhere, place) for name, place in PLACES.items()}
+    found |= {"data is a link": linked_data, "two clones, one cache": shared_cache, "wrong clock": future}
+    if os.getuid() == 0:
+        found["read-only clone"] = read_only
+    return found

@@ -1,0 +1,87 @@
+"""Finished runs made for tests, by the library's own writers."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from convs2s.decode.attention import Attention, write_attention
+from convs2s.score.evaluation import ReferenceSet, ScoredText, evaluate
+from convs2s.score.identity import SetIdentity
+from convs2s.text.corpus.files import write_lines
+from convs2s.text.corpus.json_files import write_json
+from convs2s.text.corpus.pair_folder import write_folder
+from convs2s.train.cost import Session, file_name
+from pipelines.preset.overrides import overridden
+from pipelines.stages import filter as filter_stage
+from pipelines.stages.evaluate import write_evaluation
+
+ROOT = Path(__file__).parents[2]
+TEST = [
+    ("the girl sleeps .", "das Mädchen schläft ."),
+    ("<b>bold</b> & \x07more", "<b>fett</b> & mehr"),
+    ("a very long sentence with many words .", "ein sehr langer Satz mit vielen Wörtern ."),
+]
+"""Sources and references."""
+GOOD = ["das Mädchen schläft .", "<b>fett</b> & weniger", "ein sehr langer Satz mit Wörtern ."]
+TRAIN = [("a b", "c d"), ("", "x"), ("e f", "g h"), ("<i>one</i>", "one two three"), ("i", "j")]
+
+
+def make_run(folder: Path, changes: Mapping[str, Any], hypotheses: Mapping[str, Sequence[str]]) -> Path:
+    """Write what the report reads of a run.
+
+    Args:
+        changes: of the default's parameters.
+        hypotheses: of the test set, by member: a seed or `ensemble`.
+    """
+    seeds = [int(member) for member in hypotheses if member != "ensemble"]
+    text, params = overridden(
+        (ROOT / "params.yaml").read_text(encoding="utf-8"), {"train.seeds": seeds, **changes}
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "params.yaml").write_text(text, encoding="utf-8")
+    data = folder / "data"
+    write_test_set(data, hypotheses)
+    for seed in seeds:
+        write_training(data, seed)
+    write_folder(data / "tokenized" / "train", TRAIN)
+    write_folder(data / "tokenized" / "valid", [])
+    limits = params.filter.model_copy(update={"valid_every": 2})
+    filter_stage.run(limits, data / "tokenized" / "train", data / "tokenized" / "valid", data / "filtered")
+    return folder
+
+
+def write_test_set(data: Path, hypotheses: Mapping[str, Sequence[str]]) -> None:
+    """Write the test set, translations, their scores and their attention."""
+    write_folder(data / "raw" / "test", TEST)
+    sources, references = (list(side) for side in zip(*TEST, strict=True))
+    for member, lines in hypotheses.items():
+        write_lines(data / "replaced" / member / "plain.txt", list(lines))
+        tokens = [(source.split(), line.split()) for source, line in zip(sources, lines, strict=True)]
+        attention = [Attention(np.full((len(t), len(s)), 1 / len(s)), s, t) for s, t in tokens]
+        write_attention(data / "translations" / member / "attention.npz", attention)
+    lengths = [len(source.split()) for source in sources]
+    reference_set = ReferenceSet(sources, references, lengths, references, [(one,) for one in references])
+    texts = [ScoredText(member, "plain", list(lines), list(lines)) for member, lines in hypotheses.items()]
+    write_evaluation(evaluate(texts, reference_set, None), data / "evaluation")
+    write_json(data / "evaluation" / "test_set.json", asdict(SetIdentity("made", len(TEST), "0" * 64)))
+
+
+def write_training(data: Path, seed: int) -> None:
+    """Write curves, metrics, weights and cost of a training."""
+    trained = data / "trained" / str(seed)
+    for name in ("train/loss", "train/learning_rate", "train/gradient_norm", "valid/perplexity"):
+        value = name.partition("/")[2]
+        write_lines(
+            trained / "curves" / f"{name}.tsv", [f"step\t{value}", f"50\t{7 - seed}", f"100\t{6 - seed}"]
+        )
+    metrics = {"validation_perplexity": 4.5 + seed, "updates": 1200, "parameters": 2250876}
+    write_json(trained / "metrics.json", metrics)
+    write_lines(trained / "model" / "weights.safetensors", [f"weights of {seed}"])
+    session = Session("Toy CPU", "CPU core", 2, "2.13.0", 0, 1200, 1800.0, 100_000, 50.0)
+    cost = data / "checkpoints" / str(seed) / "costs" / file_name(trained / "model" / "weights.safetensors")
+    cost.parent.mkdir(parents=True)
+    cost.write_text(json.dumps([asdict(session)]), encoding="utf-8")

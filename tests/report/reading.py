@@ -1,0 +1,61 @@
+"""Reads a page as a browser does: its elements, and the text of tables and sections."""
+
+from html.parser import HTMLParser
+
+VOID = {"meta", "br", "img", "link"}
+
+
+class Page(HTMLParser):
+    """A parsed page.
+
+    Attributes:
+        elements: names and attributes of all elements.
+        tables: of each section, its tables as rows of cells.
+        texts: of each section, its text.
+        marked: the text of every `mark`.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.tables: dict[str, list[list[list[str]]]] = {}
+        self.texts: dict[str, str] = {}
+        self.marked: list[str] = []
+        self.open: list[str] = []
+        self.section = ""
+        self.feed(text)
+        self.close()
+        assert self.open == [], "elements that nothing closes"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = {name: value or "" for name, value in attrs}
+        self.elements.append((tag, attributes))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "section":
+            self.section = attributes["id"]
+            self.tables[self.section], self.texts[self.section] = [], ""
+        elif tag == "table":
+            self.tables[self.section].append([])
+        elif tag == "tr":
+            self.tables[self.section][-1].append([])
+        elif tag in {"td", "th"}:
+            self.tables[self.section][-1][-1].append("")
+        elif tag == "mark":
+            self.marked.append("")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.section:
+            self.texts[self.section] += data
+        if {"td", "th"} & set(self.open):
+            self.tables[self.section][-1][-1][-1] += data
+        if "mark" in self.open:
+            self.marked[-1] += data

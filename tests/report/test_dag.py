@@ -1,0 +1,13 @@
+"""The picture of the DAG in the documentation."""
+
+from pipelines.report.dag import BLOCK, PAGE, mermaid
+from tests.report.made import ROOT
+
+
+def test_the_picture_is_that_of_the_pipeline() -> None:
+    """After an edit of dvc.yaml, `python -m pipelines.report.dag` draws it again."""
+    found = BLOCK.search((ROOT / PAGE).read_text(encoding="utf-8"))
+    assert found is not None
+    assert found[0] == mermaid(ROOT)
+    assert "    train --> tune\n" in found[0]
+    assert "train --> translate" not in found[0]  # follows from others

@@ -1,0 +1,35 @@
+"""What differs between a translation and its reference, and between the parameters of runs."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.report.differences import compared
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "reference", "ours", "theirs"),
+    [
+        ("the cat sleeps.", "the dog sleeps.", ["cat"], ["dog"]),
+        ("a cat", "a cat", [], []),
+        ("", "a cat", [], ["a cat"]),
+        ("a b c", "c", ["a b"], []),
+        ("well, yes", "well yes", [","], []),
+        ("猫が寝る", "犬が寝る", ["猫"], ["犬"]),
+        ("the the cat", "the cat", ["the"], []),
+    ],
+)
+def test_words_that_the_other_side_lacks(
+    hypothesis: str, reference: str, ours: list[str], theirs: list[str]
+) -> None:
+    """Marks are words of their own; where nobody writes spaces, so is each character."""
+    found = compared(hypothesis, reference)
+    assert [[text for text, alone in side if alone] for side in found] == [ours, theirs]
+
+
+@given(st.text(alphabet="ab .,é猫\u0301\n"), st.text(alphabet="ab .,é猫\u0301\n"))
+def test_no_character_is_lost(hypothesis: str, reference: str) -> None:
+    """The pieces are the text, and no space is marked before a word."""
+    for text, pieces in zip((hypothesis, reference), compared(hypothesis, reference), strict=True):
+        assert "".join(piece for piece, _ in pieces) == text
+        assert not [piece for piece, alone in pieces if alone and piece[0].isspace()]

@@ -1,0 +1,118 @@
+"""Runs of folders, git revisions and DVC experiments."""
+
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from dvc.cli import main
+from dvc.repo import Repo
+
+from pipelines.report.sources import open_run
+from tests.report.made import GOOD, ROOT, make_run
+
+PIPELINE = """
+stages:
+  all:
+    cmd: cp -r made/data .
+    deps: [made]
+    params: [train.dropout]
+    outs: [data/raw, data/filtered, data/trained, data/translations, data/replaced, OTHERS]
+    metrics: [data/evaluation/metrics.json]
+"""
+OTHERS = ("scores.csv", "by_length.csv", "signatures.json", "test_set.json")
+
+
+def git(repo: Path, *arguments: str) -> None:
+    subprocess.run(["git", "-c", "user.name=toy", "-c", "user.email=toy", *arguments], cwd=repo, check=True)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository: a run is committed, another is an experiment, and params.yaml was edited since."""
+    repo = tmp_path_factory.mktemp("finished")
+    make_run(repo / "made", {"train.dropout": 0.1}, {"1": GOOD, "2": GOOD, "ensemble": GOOD})
+    shutil.copy(repo / "made" / "params.yaml", repo)
+    others = ", ".join(f"data/evaluation/{name}" for name in OTHERS)
+    (repo / "dvc.yaml").write_text(PIPELINE.replace("OTHERS", others))
+    git(repo, "init", "--quiet")
+    Repo.init(str(repo)).close()
+    with pytest.MonkeyPatch.context() as patch, Repo(str(repo)) as project:
+        patch.chdir(repo)
+        for part in ("AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL"):
+            patch.setenv(f"GIT_{part}", "toy")
+        project.reproduce()
+        git(repo, "add", "--all")
+        git(repo, "commit", "--quiet", "--message", "toy")
+        shutil.rmtree(repo / "made")
+        worse = [line.replace("a", "o") for line in GOOD]
+        make_run(repo / "made", {"train.dropout": 0.1}, {"1": GOOD, "2": worse, "ensemble": GOOD})
+        set_dropout(repo, 0.2)
+        project.reproduce()
+        project.experiments.save(name="more-dropout")
+    set_dropout(repo, 0.3)
+    return repo
+
+
+def set_dropout(repo: Path, value: float) -> None:
+    lines = (repo / "params.yaml").read_text().split("\n")
+    changed = [f"  dropout: {value}" if line.startswith("  dropout:") else line for line in lines]
+    (repo / "params.yaml").write_text("\n".join(changed))
+
+
+@pytest.mark.parametrize(("name", "dropout"), [("HEAD", 0.1), ("more-dropout", 0.2)])
+def test_a_revision_and_an_experiment_are_read_from_the_cache(
+    finished: Path, tmp_path: Path, name: str, dropout: float
+) -> None:
+    """With their own parameters, and the cost, which is found by the hash of the weights."""
+    run = open_run(name, finished, tmp_path)
+    assert (run.name, run.params["train.dropout"], run.note) == (name, dropout, "")
+    assert run.translations.hypotheses == GOOD
+    assert run.translations.member == "ensemble"
+    assert [one.cost["hours"] for one in run.trainings if one.cost] == [{"CPU core": 1.0}] * 2
+    assert all((one.curves / "train" / "loss.tsv").is_file() for one in run.trainings)
+    assert not list(tmp_path.rglob("weights*"))  # they may be large
+
+
+def test_make_runs_shows_what_one_compares(
+    finished: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The parameter that differs and the scores, of about 150 columns."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    recipe = makefile.partition("\nruns: install\n\t@")[2].partition("\n\n")[0]
+    program, *words = shlex.split(recipe.replace("$(or $(N),1)", "1").replace("$$", "$").replace("\\\n", ""))
+    assert program == "dvc"
+    monkeypatch.chdir(finished)
+    assert main([*words, "--csv"]) == 0
+    titles, *rows = [line.split(",") for line in capsys.readouterr().out.splitlines()]
+    scores = [f"{model}.{score}" for model in ("mean", "ensemble") for score in ("bleu", "chrf")]
+    assert titles == ["Experiment", "Created", *scores, "train.dropout"]
+    assert [row[-1] for row in rows] == ["0.3", "0.1", "0.2"]
+
+
+def test_a_workspace_that_was_edited_says_so(finished: Path, tmp_path: Path) -> None:
+    """Its parameters are no longer those of its results."""
+    run = open_run(str(finished), finished, tmp_path)
+    assert run.name == "workspace"
+    assert run.note.startswith("These results are not up to date with params.yaml, code and data: all would")
+
+
+def test_a_folder_without_dvc_is_read_as_it_is(finished: Path, tmp_path: Path) -> None:
+    """A copy of another machine's, for example."""
+    run = open_run(str(finished / "made"), finished, tmp_path)
+    assert (run.name, run.params["train.dropout"], run.note) == ("made", 0.1, "")
+
+
+def test_a_run_that_is_nowhere(finished: Path, tmp_path: Path) -> None:
+    """A typo."""
+    with pytest.raises(ValueError, match=r"^HAED: found neither a folder nor a revision \("):
+        open_run("HAED", finished, tmp_path)
+
+
+def test_a_run_whose_outputs_are_lost(finished: Path, tmp_path: Path) -> None:
+    """Another machine ran it, or the cache was emptied."""
+    copy = Path(shutil.copytree(finished, tmp_path / "copy", symlinks=True))
+    shutil.rmtree(copy / ".dvc" / "cache")
+    with pytest.raises(ValueError, match="outputs of this revision are not in DVC's cache"):
+        open_run("HEAD", copy, tmp_path)

@@ -1,0 +1,27 @@
+"""A training keeps no file open per update or epoch; `python -m tests.faults.leaks` watches one for long."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from convs2s.train import run
+from convs2s.train.loop import EpochReport, Training, UpdateReport
+from tests.train.test_run import in_process, prepare
+
+
+def test_descriptors_do_not_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With checkpoints, curves and progress written all the while; days of them would exhaust the limit."""
+    train, seen = run.train, list[int]()
+
+    def watched(training: Training) -> Iterator[UpdateReport | EpochReport]:
+        for report in train(training):
+            yield report
+            seen.append(psutil.Process().num_fds())
+
+    monkeypatch.setattr(run, "train", watched)
+    folder = tmp_path / "a"
+    in_process(folder, prepare(folder, pairs=40, max_epochs=4, checkpoint_updates=1), monkeypatch)
+    assert len(seen) == 4 * (5 + 1)
+    assert max(seen) == seen[0]

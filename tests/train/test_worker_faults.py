@@ -1,0 +1,74 @@
+"""One of two workers of torchrun is killed or stopped: the training ends, and the same again completes it."""
+
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from convs2s.train import run
+from convs2s.train.launch import launch
+from tests.train.test_run import in_process, prepare
+from tests.train.tiny import tiny_params
+
+pytestmark = [pytest.mark.slow, pytest.mark.fault("workers")]
+
+# A worker that sends itself a signal after an update, once; others miss it after 2 s and not after 60.
+FAULTY = """
+import os, pathlib
+from convs2s.train import heartbeat, run
+heartbeat.INTERVAL, heartbeat.SILENCE = 0.2, 2.0
+whole, rank = run.train, {rank}
+def faulty(training):
+    for report in whole(training):
+        yield report
+        now = training.state.updates == 23 and training.workers.rank == rank
+        if now and not pathlib.Path("done").exists():
+            pathlib.Path("done").touch()
+            os.kill(os.getpid(), {number})
+run.train = faulty
+run.main()
+"""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a training of two workers that nothing has disturbed."""
+    folder = tmp_path_factory.mktemp("whole") / "a"
+    with pytest.MonkeyPatch.context() as patch:
+        in_process(folder, prepare(folder, **PARAMS), patch)
+    return folder
+
+
+PARAMS = {"workers": 2, "batch_sentences": 4, "max_epochs": 3}
+KILLED, SILENT = r"Worker {rank} of 2 failed with status -9\.", r"Worker {other} of 2 failed with status 1\."
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize(("number", "message"), [(signal.SIGKILL, KILLED), (signal.SIGSTOP, SILENT)])
+def test_the_training_ends_and_the_same_again_completes_it(
+    rank: int,
+    number: signal.Signals,
+    message: str,
+    whole: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """No worker is left, not even a stopped one, which torchrun waits 30 s for; outputs are the same."""
+    (tmp_path / "faulty.py").write_text(FAULTY.format(rank=rank, number=int(number)))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(run, "launch", lambda _, *rest: launch("faulty", *rest))
+    folder = tmp_path / "a"
+    params = prepare(folder, **PARAMS)
+    with pytest.raises(ChildProcessError, match=message.format(rank=rank, other=1 - rank)):
+        in_process(folder, params, monkeypatch)
+    said = capfd.readouterr().err
+    assert (f"Worker {rank} (process " in said) == (number == signal.SIGSTOP)
+    assert not [one for one in psutil.Process().children(recursive=True) if "faulty" in one.cmdline()]
+    in_process(folder, tiny_params(folder, **PARAMS), monkeypatch)
+    assert "checkpoint-20.safetensors: epoch 2, after 20 updates." in capfd.readouterr().err
+    files = sorted(path.relative_to(whole) for path in (whole / "out").rglob("*") if path.is_file())
+    assert len(files) == 2 + 1 + 4
+    for name in files:
+        assert (folder / name).read_bytes() == (whole / name).read_bytes(), name
