@@ -69,4 +69,6 @@ def spelled(action: argparse.Action) -> str:
 
 def text(help: str) -> str:
     """Return a help text on one line; what Markdown would read as a tag or emphasis stands as it is."""
-    return re.sub(r"([<*_`])", r"\\\1", " ".join(help.split()))
+    parts = " ".join(help.split()).split("`")  # every other one is code
+    parts[::2] = [re.sub(r"([<*_])", r"\\\1", part) for part in parts[::2]]
+    return "`".join(parts)
