@@ -2,6 +2,7 @@
 
 import re
 
+from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
 
 project = "convs2s"
@@ -42,6 +43,7 @@ def plain_bars(app: Sphinx, kind: str, name: str, thing: object, options: object
 
 
 def setup(app: Sphinx) -> None:
-    """Register the functions above."""
+    """Register the functions above, and a kind of fence that Sphinx does not know."""
+    app.add_lexer("mermaid", TextLexer)  # which GitHub draws, and the site shows as text
     app.connect("source-read", table_of_contents)
     app.connect("autodoc-process-docstring", plain_bars)
