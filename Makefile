@@ -40,7 +40,6 @@ runs: install
 # The same stages under Prefect; override values of params.yaml with: make flow SET="train.dropout=0.3"
 flow: install
 	@python -m pipelines.flows.machine run $(SET)
-	$(if $(SET),,@python -m pipelines.results.report)
 
 # A table of the paper, its rows in parallel: make sweep TABLE=table5 SET="train.seeds=[1,2,3]"
 sweep: install

@@ -30,13 +30,18 @@ def check(path: Path = PARAMS) -> Params:
         ValueError: if the file has a fault, with every faulty key.
     """
     params = load_params(path)
+    check_folder(params, path)
+    return params
+
+
+def check_folder(params: Params, path: Path) -> None:
+    """Check that the folder of local texts exists beside the file; raise a FileNotFoundError if not."""
     folder = path.parent / params.download.folder
     if not folder.is_dir():
         raise FileNotFoundError(
             f"{path}: download.folder is {params.download.folder}, which is no folder. Wanted the folder of "
             "your texts; if you have none: data/own."
         )
-    return params
 
 
 def listing(params: Params, base: Params) -> Iterator[str]:

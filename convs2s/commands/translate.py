@@ -138,8 +138,8 @@ def add_machine(command: argparse.ArgumentParser) -> None:
         "--candidates",
         type=Path,
         metavar="FILE",
-        help="consider only the target entries that a file of `convs2s candidates` has for the sentences (default: "
-        "as the model folder says)",
+        help="consider only the target entries that a file of `convs2s candidates` has for the sentences "
+        "(default: as the model folder says)",
     )
 
 

@@ -14,7 +14,7 @@ WORTH_A_THREAD = 1 << 15  # elements; waking a thread takes as long as a loop ov
 
 def memory(tensor: Tensor) -> NDArray[Any]:
     """Return the memory of a contiguous tensor; bfloat16 as uint16."""
-    tensor = tensor.detach()
+    tensor = tensor.detach() if tensor.requires_grad else tensor
     assert tensor.is_contiguous(), tensor.stride()
     return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
 

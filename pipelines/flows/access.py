@@ -107,8 +107,7 @@ def share(port: int) -> socket.socket:
 def claim(port: int) -> Iterator[socket.socket]:
     """Bind a port as the only server on it: of two that shared it, each would get some of the calls.
 
-    Raises a RuntimeError if another server has it, which is seen by UDP's port of the same number: that is not
-    shared.
+    Raises a RuntimeError if another server has it, and with it UDP's port of that number, which none shares.
     """
     with contextlib.ExitStack() as stack:
         try:

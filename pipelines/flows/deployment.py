@@ -2,29 +2,20 @@
 
 import contextlib
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
-import httpx
 from prefect import get_client
-from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import WorkPoolCreate, WorkPoolUpdate
-from prefect.client.schemas.filters import LogFilter, LogFilterFlowRunId
-from prefect.client.schemas.objects import State
-from prefect.client.schemas.sorting import LogSort
 from prefect.events.schemas.automations import AutomationCore
-from prefect.exceptions import ObjectAlreadyExists
-from prefect.settings import PREFECT_UI_URL
+from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from ruamel.yaml import YAML
 
 from pipelines import shell
-from pipelines.flows import access
+from pipelines.flows import access, artifacts, summary, terminal
 from pipelines.flows.workspace import ROOT
 
-POLL = 2.0  # seconds between two queries of a run's state and log
-PAGE = 200  # log lines that the server gives at once
+FORMER = ("reproduce/gpu", "sweep/gpu", "run-stage/remote")  # deployments of earlier versions
 POOLS = {
     "gpu": "flows that run the whole pipeline, on a machine with the data",
     "remote": "single stages in clones on other machines",
@@ -39,6 +30,9 @@ def deploy() -> None:
         automation = AutomationCore.model_validate(content)
         if not client.read_automations_by_name(automation.name):
             client.create_automation(automation)
+        for name in FORMER:
+            with contextlib.suppress(ObjectNotFound):
+                client.delete_deployment(client.read_deployment_by_name(name).id)
     shell.run(sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--all", cwd=ROOT)
 
 
@@ -55,45 +49,20 @@ def make_pools(queues: Sequence[str]) -> None:
 
 
 def trigger_and_follow(flow: str, params: Mapping[str, Any], check: Callable[[], None]) -> int:
-    """Run the flow, print its log as it comes, and return an exit status: 0 if it completed, else 1.
+    """Run the flow, show how it goes and its scores, and return an exit status: 0 if it completed, else 1.
 
     `check` is called while the run waits to be taken; what it raises ends this.
     """
     with get_client(sync_client=True) as client:
-        deployment = client.read_deployment_by_name(f"{flow}/gpu")
+        deployment = client.read_deployment_by_name(f"{flow}/{flow}")
         run = client.create_flow_run_from_deployment(deployment.id, parameters={"params": dict(params)})
-        address = f"{PREFECT_UI_URL.value()}/runs/flow-run/{run.id}"
+        address = artifacts.address("runs/flow-run", run.id)
         print(f"Watch it at {address}", flush=True)
         try:
-            state = follow(client, run.id, check)
+            state = terminal.follow(client, run.id, check)
         except KeyboardInterrupt:
             print(f"\nThe run goes on: {address}. Cancel it there, or end all with: make flow-stop")
             return 130
-    print(f"{state.name}: {state.message}\n{address}", flush=True)
+        scores = summary.scores_of(client, run.id)
+    print(f"\n{scores}\n" if scores else "", f"{state.name}: {state.message}\n{address}", sep="", flush=True)
     return 0 if state.is_completed() else 1
-
-
-def follow(client: SyncPrefectClient, run: UUID, check: Callable[[], None]) -> State[Any]:
-    """Print the log lines of a flow run until it ends, each after its stage's name; return its last state.
-
-    Prefect's own FlowRunSubscriber loses what is logged while the server is away.
-    """
-    names, printed = dict[UUID | None, str]({None: "flow"}), set[UUID]()
-    of_run = LogFilter(flow_run_id=LogFilterFlowRunId(any_=[run]))
-    while True:
-        with contextlib.suppress(httpx.HTTPError):  # a server that restarts comes back
-            state = client.read_flow_run(run).state
-            # Each thread sends its lines in bundles, so a line may come after younger ones: look back a page.
-            offset = max(0, len(printed) - PAGE)
-            while page := client.read_logs(of_run, PAGE, offset, LogSort.TIMESTAMP_ASC):
-                offset += len(page)
-                for log in (log for log in page if log.id not in printed):
-                    if log.task_run_id and log.task_run_id not in names:
-                        names[log.task_run_id] = client.read_task_run(log.task_run_id).name
-                    printed.add(log.id)
-                    print(f"{names[log.task_run_id]:<16} {log.message}", flush=True)
-            if state is not None and state.is_final():
-                return state
-            if state is not None and state.is_scheduled():
-                check()
-        time.sleep(POLL)

@@ -24,7 +24,11 @@ class StageFailed(RuntimeError):
 
 
 class StageEnded(RuntimeError):
-    """A stage was ended by the flow, for its deadline or a cancellation."""
+    """A stage was ended, for its deadline or since somebody cancelled it or the flow run."""
+
+
+class StageTimedOut(StageEnded):
+    """A stage was ended at its deadline."""
 
 
 class StageNotStarted(StageEnded):
@@ -129,7 +133,9 @@ class GuardedRunner:
                     last.append(clean)
         status, tail = process.wait(), "\n".join(last)
         if status == TIMED_OUT:
-            raise StageEnded(f"was ended at its deadline, {self.seconds / 3600:g} h. Its last lines:\n{tail}")
+            raise StageTimedOut(
+                f"was ended at its deadline, {self.seconds / 3600:g} h. Its last lines:\n{tail}"
+            )
         if status == ENDED_BY_GUARD and self.stop.is_set():
             raise StageEnded(
                 f"was ended because the flow run was cancelled or ended. Its last lines:\n{tail}"

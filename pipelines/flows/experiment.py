@@ -11,11 +11,10 @@ from typing import Any
 
 from dvc.config import Config
 
-from convs2s.config.load import load_params
+from convs2s.config.params import Params
 from pipelines import shell
 from pipelines.flows.dvc_stage import DVC
 from pipelines.flows.workspace import IDENTITY, git, snapshot
-from pipelines.preset.overrides import overridden
 from pipelines.repair.clone import repair
 from pipelines.repair.local_config import write_local
 
@@ -30,11 +29,13 @@ def name_of(overrides: Mapping[str, Any], tree: str) -> str:
     return f"{readable or 'same'}-{hashlib.sha256(facts.encode()).hexdigest()[:6]}"
 
 
-def copy_workspace(root: Path, name: str, overrides: Mapping[str, Any]) -> Path:
+def copy_workspace(root: Path, name: str, text: str, params: Params) -> Path:
     """Return a git worktree with the workspace's files as they are, other parameters, and the same DVC cache.
 
-    One that an earlier run left behind, since it did not succeed, is used again with its checkpoints. A
-    ValueError is raised if the overrides do not give valid parameters.
+    One that an earlier run left behind, since it did not succeed, is used again with its checkpoints.
+
+    Args:
+        text: of the copy's params.yaml, which says `params`.
     """
     folder = root / COPIES / name
     if not (folder / ".git").is_file():
@@ -46,21 +47,18 @@ def copy_workspace(root: Path, name: str, overrides: Mapping[str, Any]) -> Path:
     mine = Config(str(root / ".dvc"))  # relative paths are absolute once read
     cache = mine.get("cache", {}).get("dir") or root / ".dvc" / "cache"
     remotes = {f'remote "{name}"': remote for name, remote in mine.get("remote", {}).items()}
-    write_local(
-        folder, {"core": mine.get("core", {}), "cache": {"dir": cache}, **remotes}
-    )  # with credentials
-    link_ignored_inputs(root, folder)
-    text, _ = overridden((root / "params.yaml").read_text(encoding="utf-8"), overrides)
+    settings = {"core": mine.get("core", {}), "cache": {"dir": cache}, **remotes}  # with credentials
+    write_local(folder, settings)
+    link_ignored_inputs(root, folder, params.download.folder)
     (folder / "params.yaml").write_text(text, encoding="utf-8")
     return folder
 
 
-def link_ignored_inputs(root: Path, folder: Path) -> None:
+def link_ignored_inputs(root: Path, folder: Path, source: str) -> None:
     """Link a user's own texts, which git ignores, into a copy; raise a ValueError if it would not find them.
 
     Those outside the repository stay where they are.
     """
-    source = load_params(root / "params.yaml").download.folder
     if not Path(os.path.normpath(root / source)).is_relative_to(root):  # a link within is within
         if Path(source).is_absolute():
             return

@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 import httpx
 import psutil
 
-from convs2s.config.load import load_params
+from pipelines.check import check_folder
 from pipelines.flows import access
 from pipelines.flows.access import HOME
 from pipelines.flows.resources import queues
@@ -40,6 +40,7 @@ PROGRAMS = {"server": ["pipelines.flows.server"], "worker": ["prefect", "worker"
 DEFAULTS = {
     "PREFECT_HOME": str(HOME),
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
     "DO_NOT_TRACK": "1",
     "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false",  # a server that is missing is an error, not a new one
     "PREFECT_WORKER_QUERY_SECONDS": "2",  # else a run begins after 13 s
@@ -238,13 +239,16 @@ def execute(options: argparse.Namespace) -> int:
     if options.command == "stop":
         print(f"Ended: {stop()} of server and worker.")
         return 0
-    if options.command in ("run", "sweep"):
-        load_params(ROOT / "params.yaml")  # before anything starts, and before DVC makes commands of it
-    if options.command == "run":
-        return run("reproduce", {"overrides": dict(options.overrides)})
-    if options.command == "sweep":
-        read_table(options.table)  # a table that does not exist is reported before anything starts
-        return run("sweep", {"table": options.table, "overrides": dict(options.overrides)})
+    if options.command in ("run", "sweep"):  # before anything starts, and before DVC makes commands of it
+        from pipelines.flows.form import ValueParams  # noqa: PLC0415  # DVC takes a second to load
+
+        asked = ValueParams(overrides=dict(options.overrides))
+        check_folder(asked.written(ROOT)[1], ROOT / "params.yaml")
+        params = asked.model_dump(include={"overrides"})
+        if options.command == "run":
+            return run("reproduce", params)
+        read_table(options.table)
+        return run("sweep", {"table": options.table, **params})
     if options.command == "server":
         access.make_home()
         os.environ.update({**DEFAULTS, "PREFECT_API_URL": own_address(), **os.environ})

@@ -9,20 +9,16 @@ import pandas as pd
 from prefect import get_run_logger
 from prefect.artifacts import create_markdown_artifact
 
-from convs2s.text.counted import counted
+from convs2s.config.params import Params
+from convs2s.score.identity import SetIdentity
 from pipelines.flows import artifacts, workspace
 from pipelines.flows.graph import Stage
 from pipelines.flows.workspace import ROOT
-from pipelines.preset.overrides import overridden
 from pipelines.results.paper import SPEED, Table
 
 
-def rows_of(paper: Table, overrides: Mapping[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Return the rows of a table of the paper: what the table says of each, and what that changes here.
-
-    Rows begin from params.yaml with the overrides; a ValueError is raised if these do not fit.
-    """
-    _, base = overridden((ROOT / "params.yaml").read_text(encoding="utf-8"), overrides)
+def rows_of(paper: Table, base: Params) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Return the rows of a table of the paper: what the table says of each, and what that changes here."""
     of_all = {"commit": workspace.revision(ROOT), "corpus": base.package.name}
     return [
         ({"row": row.row, "column": row.column} | of_all, row.overrides(base.model)) for row in paper.rows
@@ -39,10 +35,8 @@ def facts_of(root: Path, stages: Mapping[str, Stage], others: Sequence[Path]) ->
     facts: dict[str, Any] = {SPEED: costs.speed_of(root, others)}
     outputs = stages["evaluate"].outputs if "evaluate" in stages else {}
     if {"test_set.json", "signatures.json"} <= outputs.keys():
-        test_set = json.loads((root / outputs["test_set.json"]).read_text(encoding="utf-8"))
         signatures = json.loads((root / outputs["signatures.json"]).read_text(encoding="utf-8"))
-        lines = counted(test_set["lines"], "line")
-        facts["test_set"] = f"{test_set['name']}: {lines}, sha256 {test_set['sha256']}"
+        facts["test_set"] = str(SetIdentity.read(root / outputs["test_set.json"]))
         facts["signature"] = signatures["bleu_tokenized"]
     return facts
 
@@ -52,6 +46,6 @@ def show_table(name: str, paper: Table, table: pd.DataFrame) -> None:
     from pipelines.results import ablation_report  # noqa: PLC0415  # matplotlib takes its time
 
     text, picture = ablation_report.write(name, paper, table, ROOT / "data" / "sweeps")
-    create_markdown_artifact(text, key=artifacts.key("table", name), description=paper.title)
-    artifacts.image(picture, artifacts.key("picture", name), paper.title)
+    create_markdown_artifact(text, key=artifacts.key(5, "table", name), description=paper.title)
+    artifacts.image(picture, artifacts.key(6, "picture", name), paper.title)
     get_run_logger().info("\n%s", text)

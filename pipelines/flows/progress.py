@@ -24,14 +24,15 @@ def percentage(progress: Mapping[str, Any]) -> float:
 
 
 def description(progress: Mapping[str, Any]) -> str:
-    """Return training progress in words."""
-    text = (
-        "epoch {epoch} of at most {max_epochs}: {update:,} of {updates:,} updates, loss {loss:.3f}, "
-        "{tokens_per_second:,.0f} tokens/s".format(**progress)
+    """Return training progress in words, what one looks for first at the beginning."""
+    perplexity = progress["validation_perplexity"]
+    return (
+        "epoch {epoch} of at most {max_epochs}, {update:,} of {updates:,} updates, {left} left in it, "
+        "{tokens_per_second:,.0f} tokens/s, loss {loss:.3f}".format(
+            left=timedelta(seconds=round(progress["seconds_left"])), **progress
+        )
+        + ("" if perplexity is None else f", validation perplexity {perplexity:.3f}")
     )
-    if progress["validation_perplexity"] is not None:
-        text += f", validation perplexity {progress['validation_perplexity']:.3f}"
-    return f"{text}, {timedelta(seconds=round(progress['seconds_left']))} left in this epoch"
 
 
 @contextlib.contextmanager

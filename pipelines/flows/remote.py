@@ -85,7 +85,7 @@ def execute(stage: Stage, runner: GuardedRunner, git_remote: str, patience: floa
     order = {"stage": stage.name, "branch": branch, "commit": commit, "git_remote": git_remote}
     try:
         remote = run_deployment(
-            "run-stage/remote",
+            "run-stage/run-stage",
             parameters={**order, "seconds": runner.seconds},
             flow_run_name=f"{stage.name} for {runtime.flow_run.name}",
             tags=[stage.kind, "remote"],

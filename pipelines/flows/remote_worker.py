@@ -9,7 +9,8 @@ from prefect.states import State
 from pydantic import Field
 
 from pipelines.flows import workspace
-from pipelines.flows.run_stages import THREADS, RunParams, StagesRun, Workspace
+from pipelines.flows.form import RunParams
+from pipelines.flows.run_stages import THREADS, StagesRun, Workspace
 from pipelines.flows.workspace import ROOT, git
 from pipelines.repair.clone import repair
 

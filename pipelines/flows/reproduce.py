@@ -6,23 +6,25 @@ from prefect import flow, get_run_logger, runtime
 from prefect.states import State
 from pydantic import Field, model_validator
 
-from convs2s.config.load import load_params
 from pipelines.flows import artifacts, experiment, workspace
-from pipelines.flows.run_stages import THREADS, RunParams, StagesRun, Workspace, claimed_root
+from pipelines.flows.form import USUAL, RunParams, ValueParams
+from pipelines.flows.run_stages import THREADS, StagesRun, Workspace, claimed_root
+from pipelines.flows.summary import Summary
 from pipelines.flows.workspace import ROOT
 
 
-class ReproduceParams(RunParams):
-    """Parameters of the flow `reproduce`."""
+class ReproduceParams(RunParams, ValueParams):
+    """With a preset or any other value than in params.yaml, the results become a DVC experiment."""
 
-    overrides: dict[str, Any] = Field(
-        default={},
-        description='other values than in params.yaml: {"train.dropout": 0.3}; kept as a DVC experiment',
+    targets: list[str] = Field(
+        default=[],
+        title="Stages",
+        description="to bring up to date, with all they need: train@1, evaluate; none: all",
     )
 
     @model_validator(mode="after")
     def _experiments_are_whole(self) -> Self:
-        if self.overrides and self.targets:
+        if self.changes() and self.targets:
             raise ValueError(
                 "overrides and targets: an experiment has the outputs of all stages; wanted one of the two"
             )
@@ -30,14 +32,16 @@ class ReproduceParams(RunParams):
 
 
 def run_name() -> str:
-    """Return a flow run's name: data set, seeds and revision, and what was overridden."""
-    overrides = ReproduceParams.model_validate(runtime.flow_run.parameters.get("params") or {}).overrides
+    """Return a flow run's name: data set, seeds and revision, and what is other than in params.yaml."""
+    asked = ReproduceParams.model_validate(runtime.flow_run.parameters.get("params") or {})
     try:
-        params = load_params(ROOT / "params.yaml")
+        _, params = asked.written(ROOT)
     except (ValueError, FileNotFoundError):
-        return "invalid params.yaml"
-    seeds = str(overrides.get("train.seeds", list(params.train.seeds))).strip("[]")
-    changes = "".join(f", {name}={value}" for name, value in overrides.items() if name != "train.seeds")
+        return "invalid parameters"
+    seeds = str(params.train.seeds).strip("[]")
+    changes = "".join(
+        f", {name}={value}" for name, value in asked.changes().items() if name != USUAL["seeds"]
+    )
     return f"{params.package.name}, seeds {seeds}, {workspace.revision(ROOT)}{changes}"
 
 
@@ -50,15 +54,21 @@ def reproduce(params: ReproduceParams = ReproduceParams()) -> State[Any]:  # noq
     With overrides it runs in a copy of the workspace, and its results become an experiment (`dvc exp show`).
     """
     with claimed_root(params):
-        root, name = ROOT, ""
-        if params.overrides:
-            name = experiment.name_of(params.overrides, workspace.snapshot(ROOT))
-            root = experiment.copy_workspace(ROOT, name, params.overrides)
+        root, name, changes = ROOT, "", params.changes()
+        if changes:
+            name = experiment.name_of(changes, workspace.snapshot(ROOT))
+            root = experiment.copy_workspace(ROOT, name, *params.written(ROOT))
         space = Workspace.open("", root, params.targets)
-        state = StagesRun(params, [space]).run()
-        if state.is_completed() and not params.targets:
-            artifacts.show_report(space.stages.values(), root, name)
+        run = StagesRun(params, [space])
+        summary = Summary(run)
+        state = run.run()
+        scores = run.report() if state.is_completed() else ""
+        if scores and not params.targets:
+            artifacts.show_report(root, name)
         if name and state.is_completed():
             experiment.keep_experiment(ROOT, root, name)
-            get_run_logger().info("Kept as the DVC experiment %s: dvc exp show, dvc exp apply %s", name, name)
+            kept = f"Kept as the DVC experiment {name}: dvc exp show, dvc exp apply {name}"
+            get_run_logger().info(kept)
+            scores = f"{scores}\n{kept}"
+        summary.finish(state, scores)
     return state

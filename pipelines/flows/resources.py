@@ -35,10 +35,10 @@ def visible_gpus() -> list[int]:
     return [gpu for gpu in wanted if gpu in present]
 
 
-def choose_gpus(asked: Sequence[int] | None) -> list[int]:
+def choose_gpus(asked: Sequence[int]) -> list[int]:
     """Return the GPU ids to lease: those asked for, or all; raise a ValueError if one is missing or twice."""
     present = visible_gpus()
-    if not asked:  # a form sends an empty list, too
+    if not asked:
         return present
     if len(set(asked)) < len(asked) or not set(asked) <= set(present):
         raise ValueError(

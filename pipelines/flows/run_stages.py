@@ -4,20 +4,22 @@ import collections
 import concurrent.futures
 import contextlib
 import socket
-from collections.abc import Callable, Iterator, Sequence
+import sys
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any
 
 from prefect import get_run_logger, runtime, task
 from prefect.cache_policies import NO_CACHE
 from prefect.futures import PrefectConcurrentFuture
 from prefect.states import Cancelled, Completed, Failed, State
 from prefect.task_runners import ThreadPoolTaskRunner
-from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
+from pipelines import shell
 from pipelines.flows import artifacts, remote, workspace
 from pipelines.flows.dvc_stage import (
     OUTCOMES,
@@ -25,9 +27,11 @@ from pipelines.flows.dvc_stage import (
     StageEnded,
     StageFailed,
     StageNotStarted,
+    StageTimedOut,
     Stop,
     environment,
 )
+from pipelines.flows.form import RunParams
 from pipelines.flows.graph import Stage, check_names, read_graph, restrict, up_to_date
 from pipelines.flows.progress import showing_progress
 from pipelines.flows.resources import Leases, choose_gpus
@@ -37,52 +41,6 @@ from pipelines.flows.workspace import ROOT
 PAUSE = 2.0  # seconds between two checks whether the run itself is to go on
 # A thread per stage; it only waits, for parents, which come before it in the queue, or a child process.
 THREADS: Any = ThreadPoolTaskRunner(max_workers=256)
-
-
-class RunParams(BaseModel):
-    """How stages are run; the form of the Prefect UI."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    targets: list[str] = Field(
-        default=[], description="stages to bring up to date, with all they need: train@1, evaluate; none: all"
-    )
-    force: bool = Field(default=False, description="run stages again that are up to date")
-    parallel: int = Field(
-        default=2, ge=1, description="stages on the CPU at once; also trainings, where there is no GPU"
-    )
-    gpus: list[int] | None = Field(default=None, description="ids of GPUs to use; None: all there are")
-    hours: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(
-        default={}, description='deadlines other than those of dvc.yaml: {"train": 48, "align": 2}'
-    )
-    remote: Literal["none", "gpu", "all"] = Field(
-        default="none", description="which stages go to remote workers: those that take GPUs, or all"
-    )
-    remote_wait: float = Field(
-        default=1,
-        gt=0,
-        allow_inf_nan=False,
-        description="minutes that a stage may wait while no remote worker is there that can take it",
-    )
-    git_remote: str = Field(default="origin", description="git remote that remote workers share")
-
-    @model_validator(mode="after")
-    def _force_is_local(self) -> Self:
-        if self.force and self.remote != "none":
-            raise ValueError(
-                "force and remote: stages run elsewhere come back through DVC's cache of runs, which would "
-                "give the old results; wanted force only with remote none"
-            )
-        return self
-
-    def is_remote(self, stage: Stage) -> bool:
-        """Tell whether a stage goes to a remote worker."""
-        wanted = self.remote == "all" or (self.remote == "gpu" and stage.gpus > 0)
-        return wanted and stage.travels
-
-    def seconds(self, stage: Stage) -> float:
-        """Return a stage's deadline."""
-        return 3600.0 * self.hours.get(stage.name, self.hours.get(stage.kind, stage.hours))
 
 
 @contextlib.contextmanager
@@ -116,20 +74,25 @@ class Workspace:
 
 
 class StagesRun:
-    """A run of the stages of some workspaces; no dataclass, or Prefect would wait for its futures."""
+    """A run of the stages of some workspaces; no dataclass, or Prefect would wait for its futures.
+
+    Raises a ValueError if GPUs or deadlines are asked for that do not fit the stages.
+    """
 
     def __init__(self, params: RunParams, workspaces: Sequence[Workspace], for_others: bool = False) -> None:
         self.params, self.workspaces = params, workspaces
         self.for_others = for_others  # whether this is a remote worker's, whose results go to the DVC remote
-        self.stop = Stop()
+        self.gpus = self.checked_gpus()
+        self.leases, self.stop = Leases(self.gpus, params.parallel), Stop()
         self.futures: dict[str, PrefectConcurrentFuture[Any]] = {}  # of tasks, by title
+        self.seconds: dict[str, float] = {}  # that they took, less the wait for GPUs or a place, by title
         self.fresh: set[str] = set()  # titles of the tasks that DVC has nothing to do for
         if not (params.force or for_others):
             self.fresh = {space.title(name) for space in workspaces for name in up_to_date(space.root)}
 
     def run(self) -> State[Any]:
         """Run all that can be run; return the flow run's state, with what went wrong, a paragraph a stage."""
-        self.submit(self.leases())
+        self.submit()
         waited_for, check = [future.wrapped_future for future in self.futures.values()], make_check()
         early = None
         try:
@@ -148,8 +111,8 @@ class StagesRun:
         faults = [f"{title} {state.message}" for title, state in states.items() if went_wrong(state)]
         return Failed(message="\n\n".join([self.summary(), *faults]))
 
-    def leases(self) -> Leases:
-        """Return the GPUs and places to share; raise a ValueError if they or the deadlines fit no stage."""
+    def checked_gpus(self) -> list[int]:
+        """Return the GPUs to share; raise a ValueError if they or the deadlines fit no stage."""
         gpus = choose_gpus(self.params.gpus)
         stages = [stage for _, stage in self.stages()]
         check_names("hours", self.params.hours, stages)
@@ -161,9 +124,9 @@ class StagesRun:
                     "could never start. Lower train.workers in params.yaml, name more ids in gpus, or use a "
                     "worker with more GPUs."
                 )
-        return Leases(gpus, self.params.parallel)
+        return gpus
 
-    def submit(self, leases: Leases) -> None:
+    def submit(self) -> None:
         """Submit a Prefect task for each stage, which begins when its parents have succeeded.
 
         A stage that an earlier workspace computes, too, waits for that one and is restored from the cache.
@@ -182,7 +145,7 @@ class StagesRun:
             needed = [*map(space.title, stage.parents), first]
             parents = [self.futures[parent] for parent in needed if parent in self.futures]
             force = self.params.force and first == title
-            self.futures[title] = configured.submit(self, space, stage, leases, force, wait_for=parents)  # type: ignore[call-overload]
+            self.futures[title] = configured.submit(self, space, stage, force, wait_for=parents)  # type: ignore[call-overload]
 
     def states(self) -> dict[str, State[Any]]:
         """Return the last state of each task, by title."""
@@ -194,52 +157,69 @@ class StagesRun:
 
     def summary(self) -> str:
         """Return a line on all stages."""
-        states = self.states().values()
-        names = collections.Counter(state.name for state in states if state.is_completed())
-        failed = sum(map(went_wrong, states))
-        counts = [f"{names[outcome]} {outcome.lower()}" for outcome in OUTCOMES]
-        return ", ".join([*counts, f"{failed} failed", f"{len(states) - names.total() - failed} not run"])
+        kinds = collections.Counter(kind_of(state) for state in self.states().values())
+        order = (*map(str.lower, OUTCOMES), "failed", "cancelled", "not run")
+        return ", ".join(f"{kinds[kind]} {kind}" for kind in order if kinds[kind] or kind != "cancelled")
+
+    def report(self) -> str:
+        """Return what `make repro` prints at its end; empty without a stage that writes scores."""
+        root, stages = self.workspaces[0].root, self.workspaces[0].stages
+        if "evaluate" not in stages or "scores.csv" not in stages["evaluate"].outputs:
+            return ""
+        return shell.run(sys.executable, "-m", "pipelines.results.report", cwd=root)
+
+
+def kind_of(state: State[Any]) -> str:
+    """Return how a stage ended: one of OUTCOMES, failed, cancelled, or not run, as its parents had failed."""
+    if state.is_completed() or state.name == "Cancelled":
+        return str(state.name).lower()
+    return "failed" if state.is_final() else "not run"
 
 
 def went_wrong(state: State[Any]) -> bool:
-    """Tell whether a stage began and did not succeed; what never began is Cancelled or NotReady."""
-    return state.is_final() and not state.is_completed() and state.name != "Cancelled"
+    """Tell whether a stage has a fault of its own to report."""
+    return state.is_final() and not state.is_completed()
 
 
 @task(cache_policy=NO_CACHE, persist_result=False)
-def run_stage(run: StagesRun, space: Workspace, stage: Stage, leases: Leases, force: bool) -> State[Any]:
+def run_stage(run: StagesRun, space: Workspace, stage: Stage, force: bool) -> State[Any]:
     """Bring one stage up to date; the state's name says what that took. Prefect retries what has Failed."""
     if (attempt := runtime.task_run.run_count) > 1:
         run.stop.wait(stage.retries[attempt - 2])  # Prefect's own wait hears no cancellation
     try:
         fresh = space.title(stage.name) in run.fresh
-        outcome = "Unchanged" if fresh else execute(run, space, stage, leases, force)
-    except StageNotStarted as fault:
-        return Cancelled(message=str(fault))
+        outcome = "Unchanged" if fresh else execute(run, space, stage, force)
     except Exception as fault:  # a full disk, a git that fails: whatever it is, the run must report it
-        show(artifacts.show_failure, stage, space)
-        if isinstance(fault, StageEnded):
-            return Cancelled(name="Ended", message=str(fault))
+        if not isinstance(fault, StageNotStarted):
+            artifacts.show_failure(stage, space.root, space.label)
+        if isinstance(fault, StageEnded):  # which Prefect must not retry
+            late = isinstance(fault, StageTimedOut)
+            return Cancelled(name="TimedOut" if late else "Cancelled", message=str(fault))
         known = isinstance(fault, StageFailed)
         return Failed(message=str(fault) if known else f"failed, {type(fault).__name__}: {fault}")
-    show(artifacts.show, stage, space)
+    artifacts.show(stage, space.root, space.label)
     return Completed(name=outcome, message=f"{stage.name}: {outcome.lower()}")
 
 
-def execute(run: StagesRun, space: Workspace, stage: Stage, leases: Leases, force: bool) -> str:
+def execute(run: StagesRun, space: Workspace, stage: Stage, force: bool) -> str:
     """Bring one stage up to date once it has its GPUs or place, here or elsewhere; return what that took."""
     elsewhere = run.params.is_remote(stage)
-    with leases.lease(None if elsewhere else stage.gpus, run.stop) as gpus:
+    with run.leases.lease(None if elsewhere else stage.gpus, run.stop) as gpus:
         if gpus is None:
             raise StageNotStarted
-        env = environment(gpus if leases.has_gpus else None)  # a CPU stage sees no GPU
+        env = environment(gpus if run.gpus else None)  # a CPU stage sees no GPU
         seconds, log = run.params.seconds(stage), get_run_logger().info
         runner = GuardedRunner(space.root, env, seconds, run.stop, log)
-        progress = artifacts.key("progress", space.label, stage.name)
+        progress = artifacts.stage_key(stage, "progress", space.label)
+        start = time.monotonic()
         with showing_progress(progress, space.root, stage.work):
-            if elsewhere:
-                return execute_elsewhere(run, runner, stage)
-            return execute_here(run, runner, stage, force)
+            outcome = (
+                execute_elsewhere(run, runner, stage)
+                if elsewhere
+                else execute_here(run, runner, stage, force)
+            )
+        run.seconds[space.title(stage.name)] = time.monotonic() - start
+        return outcome
 
 
 def execute_here(run: StagesRun, runner: GuardedRunner, stage: Stage, force: bool) -> str:
@@ -263,11 +243,3 @@ def execute_elsewhere(run: StagesRun, runner: GuardedRunner, stage: Stage) -> st
             "the log of the remote run."
         )
     return outcome
-
-
-def show(action: Callable[[Stage, Path, str], None], stage: Stage, space: Workspace) -> None:
-    """Show something in the UI; a server that is away costs the picture, not the stage."""
-    try:
-        action(stage, space.root, space.label)
-    except Exception as error:  # whatever it is, the stage's result is safe in DVC
-        get_run_logger().warning("Not shown in the UI: %s: %s", type(error).__name__, error)

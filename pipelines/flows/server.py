@@ -1,7 +1,8 @@
 """The Prefect server of this clone: `prefect server start`, on a port that stays its owner's.
 
 Prefect's command cannot share its port. If such a server dies while its worker lives, any user of the machine
-could take the port, learn the password and give the worker orders.
+could take the port, learn the password and give the worker orders. Nor can it keep its pages from asking
+another host for the settings of their statistics, which they do even when these are off.
 """
 
 import sys
@@ -14,8 +15,9 @@ from pipelines.flows import access
 
 def main(port: int) -> None:
     """Serve on 127.0.0.1 until a signal."""
+    policy = ("Content-Security-Policy", "connect-src 'self'")
     with access.claim(port) as shared:
-        config = uvicorn.Config(create_app(final=True), log_level="warning")
+        config = uvicorn.Config(create_app(final=True), log_level="warning", headers=[policy])
         uvicorn.Server(config).run(sockets=[shared])
 
 

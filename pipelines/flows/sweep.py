@@ -2,54 +2,69 @@
 
 import itertools
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import pandas as pd
 from dvc.repo import Repo
 from prefect import flow, get_run_logger, runtime
 from prefect.artifacts import create_table_artifact
 from prefect.states import State
-from pydantic import Field, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+    model_validator,
+)
 
 from convs2s.text.corpus.files import atomic_path
 from pipelines.flows import artifacts, experiment, paper_table, workspace
-from pipelines.flows.run_stages import THREADS, RunParams, StagesRun, Workspace, claimed_root, went_wrong
+from pipelines.flows.form import AS_LIST, Form, RunParams, ValueParams, read_values, write_values
+from pipelines.flows.run_stages import THREADS, StagesRun, Workspace, claimed_root, went_wrong
+from pipelines.flows.summary import Summary
 from pipelines.flows.workspace import ROOT
-from pipelines.results.paper import SPEED, read_table
+from pipelines.results.paper import SPEED, read_table, table_names
 
-Overrides = dict[str, Any]
+TableName = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")]
+Configuration = Annotated[
+    dict[str, Any],
+    BeforeValidator(lambda row: read_values(shlex.split(row) if isinstance(row, str) else row)),
+    PlainSerializer(lambda row: shlex.join(write_values(row))),
+    WithJsonSchema({"type": "string"}),
+]
 LONGEST_FAULT = 300  # characters in a table; the page of the run has all
 
 
-class SweepParams(RunParams):
-    """Parameters of the flow `sweep`."""
+class RowParams(Form):
+    """What differs between the rows of a sweep."""
 
+    table: Annotated[TableName | None, WithJsonSchema({"type": "string", "enum": table_names()})] = Field(
+        default_factory=lambda: None, title="Table of the paper", description="from experiments/tables"
+    )
+    configurations: list[Configuration] = Field(
+        default=[],
+        title="Rows",
+        description="instead of a table, each as NAME=VALUE NAME=VALUE: train.dropout=0.2 model.attention=[]",
+    )
+    grid: Annotated[dict[str, list[Any]], *AS_LIST] = Field(
+        default={},
+        title="Grid",
+        description="all combinations, each as NAME=[VALUE,VALUE]: train.dropout=[0.1,0.2]",
+    )
     name: str = Field(
         default="sweep",
         pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$",
-        description="begins the experiments' names, and names the table",
+        title="Name",
+        description="of experiments and table, where no table of the paper gives them one",
     )
-    table: str | None = Field(
-        default=None,
-        pattern=r"^[A-Za-z0-9-]+$",
-        description="a table of the paper, from experiments/tables/: table4, table5, table7, table8, figure2",
-    )
-    overrides: Overrides = Field(
-        default={},
-        description='other values than in params.yaml for all rows: {"train.seeds": [1, 2]}; where a row has '
-        "one of its own, that counts",
-    )
-    configurations: list[Overrides] = Field(
-        default=[],
-        description='rows: [{"train.dropout": 0.1}, {"train.dropout": 0.2, "model.attention": []}]',
-    )
-    grid: dict[str, list[Any]] = Field(
-        default={},
-        description='all combinations: {"train.dropout": [0.1, 0.2], "translate.beam_size": [1, 5]}',
-    )
+
+
+class SweepParams(RunParams, ValueParams, RowParams):
+    """Rows, and values for all of them; where a row has one of its own, that counts."""
 
     @model_validator(mode="after")
     def _something(self) -> Self:
@@ -59,8 +74,6 @@ class SweepParams(RunParams):
             )
         if not self.table and not self.configurations and not self.grid:
             raise ValueError("wanted a table, configurations or a grid: else there is nothing to sweep over")
-        if self.targets:
-            raise ValueError("targets: an experiment has the outputs of all stages; wanted none in a sweep")
         return self
 
     @property
@@ -68,7 +81,7 @@ class SweepParams(RunParams):
         """What experiments and files are named after."""
         return self.table or self.name
 
-    def rows(self) -> list[Overrides]:
+    def rows(self) -> list[dict[str, Any]]:
         """Return what each row changes: each of the list with each combination of the grid."""
         combined = [
             dict(zip(self.grid, values, strict=True)) for values in itertools.product(*self.grid.values())
@@ -81,7 +94,7 @@ class Row:
     """A row of the table: its experiment, what it overrides, and what the paper's table says of it."""
 
     experiment: str
-    overrides: Overrides
+    overrides: dict[str, Any]
     facts: dict[str, Any]
 
 
@@ -102,20 +115,23 @@ def sweep(params: SweepParams) -> State[Any]:
     """
     with claimed_root(params):
         paper = read_table(params.table) if params.table else None
-        found = (
-            paper_table.rows_of(paper, params.overrides) if paper else [({}, row) for row in params.rows()]
-        )
-        tree, rows = workspace.snapshot(ROOT), list[Row]()
+        base = params.written(ROOT)[1]
+        found = paper_table.rows_of(paper, base) if paper else [({}, row) for row in params.rows()]
+        tree, rows, copies = workspace.snapshot(ROOT), list[Row](), dict[str, dict[str, Any]]()
         for facts, own in found:
-            overrides = params.overrides | own
-            rows.append(Row(f"{params.title}-{experiment.name_of(overrides, tree)}", overrides, facts))
+            overrides = params.changes() | own
+            name = f"{params.title}-{experiment.name_of(overrides, tree)}"
+            rows.append(Row(name, overrides, facts))
+            copies[name] = own
         labels, spaces = labels_of(rows), dict[str, Workspace]()
-        for name, overrides in {row.experiment: row.overrides for row in rows}.items():
-            root = experiment.copy_workspace(ROOT, name, overrides)
-            spaces[name] = Workspace.open(labels[name], root, params.targets)
+        for name, own in copies.items():
+            root = experiment.copy_workspace(ROOT, name, *params.written(ROOT, own))
+            spaces[name] = Workspace.open(labels[name], root, [])
         run = StagesRun(params, list(spaces.values()))
+        summary = Summary(run)
         state = run.run()
         if not (state.is_completed() or state.is_failed()):  # cancelled, or its worker is gone
+            summary.finish(state)
             return state
         results = {name: results_of(run, space) for name, space in spaces.items()}
         for name, space in spaces.items():
@@ -125,6 +141,7 @@ def sweep(params: SweepParams) -> State[Any]:
         show(table, params.title)
         if paper:
             paper_table.show_table(params.title, paper, table)
+        summary.finish(state, table.iloc[:, :9].to_string(index=False))
     return state
 
 
@@ -193,5 +210,5 @@ def show(table: pd.DataFrame, name: str) -> None:
     with atomic_path(ROOT / "data" / "sweeps" / f"{name}.csv") as path:
         table.to_csv(path, index=False)
     records = json.loads(table.to_json(orient="records"))
-    create_table_artifact(records, key=artifacts.key("sweep", name), description=f"Sweep {name}")
+    create_table_artifact(records, key=artifacts.key(4, "sweep", name), description=f"Sweep {name}")
     get_run_logger().info("\n%s", table.iloc[:, :9].to_string(index=False))

@@ -9,6 +9,7 @@ Beside it goes data/report-curves.png, the training curves as a picture.
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,7 +22,9 @@ from pipelines.report.sources import open_run
 def write(names: Sequence[str], root: Path, out: Path) -> None:
     """Write the page, and the curves beside it; `open_run` says what names are and what is raised."""
     with TemporaryDirectory() as temporary:
-        runs = [open_run(name, root, Path(temporary)) for name in names]
+        runs = [open_run(name, root, Path(temporary)) for name in dict.fromkeys(names)]
+        if len({run.name for run in runs}) < len(runs):  # folders of the same name
+            runs = [replace(run, name=name) for run, name in zip(runs, dict.fromkeys(names), strict=True)]
         text = render(runs)
         with atomic_path(out.with_name(f"{out.stem}-curves.png")) as picture:
             write_curves(runs, picture)

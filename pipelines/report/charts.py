@@ -22,8 +22,7 @@ STYLE = {
     "axes.edgecolor": INK, "axes.facecolor": "none", "axes.labelcolor": INK, "axes.titlecolor": INK,
     "axes.prop_cycle": cycler(color=COLORS), "figure.facecolor": "none", "font.size": 10,
     "grid.color": INK, "legend.facecolor": "none", "legend.edgecolor": "none", "svg.fonttype": "none",
-    "text.color": INK, "xtick.color": INK,
-    "ytick.color": INK,
+    "text.color": INK, "xtick.color": INK, "ytick.color": INK,
 }  # fmt: skip
 
 

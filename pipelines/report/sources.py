@@ -33,7 +33,7 @@ def open_run(name: str, root: Path, temporary: Path) -> Run:
         ValueError: if there is no such run, or its outputs are lost or damaged.
     """
     folder = Path(name)
-    if folder.is_dir():
+    if (folder / "params.yaml").is_file():
         return read_folder(folder, root)
     return read_revision(name, root, temporary / name.replace("/", "-"))
 

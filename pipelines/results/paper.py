@@ -120,9 +120,14 @@ class Table(Section):
 Paper = dict[str, Table]
 
 
+def table_names(folder: Path = FOLDER) -> list[str]:
+    """Return the names of the sweeps in a folder."""
+    return sorted(path.stem for path in folder.glob("*.yaml"))
+
+
 def read_table(name: str, folder: Path = FOLDER) -> Table:
     """Read the sweep NAME.yaml of a folder; raise FileNotFoundError or, with all faults, ValueError."""
-    known = ", ".join(sorted(path.stem for path in folder.glob("*.yaml")))
+    known = ", ".join(table_names(folder))
     path = existing(folder / f"{name}.yaml", f"wanted the name of a file there: {known}")
     content = {"key": name, "is_sweep": True} | checked(dict[str, Any], read(path), path)
     table: Table = checked(Table, content, path)

@@ -13,6 +13,7 @@ from convs2s.decode.compiled_model import CompiledModel
 from convs2s.decode.ensemble import Ensemble
 from convs2s.decode.fast_model import FastModel
 from convs2s.decode.int8_linear import Int8Linear, check_int8, quantized
+from convs2s.decode.sampling import Sampling
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.token_scores import ANY, NOT_EOS, all_logits
 from convs2s.kernels import decoding
@@ -56,6 +57,21 @@ def test_every_step_equals_the_plain_models(changes: dict[str, Any]) -> None:
     """Loops change the order of sums only, whether layers attend, change their width, or neither."""
     model = loaded(**changes)
     check_steps(CompiledModel(FastModel(copy.deepcopy(model))), StepwiseModel(model), 50, 3e-6)
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_prefixes_and_samples_are_those_of_the_plain_model(sampled: bool) -> None:
+    """The loops rule out all but a given token themselves; a sample is drawn from all logits."""
+    model, found = loaded(), []
+    settings = BeamSearch(3, 1.0, 0, 3, legacy_eos=False, keep_attention=False)
+    for one in (StepwiseModel(model), CompiledModel(FastModel(copy.deepcopy(model)))):
+        searcher = Sampling(1).of(settings, [(0, 0), (1, 0)]) if sampled else settings
+        found.append(searcher.search(one, SOURCE, [6, 6], [[7, 9], []]))
+    for plain, compiled in zip(found[0], found[1], strict=True):
+        assert [one.tokens for one in compiled] == [one.tokens for one in plain]
+        wanted = [one.log_likelihood for one in plain]
+        assert [one.log_likelihood for one in compiled] == pytest.approx(wanted, abs=1e-4)
+    assert all(one.tokens[:2] == [7, 9] for one in found[1][0])
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("bfloat16", 0.02), ("int8", 0.02)])

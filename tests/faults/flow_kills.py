@@ -66,7 +66,7 @@ class Clone:
     def trigger(self) -> str:
         """Ask for a run, as `make flow` does; return its id."""
         self.server.csrf.clear()  # it expires
-        return self.server.trigger("reproduce/gpu", parallel=3)
+        return self.server.trigger("reproduce/reproduce", parallel=3)
 
     def state(self, run: str) -> str:
         """Return the type of a run's state; none while the server is away."""

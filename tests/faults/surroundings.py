@@ -56,7 +56,6 @@ PLACES = {
     "quotes and a dollar": "a'b\"c$HOME",
     "letters of other alphabets": "Übung 翻译",
     "a hyphen first": "-f",
-    "braces": "{seed} ${item}",
 }
 
 

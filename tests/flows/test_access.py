@@ -48,7 +48,7 @@ def look(path):
 create = f"/api/deployments/{deployment}/create_flow_run"
 json_type = {"Content-Type": "application/json"}
 logins = [None, "", ":", "convs2s", "convs2s:", "convs2s:wrong", "admin:pass", "None"]
-paths = ["/api/admin/settings", "/api/health/../deployments/name/reproduce/gpu", "//api/admin/settings",
+paths = ["/api/admin/settings", "/api/health/../deployments/name/reproduce/reproduce", "//api/admin/settings",
          "/api//admin/settings", "/api/health/..%2fadmin/settings", "/api/admin/settings?/health",
          "/../../../../../../../../etc/passwd", "/assets/" + "..%2f" * 9 + "etc/passwd",
          "/" + "%2e%2e/" * 9 + "etc/passwd"]
@@ -85,7 +85,7 @@ def test_nobody_but_the_owner_runs_anything(server: Server, repo: Path) -> None:
     """Without a password, any user of the machine had a worker execute a command, and so had any web page."""
     server.deploy(repo)
     client = server.client()
-    deployment = client.get("deployments/name/reproduce/gpu").raise_for_status().json()["id"]
+    deployment = client.get("deployments/name/reproduce/reproduce").raise_for_status().json()["id"]
     create = f"deployments/{deployment}/create_flow_run"
     before = server.known()
 
@@ -106,6 +106,8 @@ def test_nobody_but_the_owner_runs_anything(server: Server, repo: Path) -> None:
     assert refused.status_code == 400 and "access-control-allow-origin" not in refused.headers
     allowed = client.options(create, headers=ours | wanted).headers["access-control-allow-origin"]
     assert allowed == ours["Origin"]
+    policy = httpx.get(f"{ours['Origin']}/v2/").headers["content-security-policy"]
+    assert policy == "connect-src 'self'"  # the pages' statistics would call another host
     run = json.dumps({"state": {"type": "SCHEDULED"}})
     plain = httpx.Client(base_url=client.base_url)
     assert plain.post(create, content=run, headers=foreign).status_code == 403
@@ -303,10 +305,8 @@ def test_a_port_has_one_server(monkeypatch: pytest.MonkeyPatch) -> None:
     with access.share(0) as free:
         port = int(free.getsockname()[1])
         access.hold(f"http://127.0.0.1:{port}/api")
-        with (
-            access.claim(port),
-            pytest.raises(RuntimeError, match=rf"port {port} of .* is taken .*FLOW_PORT"),access.claim(port)
-        ):
+        taken = rf"port {port} of .* is taken .*FLOW_PORT"
+        with access.claim(port), pytest.raises(RuntimeError, match=taken), access.claim(port):
             pass
         with access.claim(port):
             assert len(access.held) == 1

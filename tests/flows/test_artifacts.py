@@ -11,10 +11,10 @@ import pytest
 from dvc.repo import Repo
 from ruamel.yaml import YAML
 
-from convs2s.text.corpus.files import read_lines
-from pipelines.flows import artifacts
-from pipelines.flows.artifacts import examples_in_markdown, key, literal
+from pipelines.flows import artifacts, summary
+from pipelines.flows.artifacts import stage_key
 from pipelines.flows.graph import read_graph
+from pipelines.flows.summary import SCORES
 from tests.flows import toy
 from tests.flows.server import Server
 from tests.test_end_to_end import toy_params
@@ -50,22 +50,33 @@ def test_a_run_shows_curves_scores_examples_and_attention(server: Server, projec
     assert set(server.states(run).values()) == {"Executed"}
     assert "Not shown in the UI" not in server.logs(run)
     shown = server.artifacts(run)
-    for name in ("curves-train-1", "curves-train-2", "attention-1", "score-plot"):
+    for name in (
+        "2-train-1-curves",
+        "2-train-2-curves",
+        "3-evaluate-attention-1",
+        "3-evaluate-scores-by-length",
+    ):
         assert shown[name]["type"] == "image"
         head, data = shown[name]["data"].split(",")
         assert head == "data:image/png;base64"
         (project / "picture.png").write_bytes(base64.b64decode(data))
         assert matplotlib.image.imread(project / "picture.png").std() > 0.01
-    table = pd.DataFrame(json.loads(shown["scores"]["data"]))
+    table = pd.DataFrame(json.loads(shown["3-evaluate-scores"]["data"]))
     written = pd.read_csv(project / "data" / "evaluation" / "scores.csv", dtype={"member": str})
     pd.testing.assert_frame_equal(table, written, check_dtype=False)
     assert set(table["member"]) == {"1", "2", "mean", "std", "ensemble"}
-    assert "bleu: `nrefs:1|case:mixed|eff:no|tok:13a" in shown["scores"]["description"]
-    first = next(iter(read_lines(project / "data" / "evaluation" / "examples.tsv")))
-    assert first.startswith("line\tmodel\tsource")
-    assert shown["examples"]["data"].count("| source |") >= 3
+    assert "bleu: `nrefs:1|case:mixed|eff:no|tok:13a" in shown["3-evaluate-scores"]["description"]
+    text = shown[summary.KEY]["data"]
+    assert f"**Completed**: {len(server.states(run))} executed" in text
+    assert "| train@1 | Executed | 0:" in text
+    scores = SCORES.search(text)
+    assert scores is not None and scores[1].startswith("Scores of the test set") and "seed 2" in scores[1]
+    assert (
+        f"- [2-train-1-curves]({server.env['PREFECT_API_URL'].removesuffix('/api')}/v2/artifacts/artifact/"
+        in text
+    )
     perplexity = json.loads((project / "data/trained/1/metrics.json").read_text())["validation_perplexity"]
-    assert json.loads(shown["metrics-train-1"]["data"])[0]["validation_perplexity"] == perplexity
+    assert json.loads(shown["2-train-1-metrics"]["data"])[0]["validation_perplexity"] == perplexity
     tags = server.tasks(run)["train@1"]["tags"]
     assert {"train", "generated-en-de"} <= set(tags)
     assert toy.dvc(project, "status") == "Data and pipelines are up to date."
@@ -74,7 +85,8 @@ def test_a_run_shows_curves_scores_examples_and_attention(server: Server, projec
     assert link == f"[report.html]({page.as_uri()})"
     assert f"Report: {page.as_uri()}" in server.logs(run)
     text = page.read_text(encoding="utf-8")
-    assert f"{written.set_index('member').loc['mean', 'bleu']:.2f}" in text
+    metrics = json.loads((project / "data/evaluation/metrics.json").read_text())
+    assert f"{metrics['ensemble']['bleu']:.2f}" in text
     assert "not up to date" not in text
 
 
@@ -95,27 +107,11 @@ def test_a_training_that_failed_shows_how_far_it_came(
     curve.parent.mkdir(parents=True)
     curve.write_text("step\tloss\n50\t7.1\n100\t70.1\n")
     artifacts.show_failure(stage, tmp_path, "")
-    assert shown == [("data:image/png;base64,", "Curves of train@1 until it failed")]
+    assert shown == [("data:image/png;base64,", "Curves of train@1 until it ended")]
 
 
 def test_keys_are_what_prefect_takes() -> None:
-    """Small letters, digits and hyphens."""
-    assert key("curves", "dropout=0.3, seeds=[1]", "train@1") == "curves-dropout-0-3-seeds-1-train-1"
-    assert key("scores", "") == "scores"
-
-
-def test_examples_show_text_as_it_is() -> None:
-    """Markdown in a sentence is text, and a bar does not end its cell."""
-    assert literal("a|b *c* <unk> _d_") == r"a\|b \*c\* \<unk\> \_d\_"
-    rows = [
-        {"line": "7", "model": m, "source": "s|", "hypothesis": f"h{m}", "reference": "r"} for m in ("1", "2")
-    ]
-    text = examples_in_markdown(pd.DataFrame(rows))
-    assert text.splitlines()[4:] == [
-        "| | |",
-        "|---|---|",
-        r"| source | s\| |",
-        "| reference | r |",
-        "| model 1 | h1 |",
-        "| model 2 | h2 |",
-    ]
+    """Small letters, digits and hyphens, in the order of the pipeline."""
+    train, evaluate = (read_graph(toy.ROOT)[name] for name in ("train@1", "evaluate"))
+    assert stage_key(train, "curves", "dropout=0.3, seeds=[1]") == "2-train-1-curves-dropout-0-3-seeds-1"
+    assert summary.KEY < stage_key(train, "curves", "") < stage_key(evaluate, "scores", "") < "4-sweep"

@@ -30,7 +30,7 @@ def test_cancel_during_training(server: Server, repo: Path) -> None:
     toy.behave(repo, train_1={"seconds": 90}, train_2={"seconds": 90})
     worker = server.worker(repo, "gpu")
     try:
-        run = server.trigger("reproduce/gpu")
+        run = server.trigger("reproduce/reproduce")
         assert soon(lambda: training(repo)), (server.home / "worker.log").read_text()[-2000:]
         server.post(f"flow_runs/{run}/set_state", {"state": {"type": "CANCELLING"}})
         gone(repo, lambda line: "prefect worker" in line or "prefect.engine" in line)
@@ -59,7 +59,7 @@ def test_kill_of_the_worker(server: Server, repo: Path) -> None:
     server.deploy(repo)
     toy.behave(repo, train_1={"seconds": 90, "talks": True}, train_2={"seconds": 90})
     worker = server.worker(repo, "gpu")
-    run = server.trigger("reproduce/gpu", parallel=3)  # a place for align beside both trainings
+    run = server.trigger("reproduce/reproduce", parallel=3)  # a place for align beside both trainings
 
     def trains() -> bool:
         return training(repo) and server.states(run).get("align") == "Executed"
@@ -72,7 +72,7 @@ def test_kill_of_the_worker(server: Server, repo: Path) -> None:
     assert soon(lambda: server.flow_run(run)["state_type"] == "CRASHED", 60), server.flow_run(run)["state"]
     state = server.flow_run(run)["state"]
     assert "the worker that had started this run is gone" in state["message"]
-    assert "2 executed, 0 unchanged, 0 cached, 2 failed, 1 not run" in state["message"]
+    assert "2 executed, 0 unchanged, 0 cached, 0 failed, 2 cancelled, 1 not run" in state["message"]
     completes(server, repo)
 
 

@@ -46,7 +46,7 @@ def test_it_starts_what_is_missing_follows_the_run_and_stops_what_it_started(rep
     first = play(repo, "run", FLOW_PORT=port)
     try:
         assert first.returncode == 0, first.stdout + first.stderr
-        assert f"Watch it at http://127.0.0.1:{port}/runs/flow-run/" in first.stdout
+        assert f"Watch it at http://127.0.0.1:{port}/v2/runs/flow-run/" in first.stdout
         password = (repo / ".prefect" / "password").read_text().strip()
         assert f"Its pages ask for a password: {password} (in " in first.stdout
         logs = [(repo / ".prefect" / f"{name}.log").read_text() for name in ("server", "worker")]
@@ -60,7 +60,8 @@ def test_it_starts_what_is_missing_follows_the_run_and_stops_what_it_started(rep
         second = play(repo, "run", "train.dropout=0.3")  # the server that runs is found on its port
         assert second.returncode == 0, second.stdout + second.stderr
         assert "Starting" not in second.stdout and password not in second.stdout
-        assert f"http://127.0.0.1:{port}/runs" in second.stdout
+        assert f"http://127.0.0.1:{port}/v2/runs" in second.stdout
+        assert "\nKept as the DVC experiment dropout-0-3-" in second.stdout  # of the summary, beside the log
         assert toy.dvc(repo, "exp", "list", "--name-only").startswith("dropout-0-3-")
         toy.behave(repo, train_1={"fails": 9})
         toy.set_params(repo, {"train.dropout": 0.4})
@@ -128,3 +129,19 @@ def test_a_dead_servers_number_is_not_taken_for_it(repo: Path, server: Server) -
     (repo / ".prefect" / "server.pid").write_text(str(server.process.pid))
     assert play(repo, "stop").stdout == "Ended: 0 of server and worker.\n"
     assert machine.answers(server.env["PREFECT_API_URL"])
+
+
+def test_values_that_do_not_fit_are_told_before_anything_starts(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server and a worker would take half a minute to say it."""
+    monkeypatch.setattr(machine, "ROOT", repo)
+    monkeypatch.setattr(machine, "run", lambda *_: pytest.fail("the run has started"))
+    for word, message in (
+        ("train.droput=0.1", r"overrides: params\.yaml has no train\.droput"),
+        ("train.dropout=much", r"train\.dropout: found 'much'"),
+        ("download.folder=data/other", r"download\.folder is data/other, which is no folder"),
+    ):
+        for command in (["run"], ["sweep", "table5"]):
+            with pytest.raises((ValueError, FileNotFoundError), match=message):
+                machine.execute(machine.parser().parse_args([*command, word]))

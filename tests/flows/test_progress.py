@@ -35,10 +35,10 @@ def test_the_percentage_is_of_all_epochs() -> None:
 
 def test_progress_in_words() -> None:
     """What one looks for on the page; there is no perplexity before the first validation."""
-    text = "epoch 2 of at most 4: 50 of 100 updates, loss 2.483, 11,801 tokens/s"
-    assert description(HALF) == f"{text}, 0:01:15 left in this epoch"
+    text = "epoch 2 of at most 4, 50 of 100 updates, 0:01:15 left in it, 11,801 tokens/s, loss 2.483"
+    assert description(HALF) == text
     later = description(HALF | {"validation_perplexity": 31.391})
-    assert later == f"{text}, validation perplexity 31.391, 0:01:15 left in this epoch"
+    assert later == f"{text}, validation perplexity 31.391"
 
 
 def test_the_artifact_follows_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,11 +115,11 @@ def test_a_worker_with_too_few_gpus_refuses(repo: Path, monkeypatch: pytest.Monk
     """Its GPUs may have gone since it has started."""
     monkeypatch.setattr(run_stages, "choose_gpus", lambda _: [])
     space = run_stages.Workspace.open("", repo, ["train@1"])
-    run_stages.StagesRun(run_stages.RunParams(), [space]).leases()  # at home, the CPU will do
+    run_stages.StagesRun(run_stages.RunParams(), [space])  # at home, the CPU will do
     with pytest.raises(
         ValueError, match=r"train@1 takes 1 GPUs, but .* has 0: .* use a worker with more GPUs"
     ):
-        run_stages.StagesRun(run_stages.RunParams(), [space], for_others=True).leases()
+        run_stages.StagesRun(run_stages.RunParams(), [space], for_others=True)
 
 
 def test_overrides_train_elsewhere_too(server: Server, clones: list[Path]) -> None:

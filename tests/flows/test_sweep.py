@@ -105,7 +105,7 @@ def test_a_grid_shares_what_its_rows_have_in_common(server: Server, repo: Path) 
     shown = pd.read_csv(StringIO(toy.dvc(repo, "exp", "show", "--csv", "--hide-workspace", "-A")))
     by_dvc = shown.set_index("Experiment")["bleu"].astype(str)
     assert [float(by_dvc[name]) for name in table["experiment"]] == table["bleu"].tolist()
-    assert "sweep-drops" in server.artifacts(run)
+    assert "4-sweep-drops" in server.artifacts(run)
     assert (repo / "params.yaml").read_bytes() == lock
     assert not list((repo / ".dvc" / "tmp" / "flows").iterdir())
 
@@ -160,9 +160,9 @@ def test_a_table_of_the_paper_ends_with_ours_beside_its_figures(server: Server, 
     speeds = everything["target_tokens_per_second"]
     assert (speeds["with"], speeds["without"]) == (150.0, 125.0)
     shown = server.artifacts(run)
-    text = shown["table-tiny"]["data"]
+    text = shown["5-table-tiny"]["data"]
     assert f"| without | 6.69 | not run | 21.3 | {scores['without']:.2f} | 0 | 125 |" in text
     assert "| broken | - | failed | 21.5 | failed | 0 | - |" in text
     assert "- broken failed: train@1 ended with status" in text
     assert "toy: out of memory" in text
-    assert shown["picture-tiny"]["data"].startswith("data:image/png;base64,")
+    assert shown["6-picture-tiny"]["data"].startswith("data:image/png;base64,")

@@ -4,10 +4,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pipelines.flows import experiment, workspace
+from pipelines.flows.form import ValueParams
 from pipelines.flows.graph import read_graph
 from tests.flows import toy
 
@@ -15,6 +17,11 @@ from tests.flows import toy
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
     return toy.make(tmp_path / "toy")
+
+
+def copy_of(repo: Path, name: str, overrides: dict[str, Any]) -> Path:
+    """Copy a workspace, with other values."""
+    return experiment.copy_workspace(repo, name, *ValueParams(overrides=overrides).written(repo))
 
 
 def test_a_sound_workspace_is_accepted(repo: Path) -> None:
@@ -87,14 +94,14 @@ def test_a_copy_is_the_workspace_with_other_values(repo: Path) -> None:
     own.write_text("text")
     toy.dvc(repo, "repro", "download")
     before = toy.run(repo, "git", "status", "--porcelain"), (repo / "params.yaml").read_text()
-    copy = experiment.copy_workspace(repo, "one", {"train.dropout": 0.3})
+    copy = copy_of(repo, "one", {"train.dropout": 0.3})
     assert (toy.run(repo, "git", "status", "--porcelain"), (repo / "params.yaml").read_text()) == before
     for name in ("notes.txt", "toy.py", "data/own/mine.txt", "dvc.lock"):
         assert (copy / name).read_text() == (repo / name).read_text()
     assert workspace.load_params(copy / "params.yaml").train.dropout == 0.3
     assert "is cached - skipping run" in toy.dvc(copy, "repro", "download")
     (copy / "data" / "checkpoint").write_text("kept")
-    again = experiment.copy_workspace(repo, "one", {"train.dropout": 0.3})
+    again = copy_of(repo, "one", {"train.dropout": 0.3})
     assert (again / "data" / "checkpoint").read_text() == "kept"
 
 
@@ -102,13 +109,13 @@ def test_texts_outside_the_repository_stay_there(repo: Path, tmp_path: Path) -> 
     """A corpus for several projects lies somewhere else; a relative path to it would lead elsewhere."""
     (tmp_path / "corpus").mkdir()
     toy.set_params(repo, {"download.folder": str(tmp_path / "corpus")})
-    copy = experiment.copy_workspace(repo, "one", {})
+    copy = copy_of(repo, "one", {})
     assert workspace.load_params(copy / "params.yaml").download.folder == str(tmp_path / "corpus")
     toy.set_params(repo, {"download.folder": "../corpus"})
     with pytest.raises(
         ValueError, match=r"found \.\./corpus, which lies outside the repository\. .* whole path: /"
     ):
-        experiment.copy_workspace(repo, "two", {})
+        copy_of(repo, "two", {})
 
 
 def test_a_linked_folder_of_texts_is_linked_in_the_copy(repo: Path, tmp_path: Path) -> None:
@@ -118,7 +125,7 @@ def test_a_linked_folder_of_texts_is_linked_in_the_copy(repo: Path, tmp_path: Pa
     (repo / "data").mkdir(exist_ok=True)
     (repo / "data" / "linked").symlink_to(tmp_path / "big")
     toy.set_params(repo, {"download.folder": "data/linked"})
-    copy = experiment.copy_workspace(repo, "one", {})
+    copy = copy_of(repo, "one", {})
     assert (copy / "data" / "linked" / "a.txt").read_text() == "text"
 
 
@@ -128,7 +135,7 @@ def test_a_copy_reaches_the_same_remotes(repo: Path) -> None:
     toy.dvc(repo, "remote", "add", "--local", "bucket", "s3://bucket/x")
     toy.dvc(repo, "remote", "modify", "--local", "bucket", "access_key_id", "me")
     toy.dvc(repo, "repro", "download")
-    copy = experiment.copy_workspace(repo, "one", {})
+    copy = copy_of(repo, "one", {})
     toy.dvc(copy, "repro", "download")
     toy.dvc(copy, "push", "download")
     assert (repo / ".." / "store" / "files").is_dir()
@@ -137,7 +144,7 @@ def test_a_copy_reaches_the_same_remotes(repo: Path) -> None:
 
 def test_a_copys_results_become_an_experiment(repo: Path) -> None:
     """That of the workspace's commit, so that `dvc exp show` lists it there."""
-    copy = experiment.copy_workspace(repo, "one", {"train.dropout": 0.3})
+    copy = copy_of(repo, "one", {"train.dropout": 0.3})
     toy.dvc(copy, "repro")
     score = (copy / "data/evaluation/metrics.json").read_text()
     experiment.keep_experiment(repo, copy, "one")

@@ -126,6 +126,7 @@ def make(folder: Path) -> Path:
     for name in (".gitignore", ".dvcignore", "params.yaml", "prefect.yaml"):
         shutil.copy(ROOT / name, folder / name)
     (folder / "deploy").mkdir()
+    (folder / "data" / "own").mkdir(parents=True)
     shutil.copy(ROOT / "deploy" / "automation.yaml", folder / "deploy")
     with (folder / ".gitignore").open("a") as stream:
         stream.write("/notes.jsonl\n/behave.json\n")

@@ -2,7 +2,9 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
+from unittest import mock
 
 import matplotlib.image
 import pytest
@@ -168,8 +170,17 @@ def test_the_curves_are_a_picture_too(folder: Path, text: str) -> None:
 def test_an_unfinished_run_says_what_makes_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One line, no traceback, and no page."""
     (folder / "three").mkdir()
+    shutil.copy(folder / "one" / "params.yaml", folder / "three")
     assert main([str(folder / "three"), "--out", str(folder / "three.html")]) == 1
-    assert capsys.readouterr().err.startswith(
-        f"{folder / 'three' / 'params.yaml'} does not exist: the run has"
-    )
+    missing = folder / "three" / "data" / "evaluation" / "metrics.json"
+    assert capsys.readouterr().err.startswith(f"{missing} does not exist: the run has not ended")
     assert not (folder / "three.html").exists()
+
+
+def test_folders_of_the_same_name_are_told_apart(folder: Path, tmp_path: Path) -> None:
+    """By their paths; a run that is named twice is shown once."""
+    shutil.copytree(folder / "two", tmp_path / "one")
+    names = [str(folder / "one"), str(tmp_path / "one"), str(folder / "one")]
+    with mock.patch("pipelines.report.__main__.render", return_value="") as render:
+        write(names, folder, tmp_path / "page.html")
+    assert [run.name for run in render.call_args.args[0]] == names[:2]

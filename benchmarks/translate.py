@@ -1,0 +1,145 @@
+"""Speed of translation on the CPU: the fast paths beside the plain one, in all precisions.
+
+    python -m benchmarks.translate --model data/models/1 --source test.en --beam-sizes 1 5
+
+translates lines of text in turns, with the model loaded and warm; splitting and joining words counts. It
+prints sentences per second of processor time, the median over rounds with the lowest and the highest, how
+many hypotheses are those of the plain path, and the share of the speed of a product of large matrices: at
+100 % a search would be nothing but products. With --candidates, a file of `convs2s candidates`, there is also
+int8 with vocabulary selection; its share counts products of the whole vocabulary, so it may be above 100 %.
+"""
+
+import argparse
+import time
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.machine import (
+    Speed,
+    counted_flop,
+    in_turns,
+    machine,
+    print_table,
+    product_peaks,
+    speeds_as_json,
+    spread,
+    write_report,
+)
+from convs2s.decode.stepwise_model import StepwiseModel
+from convs2s.model.loading import load_model
+from convs2s.package.translator import Translator, load
+from convs2s.text.corpus.files import read_lines
+
+CPU = torch.device("cpu")
+PLAIN = "plain float32"
+COLUMNS = ("beam, path", "sentences/s", "lowest", "highest", "same hypotheses", "share of products")
+
+
+def main() -> None:
+    """Measure, print and write."""
+    options = parse()
+    torch.set_num_threads(options.threads)
+    texts = list(islice(read_lines(options.source), options.sentences))
+    peaks = product_peaks(CPU) | {"int8": int8_peak()}
+    about = {"machine": machine(["numba"]), "product_operations_per_second": peaks}
+    print(", ".join(f"{key} {value}" for key, value in about["machine"].items()))
+    results = []
+    for beam_size in options.beam_sizes:
+        ways = translators(options.model, beam_size, options.candidates)
+        flop = counted_flop(partial(work, ways[PLAIN], texts))
+        speeds = in_turns(
+            {name: partial(work, way, texts) for name, way in ways.items()}, options.rounds, CPU
+        )
+        wanted = tokens(ways[PLAIN], texts)
+        for name, way in ways.items():
+            same = sum(one == other for one, other in zip(tokens(way, texts), wanted, strict=True))
+            peak = peaks[name.split()[1]]
+            results.append(row(beam_size, name, speeds[name], same / len(texts), flop / len(texts) / peak))
+    show(results)
+    if options.json:
+        write_report(options.json, about, results)
+
+
+def parse() -> argparse.Namespace:
+    """Return the options of the command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.translate")
+    parser.add_argument("--model", type=Path, required=True, help="model folder, also an imported one")
+    parser.add_argument("--source", type=Path, required=True, help="text, one sentence per line")
+    parser.add_argument("--sentences", type=int, default=1000, help="lines to translate")
+    parser.add_argument("--candidates", type=Path, help="file of convs2s candidates")
+    parser.add_argument("--beam-sizes", type=int, nargs="+", default=[1, 5])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--json", type=Path)
+    return parser.parse_args()
+
+
+def translators(model: Path, beam_size: int, candidates: Path | None) -> dict[str, Translator]:
+    """Return what is compared, by name: the path, then the precision of products."""
+    ways = {PLAIN: load(model, "cpu", beam_size=beam_size, n_best=1)}
+    ways[PLAIN].words.searching = StepwiseModel(load_model(model))
+    ways["fast float32"] = load(model, "cpu", beam_size=beam_size, n_best=1)
+    for precision in ("float32", "bfloat16", "int8"):
+        if precision == "int8" and not torch.cpu._is_vnni_supported():
+            continue
+        changes = {"beam_size": beam_size, "n_best": 1, "precision": precision}
+        ways[f"compiled {precision}"] = compiled(load(model, "cpu", **changes))
+        if precision == "int8" and candidates is not None:
+            ways["selected int8"] = compiled(load(model, "cpu", candidates=candidates, **changes))
+    return ways
+
+
+def compiled(translator: Translator) -> Translator:
+    """Return the translator in compiled loops, however short the text."""
+    translator.words.searching = translator.words.model.compiled()
+    return translator
+
+
+def int8_peak() -> float:
+    """Return the operations per second of a product of large matrices of 8-bit integers."""
+    x, y = (torch.randint(-127, 128, (1024, 1024), dtype=torch.int8) for _ in range(2))
+    seconds = []
+    for _ in range(20):
+        start = time.process_time()
+        torch._int_mm(x, y.t())
+        seconds.append(time.process_time() - start)
+    return 2 * 1024**3 / min(seconds) * torch.get_num_threads()
+
+
+def work(translator: Translator, texts: list[str]) -> float:
+    """Translate; return the number of sentences."""
+    return float(len(translator.translate(texts)))
+
+
+def tokens(translator: Translator, texts: list[str]) -> list[list[str]]:
+    """Return the tokens of each best hypothesis."""
+    return [best.tokens for best, *_ in translator.translate_n_best(texts)]
+
+
+def row(beam_size: int, name: str, speeds: list[Speed], same: float, seconds: float) -> dict[str, Any]:
+    """Return a result; `seconds` is what the products of a sentence take at full speed."""
+    median = spread([speed.processor for speed in speeds]).median
+    return {
+        "beam_size": beam_size, "path": name, "sentences": speeds_as_json(speeds), "same_hypotheses": same,
+        "share_of_products": median * seconds,
+    }  # fmt: skip
+
+
+def show(results: list[dict[str, Any]]) -> None:
+    """Print the table."""
+    rows = []
+    for one in results:
+        speed = one["sentences"]["per_processor_second"]
+        rows.append((
+            f"{one['beam_size']}, {one['path']}", speed["median"], speed["lowest"], speed["highest"],
+            f"{one['same_hypotheses']:.1%}", f"{one['share_of_products']:.0%}",
+        ))  # fmt: skip
+    print_table(COLUMNS, rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""A flow run in the terminal: its log, and on a terminal that can show it, a table of its stages below."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import httpx
+from prefect.client.orchestration import SyncPrefectClient
+from prefect.client.schemas.filters import (
+    FlowRunFilter,
+    FlowRunFilterId,
+    LogFilter,
+    LogFilterFlowRunId,
+)
+from prefect.client.schemas.objects import Artifact, State, TaskRun
+from prefect.client.schemas.sorting import LogSort, TaskRunSort
+from rich.console import Console
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+from pipelines.flows.summary import read_artifacts
+
+POLL = 2.0  # seconds between two queries of a run's state and log
+PAGE = 200  # log lines or stages that the server gives at once
+STYLES = {
+    "Running": "cyan",
+    "Executed": "green",
+    "Failed": "red",
+    "TimedOut": "red",
+    "Crashed": "red",
+    "Cancelled": "yellow",
+}
+
+
+def follow(
+    client: SyncPrefectClient, run: UUID, check: Callable[[], None], console: Console | None = None
+) -> State[Any]:
+    """Show a flow run until it ends; return its last state.
+
+    `check` is called while the run waits to be taken; what it raises ends this. Prefect's own
+    FlowRunSubscriber loses what is logged while the server is away.
+    """
+    console, log = console or Console(highlight=False), Log(client, run)
+    live = Live(console=console, auto_refresh=False) if console.is_terminal else None
+    with live or contextlib.nullcontext():
+        while True:
+            with contextlib.suppress(httpx.HTTPError):  # a server that restarts comes back
+                state = client.read_flow_run(run).state
+                tasks = read_tasks(client, run)
+                for line in log.lines(tasks):
+                    console.print(line, markup=False, soft_wrap=True)
+                if live and tasks:
+                    trainings = read_artifacts(client, run, type="progress")
+                    live.update(table(tasks, trainings, console.height - 4), refresh=True)
+                if state is not None and state.is_final():
+                    return state
+                if state is not None and state.is_scheduled():
+                    check()
+            time.sleep(POLL)
+
+
+class Log:
+    """The log of a flow run."""
+
+    def __init__(self, client: SyncPrefectClient, run: UUID) -> None:
+        self.client, self.seen = client, set[UUID]()
+        self.of_run = LogFilter(flow_run_id=LogFilterFlowRunId(any_=[run]))
+
+    def lines(self, tasks: Sequence[TaskRun]) -> Iterator[str]:
+        """Yield the lines that are new, each after its stage's name."""
+        names = {task.id: title(task) for task in tasks}
+        # Each thread sends its lines in bundles, so a line may come after younger ones: look back a page.
+        offset = max(0, len(self.seen) - PAGE)
+        while page := self.client.read_logs(self.of_run, PAGE, offset, LogSort.TIMESTAMP_ASC):
+            offset += len(page)
+            for log in (log for log in page if log.id not in self.seen):
+                self.seen.add(log.id)
+                name = names.get(log.task_run_id, "") if log.task_run_id else "flow"
+                yield f"{name:<16} {log.message}"
+
+
+def read_tasks(client: SyncPrefectClient, run: UUID) -> list[TaskRun]:
+    """Return the stages of a flow run in the order of the pipeline, which is that of their submission."""
+    of_run, tasks = FlowRunFilter(id=FlowRunFilterId(any_=[run])), list[TaskRun]()
+    while page := client.read_task_runs(
+        flow_run_filter=of_run, sort=TaskRunSort.EXPECTED_START_TIME_ASC, limit=PAGE, offset=len(tasks)
+    ):
+        tasks += page
+    return tasks
+
+
+def table(tasks: Sequence[TaskRun], trainings: Sequence[Artifact], height: int) -> Table:
+    """Return the table of stages: state, time, and of a training how far it is.
+
+    If there are more than `height`, those that are done are left out first, then those that have not begun.
+    """
+    progress = {training.task_run_id: training for training in trainings}
+    rows = Table("stage", "state", "time", "", "", expand=True, box=None, header_style="dim")
+    rows.columns[-1].ratio, rows.columns[-1].no_wrap = 1, True
+    shown = fitting(tasks, max(1, height))
+    for task in shown:
+        state = task.state_name or "Pending"
+        bar: ProgressBar | str = ""
+        words = ""
+        if (training := progress.get(task.id)) and not (task.state and task.state.is_completed()):
+            bar = ProgressBar(completed=float(str(training.data)), width=12)
+            words = training.description or ""
+        rows.add_row(title(task), state, elapsed(task), bar, words, style=STYLES.get(state, "dim"))
+    done = sum(task.state is not None and task.state.is_completed() for task in tasks)
+    hidden = f", {len(tasks) - len(shown)} not shown" if len(shown) < len(tasks) else ""
+    rows.caption, rows.caption_justify = f"{done} of {len(tasks)} stages are done{hidden}", "left"
+    return rows
+
+
+def fitting(tasks: Sequence[TaskRun], height: int) -> list[TaskRun]:
+    """Return the stages to show in so many rows, what is under way and what went wrong first."""
+
+    def rank(number: int) -> tuple[int, int]:
+        state = tasks[number].state
+        if state is None or state.is_pending() or state.is_scheduled():
+            return 1, number  # the next ones
+        return (2, -number) if state.is_completed() else (0, number)
+
+    chosen = sorted(range(len(tasks)), key=rank)[:height]
+    return [tasks[number] for number in sorted(chosen)]
+
+
+def title(task: TaskRun) -> str:
+    """Return the name of a stage, without what Prefect appends to it until it begins."""
+    return task.name.removesuffix(f"-{task.dynamic_key[:3]}")
+
+
+def elapsed(task: TaskRun) -> str:
+    """Return the time since a stage began, or that it took; empty before it."""
+    if task.start_time is None:
+        return ""
+    end = task.end_time or datetime.now(UTC)
+    return str(timedelta(seconds=round((end - task.start_time).total_seconds())))

@@ -1,0 +1,75 @@
+"""What one can ask of a flow, as its form has it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prefect.utilities.schema_tools.validation import validate
+from pydantic import ValidationError
+
+from pipelines.flows.form import ValueParams
+from pipelines.flows.reproduce import ReproduceParams, reproduce
+from pipelines.flows.sweep import SweepParams, sweep
+from tests.flows import toy
+
+PLAIN = {"string", "integer", "number", "boolean"}
+
+
+@pytest.mark.parametrize("flow", [reproduce, sweep])
+def test_every_parameter_is_a_field_of_its_own(flow: Any) -> None:
+    """The pages show an object as raw JSON, and anyOf as a switch between fields."""
+    definitions = flow.parameters.definitions
+    (form,) = definitions.values()
+    for name, field in form["properties"].items():
+        kind = field["items"]["type"] if field["type"] == "array" else field["type"]
+        assert kind in PLAIN and field["title"] and field["description"], name
+    assert list(form["properties"])[-1] != "overrides"
+
+
+@pytest.mark.parametrize("asked", [{}, {"seeds": [1, 2], "overrides": ["train.clip_norm=1e-1"]}])
+def test_what_a_form_sends_passes_the_servers_check(asked: dict[str, Any]) -> None:
+    """With fields left empty as it fills them in itself: from the default, which must not have null."""
+    schema = reproduce.parameters.model_dump_for_openapi()
+    default = schema["properties"]["params"]["default"]
+    assert validate({"params": default | asked}, schema) == []
+    assert None not in default.values() and default["overrides"] == default["hours"] == []
+
+
+def test_values_are_those_of_the_fields_and_of_the_list() -> None:
+    """By the names that params.yaml has."""
+    asked = ValueParams(seeds=[3, 1], beam_size=7, overrides=["train.clip_norm=1e-1", "package.name=a b"])  # type: ignore[arg-type]
+    values = {"train.seeds": [3, 1], "translate.beam_size": 7, "train.clip_norm": 0.1, "package.name": "a b"}
+    assert asked.values() == asked.changes() == values
+    assert ValueParams.model_validate(json.loads(asked.model_dump_json())) == asked
+    _, params = asked.written(toy.ROOT)
+    assert (params.train.seeds, params.translate.beam_size, params.package.name) == ([3, 1], 7, "a b")
+    assert ValueParams().changes() == {}
+
+
+def test_a_preset_is_where_values_come_from() -> None:
+    """Whatever params.yaml says."""
+    asked = ValueParams(preset="multi30k-en-de", seeds=[5])
+    assert asked.changes() == {"preset": "multi30k-en-de", "train.seeds": [5]}
+    _, params = asked.written(Path("nowhere"))
+    assert (params.package.name, params.train.seeds) == ("multi30k-en-de", [5])
+    with pytest.raises(ValueError, match="did you mean multi30k-en-de"):
+        ValueParams(preset="multi30k-en-de2").written(toy.ROOT)
+
+
+def test_a_value_is_given_once_and_has_a_name() -> None:
+    """Else one of two would be taken silently."""
+    with pytest.raises(ValidationError, match=r"found train\.seeds, which has a field of its own"):
+        ValueParams(seeds=[1], overrides={"train.seeds": [2]})
+    with pytest.raises(ValidationError, match=r"found 'train\.dropout', wanted NAME=VALUE"):
+        ValueParams(overrides=["train.dropout"])  # type: ignore[arg-type]
+
+
+def test_rows_of_a_sweep_are_lines() -> None:
+    """Each with several values."""
+    asked = {"configurations": ["train.dropout=0.1 'package.name=a b'"], "grid": ["train.clip_norm=[1, 2]"]}
+    first = {"train.dropout": 0.1, "package.name": "a b"}
+    sweep = SweepParams.model_validate(asked)
+    assert sweep.rows() == [first | {"train.clip_norm": 1}, first | {"train.clip_norm": 2}]
+    assert SweepParams.model_validate(sweep.model_dump()) == sweep
+    assert ReproduceParams(hours=["train=48"]).hours == {"train": 48}  # type: ignore[arg-type]
