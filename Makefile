@@ -3,7 +3,7 @@ PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 
-.PHONY: install preset repro report runs flow sweep flow-stop test test-flows test-faults test-properties test-slow check
+.PHONY: install preset repro report runs flow sweep flow-stop docs reference test test-flows test-faults test-properties test-slow check
 
 install: .venv/installed
 
@@ -47,6 +47,20 @@ sweep: install
 
 flow-stop: install
 	@python -m pipelines.flows.machine stop
+
+# The site of docs/ in site/, a warning being an error; nothing in it comes from another host
+docs: install .venv/docs-installed
+	python -m sphinx -c docs --fail-on-warning --keep-going -q -d site/.doctrees . site
+	@python -m pipelines.reference.outside_hosts site
+	@echo "site/index.html"
+
+.venv/docs-installed: .venv/installed
+	python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	touch $@
+
+# The pages of docs/ that come from code: parameters and commands
+reference: install
+	python -m pipelines.reference
 
 test: install
 	python -m pytest -n auto --dist worksteal

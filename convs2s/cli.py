@@ -6,11 +6,11 @@ import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from convs2s.commands import attention, candidates, export, import_fairseq, serve, translate
+from convs2s.commands import attention, candidates, export, import_fairseq, serve, translate, upload
 from convs2s.messages import message_of, reader_is_gone
 
 # Each has add(commands), which adds its parser, and run(options), which does the slow imports.
-COMMANDS = (translate, serve, attention, candidates, import_fairseq, export)
+COMMANDS = (translate, serve, attention, candidates, import_fairseq, export, upload)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

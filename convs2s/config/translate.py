@@ -2,14 +2,20 @@
 
 from typing import Annotated, Generic, Literal, Self, TypeVar
 
-from pydantic import Field, PlainValidator, model_validator
+from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 
 from convs2s.config.kinds import LARGEST_ALPHA, number_or_tuned
 from convs2s.config.section import Count, Positive, Section
 from convs2s.config.selection import SelectionParams
 
 Alpha = Annotated[float, Field(ge=0, le=LARGEST_ALPHA)]
-AlphaOrTuned = Annotated[float | Literal["tuned"], PlainValidator(number_or_tuned)]
+AlphaOrTuned = Annotated[
+    float | Literal["tuned"],
+    PlainValidator(number_or_tuned),
+    WithJsonSchema(
+        {"anyOf": [{"type": "number", "minimum": 0, "maximum": LARGEST_ALPHA}, {"const": "tuned"}]}
+    ),
+]
 AlphaT = TypeVar("AlphaT")
 
 

@@ -5,6 +5,8 @@ from convs2s.config.translate import TranslateParams
 from convs2s.exchange.fairseq_checkpoint import Checkpoint
 from convs2s.exchange.fairseq_weights import Fconv
 from convs2s.package.folder import Settings
+from convs2s.package.front_matter import front_matter
+from convs2s.package.model_card import USE, described
 from convs2s.text.counted import counted
 
 
@@ -14,11 +16,13 @@ def import_card(checkpoint: Checkpoint, model: Fconv, settings: Settings, segmen
     params, arguments = model.params, checkpoint.arguments
     layers, attending = len(params.attention), sum(params.attention)
     norm = "one g per kernel position in the decoder (2017)" if model.old_norm else "one g per channel"
+    source, target = map(described, languages)
+    title = f"{checkpoint.path.name}, imported from fairseq"
     return "\n".join([
-        f"# {checkpoint.path.name}, imported from fairseq",
+        front_matter(title, languages, "unknown", {}, ""),
+        f"# {title}",
         "",
-        f"A convolutional sequence to sequence model (Gehring et al., 2017), from {languages[0]} to "
-        f"{languages[1]}.",
+        f"A convolutional sequence to sequence model (Gehring et al., 2017), from {source} to {target}.",
         "",
         "| | |",
         "|---|---|",
@@ -38,12 +42,7 @@ def import_card(checkpoint: Checkpoint, model: Fconv, settings: Settings, segmen
         f"| longest translation | {translate.max_length_ratio:g} S + {translate.max_length_extra:g} tokens "
         f"for S source tokens, not counting EOS{longest_of(translate)} |",
         "",
-        "## Use",
-        "",
-        "```bash",
-        "convs2s translate --model THIS_FOLDER < source.txt > translation.txt",
-        "```",
-        "",
+        *USE,
     ])  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """The model card: README.md of a model folder."""
 
 import itertools
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +12,27 @@ from safetensors import safe_open
 from convs2s.model.receptive_field import receptive_field
 from convs2s.package.front_matter import front_matter
 from convs2s.text.corpus.json_files import read_json
+from convs2s.text.languages import name
 
 NAMES = {"bleu": "BLEU, detokenized", "bleu_tokenized": "BLEU, tokenized", "chrf": "chrF2"}
 NAMES |= {f"rouge{n}": f"ROUGE-{n}" for n in "12L"}
+USE = [
+    "## Use",
+    "",
+    "```bash",
+    "convs2s translate --model THIS_FOLDER < source.txt > translation.txt",
+    "```",
+    "",
+    "```python",
+    "import convs2s",
+    "",
+    'translator = convs2s.load("THIS_FOLDER")',
+    'print(translator.translate(["..."]))',
+    "```",
+    "",
+    "A model on the Hugging Face Hub needs no folder: `hf:OWNER/NAME` stands for it in both.",
+    "",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -46,9 +65,11 @@ class Facts:
         languages: of source and target, as codes.
         data_license: of the training data.
         pairs: of the training data, after filtering.
+        words: of these, of source and target.
         sizes: of the model.
         segmentation: bpe or word.
         seed: of this training.
+        training: hyperparameters, by their keys in params.yaml.
         scores: of this model on the test set, by name; may be empty.
         signatures: sacreBLEU signature of each score.
         test_set: the test set of the scores, with lines and hash; empty without scores.
@@ -58,9 +79,11 @@ class Facts:
     languages: tuple[str, str]
     data_license: str
     pairs: int
+    words: tuple[int, int]
     sizes: Sizes
     segmentation: str
     seed: int
+    training: Mapping[str, object]
     scores: Mapping[str, float]
     signatures: Mapping[str, str]
     test_set: str = ""
@@ -107,7 +130,7 @@ def model_card(facts: Facts) -> str:
 
 def body(facts: Facts) -> str:
     """Return the part of the card that people read."""
-    source, target = facts.languages
+    source, target = map(described, facts.languages)
     entries, layers, seen = facts.sizes.entries, facts.sizes.layers, facts.sizes.seen
     return "\n".join([
         f"# {facts.name}",
@@ -119,6 +142,7 @@ def body(facts: Facts) -> str:
         f"| languages | {source} to {target} |",
         f"| training data | {cell(facts.name)}; license: {cell(facts.data_license)} |",
         f"| sentence pairs | {facts.pairs:,}, after filtering |",
+        f"| words in them | {facts.words[0]:,} source, {facts.words[1]:,} target |",
         f"| layers | {layers[0]} encoder, {layers[1]} decoder; they see {seen[0]} and {seen[1]} tokens |",
         f"| encoder, from the bottom | {facts.sizes.blocks[0]} |",
         f"| decoder, from the bottom | {facts.sizes.blocks[1]} |",
@@ -128,23 +152,23 @@ def body(facts: Facts) -> str:
         f"| seed | {facts.seed} |",
         "",
         *score_lines(facts.scores, facts.signatures, facts.test_set),
-        "## Use",
-        "",
-        "```bash",
-        "convs2s translate --model THIS_FOLDER < source.txt > translation.txt",
-        "```",
-        "",
-        "```python",
-        "import convs2s",
-        "",
-        'translator = convs2s.load("THIS_FOLDER")',
-        'print(translator.translate(["..."]))',
-        "```",
-        "",
+        *training_lines(facts.training),
+        *USE,
         "One line in, one line out. It translates text like its training text; it may omit, add or invent, "
         "so have a human check what matters.",
         "",
     ])  # fmt: skip
+
+
+def training_lines(values: Mapping[str, object]) -> list[str]:
+    """Return the table of hyperparameters."""
+    rows = [f"| `{key}` | {cell(json.dumps(value))} |" for key, value in values.items()]
+    return ["## Training", "", "| key of params.yaml | value |", "|---|---|", *rows, ""]
+
+
+def described(code: str) -> str:
+    """Return a language with its code, such as "German (de)"; a code without a name as it is."""
+    return code if name(code) == code else f"{name(code)} ({code})"
 
 
 def cell(text: str) -> str:

@@ -23,6 +23,7 @@ from convs2s.package.folder import (
     read_section,
     read_settings,
 )
+from convs2s.package.hub import located
 from convs2s.text.alignment.dictionary import read_dictionary
 from convs2s.text.counted import counted
 from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
@@ -257,7 +258,8 @@ def load(
     """Load a model folder, or several as an ensemble.
 
     Args:
-        folders: as the stage package writes them; the settings are those of the first.
+        folders: as the stage package writes them; the settings are those of the first. hf:OWNER/NAME is
+            one on the Hugging Face Hub, hf:OWNER/NAME@REVISION a certain version of it.
         device: such as cpu, cuda or cuda:1; None takes a GPU if there is one.
         replace: whether unknown words are replaced; None as packaged.
         candidates: file that `convs2s candidates` wrote: each batch then has only the target tokens that its
@@ -266,10 +268,11 @@ def load(
 
     Raises:
         FileNotFoundError: if a file of a model folder is missing.
+        OSError: as `located`, for a model on the Hub.
         ValueError: if a file is damaged, a value is impossible, the device does not exist, or the members
             of an ensemble have different vocabularies or tokenization.
     """
-    paths = [Path(folders)] if isinstance(folders, str | Path) else [Path(folder) for folder in folders]
+    paths = [located(folder) for folder in ([folders] if isinstance(folders, str | Path) else folders)]
     if not paths:
         raise ValueError("no model folder was given; wanted one, or several for an ensemble.")
     settings = read_settings(paths[0])

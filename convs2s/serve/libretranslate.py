@@ -6,10 +6,10 @@ from fastapi import FastAPI, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from convs2s.package.translator import Translation
-from convs2s.serve.languages import name
 from convs2s.serve.refusal import Refusal
 from convs2s.serve.requests import TranslateRequest, body_schema, parsed
 from convs2s.serve.service import Service
+from convs2s.text.languages import name
 
 
 class Translated(BaseModel):

@@ -1,6 +1,7 @@
 """Stage package@SEED: a trained model and everything it needs to translate text -> a folder for users."""
 
 from pathlib import Path
+from typing import Annotated
 
 from convs2s.config.package import PackageParams
 from convs2s.config.replace import ReplaceParams
@@ -14,6 +15,15 @@ from convs2s.text.corpus.json_files import read_json
 from convs2s.text.vocabulary.codec import read_kind
 from pipelines.stages.values import Languages
 
+TRAINING = (
+    "train.dropout", "train.batch_by", "train.batch_sentences", "train.max_tokens", "train.learning_rate",
+    "train.momentum", "train.clip_norm", "train.label_smoothing", "train.anneal_factor",
+    "train.anneal_against", "train.min_epochs_before_anneal", "train.anneal_after_epoch",
+    "train.min_learning_rate", "train.patience", "train.max_epochs", "train.precision", "train.workers",
+    "train.nodes",
+)  # fmt: skip
+"""What of the training is on the model card."""
+
 
 def run(
     params: PackageParams,
@@ -21,6 +31,7 @@ def run(
     translate: TranslateSection,
     replace: ReplaceParams,
     languages: Languages,
+    training: Annotated[tuple[object, ...], *TRAINING],
     model: Path,
     vocabulary: Path,
     truecasers: Path,
@@ -35,18 +46,20 @@ def run(
     """Write the model folder `out`, for `convs2s translate` and `convs2s.load`.
 
     From `evaluation`, metrics.json, signatures.json and test_set.json give the model card this seed's scores;
-    from `filtering`, report.json of the stage filter, comes the number of training pairs; from `tuned` comes
+    from `filtering`, report.json of the stage filter, comes the size of the training data; from `tuned` comes
     the alpha for `translate.alpha: tuned`.
     """
-    metrics = read_json(evaluation / "metrics.json")
+    metrics, kept = read_json(evaluation / "metrics.json"), read_json(filtering)["train"]
     facts = Facts(
         params.name,
         languages,
         params.data_license,
-        read_json(filtering)["train"]["pairs"],
+        kept["pairs"],
+        (kept["source_words"], kept["target_words"]),
         read_sizes(model),
         read_kind(vocabulary / "segmentation.json"),
         seed,
+        dict(zip(TRAINING, training, strict=True)),
         metrics["seeds"][str(seed)],
         read_json(evaluation / "signatures.json"),
         str(SetIdentity.read(evaluation / "test_set.json")),

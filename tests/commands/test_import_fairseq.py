@@ -123,6 +123,7 @@ def test_the_folder_says_what_was_imported(plain: Path, capsys: pytest.CaptureFi
     card = (plain / "README.md").read_text(encoding="utf-8")
     for trap in ("T4", "T6", "T7", "T17", "T18", "T20", "T21"):
         assert f"({trap})" in card
+    assert card.startswith("---\nlanguage:\n- ") and "license_name: unknown\n" in card
     assert "| words | whitespace-separated |" in card
     assert "| vocabulary | word; 352 source and 376 target entries |" in card
     file = write_checkpoint(plain.parent / "again.pt", "plain")

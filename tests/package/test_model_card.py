@@ -6,7 +6,7 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from convs2s.package.model_card import Facts, Sizes, blocks, model_card, read_sizes
+from convs2s.package.model_card import Facts, Sizes, blocks, described, model_card, read_sizes
 from tests.package.small_package import write_model
 
 
@@ -20,7 +20,8 @@ def facts(scores: dict[str, float]) -> Facts:
         entries=(40003, 39000),
     )
     return Facts(
-        "news", ("en", "de"), "CC0", 4500000, sizes, "bpe", 7, scores,
+        "news", ("en", "de"), "CC0", 4500000, (116000000, 110000000), sizes, "bpe", 7,
+        {"train.dropout": 0.2, "train.patience": None, "train.precision": "float32"}, scores,
         {"bleu": "nrefs:1|tok:13a", "chrf": "chrF2"}, "newstest2014: 2,737 lines, sha256 00",
     )  # fmt: skip
 
@@ -30,7 +31,7 @@ def test_card_describes_the_model_its_scores_and_its_use() -> None:
     card = model_card(facts({"bleu": 25.163, "chrf": 50.0, "length_ratio": 1.0}))
     assert "\n---\n\n# news\n" in card
     for part in (
-        "from en to de",
+        "from English (en) to German (de)",
         "license: CC0",
         "| sentence pairs | 4,500,000, after filtering |",
         "| encoder, from the bottom | 9 x 512, kernel 3; 6 x 1024, kernel 3 |",
@@ -38,7 +39,11 @@ def test_card_describes_the_model_its_scores_and_its_use() -> None:
         "1,234,567",
         "15 encoder, 5 decoder; they see 31 and 21 tokens",
         "bpe; 40,003 source types, 39,000 target types",
+        "| words in them | 116,000,000 source, 110,000,000 target |",
         "| seed | 7 |",
+        "| `train.dropout` | 0.2 |",
+        "| `train.patience` | null |",
+        '| `train.precision` | "float32" |',
         "`newstest2014: 2,737 lines, sha256 00`",
         "| chrF2 | 50.00 | `chrF2` |",
         "convs2s translate --model",
@@ -72,6 +77,12 @@ def without_front_matter(card: str) -> str:
     empty, _, body = card.split("---\n", 2)
     assert empty == ""
     return body
+
+
+def test_a_language_without_a_name_is_its_code() -> None:
+    """ISO 639 has more than our list."""
+    assert described("tlh") == "tlh"
+    assert described("ro") == "Romanian (ro)"
 
 
 def test_card_without_scores_has_no_table() -> None:

@@ -31,13 +31,15 @@ def write_package(tmp_path: Path, alpha: object) -> Path:
     (evaluation / "signatures.json").write_text('{"bleu": "nrefs:1|case:mixed|tok:13a"}', encoding="utf-8")
     test_set = {"name": "newstest2014", "lines": 2737, "sha256": "0" * 64}
     (evaluation / "test_set.json").write_text(json.dumps(test_set), encoding="utf-8")
-    (tmp_path / "report.json").write_text('{"train": {"pairs": 39000}}', encoding="utf-8")
+    kept = '{"train": {"pairs": 39000, "source_words": 400000, "target_words": 390000}}'
+    (tmp_path / "report.json").write_text(kept, encoding="utf-8")
     package.run(
         PackageParams(name="tiny", data_license="MIT"),
         TOKENIZE,
         TranslateSection.model_validate({**TRANSLATE.model_dump(), "alpha": alpha}),
         ReplaceParams(enabled=True),
         ("en", "de"),
+        tuple(range(len(package.TRAINING))),
         tmp_path / "model",
         tmp_path / "vocabulary",
         tmp_path / "truecasers",
@@ -58,6 +60,8 @@ def test_the_folder_translates_and_its_card_has_the_scores(tmp_path: Path) -> No
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert "\n# tiny\n" in card
     assert "| sentence pairs | 39,000, after filtering |" in card
+    assert "| words in them | 400,000 source, 390,000 target |" in card
+    assert "| `train.batch_by` | 1 |" in card
     assert "| BLEU, detokenized | 12.3" in card
     assert r"`nrefs:1\|case:mixed\|tok:13a`" in card
     assert f"`newstest2014: 2,737 lines, sha256 {'0' * 64}`" in card

@@ -1,4 +1,4 @@
-"""English names of languages, as LibreTranslate's /languages gives them."""
+"""English names of languages, for model cards and the server."""
 
 NAMES = {
     "ar": "Arabic", "bg": "Bulgarian", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek",

@@ -1,0 +1,193 @@
+"""How large a model should be for how many pairs: trainings on parts of the corpus of params.yaml.
+
+    make preset NAME=multi30k-en-de
+    python -m benchmarks.corpus_size --pairs 1000 4000 --models "4 x 128, 3 x 128" --pieces 1000 2000
+
+Text preparation, schedule and search are those of params.yaml. Each row is a training, with its first
+seed, on pairs drawn at random, the same for all models; it is scored on the whole test set. Rows are printed
+as Markdown as soon as they are done, and written with --json.
+"""
+
+import argparse
+import itertools
+import json
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import get_args
+
+import numpy as np
+
+from convs2s.config.load import load_params
+from convs2s.config.params import Params
+from convs2s.score.corpus_scores import bleu
+from convs2s.text.corpus.files import read_lines
+from convs2s.text.corpus.pair_folder import read_folder, write_folder
+from convs2s.text.sources.part import Split
+from pipelines.stages import (
+    candidates,
+    download,
+    encode,
+    filter,
+    replace,
+    tokenize,
+    train,
+    translate,
+    truecase,
+    vocabulary,
+)
+
+NUMBER = re.compile(r"(\d+) x (\d+), (\d+) x (\d+)")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What one row varies.
+
+    Attributes:
+        pairs: of the training data, before filtering.
+        model: depth and width of encoder and decoder, such as "4 x 256, 3 x 256".
+        pieces: of the joint vocabulary.
+        dropout: probability of dropping.
+    """
+
+    pairs: int
+    model: str
+    pieces: int
+    dropout: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """A variant and what came of it.
+
+    Attributes:
+        variant: what was trained.
+        epochs: until training ended.
+        perplexity: the best of the validation set.
+        bleu: detokenized, of the test set.
+        minutes: of training.
+    """
+
+    variant: Variant
+    epochs: int
+    perplexity: float
+    bleu: float
+    minutes: float
+
+
+def changed(params: Params, variant: Variant) -> Params:
+    """Return the parameters of a variant; embeddings are as wide as the first layer."""
+    found = NUMBER.fullmatch(variant.model)
+    if found is None:
+        raise ValueError(f'--models: found {variant.model!r}, wanted depths and widths as "4 x 256, 3 x 256"')
+    encoder, width, decoder, decoder_width = map(int, found.groups())
+    content = params.model_dump(mode="json")
+    content["model"] |= {
+        "embedding_size": width,
+        "output_embedding_size": width,
+        "encoder_widths": [width] * encoder,
+        "encoder_kernels": [3] * encoder,
+        "decoder_widths": [decoder_width] * decoder,
+        "decoder_kernels": [3] * decoder,
+        "attention": [True] * decoder,
+    }
+    content["vocabulary"] |= {"source_size": variant.pieces, "target_size": variant.pieces}
+    content["train"]["dropout"] = variant.dropout
+    return Params.model_validate(content)
+
+
+def fetch(params: Params, data: Path) -> None:
+    """Write the raw and the tokenized text of all splits."""
+    languages = (params.download.source_language, params.download.target_language)
+    for split in get_args(Split):
+        download.run(params.download, split, data / "downloads", data / "raw" / split)
+        if split == "train":
+            truecase.run(params.tokenize, languages, data / "raw/train", data / "truecasers")
+        if split != "test":
+            folders = data / "truecasers", data / "raw" / split, data / "tokenized" / split
+            tokenize.run(params.tokenize, languages, *folders)
+
+
+def train_and_score(params: Params, variant: Variant, data: Path, out: Path) -> Row:
+    """Train on a random part of the pairs and score the model on the test set."""
+    pairs = list(read_folder(data / "tokenized/train"))
+    chosen = np.random.default_rng(1).permutation(len(pairs))[: variant.pairs]
+    write_folder(out / "part", [pairs[index] for index in chosen])
+    filter.run(params.filter, out / "part", data / "tokenized/valid", out / "filtered")
+    vocabulary.run(params.vocabulary, out / "filtered/train", out / "vocabulary")
+    for split in ("train", "valid"):
+        encode.run(out / "vocabulary", out / "filtered" / split, out / "encoded" / split)
+    candidates.run(params.align, out / "encoded/train", out / "candidates")
+    seed = params.train.seeds[0]
+    inputs = out / "encoded", out / "vocabulary", out / "candidates"
+    begin = time.perf_counter()
+    train.run(params.model, params.train, seed, *inputs, out / "work", out / "trained" / str(seed))
+    minutes = (time.perf_counter() - begin) / 60
+    metrics = json.loads((out / "trained" / str(seed) / "metrics.json").read_text(encoding="utf-8"))
+    score = test_bleu(params, seed, data, out)
+    return Row(variant, metrics["epochs"], metrics["validation_perplexity"], score, minutes)
+
+
+def test_bleu(params: Params, seed: int, data: Path, out: Path) -> float:
+    """Return the BLEU of the test set."""
+    languages = (params.download.source_language, params.download.target_language)
+    folders = out / "trained", out / "vocabulary", out / "candidates", data / "truecasers", data / "raw/test"
+    search = params.translate, params.tokenize, languages, params.train.seeds[:1], str(seed)
+    translate.run(*search, *folders, out / "tuned.json", out / "translations")
+    kept = params.replace.model_copy(update={"enabled": False})  # without a dictionary; BPE needs none
+    replace.run(kept, params.tokenize, languages, out / "translations", out / "alignment", out / "replaced")
+    lines = list(read_lines(out / "replaced/plain.txt"))
+    return bleu(lines, list(read_lines(data / "raw/test/target.txt"))).value
+
+
+def rows(params: Params, variants: Sequence[Variant]) -> Iterator[Row]:
+    """Yield a row per variant."""
+    with TemporaryDirectory() as name:
+        data = Path(name)
+        fetch(params, data)
+        for number, variant in enumerate(variants):
+            yield train_and_score(changed(params, variant), variant, data, data / str(number))
+
+
+def markdown(row: Row) -> str:
+    """Return a row of the table."""
+    variant = row.variant
+    return (
+        f"| {variant.pairs:,} | {variant.model} | {variant.pieces:,} | {variant.dropout} | {row.epochs} | "
+        f"{row.perplexity:.2f} | {row.bleu:.2f} | {row.minutes:.1f} |"
+    )
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Return the options."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--pairs", nargs="+", type=int, required=True, metavar="N")
+    parser.add_argument("--models", nargs="+", default=["4 x 128, 3 x 128", "4 x 256, 3 x 256"])
+    parser.add_argument("--pieces", nargs="+", type=int, default=[2000], metavar="N")
+    parser.add_argument("--dropout", nargs="+", type=float, default=[0.2], metavar="P")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table, a row at a time."""
+    options = parse(arguments)
+    values = itertools.product(options.pairs, options.models, options.pieces, options.dropout)
+    print("| pairs | encoder, decoder | pieces | dropout | epochs | validation perplexity | BLEU | minutes |")
+    print("|---|---|---|---|---|---|---|---|", flush=True)
+    found = []
+    for row in rows(load_params(), [Variant(*value) for value in values]):
+        print(markdown(row), flush=True)
+        found.append(asdict(row))
+        if options.json:
+            options.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

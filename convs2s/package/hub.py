@@ -1,0 +1,78 @@
+"""Model folders on the Hugging Face Hub, by its own library, which the extra `hub` installs."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from convs2s.model.digests import CARD
+from convs2s.package.folder import check_whole
+
+PREFIX = "hf:"
+NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(@(?P<revision>[^@\s]+))?")
+SEED_ROW = re.compile(r"^\| seed \| \d+ \|$", re.MULTILINE)
+
+
+def located(folder: str | Path) -> Path:
+    """Return a model folder; one of the Hub, hf:OWNER/NAME or hf:OWNER/NAME@REVISION, is fetched first.
+
+    What was fetched before comes from the Hub's cache.
+
+    Raises:
+        OSError: if there is no such repository, or no network and no copy in the cache.
+        ValueError: if the name has another form, or huggingface_hub is not installed.
+    """
+    name = str(folder)
+    if not name.startswith(PREFIX):
+        return Path(folder)
+    found = NAME.fullmatch(name.removeprefix(PREFIX))
+    if found is None:
+        raise ValueError(f"found the model {name!r}; wanted hf:OWNER/NAME or hf:OWNER/NAME@REVISION.")
+    return Path(library().snapshot_download(found["repository"], revision=found["revision"]))
+
+
+def upload(folder: Path, repository: str, commit: str | None, private: bool) -> str:
+    """Upload a model folder to a repository of the Hub, made if there is none; return its address.
+
+    Args:
+        folder: as the stage package writes it; it is checked first, and stays as it is.
+        repository: OWNER/NAME.
+        commit: of the code that made the model, for the uploaded model card; None: the card names none.
+        private: whether a new repository is seen only by its owner.
+
+    Raises:
+        FileNotFoundError: as `check_whole`.
+        OSError: if the Hub refuses.
+        ValueError: as `check_whole`, or if huggingface_hub is not installed.
+    """
+    check_whole(folder)
+    hub = library()
+    api = hub.HfApi()
+    address = api.create_repo(repository, private=private, exist_ok=True)
+    card = with_commit((folder / CARD).read_text(encoding="utf-8"), commit)
+    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != CARD)
+    operations = [hub.CommitOperationAdd(path.name, str(path)) for path in files]
+    operations.append(hub.CommitOperationAdd(CARD, card.encode("utf-8")))
+    api.create_commit(repository, operations, commit_message="Upload a convs2s model")
+    return str(address)
+
+
+def with_commit(card: str, commit: str | None) -> str:
+    """Return a model card that names a commit below the seed; cards without a seed stay as they are.
+
+    The stage package does not write it: the same model would have another card after each commit.
+    """
+    if commit is None:
+        return card
+    return SEED_ROW.sub(lambda row: f"{row[0]}\n| commit of the code | `{commit}` |", card, count=1)
+
+
+def library() -> Any:
+    """Return huggingface_hub, which takes a second to import; raise ValueError if it is not installed."""
+    try:
+        import huggingface_hub  # noqa: PLC0415
+    except ImportError as error:
+        raise ValueError(
+            "The Hugging Face Hub needs the package huggingface_hub, which is not installed. Run: "
+            "pip install 'convs2s[hub]'"
+        ) from error
+    return huggingface_hub

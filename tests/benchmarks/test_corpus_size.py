@@ -1,0 +1,30 @@
+"""The benchmark of model sizes."""
+
+import pytest
+
+from benchmarks.corpus_size import Row, Variant, changed, markdown
+from tests.presets import params_of
+
+
+def test_a_variant_changes_sizes_and_nothing_else() -> None:
+    """Depth and width on either side, pieces and dropout."""
+    params = params_of("multi30k-en-de")
+    found = changed(params, Variant(1000, "2 x 64, 1 x 32", 500, 0.4))
+    assert (found.model.encoder_widths, found.model.decoder_widths) == ([64, 64], [32])
+    assert (found.model.encoder_kernels, found.model.attention) == ([3, 3], [True])
+    assert (found.vocabulary.source_size, found.train.dropout) == (500, 0.4)
+    assert (found.download, found.filter, found.translate) == (
+        params.download,
+        params.filter,
+        params.translate,
+    )
+
+
+def test_a_model_of_another_form_is_refused() -> None:
+    with pytest.raises(ValueError, match="wanted depths and widths"):
+        changed(params_of("generated"), Variant(1000, "4x256", 500, 0.4))
+
+
+def test_a_row_is_that_of_a_table() -> None:
+    row = Row(Variant(1000, "2 x 64, 1 x 32", 500, 0.4), 25, 31.539, 13.214, 5.36)
+    assert markdown(row) == "| 1,000 | 2 x 64, 1 x 32 | 500 | 0.4 | 25 | 31.54 | 13.21 | 5.4 |"
