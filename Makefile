@@ -24,7 +24,7 @@ repro: install
 	@python -m pipelines.check
 	@python -m pipelines.repair
 	dvc repro
-	@python -m pipelines.results.report
+	@python -m pipelines.report.scores
 	@python -m pipelines.report
 
 # data/report.html, a page about this run, or about several: make report RUNS=". HEAD~1 my-experiment"

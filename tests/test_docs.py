@@ -65,7 +65,7 @@ def test_code_in_the_text_stays_on_one_line(page: str) -> None:
         "python -m pipelines.results.reprot",
         "python -m pipelines.results.record",
         "python -m pipelines.results.record run --tabel table5",
-        "python -m pipelines.results.report --all",
+        "python -m pipelines.report.scores --all",
         "python -m convs2s.score.tables",
         "convs2s translate --modell data/models/1",
         "convs2s trnaslate",

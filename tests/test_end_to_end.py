@@ -10,7 +10,7 @@ import convs2s
 from convs2s.config.params import Params
 from convs2s.config.selection import SelectionParams
 from pipelines.report.__main__ import write
-from pipelines.results.report import report
+from pipelines.report.scores import report
 from tests.pipeline import ROOT, run_all
 from tests.train.tiny import tiny_params
 

@@ -166,7 +166,7 @@ class StagesRun:
         root, stages = self.workspaces[0].root, self.workspaces[0].stages
         if "evaluate" not in stages or "scores.csv" not in stages["evaluate"].outputs:
             return ""
-        return shell.run(sys.executable, "-m", "pipelines.results.report", cwd=root)
+        return shell.run(sys.executable, "-m", "pipelines.report.scores", cwd=root)
 
 
 def kind_of(state: State[Any]) -> str:

@@ -7,10 +7,10 @@ from statistics import fmean
 from pipelines.preset.render import EXPERIMENTS
 from pipelines.report.differences import compact, differing, value
 from pipelines.report.run import Corpus, Cost, Run, grouped
+from pipelines.report.scores import TITLES, number, score_table
 from pipelines.results.commands import changes, command
 from pipelines.results.markdown import figure
 from pipelines.results.provenance import preset_of
-from pipelines.results.report import TITLES, number, score_table
 
 Rows = list[dict[str, str]]
 

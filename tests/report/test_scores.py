@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.text.corpus.files import write_lines
-from pipelines.results.report import main, report
+from pipelines.report.scores import main, report
 
 SCORES = """text,member,bleu,bleu_tokenized,chrf,length_ratio,unknown_words
 plain,1,20.5,21.0,50.25,0.98,1234.0
