@@ -1,4 +1,5 @@
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,27 @@ def test_a_fault_names_the_key_what_was_found_and_what_was_wanted(
     """Before any stage starts."""
     with pytest.raises(ValueError, match=r"fault\(s\):\n  " + message):
         load_params(changed(tmp_path, name, value))
+
+
+def test_layers_have_a_short_form(tmp_path: Path) -> None:
+    """One key gives depth and width; the others need not be edited with it."""
+    path = changed(tmp_path, "model.encoder_widths", "2 x 64,1 x 128")
+    text = path.read_text(encoding="utf-8")
+    for name, value in (("encoder_kernels", "3"), ("decoder_widths", "4 x 64"), ("attention", "true")):
+        text = re.sub(rf"(?m)^  {name}:.*(\n  - .*)*", f"  {name}: {value}", text)
+    path.write_text(re.sub(r"(?m)^  decoder_kernels:.*(\n  - .*)*", "  decoder_kernels: 3 x 5, 1x1", text))
+    model = load_params(path).model
+    assert model.encoder_widths == [64, 64, 128] and model.encoder_kernels == [3, 3, 3]
+    assert model.decoder_widths == [64] * 4 and model.decoder_kernels == [5, 5, 5, 1]
+    assert model.attention == [True] * 4
+
+
+@pytest.mark.parametrize("text", ["4", "4 x", "4 x 256,", "0 x 256", "999 x 1, 999 x 1", "4 x 2.5", ""])
+def test_a_wrong_short_form_is_named(tmp_path: Path, text: str) -> None:
+    """With both forms that are right."""
+    message = f"model.encoder_widths: found {text!r}, wanted a list with a value per block"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        load_params(changed(tmp_path, "model.encoder_widths", text))
 
 
 def test_all_attention_off_is_impossible(tmp_path: Path) -> None:

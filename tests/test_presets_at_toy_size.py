@@ -12,6 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 
 import convs2s
+from convs2s.config.layers import expanded
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from convs2s.english_german_grammar.corpus import generate
@@ -54,7 +55,7 @@ def toy(preset: str | Any, played: Servers, folder: Path, seeds: Sequence[int] =
     Args:
         preset: its name, or the values of a params.yaml.
     """
-    content = content_of(preset) if isinstance(preset, str) else preset
+    content = expanded(content_of(preset) if isinstance(preset, str) else preset)
     local = content["download"]["folder"] = str(folder / "own")
     Path(local).mkdir()
     for split in get_args(Split):

@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from convs2s.commands.help import Help, examples
+
 
 def add(commands: Any) -> None:
     """Add the command's parser.
@@ -17,12 +19,19 @@ def add(commands: Any) -> None:
         help="upload a model folder to the Hugging Face Hub",
         description="Upload a model folder to the Hugging Face Hub, from where --model hf:OWNER/NAME loads "
         "it. Log in first: hf auth login. Needs: pip install 'convs2s[hub]'.",
+        formatter_class=Help,
+        epilog=examples("convs2s upload OWNER/NAME --model data/models/1"),
     )
     command.set_defaults(run=run)
     add = command.add_argument
     add("repository", metavar="OWNER/NAME", help="repository; made if there is none")
     add("--model", required=True, type=Path, metavar="DIR", help="model folder")
-    add("--commit", type=commit, metavar="HASH", help="of the code that made the model, for the model card")
+    add(
+        "--commit",
+        type=commit,
+        metavar="HASH",
+        help="of the code that made the model, for the model card (default: left out)",
+    )
     add("--private", action="store_true", help="show a new repository to its owner only")
 
 

@@ -9,6 +9,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from convs2s.config.faults import describe
+from convs2s.config.layers import expanded
 from convs2s.config.params import Params
 
 LONGEST = 1 << 20  # bytes of a params.yaml
@@ -63,6 +64,10 @@ def parse_params(text: str, origin: str) -> Params:
             lists every fault with the key's dotted name, what was found and what was wanted.
     """
     content = parse_yaml(text, origin)
+    try:
+        content = expanded(content)
+    except ValueError as error:
+        raise ValueError(f"{origin} has 1 fault(s):\n  {error}") from None
     try:
         return Params.model_validate(content)
     except ValidationError as error:

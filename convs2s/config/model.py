@@ -18,15 +18,16 @@ class ModelParams(Section):
     output_embedding_size: Width
     """Width of the decoder output before the softmax layer, in channels."""
     encoder_widths: Annotated[list[Width], Field(min_length=1, max_length=1000)]
-    """Channels of each encoder block, bottom first."""
+    """Channels of each encoder block, bottom first; in params.yaml also as 9 x 512, 4 x 1024."""
     encoder_kernels: Annotated[list[KernelWidth], Field(min_length=1, max_length=1000)]
-    """Kernel widths of the encoder blocks, in positions; odd."""
+    """Kernel widths of the encoder blocks, in positions; odd; in params.yaml also 9 x 3, 2 x 1, or one for
+    all."""
     decoder_widths: Annotated[list[Width], Field(min_length=1, max_length=1000)]
-    """Channels of each decoder block, bottom first."""
+    """Channels of each decoder block, bottom first; short as those of the encoder."""
     decoder_kernels: Annotated[list[KernelWidth], Field(min_length=1, max_length=1000)]
-    """Kernel widths of the decoder blocks, in positions."""
+    """Kernel widths of the decoder blocks, in positions; short as those of the encoder."""
     attention: Annotated[list[bool], Field(min_length=1)]
-    """Which decoder blocks attend to the source (Table 5); at least one."""
+    """Which decoder blocks attend to the source (Table 5), at least one; in params.yaml also true: all."""
     source_positions: bool
     """Position embeddings on the source side (Table 4)."""
     target_positions: bool

@@ -90,7 +90,7 @@ def row_lines(of: Table, rows: Sequence[Mapping[Any, Any]]) -> list[str]:
 def markdown(of: Table, frame: pd.DataFrame) -> list[str]:
     """Return the paper's table with our figures beside the published ones, and where ours come from."""
     rows = frame.to_dict(orient="records")
-    lines = [f"**{of.title}** ({of.section})", ""]
+    lines = [f"**{of.title}**" + f" ({of.section})" * bool(of.section), ""]
     corpora = (frame["corpus"] + " at commit " + frame["commit"]).dropna().unique()
     lines += [*row_lines(of, rows), "", ORIGIN.format(", ".join(corpora) or "unknown origin")]
     lines += [text for text in (ORIGIN_OF_SPEED if frame[SPEED].notna().any() else "", of.note) if text]
@@ -104,7 +104,7 @@ def markdown(of: Table, frame: pd.DataFrame) -> list[str]:
 def draw(of: Table, frame: pd.DataFrame, path: Path) -> None:
     """Draw each measure: differences to the first row, or for a table with columns, a line per row."""
     picture, grid = Figure(figsize=(11, 4.5), layout="constrained"), of.column is not None
-    picture.suptitle(f"{of.title} ({of.section})")
+    picture.suptitle(of.title + f" ({of.section})" * bool(of.section))
     names = [m for m in MEASURES if frame[[f"paper_{m}", m]].notna().any(axis=None)] or ["bleu"]
     for axes, name in zip(picture.subplots(1, len(names), squeeze=False)[0], names, strict=True):
         for whose, column, line in (("paper", f"paper_{name}", "o--"), ("ours", name, "o-")):

@@ -51,6 +51,7 @@ class Row(Section):
     attention: list[Positive] | None = None  # decoder layers that attend, from 1; with `decoder`; null: all
     source_positions: bool | None = None
     target_positions: bool | None = None
+    set: dict[str, Any] = Field(default={})  # further values of params.yaml, by dotted name
     perplexity: Published | None = None
     bleu: Published | None = None
     bleu_tokenized: Published | None = None
@@ -75,7 +76,7 @@ class Row(Section):
             layers = range(1, self.decoder.layers + 1)
             changed["model.attention"] = [self.attention is None or i in self.attention for i in layers]
         positions = {f"model.{key}": getattr(self, key) for key in ("source_positions", "target_positions")}
-        return changed | {key: value for key, value in positions.items() if value is not None}
+        return changed | {key: value for key, value in positions.items() if value is not None} | self.set
 
 
 class Table(Section):

@@ -9,6 +9,7 @@ import matplotlib.image
 import pandas as pd
 import pytest
 
+from convs2s.config.layers import expanded
 from convs2s.config.params import Params
 from pipelines.flows.sweep import flat_metrics
 from pipelines.results import ablation_report
@@ -39,7 +40,7 @@ def overridden(preset: str, changes: dict[str, object]) -> Params:
     for name, value in changes.items():
         section, key = name.split(".")
         content[section][key] = value
-    return Params.model_validate(content)
+    return Params.model_validate(expanded(content))
 
 
 def test_tables_have_the_papers_rows() -> None:
@@ -180,10 +181,18 @@ def test_rows_with_columns_are_found_by_both(tmp_path: Path) -> None:
 
 def test_a_table_of_ones_own_needs_no_published_figures(tmp_path: Path) -> None:
     """Rows of a new idea."""
-    text = "title: t\nsection: s\nrow: r\ncolumn: null\nrows: [{row: ConvS2S}, {row: -source position}]\n"
+    text = (
+        "title: t\nrow: r\nrows:\n- row: ConvS2S\n- row: -source position\n"
+        "  set: {train.dropout: 0.3, model.encoder_widths: 4 x 256, model.encoder_kernels: 3}\n"
+    )
     (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
     own = read_table("mine", tmp_path)
+    base = params_of("generated")
+    assert own.rows[0].overrides(base.model) == {}
+    changed = overridden("generated", own.rows[1].overrides(base.model))
+    assert (changed.train.dropout, changed.model.encoder_widths) == (0.3, [256] * 4)
     text, picture = ablation_report.write("mine", own, EXPERIMENTS[:2], tmp_path)
+    assert text.startswith("**t**\n")
     assert "| ConvS2S | - | 6.50 ± 0.71 | - | 30.00 ± 0.50 |" in text
     assert matplotlib.image.imread(picture).std() > 0.01
     ablation_report.write("mine", own, EXPERIMENTS[2:2], tmp_path)  # every row failed before its metrics

@@ -1,0 +1,48 @@
+"""The short form of the lists in section model: `4 x 256` for [256, 256, 256, 256]."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+RUN = re.compile(r"\s*(\d{1,3})\s*x\s*(\d{1,9})\s*")
+MOST_LAYERS = 1000
+
+
+def expanded(content: Any) -> Any:
+    """Return the content of a params.yaml with the lists of section model written out.
+
+    `encoder_widths: 9 x 512, 4 x 1024` stands for nine blocks of 512 channels and four of 1,024, and likewise
+    for kernels. One kernel width, or one value of `attention`, stands for as many as there are blocks. So one
+    key gives depth and width of a side. What is neither is left for the schema to reject.
+
+    Raises:
+        ValueError: if a text is no such run of layers.
+    """
+    if not isinstance(content, Mapping) or not isinstance(content.get("model"), Mapping):
+        return content
+    model = dict(content["model"])
+    for side in ("encoder", "decoder"):
+        for name in (f"{side}_widths", f"{side}_kernels"):
+            if isinstance(model.get(name), str):
+                model[name] = layers(name, model[name])
+        repeat(model, f"{side}_kernels", f"{side}_widths", int)
+    repeat(model, "attention", "decoder_widths", bool)
+    return {**content, "model": model}
+
+
+def layers(name: str, text: str) -> list[int]:
+    """Return the values that a short form stands for."""
+    runs = [RUN.fullmatch(part) for part in text.split(",")]
+    values = [int(run[2]) for run in runs if run for _ in range(int(run[1]))]
+    if None in runs or not 1 <= len(values) <= MOST_LAYERS:
+        raise ValueError(
+            f"model.{name}: found {text!r}, wanted a list with a value per block, such as [256, 256, 512], "
+            "or its short form, such as 2 x 256, 1 x 512"
+        )
+    return values
+
+
+def repeat(model: dict[str, Any], name: str, blocks: str, kind: type) -> None:
+    """Write a single value out for each block."""
+    if type(model.get(name)) is kind and isinstance(model.get(blocks), list):
+        model[name] = [model[name]] * len(model[blocks])
