@@ -59,6 +59,7 @@ def play(base: Base, folder: Path, dice: random.Random, patience: float) -> tupl
             time.sleep(0.005)
         killed = not process.ended() and (kill(process, target) or kill(process, target := "group"))
         kills[target] += killed
+        patience *= 1.02  # else a round would not end on a machine that has become much busier
         status = process.wait()
         if status == 0:
             left = [f"process {one.pid} is left" for one in forked.left_after(folder, 10)]
