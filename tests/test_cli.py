@@ -153,5 +153,8 @@ def test_threads_that_wait_sleep_unless_told_otherwise(
     monkeypatch.setenv("OMP_WAIT_POLICY", before or "")
     if before is None:
         monkeypatch.delenv("OMP_WAIT_POLICY")
+    monkeypatch.setenv("GOMP_SPINCOUNT", "")
+    monkeypatch.delenv("GOMP_SPINCOUNT")
     importlib.reload(convs2s)
     assert os.environ["OMP_WAIT_POLICY"] == after
+    assert os.environ.get("GOMP_SPINCOUNT") == ("20000" if before is None else None)

@@ -77,7 +77,8 @@ class Server:
     def stop(self) -> None:
         """End it, and flows that a failed test has left."""
         for flow in self.flows:
-            end(flow.pid)
+            if flow.poll() is None:  # else its number may be another process's
+                end(flow.pid)
             flow.wait()
         self.halt()
 
