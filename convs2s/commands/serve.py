@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.commands.help import Help, examples
+from convs2s.commands.options import add_processor, check_positive
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 EXTRA = ("fastapi", "uvicorn", "prometheus_client")
@@ -55,8 +56,7 @@ def add(commands: Any) -> None:
         action=argparse.BooleanOptionalAction,
         help="replace unknown words by attention (default: the model folder's)",
     )
-    add("--device", metavar="NAME", help="cpu, cuda, cuda:1, ... (default: a GPU if there is one)")
-    add("--threads", type=int, metavar="N", help="on a CPU (default: OMP_NUM_THREADS, else all cores)")
+    add_processor(add)
     limit = command.add_argument_group("limits; a request beyond one is refused").add_argument
     limit("--max-characters", type=int, default=10_000, metavar="N", help="of a request")
     limit("--max-lines", type=int, default=200, metavar="N", help="of a request")
@@ -99,11 +99,8 @@ def check(options: argparse.Namespace) -> None:
     missing = [name for name in EXTRA if find_spec(name) is None]
     if missing:
         raise ValueError(f"serve needs {', '.join(missing)}. Install it: pip install 'convs2s[serve]'.")
-    names = ("max_characters", "max_lines", "max_waiting", "max_waiting_per_client", "batch_lines", "threads")
-    for name in names:
-        value = getattr(options, name)
-        if value is not None and value < 1:
-            raise ValueError(f"--{name.replace('_', '-')}: found {value}, wanted 1 or more.")
+    limits = "max_characters", "max_lines", "max_waiting", "max_waiting_per_client", "batch_lines"
+    check_positive(options, *limits, "threads")
     if options.host not in LOOPBACK and not options.api_key_file:
         print(
             f"convs2s: warning: everybody who reaches {options.host} can use this server; give it keys with "

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from convs2s.commands.help import Help, examples
+from convs2s.commands.options import add_processor, check_positive
 from convs2s.commands.translate_input import SecondFile, chunks, opened_input
 from convs2s.commands.translate_output import opened_output, progress, score_line, translation_lines
 
@@ -127,8 +128,7 @@ def add_machine(command: argparse.ArgumentParser) -> None:
     """Add what only speed depends on."""
     add = command.add_argument_group("speed").add_argument
     add("--batch-sentences", type=int, metavar="N", help=f"sentences translated at once ({FOLDER})")
-    add("--device", metavar="NAME", help="cpu, cuda, cuda:1, ... (default: a GPU if there is one)")
-    add("--threads", type=int, metavar="N", help="on a CPU (default: OMP_NUM_THREADS, else all cores)")
+    add_processor(add)
     add(
         "--precision",
         choices=["float32", "bfloat16", "int8"],
@@ -242,8 +242,7 @@ def check(options: argparse.Namespace) -> None:
     Raises:
         ValueError: naming the options that do not go together, or a number of threads below 1.
     """
-    if options.threads is not None and options.threads < 1:
-        raise ValueError(f"--threads: found {options.threads}, wanted 1 or more.")
+    check_positive(options, "threads")
     for applies, names, why in (
         (not options.sample, ("temperature", "top_k", "seed"), "without --sample"),
         (options.sample, ("beam_size",), "with --sample"),
