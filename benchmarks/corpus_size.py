@@ -128,11 +128,11 @@ def train_and_score(params: Params, variant: Variant, data: Path, out: Path) -> 
     train.run(params.model, params.train, seed, *inputs, out / "work", out / "trained" / str(seed))
     minutes = (time.perf_counter() - begin) / 60
     metrics = json.loads((out / "trained" / str(seed) / "metrics.json").read_text(encoding="utf-8"))
-    score = test_bleu(params, seed, data, out)
+    score = bleu_of_test_set(params, seed, data, out)
     return Row(variant, metrics["epochs"], metrics["validation_perplexity"], score, minutes)
 
 
-def test_bleu(params: Params, seed: int, data: Path, out: Path) -> float:
+def bleu_of_test_set(params: Params, seed: int, data: Path, out: Path) -> float:
     """Return the BLEU of the test set."""
     languages = (params.download.source_language, params.download.target_language)
     folders = out / "trained", out / "vocabulary", out / "candidates", data / "truecasers", data / "raw/test"

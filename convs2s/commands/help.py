@@ -6,7 +6,7 @@ import argparse
 class Help(argparse.ArgumentDefaultsHelpFormatter):
     """Adds defaults that are values, and keeps the line ends of examples.
 
-    Where None stands for something else, the option's own text says what.
+    An option whose default is None says in its own text what happens without it.
     """
 
     def _get_help_string(self, action: argparse.Action) -> str | None:

@@ -11,9 +11,9 @@ MOST_LAYERS = 1000
 def expanded(content: Any) -> Any:
     """Return the content of a params.yaml with the lists of section model written out.
 
-    `encoder_widths: 9 x 512, 4 x 1024` stands for nine blocks of 512 channels and four of 1,024, and likewise
-    for kernels. One kernel width, or one value of `attention`, stands for as many as there are blocks. So one
-    key gives depth and width of a side. What is neither is left for the schema to reject.
+    `encoder_widths: 9 x 512, 4 x 1024` means nine blocks of 512 channels followed by four of 1,024; kernels
+    are written the same way. A single kernel width, or a single value of `attention`, applies to every block.
+    So one key sets the depth and width of a side. The schema rejects anything else.
 
     Raises:
         ValueError: if a text is no such run of layers.
@@ -31,7 +31,7 @@ def expanded(content: Any) -> Any:
 
 
 def layers(name: str, text: str) -> list[int]:
-    """Return the values that a short form stands for."""
+    """Return the list that a short form abbreviates."""
     runs = [RUN.fullmatch(part) for part in text.split(",")]
     values = [int(run[2]) for run in runs if run for _ in range(int(run[1]))]
     if None in runs or not 1 <= len(values) <= MOST_LAYERS:

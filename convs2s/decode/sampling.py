@@ -61,7 +61,7 @@ class Sampling:
 
 
 class Sampler:
-    """Draws as many translations of each sentence as `settings.n_best`; stands in for `BeamSearch`.
+    """Draws as many translations of each sentence as `settings.n_best`; replaces `BeamSearch`.
 
     One is for one batch.
 

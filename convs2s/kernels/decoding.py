@@ -2,7 +2,7 @@
 
 As in `loops`: arrays are contiguous, and every loop does the items `start` to `stop`. Matrix products come
 unscaled: float32, bfloat16 in uint16, or sums of products of 8-bit numbers in int32. Such a number y of row i
-and column j stands for y * row_scales[i] * scales[j] + bias[j].
+and column j holds the value y * row_scales[i] * scales[j] + bias[j].
 
 The source positions of sentence i are the rows starts[i] to starts[i] + lengths[i] of what the encoder made,
 without padding. Its hypotheses are consecutive rows, `beams` per sentence.

@@ -30,7 +30,7 @@ USE = [
     'print(translator.translate(["..."]))',
     "```",
     "",
-    "A model on the Hugging Face Hub needs no folder: `hf:OWNER/NAME` stands for it in both.",
+    "A model on the Hugging Face Hub needs no folder: both accept `hf:OWNER/NAME` instead.",
     "",
 ]  # fmt: skip
 

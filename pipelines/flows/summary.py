@@ -39,12 +39,12 @@ class Summary:
             seconds = self.run.seconds.get(title)
             took = "" if seconds is None else timedelta(seconds=round(seconds))
             stages.append(f"| {title} | {last.name} | {took} |")
-        told = f"\n## Scores\n\n```text\n{scores.strip()}\n```\n" if scores else ""
+        section = f"\n## Scores\n\n```text\n{scores.strip()}\n```\n" if scores else ""
         with artifacts.shown(), get_client(sync_client=True) as client:
             links = ["\n## Pictures and tables\n"]
             for found in read_artifacts(client, UUID(runtime.flow_run.id))[1:]:  # not this one
                 links.append(f"- [{found.key}]({artifacts.address('artifacts/artifact', found.id)})")
-            text = "\n".join([self.head, f"**{state.name}**: {state.message}\n{told}", *stages, *links])
+            text = "\n".join([self.head, f"**{state.name}**: {state.message}\n{section}", *stages, *links])
             assert isinstance(self.identity, UUID)
             client.update_artifact(self.identity, ArtifactUpdate(data=text))
 
