@@ -5,8 +5,8 @@
 
 Corpus, model, vocabulary sizes, schedule and search are those of params.yaml; the paper's Moses rules with
 BPE, the same without loss, and SentencePiece on raw text take turns. All are trained on the same pairs, drawn
-at random, and scored by BLEU (13a) on the same test sentences, against the raw reference. Rows are printed
-as Markdown, and written with --json.
+at random, and scored by BLEU (13a) on the same test sentences, against the raw reference. The table is
+printed as Markdown; --json writes it after each training.
 """
 
 import argparse
@@ -59,17 +59,31 @@ def fetch(params: Params, pairs: int, sentences: int, data: Path) -> None:
         write_folder(data / "raw" / split, [found[index] for index in order])
 
 
-def train_and_score(params: Params, data: Path, out: Path) -> Iterator[tuple[float, int]]:
-    """Yield BLEU and epochs of each seed."""
+def prepare(params: Params, data: Path, out: Path) -> None:
+    """Write all that the trainings of a preparation read."""
     languages = (params.download.source_language, params.download.target_language)
     truecase.run(params.tokenize, languages, data / "raw/train", data / "truecasers")
     for split in ("train", "valid"):
         folders = data / "truecasers", data / "raw" / split, out / "tokenized" / split
         tokenize.run(params.tokenize, languages, *folders)
     encode_all(params, out / "tokenized/train", out / "tokenized/valid", out)
-    for seed in params.train.seeds:
-        metrics, _ = train_seed(params, seed, out)
-        yield bleu_of_test_set(params, seed, data, out), metrics["epochs"]
+
+
+def rows(params: Params, pairs: int, sentences: int, seeds: Sequence[int]) -> Iterator[list[Row]]:
+    """Yield the rows that are known after each training: all preparations with a seed, then the next seed."""
+    found = {name: Row(name, [], []) for name in COMPARED}
+    own = {name: changed(params, PREPARATIONS[name], seeds) for name in COMPARED}
+    with TemporaryDirectory() as folder:
+        data = Path(folder)
+        fetch(params, pairs, sentences, data)
+        for name in COMPARED:
+            prepare(own[name], data, data / name)
+        for seed in seeds:
+            for name in COMPARED:
+                metrics, _ = train_seed(own[name], seed, data / name)
+                found[name].epochs.append(metrics["epochs"])
+                found[name].bleu.append(bleu_of_test_set(own[name], seed, data, data / name))
+                yield [row for row in found.values() if row.bleu]
 
 
 def markdown(row: Row) -> str:
@@ -93,20 +107,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table, a row at a time."""
+    """Print the table."""
     options = parse(arguments)
-    params, found = load_params(), list[Row]()
-    print("| preparation | BLEU | seeds | epochs |\n|---|---|---|---|", flush=True)
-    with TemporaryDirectory() as name:
-        data = Path(name)
-        fetch(params, options.pairs, options.sentences, data)
-        for preparation in COMPARED:
-            own = changed(params, PREPARATIONS[preparation], options.seeds)
-            scores, epochs = zip(*train_and_score(own, data, data / preparation), strict=True)
-            found.append(Row(preparation, list(scores), list(epochs)))
-            print(markdown(found[-1]), flush=True)
-            if options.json:
-                options.json.write_text(json.dumps([asdict(row) for row in found], indent=2) + "\n", "utf-8")
+    found = list[Row]()
+    for found in rows(load_params(), options.pairs, options.sentences, options.seeds):
+        if options.json:
+            options.json.write_text(json.dumps([asdict(row) for row in found], indent=2) + "\n", "utf-8")
+    print("| preparation | BLEU | seeds | epochs |\n|---|---|---|---|")
+    print("\n".join(map(markdown, found)))
 
 
 if __name__ == "__main__":
