@@ -7,7 +7,7 @@ export DVC_NO_ANALYTICS := 1
 
 install: .venv/installed
 
-# The pip that comes with Python 3.11 takes three times as long to find the versions.
+# The pip that comes with Python 3.11 takes twice as long.
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	python -m pip install --quiet --upgrade pip
