@@ -51,6 +51,7 @@ FOR_FLOWS = {
     "convs2s.score.curves",
     "convs2s.score.identity",
     "convs2s.text.corpus.files",
+    "convs2s.text.corpus.parallel",
     "pipelines",
     "pipelines.check",
     "pipelines.preset.overrides",
