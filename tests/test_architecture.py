@@ -49,7 +49,6 @@ FOR_FLOWS = {
     "convs2s.config.model",
     "convs2s.config.params",
     "convs2s.score.curves",
-    "convs2s.score.identity",
     "convs2s.text.corpus.files",
     "convs2s.text.corpus.parallel",
     "pipelines",
@@ -59,6 +58,7 @@ FOR_FLOWS = {
     "pipelines.repair.clone",
     "pipelines.repair.local_config",
     "pipelines.results",
+    "pipelines.results.comparison",
     "pipelines.results.paper",
 }
 
