@@ -209,7 +209,7 @@ def run_stage(run: StagesRun, space: Workspace, stage: Stage, force: bool) -> St
         outcome = "Unchanged" if fresh else execute(run, space, stage, force)
     except Exception as fault:  # a full disk, a git that fails: whatever it is, the run must report it
         if not isinstance(fault, StageNotStarted):
-            artifacts.show_failure(stage, space.root, space.label)
+            artifacts.show(stage, space.root, space.label, failed=True)
         if isinstance(fault, StageEnded):  # which Prefect must not retry
             late = isinstance(fault, StageTimedOut)
             return Cancelled(name="TimedOut" if late else "Cancelled", message=str(fault))
