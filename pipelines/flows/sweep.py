@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, mo
 from convs2s.config.params import Params
 from convs2s.text.corpus.files import atomic_path
 from pipelines.flows import artifacts, experiment, workspace
-from pipelines.flows.form import AS_LIST, Form, RunParams, ValueParams, read_values, write_values
+from pipelines.flows.form import AS_LIST, Form, RunParams, ValueParams, field, read_values, write_values
 from pipelines.flows.run_stages import THREADS, StagesRun, Workspace, claimed_root, went_wrong
 from pipelines.flows.summary import Summary
 from pipelines.flows.workspace import ROOT
@@ -32,26 +32,21 @@ LONGEST_FAULT = 300  # characters in a table; the page of the run has all
 
 
 class RowParams(Form):
-    """What differs between the rows of a sweep."""
+    """What differs between the rows of a sweep; as the last base class, its fields are first in the form."""
 
-    table: Annotated[TableName | None, WithJsonSchema({"type": "string", "enum": table_names()})] = Field(
-        default_factory=lambda: None, title="Table of the paper", description="from experiments/tables"
+    table: Annotated[TableName | None, WithJsonSchema({"type": "string", "enum": table_names()})] = field(
+        "Table of the paper", "from experiments/tables"
     )
-    configurations: list[Configuration] = Field(
-        default=[],
-        title="Rows",
-        description="instead of a table, each as NAME=VALUE NAME=VALUE: train.dropout=0.2 model.attention=[]",
+    configurations: list[Configuration] = field(
+        "Rows",
+        "instead of a table, each as NAME=VALUE NAME=VALUE: train.dropout=0.2 model.attention=[]",
+        [],
     )
-    grid: Annotated[dict[str, list[Any]], *AS_LIST] = Field(
-        default={},
-        title="Grid",
-        description="all combinations, each as NAME=[VALUE,VALUE]: train.dropout=[0.1,0.2]",
+    grid: Annotated[dict[str, list[Any]], *AS_LIST] = field(
+        "Grid", "all combinations, each as NAME=[VALUE,VALUE]: train.dropout=[0.1,0.2]", {}
     )
-    name: str = Field(
-        default="sweep",
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$",
-        title="Name",
-        description="of experiments and table, where no table of the paper gives them one",
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$")] = field(
+        "Name", "of experiments and table, where no table of the paper gives them one", "sweep"
     )
 
 
