@@ -57,6 +57,8 @@ FOR_FLOWS = {
     "pipelines.preset.render",
     "pipelines.repair.clone",
     "pipelines.repair.local_config",
+    "pipelines.repair.locks",
+    "pipelines.repair.rwlock",
     "pipelines.results",
     "pipelines.results.comparison",
     "pipelines.results.paper",
