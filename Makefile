@@ -36,7 +36,7 @@ report: install
 # Of almost 200 columns it keeps what differs of the parameters, and BLEU and chrF2 of the mean and the ensemble.
 runs: install
 	@dvc exp show --no-pager --num $(or $(N),1) --only-changed --keep '(mean|ensemble)\.(bleu|chrf)$$' \
-	    --drop '(?!Experiment|Created|\w+\.\w+$$|validation_perplexity)|std|(mean|ensemble)\.(?!(bleu|chrf)$$)'
+	    --drop '(?!Experiment|Created|\w+\.\w+$$|validation_perplexity)|(std|mean|ensemble|removed)\.|\w+\.(pairs|\w+_words)$$'
 
 # The same stages under Prefect; override values of params.yaml with: make flow SET="train.dropout=0.3"
 flow: install

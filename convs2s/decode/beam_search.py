@@ -9,11 +9,12 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Float32, Int, Int64
+from jaxtyping import Float, Float32, Int, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
-from convs2s.decode.forced_prefix import keep_only, next_of_prefixes
+from convs2s.decode.forced_prefix import keep_only
+from convs2s.decode.live_batch import LiveBatch
 from convs2s.decode.token_scores import ANY, NOT_EOS, LazyScores, log_normalizer, top_tokens
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
 
@@ -126,20 +127,16 @@ class BeamSearch:
         Raises:
             ValueError: if the model's scores are not numbers.
         """
-        lengths = (source != PAD).sum(dim=1)
-        real = real_positions(lengths, source.shape[1])
-        limits = np.asarray(max_lengths, dtype=np.int64)
-        alive = np.arange(len(source))  # sentences still in the batch
-        finished = Finished(lengths.tolist(), self)
-        memory, state = model.encode(source), model.start(len(source))
+        batch = LiveBatch(model.encode(source), source, max_lengths, prefixes)
+        finished, state = Finished(batch.lengths.tolist(), self), model.start(len(source))
         # One row per sentence at first, since no hypothesis differs yet; then beam_size.
-        tokens, totals = torch.full_like(lengths, EOS), torch.zeros(len(source), 1, device=source.device)
+        tokens = torch.full_like(batch.lengths, EOS)
+        totals = torch.zeros(len(source), 1, device=source.device)
         for step in itertools.count():
-            logits, attention, state = model.step(tokens, memory, state)
-            forced = limits[alive] <= step
-            given = next_of_prefixes(prefixes, alive, step)
-            best = self._candidates(logits, totals, step, forced, given)
-            sources, at_end = attended(attention, real, lengths)
+            logits, attention, state = model.step(tokens, batch.memory, state)
+            alive, forced = batch.alive, batch.forced(step)
+            best = self._candidates(logits, totals, step, forced, batch.given(step))
+            sources, at_end = batch.attended(attention)
             scores, rows, ids = (part.cpu().numpy() for part in best)  # the only wait for the device
             check_numbers(scores, alive, step)
             finished.add(step, alive, scores, rows, ids, forced)
@@ -155,8 +152,7 @@ class BeamSearch:
                 return finished.best()
             on_device = partial(torch.as_tensor, device=source.device)
             if len(going) < len(alive):
-                index = on_device(going)
-                memory, real, lengths, alive = memory.select(index), real[index], lengths[index], alive[going]
+                batch.keep(going)
             order = rows.ravel()
             if not np.array_equal(order, np.arange(len(attention))):  # greedy search reorders nothing
                 state = state.select(on_device(order))
@@ -306,21 +302,6 @@ def remaining(done: NDArray[np.bool_]) -> NDArray[np.int64]:
     going = np.flatnonzero(~done)
     few = 0 < len(done) - len(going) < IDLE_SHARE * len(done)
     return np.arange(len(done)) if few and len(going) else going
-
-
-def real_positions(lengths: Int[Tensor, "B"], size: int) -> Float[Tensor, "B S"]:
-    """Return 1 at source positions of words, 0 at EOS and padding."""
-    return (torch.arange(size, device=lengths.device) < lengths[:, None] - 1).float()
-
-
-def attended(
-    attention: Float[Tensor, "R S"], real: Float[Tensor, "B S"], lengths: Int[Tensor, "B"]
-) -> tuple[Int[Tensor, "R"], Bool[Tensor, "R"]]:
-    """Return the most attended position other than EOS (T34), and whether EOS gets more attention still."""
-    grid = attention.view(len(real), -1, attention.shape[1])  # (B, H, S)
-    most, sources = (grid * real[:, None]).max(dim=2)
-    end = grid.gather(2, (lengths - 1)[:, None, None].expand(-1, grid.shape[1], 1)).squeeze(2)
-    return sources.flatten(), (end > most).flatten()
 
 
 def check_numbers(scores: NDArray[np.float32], alive: NDArray[np.int64], step: int) -> None:

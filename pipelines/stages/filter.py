@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from tqdm import tqdm
-
 from convs2s.config.filter import FilterParams
+from convs2s.progress_bar import progress_bar
 from convs2s.text.corpus.files import atomic_path
 from convs2s.text.corpus.filter import PairFilter, repeats, require_validation, write_splits
 from convs2s.text.corpus.json_files import write_json
@@ -20,7 +19,7 @@ def run(params: FilterParams, train: Path, valid: Path, out: Path) -> None:
     """
     repeated = repeats(read_folder(train)) if params.drop_repeats else None
     rules = PairFilter(params.max_words, params.max_ratio, params.drop_empty, repeated)
-    pairs = tqdm(read_folder(train), desc="filter", unit=" lines", unit_scale=True)
+    pairs = progress_bar(read_folder(train), desc="filter", unit=" lines", unit_scale=True)
     with atomic_path(out) as temporary:
         temporary.mkdir()
         splits = write_splits(temporary, rules.keep(pairs), read_folder(valid), params.valid_every)
