@@ -5,7 +5,13 @@ from pathlib import Path
 from convs2s.config.filter import FilterParams
 from convs2s.progress_bar import progress_bar
 from convs2s.text.corpus.files import atomic_path
-from convs2s.text.corpus.filter import PairFilter, repeats, require_validation, write_splits
+from convs2s.text.corpus.filter import (
+    PairFilter,
+    characters_per_character,
+    repeats,
+    require_validation,
+    write_splits,
+)
 from convs2s.text.corpus.json_files import write_json
 from convs2s.text.corpus.pair_folder import read_folder
 
@@ -18,7 +24,9 @@ def run(params: FilterParams, train: Path, valid: Path, out: Path) -> None:
     valid/ as they are.
     """
     repeated = repeats(read_folder(train)) if params.drop_repeats else None
-    rules = PairFilter(params.max_words, params.max_ratio, params.drop_empty, repeated)
+    in_characters = params.max_ratio is not None and params.ratio_of == "characters"
+    usual = characters_per_character(read_folder(train)) if in_characters else None
+    rules = PairFilter(params.max_words, params.max_ratio, params.drop_empty, repeated, usual)
     pairs = progress_bar(read_folder(train), desc="filter", unit=" lines", unit_scale=True)
     with atomic_path(out) as temporary:
         temporary.mkdir()
