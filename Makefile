@@ -3,7 +3,7 @@ PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 
-.PHONY: install preset repro report runs flow sweep flow-stop docs reference test test-flows test-faults test-properties test-slow check
+.PHONY: install preset repro report runs flow sweep flow-stop docs reference test test-flows test-faults test-properties test-slow gpu-report check
 
 install: .venv/installed
 
@@ -77,6 +77,11 @@ test-faults: install
 # Properties on 100,000 inputs each; the default suite tries some
 test-properties: install
 	PROPERTY_EXAMPLES=100000 python -m pytest -n auto --dist worksteal tests/properties
+
+# What only a GPU can show, in 9 minutes, without network: data/gpu-report/report.md. DATA= a folder of Multi30k's
+# files, OUT= another folder; PYTHON has all packages, since this installs none.
+gpu-report:
+	$(PYTHON) -m benchmarks.gpu_report $(if $(DATA),--data $(DATA)) $(if $(OUT),--out $(OUT)) $(if $(TOY),--toy)
 
 test-slow: install
 	python -m pytest -n auto --dist worksteal -m slow
