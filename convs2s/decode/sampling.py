@@ -14,7 +14,6 @@ from convs2s.decode.beam_search import (
     BeamSearch,
     Finished,
     Hypothesis,
-    Step,
     StepModel,
     attended,
     check_numbers,
@@ -23,6 +22,7 @@ from convs2s.decode.beam_search import (
 )
 from convs2s.decode.forced_prefix import next_of_prefixes
 from convs2s.decode.token_scores import all_logits, log_normalizer, top_tokens
+from convs2s.decode.tracing import Step
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
 
 
