@@ -16,6 +16,7 @@ from torch import Tensor
 from convs2s.decode.forced_prefix import keep_only
 from convs2s.decode.live_batch import LiveBatch
 from convs2s.decode.token_scores import ANY, NOT_EOS, LazyScores, log_normalizer, top_tokens
+from convs2s.decode.tracing import Step, trace
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
 
 NOWHERE = -1
@@ -69,17 +70,6 @@ class Hypothesis:
     sources: list[int]
     at_end: list[bool]
     attention: Float32[np.ndarray, "T S"] | None
-
-
-@dataclass(frozen=True)
-class Step:
-    """The record of one step: a row per hypothesis extended; in `parents` and `tokens`, per one kept."""
-
-    sources: NDArray[np.int64]
-    at_end: NDArray[np.bool_]
-    attention: NDArray[np.float32] | None
-    parents: NDArray[np.int64]  # of each hypothesis kept: the row that it extends
-    tokens: NDArray[np.int64]  # and the token added
 
 
 @dataclass(frozen=True)
@@ -271,30 +261,31 @@ class Finished:
 
     def best(self) -> list[list[Hypothesis]]:
         """Return each sentence's hypotheses, best first; ties go to the one finished first."""
-        alpha, n_best = self.settings.alpha, self.settings.n_best
-        results = []
-        for length, ends in zip(self.source_lengths, self.ends, strict=True):
-            scored = [(total / (step + 1) ** alpha, step, row, total) for step, row, total in ends]
-            scored.sort(key=lambda end: -end[0])
-            results.append([self._trace(length, *end) for end in scored[:n_best]])
+        n_best, alpha = self.settings.n_best, self.settings.alpha
+        ends = [(i, *end) for i, ends in enumerate(self.ends) for end in self._ranked(ends)[:n_best]]
+        paths = trace(self.steps, *(np.array([end[place] for end in ends], np.int64) for place in (1, 2)))
+        results: list[list[Hypothesis]] = [[] for _ in self.ends]
+        for number, (sentence, last, _, total) in enumerate(ends):
+            tokens, sources, at_end = (
+                part[number, : last + 1].tolist() for part in (paths.tokens, paths.sources, paths.at_end)
+            )
+            length = self.source_lengths[sentence]
+            attention = self._attention(paths.rows[number, : last + 1], length)
+            sources = sources if length > 1 else [NOWHERE] * (last + 1)
+            score = total / (last + 1) ** alpha
+            results[sentence].append(Hypothesis(tokens, total, score, sources, at_end, attention))
         return results
 
-    def _trace(self, source_length: int, score: float, last: int, row: int, total: float) -> Hypothesis:
-        """Follow a hypothesis back from its EOS to its first token."""
-        tokens, rows = [EOS], [row]
-        for step in reversed(self.steps[:last]):
-            tokens.append(int(step.tokens[rows[-1]]))
-            rows.append(int(step.parents[rows[-1]]))
-        path = list(zip(self.steps, reversed(rows), strict=False))
-        attention = [step.attention[i, :source_length] for step, i in path if step.attention is not None]
-        return Hypothesis(
-            tokens=tokens[::-1],
-            log_likelihood=total,
-            score=score,
-            sources=[int(step.sources[i]) if source_length > 1 else NOWHERE for step, i in path],
-            at_end=[bool(step.at_end[i]) for step, i in path],
-            attention=np.stack(attention) if attention else None,
-        )
+    def _ranked(self, ends: list[tuple[int, int, float]]) -> list[tuple[int, int, float]]:
+        """Return the ends of a sentence's hypotheses, best first."""
+        return sorted(ends, key=lambda end: -end[2] / (end[0] + 1) ** self.settings.alpha)
+
+    def _attention(self, rows: NDArray[np.int64], source_length: int) -> Float32[np.ndarray, "T S"] | None:
+        """Return the attention of a hypothesis, if it was kept."""
+        if not self.settings.keep_attention:
+            return None
+        kept = (step.attention for step in self.steps if step.attention is not None)
+        return np.stack([weights[row, :source_length] for weights, row in zip(kept, rows, strict=False)])
 
 
 def remaining(done: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -14,13 +14,13 @@ from convs2s.decode.beam_search import (
     BeamSearch,
     Finished,
     Hypothesis,
-    Step,
     StepModel,
     check_numbers,
     remaining,
 )
 from convs2s.decode.live_batch import LiveBatch
 from convs2s.decode.token_scores import all_logits, log_normalizer, top_tokens
+from convs2s.decode.tracing import Step
 from convs2s.text.vocabulary.vocabulary import EOS
 
 

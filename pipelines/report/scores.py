@@ -36,7 +36,7 @@ def report(data: Path) -> str:
     trained = {path.parent.name: figures(path) for path in sorted(data.glob("trained/*/metrics.json"))}
     sections = {
         "Scores of the test set": [
-            table.to_string(col_space={title: len(title) + 1 for title in table}),
+            table.to_string(col_space={title: len(str(title)) + 1 for title in table}),
             "",
             wrapped("of ", str(test_set)),
             "",
