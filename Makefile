@@ -3,7 +3,7 @@ PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 
-.PHONY: install preset repro report runs flow sweep flow-stop docs reference test test-flows test-faults test-properties test-slow check
+.PHONY: install preset repro report runs flow sweep flow-stop docs reference test test-flows test-faults test-properties test-slow gpu-report check
 
 install: .venv/installed
 
@@ -36,7 +36,7 @@ report: install
 # Of almost 200 columns it keeps what differs of the parameters, and BLEU and chrF2 of the mean and the ensemble.
 runs: install
 	@dvc exp show --no-pager --num $(or $(N),1) --only-changed --keep '(mean|ensemble)\.(bleu|chrf)$$' \
-	    --drop '(?!Experiment|Created|\w+\.\w+$$|validation_perplexity)|std|(mean|ensemble)\.(?!(bleu|chrf)$$)'
+	    --drop '(?!Experiment|Created|\w+\.\w+$$|validation_perplexity)|(std|mean|ensemble|removed)\.|\w+\.(pairs|\w+_words)$$'
 
 # The same stages under Prefect; override values of params.yaml with: make flow SET="train.dropout=0.3"
 flow: install
@@ -77,6 +77,11 @@ test-faults: install
 # Properties on 100,000 inputs each; the default suite tries some
 test-properties: install
 	PROPERTY_EXAMPLES=100000 python -m pytest -n auto --dist worksteal tests/properties
+
+# What only a GPU can show, in 9 minutes, without network: data/gpu-report/report.md. DATA= a folder of Multi30k's
+# files, OUT= another folder; PYTHON has all packages, since this installs none.
+gpu-report:
+	$(PYTHON) -m benchmarks.gpu_report $(if $(DATA),--data $(DATA)) $(if $(OUT),--out $(OUT)) $(if $(TOY),--toy)
 
 test-slow: install
 	python -m pytest -n auto --dist worksteal -m slow
