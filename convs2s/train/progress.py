@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from convs2s.progress_bar import progress_bar
 from convs2s.text.corpus.files import atomic_path
 from convs2s.text.counted import counted
+from convs2s.text.progress_bar import progress_bar
 from convs2s.train.loop import EpochReport, UpdateReport
 
 SECONDS_BETWEEN_FILES = 1.0

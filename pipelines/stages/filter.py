@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from convs2s.config.filter import FilterParams
-from convs2s.progress_bar import progress_bar
 from convs2s.text.corpus.files import atomic_path
 from convs2s.text.corpus.filter import (
     PairFilter,
@@ -14,6 +13,7 @@ from convs2s.text.corpus.filter import (
 )
 from convs2s.text.corpus.json_files import write_json
 from convs2s.text.corpus.pair_folder import read_folder
+from convs2s.text.progress_bar import progress_bar
 
 
 def run(params: FilterParams, train: Path, valid: Path, out: Path) -> None:

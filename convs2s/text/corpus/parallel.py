@@ -10,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
 from convs2s.processes import end_with_parent
-from convs2s.progress_bar import progress_bar
+from convs2s.text.progress_bar import progress_bar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from convs2s.progress_bar import progress_bar
 from convs2s.text.corpus.files import atomic_path, read_lines, write_lines
 from convs2s.text.counted import counted
+from convs2s.text.progress_bar import progress_bar
 from convs2s.text.sources.checksum import used_files
 from convs2s.text.sources.pair_files import clean
 from convs2s.text.sources.part import Part

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
-from convs2s.progress_bar import progress_bar
+from convs2s.text.progress_bar import progress_bar
 
 logger = logging.getLogger(__name__)
 

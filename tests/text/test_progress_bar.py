@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from convs2s.progress_bar import progress_bar
+from convs2s.text.progress_bar import progress_bar
 
 
 @pytest.mark.parametrize(("terminal", "fewest", "most"), [(True, 50, 500), (False, 4, 14)])
