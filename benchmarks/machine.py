@@ -8,7 +8,7 @@ import json
 import platform
 import statistics
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -137,15 +137,21 @@ def write_report(path: Path, about: Mapping[str, Any], results: Sequence[Mapping
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table in Markdown; numbers with three digits or more."""
-    print("| " + " | ".join(columns) + " |")
-    print("|---|" + "---:|" * (len(columns) - 1))
+    """Print a table in Markdown, each row as soon as it is known."""
+    for line in table(columns, rows):
+        print(line, flush=True)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    """Yield the lines of a table in Markdown; numbers with three digits or more."""
+    yield "| " + " | ".join(columns) + " |"
+    yield "|---|" + "---:|" * (len(columns) - 1)
     for row in rows:
-        print("| " + " | ".join(map(shown, row)) + " |", flush=True)
+        yield "| " + " | ".join(map(shown, row)) + " |"
 
 
 def shown(value: object) -> str:
     """Return a cell of the table."""
     if not isinstance(value, float):
-        return str(value)
+        return str(value).replace("|", "\\|")
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -30,11 +30,14 @@ from benchmarks.machine import (
     speeds_as_json,
     write_report,
 )
+from convs2s.config.model import ModelParams
+from convs2s.config.train import TrainParams
 from convs2s.text.corpus.batching import Batch
 from convs2s.text.corpus.encoded import EncodedSentences, write_encoded
 from convs2s.text.vocabulary.vocabulary import EOS, write_vocabulary
 from convs2s.train.distributed import Workers
-from convs2s.train.fast.switch import summed_loss
+from convs2s.train.fast.loss import GpuSummedLoss
+from convs2s.train.fast.switch import few_operations, summed_loss
 from convs2s.train.loop import Training, _update
 from convs2s.train.loss import SummedLoss
 from convs2s.train.memory import keep_freed_memory
@@ -90,6 +93,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.train_step")
     parser.add_argument("--presets", nargs="+", default=["multi30k-en-de", "wmt14-en-de-paper"])
     parser.add_argument("--entries", type=int, help="vocabulary entries; by default the preset's")
+    parser.add_argument("--channels", type=int, help="of all layers; by default the preset's")
     parser.add_argument("--tokens", type=int, nargs="+", default=[1000], help="of an update, about")
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=VARIANTS[:2])
     parser.add_argument("--precisions", nargs="+", choices=DTYPES, default=DTYPES)
@@ -108,7 +112,8 @@ def measure(
     names = [f"{path} {precision}" for precision in options.precisions for path in options.variants]
     with tempfile.TemporaryDirectory() as folder:
         variants = {
-            name: build(preset, Path(folder, name), name, tokens, options.entries, device) for name in names
+            name: build(preset, Path(folder, name), name, tokens, options.entries, device, options.channels)
+            for name in names
         }
         flop = flop_per_token(variants[names[0]])
         memory = {name: peak_memory(one, device) for name, one in variants.items()}
@@ -122,15 +127,23 @@ def measure(
 
 
 def build(
-    preset: str, folder: Path, name: str, tokens: int, entries: int | None, device: torch.device
+    preset: str,
+    folder: Path,
+    name: str,
+    tokens: int,
+    entries: int | None,
+    device: torch.device,
+    channels: int | None = None,
 ) -> Variant:
     """Return a training to compare, by the name of its path and precision."""
     path, precision = name.split()
-    training = random_training(preset, folder, precision, tokens, 1, entries, device)
+    training = random_training(preset, folder, precision, tokens, 1, entries, device, channels)
     losses: nn.Module = SummedLoss(training.model, 0.0)
-    if path != "plain":
+    if path == "fast":
         losses = summed_loss(training.model, 0.0)
-    if path == "compiled":
+    if path == "compiled":  # also on a CPU the layers for GPUs, since the others are compiled already
+        few_operations(training.model)
+        losses = GpuSummedLoss(training.model, 0.0)
         losses.compile()
     lengths = training.train.source.lengths, training.train.target.lengths
     return Variant(training, losses, cycle(training.batching.epoch(*lengths, 1, 0)))
@@ -154,6 +167,7 @@ def random_training(
     parts: int,
     entries: int | None = None,
     device: torch.device = CPU,
+    channels: int | None = None,
 ) -> Training:
     """Build a training of a preset's model on one batch of random sentences, in an empty folder.
 
@@ -161,15 +175,44 @@ def random_training(
         tokens: of a part of the batch, on either side, about.
         parts: of the batch.
         entries: of both vocabularies; by default the preset's.
+        channels: of all layers; by default the preset's.
+    """
+    model, train, sentences = random_corpus(preset, folder, precision, tokens, parts, entries, channels)
+    train = train.model_copy(update={"batch_sentences": sentences * parts})
+    paths = folder / "encoded", folder / "vocabulary", folder / "none"
+    return build_training(model, train, 1, *paths, Workers(0, 1, device))
+
+
+def random_corpus(
+    preset: str,
+    folder: Path,
+    precision: str,
+    tokens: int,
+    parts: int,
+    entries: int | None,
+    channels: int | None,
+) -> tuple[ModelParams, TrainParams, int]:
+    """Write random sentences; return a preset's parameters to train on them, and the sentences of a part.
+
+    Arguments are those of `random_training`.
     """
     params = preset_params(preset)
     sizes = entries or params.vocabulary.source_size, entries or params.vocabulary.target_size
-    sentences = max(1, tokens // SENTENCE) * parts
-    write_random(folder, sizes, sentences)
+    sentences = max(1, tokens // SENTENCE)
+    write_random(folder, sizes, sentences * parts)
     changes = {"precision": precision, "batch_by": "sentences", "batch_sentences": sentences}
     train = params.train.model_copy(update={**changes, "max_tokens": tokens, "selection": None})
-    paths = folder / "encoded", folder / "vocabulary", folder / "none"
-    return build_training(params.model, train, 1, *paths, Workers(0, 1, device))
+    return narrowed(params.model, channels), train, sentences
+
+
+def narrowed(model: ModelParams, channels: int | None) -> ModelParams:
+    """Return a model with so many channels in all layers; None for as many as it has."""
+    if channels is None:
+        return model
+    changes: dict[str, Any] = dict.fromkeys(("embedding_size", "output_embedding_size"), channels)
+    for side in ("encoder_widths", "decoder_widths"):
+        changes[side] = [channels] * len(getattr(model, side))
+    return model.model_copy(update=changes)
 
 
 def write_random(folder: Path, sizes: tuple[int, int], sentences: int) -> None:

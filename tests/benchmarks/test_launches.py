@@ -1,13 +1,20 @@
-"""The count of launches, and what it says of an update on a GPU."""
+"""The count of launches, and what can be said of an update on a GPU without one."""
 
+import contextlib
 from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 
 from benchmarks.launches import Launches, count
 from convs2s.train import loop
+from convs2s.train.distributed import Workers
+from convs2s.train.fast import gpu_layers
+from convs2s.train.fast.loss import GpuSummedLoss
+from convs2s.train.fast.switch import summed_loss
+from convs2s.train.loop import _queue_update
 from tests.train.tiny import tiny_training
 
 BATCH = 200  # all sentences of the tiny corpus, in one update
@@ -39,3 +46,28 @@ def test_a_wait_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(loop, "update", lambda *_: torch.tensor(float(torch.ones(()).cos())))
     with pytest.raises(DataDependentOutputException):
         count(run, "plain")
+
+
+def test_all_tensors_of_an_update_are_where_the_model_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tensors on the meta device, which have no content, mix with those of the CPU as little as a GPU's."""
+    run = tiny_training(tmp_path, max_tokens=60, selection={"common": 2, "candidates": 3})
+    run.model.to("meta").train()
+    run.workers = Workers(0, 1, torch.device("meta"))
+    monkeypatch.setattr(Tensor, "pin_memory", lambda self: self)
+    monkeypatch.setattr(torch, "autocast", lambda *_, **__: contextlib.nullcontext())
+    monkeypatch.setattr(gpu_layers, "product_dtype", lambda x: x.dtype)
+    gradients: list[Tensor] = []
+
+    def update(*_: object) -> Tensor:
+        gradients.extend(p.grad for p in run.model.parameters() if p.grad is not None)
+        return torch.zeros((), device="meta")
+
+    monkeypatch.setattr(loop, "update", update)
+    loss = summed_loss(run.model, 0.1)
+    assert type(loss) is GpuSummedLoss
+    batch = run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0)[0]
+    assert _queue_update(run, loss, batch, run.entries(run.train, batch), 0.1).is_meta
+    assert len(gradients) == len(list(run.model.parameters()))
+    assert all(gradient.is_meta for gradient in gradients)

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import numpy as np
@@ -5,7 +6,7 @@ import pytest
 import torch
 
 from convs2s.train.annealing import Annealing
-from convs2s.train.setup import annealing, build_training
+from convs2s.train.setup import annealing, build_training, make_gpus_deterministic
 from tests.train.tiny import ALONE, tiny_params, tiny_training, weights, write_tiny
 
 
@@ -67,3 +68,15 @@ def test_ids_beyond_the_vocabulary_are_refused(tmp_path: Path, split: str, side:
     np.save(path, ids)
     with pytest.raises(ValueError, match=rf"{split}/{side}\.ids\.npy: ids 0 to .* are 1 to 60,000"):
         build(tmp_path)
+
+
+def test_on_gpus_float32_is_float32_and_no_memory_is_filled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Convolutions would use TF32, by PyTorch's default; deterministic mode would write all memory twice."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    monkeypatch.setattr(torch.utils.deterministic, "fill_uninitialized_memory", True)
+    monkeypatch.setattr(torch, "use_deterministic_algorithms", lambda *_, **__: None)
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")
+    make_gpus_deterministic()
+    assert not torch.backends.cudnn.allow_tf32
+    assert not torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
+    assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":16:8"

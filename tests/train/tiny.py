@@ -87,12 +87,12 @@ def tiny_params(folder: Path, **train: Any) -> Params:
     return Params.model_validate(content)
 
 
-def tiny_training(folder: Path, pairs: int = 150, **train: Any) -> Training:
-    """Build a training of the tiny corpus, with these changes of `train`."""
+def tiny_training(folder: Path, pairs: int = 150, place: Workers = ALONE, **train: Any) -> Training:
+    """Build a training of the tiny corpus, with these changes of `train`, seen from this place."""
     write_tiny(folder, pairs)
     params = tiny_params(folder, **train)
     paths = folder / "encoded", folder / "vocabulary", folder / "candidates" / "candidates.npz"
-    return build_training(params.model, params.train, 1, *paths, ALONE)
+    return build_training(params.model, params.train, 1, *paths, place)
 
 
 def weights(training: Training) -> torch.Tensor:

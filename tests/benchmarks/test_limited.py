@@ -1,0 +1,76 @@
+"""Parts of a report: what they have found is kept, whatever becomes of them."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmarks.limited import Emit, run_part, run_parts
+
+
+def good(emit: Emit, seconds: float) -> None:
+    print("said", flush=True)
+    emit({"may take": seconds})
+
+
+def failing(emit: Emit, _: float) -> None:
+    emit({"found": 1})
+    raise ValueError("no such thing")
+
+
+def endless(emit: Emit, _: float) -> None:
+    """Starts a process, tells its number, and never ends."""
+    emit({"pid": subprocess.Popen(["sleep", "100"]).pid})
+    signal.pause()
+
+
+def killed(_: Emit, __: float) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def gone(pid: int) -> bool:
+    """Tell whether a process has ended; what nobody has waited for counts as ended."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except OSError:
+        return True
+    return state == "Z"
+
+
+def test_a_part_that_fails_or_takes_too_long_ends_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With its results, and with what it has started; the next parts run, and have the time left over."""
+    parts = {
+        "failing": (failing, 1.0),
+        "endless": (endless, 0.2),
+        "killed": (killed, 1.0),
+        "good": (good, 1.0),
+    }
+    found = run_parts(parts, tmp_path)
+    assert found["failing"].status == "failed with status 1: ValueError: no such thing"
+    assert found["failing"].rows == [{"found": 1}]
+    assert found["endless"].status.startswith("ended after its 1 s")
+    (row,) = found["endless"].rows
+    deadline = time.monotonic() + 5
+    while not gone(row["pid"]) and time.monotonic() < deadline:
+        os.sched_yield()
+    assert gone(row["pid"])
+    assert found["killed"].status.startswith("failed with status -9")
+    assert found["good"].status == "done"
+    assert 0 < found["good"].rows[0]["may take"] < 2.1
+    assert "good: done" in capsys.readouterr().out
+
+
+def test_half_a_result_is_none(tmp_path: Path) -> None:
+    """A process may be killed while it writes."""
+
+    def half(emit: Emit, _: float) -> None:
+        emit({"a": 1})
+        with (tmp_path / "part.jsonl").open("a", encoding="utf-8") as stream:
+            stream.write('{"a":')
+
+    assert run_part(half, 5.0, tmp_path / "part").rows == [{"a": 1}]
