@@ -50,8 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parse(arguments)
     commands = {name: Command([sys.executable, "-c", code]) for name, code in IMPORTS.items()}
     if options.model is not None:
-        words = [sys.executable, "-m", "convs2s.cli", "translate", str(options.model), "--device", "cpu"]
-        commands["translate one sentence"] = Command(words, options.sentence + "\n")
+        commands["translate one sentence"] = one_sentence(options.model, options.sentence)
     if options.dvc:
         commands |= up_to_date()
     results = [result(name, costs) for name, costs in measure(commands, options.rounds).items()]
@@ -73,6 +72,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=Path)
     return parser.parse_args(arguments)
+
+
+def one_sentence(model: Path, sentence: str) -> Command:
+    """Return the command that translates a sentence on the CPU, with the model still to be loaded."""
+    words = [sys.executable, "-m", "convs2s.cli", "translate", "--model", str(model), "--device", "cpu"]
+    return Command(words, sentence + "\n")
 
 
 def up_to_date() -> dict[str, Command]:

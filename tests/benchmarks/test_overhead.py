@@ -9,6 +9,7 @@ import pytest
 from benchmarks import overhead
 from benchmarks.__main__ import benchmarks
 from benchmarks.overhead import Command, cost, main
+from convs2s.cli import parser
 
 
 def test_commands_take_turns_and_are_written(
@@ -40,6 +41,14 @@ def test_stages_that_would_run_are_not_measured(
     monkeypatch.setattr(overhead.sys, "executable", "false")
     assert overhead.up_to_date() == {}
     assert "left out" in capsys.readouterr().err
+
+
+def test_the_command_that_translates_is_one() -> None:
+    """Its options are those of `convs2s translate`."""
+    words = overhead.one_sentence(Path("model"), "a").words
+    assert words[1:3] == ["-m", "convs2s.cli"]
+    options = parser().parse_args(words[3:])
+    assert (options.model, options.device) == ([Path("model")], "cpu")
 
 
 def test_benchmarks_are_listed() -> None:
