@@ -7,10 +7,11 @@ export DVC_NO_ANALYTICS := 1
 
 install: .venv/installed
 
+# The pip that comes with Python 3.11 takes twice as long.
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt torch==2.13.0
-	python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[pipeline,dev]'
+	python -m pip install --quiet --upgrade pip
+	python -m pip install --quiet --no-compile -c constraints.txt torch==2.13.0 -e '.[pipeline,dev]'
 # pip compiles on one core, and packages' own tests, too. Not all files are for this version of Python.
 	python -m compileall -qq -j 0 -x '/tests?/' .venv/lib || true
 	touch $@
@@ -35,7 +36,7 @@ report: install
 # Of almost 200 columns it keeps what differs of the parameters, and BLEU and chrF2 of the mean and the ensemble.
 runs: install
 	@dvc exp show --no-pager --num $(or $(N),1) --only-changed --keep '(mean|ensemble)\.(bleu|chrf)$$' \
-	    --drop '(?!Experiment|Created|\w+\.\w+$$|validation_perplexity)|std|(mean|ensemble)\.(?!(bleu|chrf)$$)'
+	    --drop '(?!Experiment|Created|\w+\.\w+$$|validation_perplexity)|(std|mean|ensemble|removed)\.|\w+\.(pairs|\w+_words)$$'
 
 # The same stages under Prefect; override values of params.yaml with: make flow SET="train.dropout=0.3"
 flow: install
@@ -55,7 +56,7 @@ docs: install .venv/docs-installed
 	@echo "site/index.html"
 
 .venv/docs-installed: .venv/installed
-	python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	python -m pip install --quiet -c constraints.txt -e '.[docs]'
 	touch $@
 
 # The pages of docs/ that come from code: parameters and commands

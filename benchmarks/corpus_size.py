@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -117,30 +117,41 @@ def train_and_score(params: Params, variant: Variant, data: Path, out: Path) -> 
     pairs = list(read_folder(data / "tokenized/train"))
     chosen = np.random.default_rng(1).permutation(len(pairs))[: variant.pairs]
     write_folder(out / "part", [pairs[index] for index in chosen])
-    filter.run(params.filter, out / "part", data / "tokenized/valid", out / "filtered")
-    vocabulary.run(params.vocabulary, out / "filtered/train", out / "vocabulary")
-    for split in ("train", "valid"):
-        encode.run(out / "vocabulary", out / "filtered" / split, out / "encoded" / split)
-    candidates.run(params.align, out / "encoded/train", out / "candidates")
+    encode_all(params, out / "part", data / "tokenized/valid", out)
     seed = params.train.seeds[0]
-    inputs = out / "encoded", out / "vocabulary", out / "candidates"
-    begin = time.perf_counter()
-    train.run(params.model, params.train, seed, *inputs, out / "work", out / "trained" / str(seed))
-    minutes = (time.perf_counter() - begin) / 60
-    metrics = json.loads((out / "trained" / str(seed) / "metrics.json").read_text(encoding="utf-8"))
+    metrics, minutes = train_seed(params, seed, out)
     score = bleu_of_test_set(params, seed, data, out)
     return Row(variant, metrics["epochs"], metrics["validation_perplexity"], score, minutes)
 
 
+def encode_all(params: Params, part: Path, valid: Path, out: Path) -> None:
+    """Write all that a training reads, from tokenized pairs to ids."""
+    filter.run(params.filter, part, valid, out / "filtered")
+    vocabulary.run(params.vocabulary, out / "filtered/train", out / "vocabulary")
+    for split in ("train", "valid"):
+        encode.run(out / "vocabulary", out / "filtered" / split, out / "encoded" / split)
+    candidates.run(params.align, out / "encoded/train", out / "candidates")
+
+
+def train_seed(params: Params, seed: int, out: Path) -> tuple[dict[str, Any], float]:
+    """Train on what `encode_all` wrote; return the metrics, and the minutes that it took."""
+    inputs = out / "encoded", out / "vocabulary", out / "candidates"
+    begin = time.perf_counter()
+    train.run(params.model, params.train, seed, *inputs, out / "work", out / "trained" / str(seed))
+    minutes = (time.perf_counter() - begin) / 60
+    return json.loads((out / "trained" / str(seed) / "metrics.json").read_text(encoding="utf-8")), minutes
+
+
 def bleu_of_test_set(params: Params, seed: int, data: Path, out: Path) -> float:
-    """Return the BLEU of the test set."""
+    """Return the BLEU of the test set, against the raw reference."""
     languages = (params.download.source_language, params.download.target_language)
     folders = out / "trained", out / "vocabulary", out / "candidates", data / "truecasers", data / "raw/test"
-    search = params.translate, params.tokenize, languages, params.train.seeds[:1], str(seed)
-    translate.run(*search, *folders, out / "tuned.json", out / "translations")
+    search = params.translate, params.tokenize, languages, params.train.seeds, str(seed)
+    translations, replaced = out / "translations" / str(seed), out / "replaced" / str(seed)
+    translate.run(*search, *folders, out / "tuned.json", translations)
     kept = params.replace.model_copy(update={"enabled": False})  # without a dictionary; BPE needs none
-    replace.run(kept, params.tokenize, languages, out / "translations", out / "alignment", out / "replaced")
-    lines = list(read_lines(out / "replaced/plain.txt"))
+    replace.run(kept, params.tokenize, languages, translations, out / "alignment", replaced)
+    lines = list(read_lines(replaced / "plain.txt"))
     return bleu(lines, list(read_lines(data / "raw/test/target.txt"))).value
 
 

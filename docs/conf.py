@@ -2,8 +2,10 @@
 
 import re
 
-from pygments.lexers.special import TextLexer
+from docutils import nodes
 from sphinx.application import Sphinx
+
+from pipelines.reference.flowchart import svg
 
 project = "convs2s"
 author = "the authors of convs2s"
@@ -15,6 +17,7 @@ exclude_patterns = [".venv", ".git", ".dvc", "data", "site"]  # else Sphinx walk
 html_theme = "furo"
 html_title = "convs2s"
 html_show_sphinx = False
+html_show_copyright = False
 html_copy_source = False
 pygments_style = "default"
 
@@ -42,8 +45,15 @@ def plain_bars(app: Sphinx, kind: str, name: str, thing: object, options: object
     lines[:] = [line.replace("|", r"\|") for line in lines]
 
 
+def draw_flowcharts(app: Sphinx, page: nodes.document) -> None:
+    """Put pictures in the place of Mermaid's text, which GitHub draws itself."""
+    for block in page.findall(nodes.literal_block):
+        if block.get("language") == "mermaid":
+            block.replace_self(nodes.raw("", svg(block.astext()), format="html"))
+
+
 def setup(app: Sphinx) -> None:
-    """Register the functions above, and a kind of fence that Sphinx does not know."""
-    app.add_lexer("mermaid", TextLexer)  # which GitHub draws, and the site shows as text
+    """Register the functions above."""
     app.connect("source-read", table_of_contents)
+    app.connect("doctree-read", draw_flowcharts)
     app.connect("autodoc-process-docstring", plain_bars)

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from convs2s.commands.garbage import lasting
 from convs2s.commands.help import Help, examples
 from convs2s.commands.options import add_processor, check_positive
 
@@ -73,15 +74,17 @@ def run(options: argparse.Namespace) -> None:
         OSError: if a model folder or file is missing, or the address cannot be used.
     """
     check(options)
-    # These imports take seconds; --help must not.
-    from convs2s.serve.app import create_app  # noqa: PLC0415
-    from convs2s.serve.limits import Limits  # noqa: PLC0415
-    from convs2s.serve.pairs import load_pairs  # noqa: PLC0415
-    from convs2s.serve.server import listen, read_keys, serve  # noqa: PLC0415
+    with lasting():
+        # These imports take seconds; --help must not.
+        from convs2s.serve.app import create_app  # noqa: PLC0415
+        from convs2s.serve.limits import Limits  # noqa: PLC0415
+        from convs2s.serve.pairs import load_pairs  # noqa: PLC0415
+        from convs2s.serve.server import listen, read_keys, serve  # noqa: PLC0415
 
     keys = read_keys(options.api_key_file) if options.api_key_file else ()
     with listen(options.host, options.port) as listening:
-        pairs = load_pairs(options.model, options.device, options.beam_size, options.replace)
+        with lasting():
+            pairs = load_pairs(options.model, options.device, options.beam_size, options.replace)
         limits = Limits(
             characters=options.max_characters,
             lines=options.max_lines,

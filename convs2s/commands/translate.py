@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from convs2s.commands.garbage import lasting
 from convs2s.commands.help import Help, examples
 from convs2s.commands.options import add_processor, check_positive
 from convs2s.commands.translate_input import SecondFile, chunks, opened_input
@@ -171,21 +172,22 @@ def run(options: argparse.Namespace) -> None:
 
 def loaded(options: argparse.Namespace) -> "Translator":
     """Load the model with the settings asked for."""
-    # These imports take seconds; --help must not.
-    import torch  # noqa: PLC0415
-
-    from convs2s.package.translator import load  # noqa: PLC0415
-
-    if options.threads is not None:
-        torch.set_num_threads(options.threads)
     changes = {name: getattr(options, name) for name in SEARCH if getattr(options, name) is not None}
     if options.sample:
         changes["n_best"] = changes["beam_size"] = options.n_best or 1
     elif "beam_size" in changes and "n_best" not in changes:
         changes["n_best"] = 1  # else a model packaged with a larger n_best would refuse a small beam
-    return load(
-        options.model, options.device, replace=options.replace, candidates=options.candidates, **changes
-    )
+    with lasting():
+        # These imports take seconds; --help must not.
+        import torch  # noqa: PLC0415
+
+        from convs2s.package.translator import load  # noqa: PLC0415
+
+        if options.threads is not None:
+            torch.set_num_threads(options.threads)
+        return load(
+            options.model, options.device, replace=options.replace, candidates=options.candidates, **changes
+        )
 
 
 def answers(

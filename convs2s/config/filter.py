@@ -1,6 +1,6 @@
 """Section filter: which training pairs are kept."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -13,7 +13,10 @@ class FilterParams(Section):
     max_words: Positive | None
     """Longest side, in words (175 in §4.1)."""
     max_ratio: Annotated[float, Field(ge=1)] | None
-    """Longer side / shorter side, in words (1.5 in §4.1)."""
+    """Longer side / shorter side (1.5 in §4.1)."""
+    ratio_of: Literal["words", "characters"]
+    """What `max_ratio` counts. `characters`: relative to their ratio in the whole corpus, so that a language
+    may be written without spaces, or with fewer or longer words, than the other; `words`, as in the paper."""
     drop_empty: bool
     """Drop pairs with an empty side."""
     drop_repeats: bool

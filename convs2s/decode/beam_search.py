@@ -9,12 +9,14 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Float32, Int, Int64
+from jaxtyping import Float, Float32, Int, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
-from convs2s.decode.forced_prefix import keep_only, next_of_prefixes
+from convs2s.decode.forced_prefix import keep_only
+from convs2s.decode.live_batch import LiveBatch
 from convs2s.decode.token_scores import ANY, NOT_EOS, LazyScores, log_normalizer, top_tokens
+from convs2s.decode.tracing import Step, trace
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
 
 NOWHERE = -1
@@ -71,17 +73,6 @@ class Hypothesis:
 
 
 @dataclass(frozen=True)
-class Step:
-    """The record of one step: a row per hypothesis extended; in `parents` and `tokens`, per one kept."""
-
-    sources: NDArray[np.int64]
-    at_end: NDArray[np.bool_]
-    attention: NDArray[np.float32] | None
-    parents: NDArray[np.int64]  # of each hypothesis kept: the row that it extends
-    tokens: NDArray[np.int64]  # and the token added
-
-
-@dataclass(frozen=True)
 class BeamSearch:
     """Search for the most likely translations (T21).
 
@@ -126,20 +117,16 @@ class BeamSearch:
         Raises:
             ValueError: if the model's scores are not numbers.
         """
-        lengths = (source != PAD).sum(dim=1)
-        real = real_positions(lengths, source.shape[1])
-        limits = np.asarray(max_lengths, dtype=np.int64)
-        alive = np.arange(len(source))  # sentences still in the batch
-        finished = Finished(lengths.tolist(), self)
-        memory, state = model.encode(source), model.start(len(source))
+        batch = LiveBatch(model.encode(source), source, max_lengths, prefixes)
+        finished, state = Finished(batch.lengths.tolist(), self), model.start(len(source))
         # One row per sentence at first, since no hypothesis differs yet; then beam_size.
-        tokens, totals = torch.full_like(lengths, EOS), torch.zeros(len(source), 1, device=source.device)
+        tokens = torch.full_like(batch.lengths, EOS)
+        totals = torch.zeros(len(source), 1, device=source.device)
         for step in itertools.count():
-            logits, attention, state = model.step(tokens, memory, state)
-            forced = limits[alive] <= step
-            given = next_of_prefixes(prefixes, alive, step)
-            best = self._candidates(logits, totals, step, forced, given)
-            sources, at_end = attended(attention, real, lengths)
+            logits, attention, state = model.step(tokens, batch.memory, state)
+            alive, forced = batch.alive, batch.forced(step)
+            best = self._candidates(logits, totals, step, forced, batch.given(step))
+            sources, at_end = batch.attended(attention)
             scores, rows, ids = (part.cpu().numpy() for part in best)  # the only wait for the device
             check_numbers(scores, alive, step)
             finished.add(step, alive, scores, rows, ids, forced)
@@ -155,8 +142,7 @@ class BeamSearch:
                 return finished.best()
             on_device = partial(torch.as_tensor, device=source.device)
             if len(going) < len(alive):
-                index = on_device(going)
-                memory, real, lengths, alive = memory.select(index), real[index], lengths[index], alive[going]
+                batch.keep(going)
             order = rows.ravel()
             if not np.array_equal(order, np.arange(len(attention))):  # greedy search reorders nothing
                 state = state.select(on_device(order))
@@ -275,30 +261,31 @@ class Finished:
 
     def best(self) -> list[list[Hypothesis]]:
         """Return each sentence's hypotheses, best first; ties go to the one finished first."""
-        alpha, n_best = self.settings.alpha, self.settings.n_best
-        results = []
-        for length, ends in zip(self.source_lengths, self.ends, strict=True):
-            scored = [(total / (step + 1) ** alpha, step, row, total) for step, row, total in ends]
-            scored.sort(key=lambda end: -end[0])
-            results.append([self._trace(length, *end) for end in scored[:n_best]])
+        n_best, alpha = self.settings.n_best, self.settings.alpha
+        ends = [(i, *end) for i, ends in enumerate(self.ends) for end in self._ranked(ends)[:n_best]]
+        paths = trace(self.steps, *(np.array([end[place] for end in ends], np.int64) for place in (1, 2)))
+        results: list[list[Hypothesis]] = [[] for _ in self.ends]
+        for number, (sentence, last, _, total) in enumerate(ends):
+            tokens, sources, at_end = (
+                part[number, : last + 1].tolist() for part in (paths.tokens, paths.sources, paths.at_end)
+            )
+            length = self.source_lengths[sentence]
+            attention = self._attention(paths.rows[number, : last + 1], length)
+            sources = sources if length > 1 else [NOWHERE] * (last + 1)
+            score = total / (last + 1) ** alpha
+            results[sentence].append(Hypothesis(tokens, total, score, sources, at_end, attention))
         return results
 
-    def _trace(self, source_length: int, score: float, last: int, row: int, total: float) -> Hypothesis:
-        """Follow a hypothesis back from its EOS to its first token."""
-        tokens, rows = [EOS], [row]
-        for step in reversed(self.steps[:last]):
-            tokens.append(int(step.tokens[rows[-1]]))
-            rows.append(int(step.parents[rows[-1]]))
-        path = list(zip(self.steps, reversed(rows), strict=False))
-        attention = [step.attention[i, :source_length] for step, i in path if step.attention is not None]
-        return Hypothesis(
-            tokens=tokens[::-1],
-            log_likelihood=total,
-            score=score,
-            sources=[int(step.sources[i]) if source_length > 1 else NOWHERE for step, i in path],
-            at_end=[bool(step.at_end[i]) for step, i in path],
-            attention=np.stack(attention) if attention else None,
-        )
+    def _ranked(self, ends: list[tuple[int, int, float]]) -> list[tuple[int, int, float]]:
+        """Return the ends of a sentence's hypotheses, best first."""
+        return sorted(ends, key=lambda end: -end[2] / (end[0] + 1) ** self.settings.alpha)
+
+    def _attention(self, rows: NDArray[np.int64], source_length: int) -> Float32[np.ndarray, "T S"] | None:
+        """Return the attention of a hypothesis, if it was kept."""
+        if not self.settings.keep_attention:
+            return None
+        kept = (step.attention for step in self.steps if step.attention is not None)
+        return np.stack([weights[row, :source_length] for weights, row in zip(kept, rows, strict=False)])
 
 
 def remaining(done: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -306,21 +293,6 @@ def remaining(done: NDArray[np.bool_]) -> NDArray[np.int64]:
     going = np.flatnonzero(~done)
     few = 0 < len(done) - len(going) < IDLE_SHARE * len(done)
     return np.arange(len(done)) if few and len(going) else going
-
-
-def real_positions(lengths: Int[Tensor, "B"], size: int) -> Float[Tensor, "B S"]:
-    """Return 1 at source positions of words, 0 at EOS and padding."""
-    return (torch.arange(size, device=lengths.device) < lengths[:, None] - 1).float()
-
-
-def attended(
-    attention: Float[Tensor, "R S"], real: Float[Tensor, "B S"], lengths: Int[Tensor, "B"]
-) -> tuple[Int[Tensor, "R"], Bool[Tensor, "R"]]:
-    """Return the most attended position other than EOS (T34), and whether EOS gets more attention still."""
-    grid = attention.view(len(real), -1, attention.shape[1])  # (B, H, S)
-    most, sources = (grid * real[:, None]).max(dim=2)
-    end = grid.gather(2, (lengths - 1)[:, None, None].expand(-1, grid.shape[1], 1)).squeeze(2)
-    return sources.flatten(), (end > most).flatten()
 
 
 def check_numbers(scores: NDArray[np.float32], alive: NDArray[np.int64], step: int) -> None:

@@ -20,7 +20,7 @@ from convs2s.decode.packed_linear import FixedLinear
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.token_scores import ANY, NOT_EOS
 from convs2s.kernels import decoding
-from convs2s.kernels.run import share_out
+from convs2s.kernels.run import memory, share_out
 from convs2s.model.decoder import DecoderBlock
 from convs2s.model.glu_block import EncoderBlock
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
@@ -33,11 +33,14 @@ NUMBERS_AT_ONCE = 1 << 19
 
 @dataclass(frozen=True)
 class FlatAttention:
-    """What one layer sees of the N source positions of all sentences; as `FoldedAttention`."""
+    """What one layer sees of the N source positions of all sentences; as `FoldedAttention`.
 
-    keys: Float32[Tensor, "N C"]
-    offsets: Float32[Tensor, "N"]
-    values: Float32[Tensor, "N D"]
+    Keys and values are bfloat16, in uint16, unless products are float32: reading them takes longest.
+    """
+
+    keys: NDArray[Any]
+    offsets: Float32[np.ndarray, "N"]
+    values: NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -147,10 +150,10 @@ class CompiledModel(StepwiseModel):
             x = encoder_block(block, x, starts, lengths)
         z = result(encoder.output_map, x)
         # sqrt(m) makes up for the variance that averaging loses (§3.4).
-        values = (z + e) * (encoder.scale * lengths.sqrt().repeat_interleave(lengths)[:, None])
+        values = (z + e).mul_(encoder.scale * lengths.sqrt().repeat_interleave(lengths)[:, None])
         folders = [folder for folder in self.model.folders if folder is not None]
         layers = tuple(fold(folder, z, values) for folder in folders)
-        return FlatMemory(z * folders[0].scale, layers, starts, lengths, source.shape[1])
+        return FlatMemory(z.mul_(folders[0].scale), layers, starts, lengths, source.shape[1])
 
     def _embed_source(self, source: Int[Tensor, "B S"], real: Tensor) -> Float32[Tensor, "N E"]:
         embedding = self.seq2seq.source_embedding
@@ -218,8 +221,16 @@ def glu_and_residual(block: EncoderBlock | DecoderBlock, found: Product, x: Tens
 
 def fold(folder: AttentionFolder, z: Tensor, values: Tensor) -> FlatAttention:
     """Return what a layer sees of the source positions; as `AttentionFolder.fold`."""
-    context = result(folder.context_map, values) * folder.value_scale
-    return FlatAttention(result(folder.key_map, z), z @ folder.key_bias.float(), context)
+    offsets = memory(z @ folder.key_bias.float())
+    keys, context = result(folder.key_map, z), result(folder.context_map, values).mul_(folder.value_scale)
+    kind = torch.float32 if is_float32(folder.key_map) else torch.bfloat16
+    return FlatAttention(memory(keys.to(kind)), offsets, memory(context.to(kind)))
+
+
+def is_float32(linear: nn.Module) -> bool:
+    """Whether a linear map's products are of float32."""
+    assert isinstance(linear, FixedLinear)
+    return linear.dtype == torch.float32 and not isinstance(linear, Int8Linear)
 
 
 def product(linear: nn.Module, x: Float32[Tensor, "R K"]) -> Product:
@@ -228,7 +239,8 @@ def product(linear: nn.Module, x: Float32[Tensor, "R K"]) -> Product:
     if isinstance(linear, Int8Linear):
         return linear.product(x)
     numbers = linear(x.to(linear.dtype))
-    return Product(numbers, torch.ones(len(x)), torch.ones(linear.outputs), torch.zeros(linear.outputs))
+    ones, zeros = np.ones(linear.outputs, np.float32), np.zeros(linear.outputs, np.float32)
+    return Product(numbers, torch.ones(len(x)), ones, zeros)
 
 
 def result(linear: nn.Module, x: Float32[Tensor, "R K"]) -> Float32[Tensor, "R N"]:

@@ -6,13 +6,15 @@ row, so that a result does not depend on the other rows of a batch. Sums are exa
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Float, Float32, Int8
+from numpy.typing import NDArray
 from torch import Tensor
 
 from convs2s.decode.packed_linear import FixedLinear
 from convs2s.kernels import decoding
-from convs2s.kernels.run import share_out
+from convs2s.kernels.run import memory, share_out
 
 
 @dataclass(frozen=True)
@@ -21,11 +23,11 @@ class Product:
 
     numbers: Tensor  # (R, N): float32, bfloat16 or int32
     row_scales: Float32[Tensor, "R"]
-    scales: Float32[Tensor, "N"]
-    bias: Float32[Tensor, "N"]
+    scales: Float32[np.ndarray, "N"]
+    bias: Float32[np.ndarray, "N"]
 
     @property
-    def parts(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def parts(self) -> tuple[Tensor, Tensor, NDArray[np.float32], NDArray[np.float32]]:
         """What compiled loops take."""
         return self.numbers, self.row_scales, self.scales, self.bias
 
@@ -46,8 +48,10 @@ class Int8Linear(FixedLinear):
 
     def __init__(self, weight: Float[Tensor, "N K"], bias: Float[Tensor, "N"] | None) -> None:
         super().__init__(len(weight), torch.float32)
-        self.weight, self.scales = quantized(weight.detach().float().contiguous())
-        self.bias = torch.zeros(len(weight)) if bias is None else bias.detach().float()
+        self.weight, scales = quantized(weight.detach().float().contiguous())
+        # Arrays, since loops take these: a tensor would have to be asked for its memory at every step.
+        self.scales = memory(scales)
+        self.bias = np.zeros(len(weight), np.float32) if bias is None else memory(bias.float())
 
     def product(self, x: Float32[Tensor, "R K"]) -> Product:
         """Return x W^T + b before scaling."""

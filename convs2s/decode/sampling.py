@@ -14,16 +14,14 @@ from convs2s.decode.beam_search import (
     BeamSearch,
     Finished,
     Hypothesis,
-    Step,
     StepModel,
-    attended,
     check_numbers,
-    real_positions,
     remaining,
 )
-from convs2s.decode.forced_prefix import next_of_prefixes
+from convs2s.decode.live_batch import LiveBatch
 from convs2s.decode.token_scores import all_logits, log_normalizer, top_tokens
-from convs2s.text.vocabulary.vocabulary import EOS, PAD
+from convs2s.decode.tracing import Step
+from convs2s.text.vocabulary.vocabulary import EOS
 
 
 @dataclass(frozen=True)
@@ -90,33 +88,29 @@ class Sampler:
         the temperature; tokens beyond top_k have theirs, too.
         """
         samples, device = self.settings.n_best, source.device
-        lengths = (source != PAD).sum(dim=1)
-        real = real_positions(lengths, source.shape[1])
-        limits = np.asarray(max_lengths, dtype=np.int64)
-        alive = np.arange(len(source))  # sentences still in the batch
-        finished = Finished(lengths.tolist(), self.settings)
-        memory, state = model.encode(source), model.start(len(source) * samples)
+        batch = LiveBatch(model.encode(source), source, max_lengths, prefixes)
+        finished = Finished(batch.lengths.tolist(), self.settings)
+        state = model.start(len(source) * samples)
         tokens = torch.full((len(source) * samples,), EOS, device=device)
         totals = torch.zeros(len(source) * samples, device=device)
         for step in itertools.count():
-            scores, attention, state = model.step(tokens, memory, state)
-            logits = all_logits(scores)
-            normalizer, forced = log_normalizer(logits), limits[alive] <= step
-            given = next_of_prefixes(prefixes, alive, step)
-            self.settings.rule_out(logits.unflatten(0, (-1, samples)), step, forced, given)
+            scores, attention, state = model.step(tokens, batch.memory, state)
+            logits, alive = all_logits(scores), batch.alive
+            normalizer = log_normalizer(logits)
+            hypotheses = logits.unflatten(0, (-1, samples))
+            self.settings.rule_out(hypotheses, step, batch.forced(step), batch.given(step))
             tokens = self._draw(logits, alive)
             totals += logits.gather(1, tokens[:, None]).squeeze(1) - normalizer
             going = remaining(self._finish(finished, alive, step, tokens, totals))
             rows = (going[:, None] * samples + np.arange(samples)).ravel()
             tokens, totals = tokens[rows], totals[rows]
-            sources, at_end = (part.cpu().numpy() for part in attended(attention, real, lengths))
+            sources, at_end = (part.cpu().numpy() for part in batch.attended(attention))
             kept = attention.float().cpu().numpy() if self.settings.keep_attention else None
             finished.steps.append(Step(sources, at_end, kept, rows, tokens.cpu().numpy()))
             if not len(going):
                 return finished.best()
             if len(going) < len(alive):
-                index = torch.as_tensor(going, device=device)
-                memory, real, lengths, alive = memory.select(index), real[index], lengths[index], alive[going]
+                batch.keep(going)
                 state = state.select(torch.as_tensor(rows, device=device))
         raise AssertionError
 

@@ -80,7 +80,8 @@ class WordTranslator:
             ValueError: if the model's scores are not numbers, or a prefix is longer than the position table.
         """
         texts = [list(words) for words in sentences]
-        parts = [self.parts(words) for words in texts]
+        owners = [self.source.word_of_piece(words) for words in texts]
+        parts = [self._parts(words, of_piece) for words, of_piece in zip(texts, owners, strict=True)]
         rows = [row for words, spans in zip(texts, parts, strict=True) for row in self.rows(words, spans)]
         numbers = [(i, part) for i, spans in enumerate(parts) for part in range(len(spans))]
         done = on_done or (lambda _: None)
@@ -98,13 +99,16 @@ class WordTranslator:
         )
         found = iter(results)
         return [
-            self._assemble(words, spans, list(itertools.islice(found, len(spans))), keep_attention)
-            for words, spans in zip(texts, parts, strict=True)
+            self._assemble(words, of_piece, spans, list(itertools.islice(found, len(spans))), keep_attention)
+            for words, of_piece, spans in zip(texts, owners, parts, strict=True)
         ]
 
     def parts(self, words: list[str]) -> list[range]:
         """Return the ranges of pieces to search separately: usually one, none if there are no words."""
-        word_of_piece, limit = self.source.word_of_piece(words), self.model.max_source_tokens
+        return self._parts(words, self.source.word_of_piece(words))
+
+    def _parts(self, words: list[str], word_of_piece: Sequence[int]) -> list[range]:
+        limit = self.model.max_source_tokens
         if limit is not None and len(word_of_piece) > limit - 1:
             self._warn(len(word_of_piece), limit)
             return cut(words, word_of_piece, limit - 1)
@@ -192,6 +196,7 @@ class WordTranslator:
     def _assemble(
         self,
         words: list[str],
+        word_of_piece: Sequence[int],
         parts: Sequence[range],
         found: Sequence[list[Hypothesis]],
         keep_attention: bool,
@@ -200,7 +205,6 @@ class WordTranslator:
         if not parts:
             nothing = Attention(np.zeros((0, 0), dtype=np.float32), [], [])
             return [TextHypothesis([], [], 0.0, 0.0, [], [], nothing if keep_attention else None)]
-        word_of_piece = self.source.word_of_piece(words)
         joined = [
             self._join(parts, [ranked[min(rank, len(ranked) - 1)] for ranked in found], word_of_piece)
             for rank in range(max(map(len, found)))

@@ -19,7 +19,7 @@ from numba import types
 # Numba's cache does not notice changes of these: after one, touch this file, too.
 from convs2s.kernels.loops import exp, intrinsic, vectorized
 
-LANES = 256  # groups of tokens whose maxima are computed side by side
+LANES = 256  # groups of tokens whose maxima are computed side by side; a power of 2
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
 SQRT_HALF = np.float32(math.sqrt(0.5))
 LOWEST = -np.float32(np.inf)
@@ -57,20 +57,40 @@ def nearest_int8(context: Any, value: Any) -> Any:
     return types.int8(types.float32), generate
 
 
+@intrinsic
+def magnitude_bits(context: Any, value: Any) -> Any:
+    """Return the bits of the absolute value of a float32: as integers they have the same order, NaN last."""
+
+    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        return builder.and_(builder.bitcast(arguments[0], I32), I32(0x7FFFFFFF))
+
+    return types.int32(types.float32), generate
+
+
+@intrinsic
+def of_bits(context: Any, value: Any) -> Any:
+    """Return the float32 with these bits."""
+
+    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], F32)
+
+    return types.float32(types.int32), generate
+
+
 @vectorized
 def quantize(x, q, row_scales, start, stop):
     """Write x as 8-bit integers times a scale per row, the largest becoming 127; items are rows."""
     for i in range(start, stop):
-        source, target, largest, total = x[i], q[i], ZERO, ZERO
+        source, target, bits = x[i], q[i], np.int32(0)
+        # Integers, since the largest of floats, any of which may be NaN, is no vector instruction.
         for j in range(len(source)):
-            magnitude = abs(source[j])
-            largest = magnitude if magnitude > largest else largest
-            total += source[j]
+            bits = max(bits, magnitude_bits(source[j]))
+        # A row with NaN has a scale of NaN: all that follows from it must be NaN, too.
+        largest = of_bits(bits)
         factor = LARGEST_INT8 / max(largest, TINY)
         for j in range(len(source)):
             target[j] = nearest_int8(source[j] * factor)
-        # A row with NaN has a scale of NaN: all that follows from it must be NaN, too.
-        row_scales[i] = (total if np.isnan(total) else largest) / LARGEST_INT8
+        row_scales[i] = largest / LARGEST_INT8
 
 
 @vectorized
@@ -133,10 +153,10 @@ def glu_and_residual(y, row_scales, scales, bias, x, out, start, stop):
 
 @vectorized
 def dot(x, y):
-    """Return the sum of products of two rows."""
+    """Return the sum of products of two rows, the second one also of bfloat16."""
     total = ZERO
     for j in range(len(x)):
-        total += x[j] * y[j]
+        total += x[j] * number(y[j])
     return total
 
 
@@ -190,7 +210,7 @@ def attend(
                 weight, value = scores[s], values[first + s]
                 attention[row, s] += weight * share
                 for j in range(len(h)):
-                    target[j] += weight * value[j]
+                    target[j] += weight * number(value[j])
 
 
 @vectorized
@@ -204,6 +224,8 @@ def likeliest(y, row_scales, scales, bias, allowed, values, tokens, normalizers,
     columns, count = len(bias), values.shape[1]
     whole = columns - columns % LANES
     row, lanes = np.empty(columns, np.float32), np.empty(LANES, np.float32)
+    # The maxima of two groups may be of tokens that may not follow.
+    maxima, largest = np.empty(LANES // 4, np.float32), np.empty(count + 2, np.float32)
     for i in range(start, stop):
         source, factor = y[i], row_scales[i]
         lanes[:] = LOWEST
@@ -220,7 +242,9 @@ def likeliest(y, row_scales, scales, bias, allowed, values, tokens, normalizers,
             logit = number(source[j]) * (factor * scales[j]) + bias[j]
             row[j] = logit
             lanes[j - whole] = max(logit, lanes[j - whole])
-        top, total = lanes.max(), ZERO
+        quarters(lanes, maxima)
+        largest_of(maxima, largest)
+        top, threshold, total = largest[0], largest[-1], ZERO
         for j in range(columns):
             total += exp(row[j] - top)
         normalizers[i] = top + np.float32(np.log(total))
@@ -232,29 +256,39 @@ def likeliest(y, row_scales, scales, bias, allowed, values, tokens, normalizers,
         row[PAD] = LOWEST
         if allowed[i] == NOT_EOS:
             row[EOS] = LOWEST
-        lanes[PAD], lanes[EOS] = row[PAD::LANES].max(), row[EOS::LANES].max()
-        threshold = nth_largest(lanes, count, best)
-        best[:] = LOWEST
         for lane in range(LANES):
             if lanes[lane] >= threshold:
                 for j in range(lane, columns, LANES):
-                    if row[j] >= best[count - 1]:
+                    if row[j] >= threshold:
                         insert(row[j], j, best, found)
 
 
 @vectorized
-def nth_largest(numbers, count, best):
-    """Return the count-th largest number; `best` is overwritten with the largest ones."""
-    best[:] = LOWEST
+def quarters(lanes, maxima):
+    """Write the largest of four numbers each."""
+    size = len(maxima)
+    first, second, third, fourth = (
+        lanes[:size], lanes[size : 2 * size], lanes[2 * size : 3 * size], lanes[3 * size :],
+    )  # fmt: skip
+    for j in range(size):
+        one = first[j] if first[j] > second[j] else second[j]
+        other = third[j] if third[j] > fourth[j] else fourth[j]
+        maxima[j] = one if one > other else other
+
+
+@vectorized
+def largest_of(numbers, largest):
+    """Write the largest numbers, largest first; -inf if there are fewer."""
+    last = len(largest) - 1
+    largest[:] = LOWEST
     for j in range(len(numbers)):
         value = numbers[j]
-        if value > best[count - 1]:
-            k = count - 1
-            while k > 0 and best[k - 1] < value:
-                best[k] = best[k - 1]
+        if value > largest[last]:
+            k = last
+            while k > 0 and largest[k - 1] < value:
+                largest[k] = largest[k - 1]
                 k -= 1
-            best[k] = value
-    return best[count - 1]
+            largest[k] = value
 
 
 @vectorized

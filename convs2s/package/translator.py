@@ -286,7 +286,7 @@ def load(
     words = load_words(paths, paths[0], table, params, device)
     source = load_tokenizer(settings.languages[0], settings.tokenize, paths[0] / TRUECASER)
     truecaser = paths[0] / TARGET_TRUECASER
-    cased = read_truecaser(truecaser) if truecaser.is_file() else None
+    cased = read_truecaser(truecaser, settings.languages[1]) if truecaser.is_file() else None
     target = Tokenizer(settings.languages[1], settings.tokenize, cased)
     wanted = settings.replace if replace is None else replace
     return Translator(words, source, target, read_dictionary(paths[0] / "dictionary.tsv") if wanted else None)

@@ -12,6 +12,10 @@ from sacrebleu.metrics.chrf import CHRF
 
 from convs2s.text.counted import counted
 
+WORDS = "13a"
+"""sacreBLEU's name for the words of mteval-v13a.pl, which are between spaces."""
+TOKENIZERS = {"yue": "zh", "zh": "zh", **dict.fromkeys(("bo", "dz", "ja", "km", "lo", "my", "th"), "char")}
+"""How sacreBLEU finds the words of languages without spaces, by ISO 639 code, without further programs."""
 UNKNOWN = "<unk>"
 """How unknown words appear in tokenized translations."""
 
@@ -29,7 +33,7 @@ class SystemScores:
     """All scores of one translation of the test set, in the order of tables."""
 
     bleu: float
-    """Of detokenized text, mixed case, 13a; 0 to 100."""
+    """Of detokenized text, mixed case, 13a or, without spaces, as `bleu_tokenizer` says; 0 to 100."""
     bleu_tokenized: float
     """Of tokenized text, mixed case, as multi-bleu.perl; 0 to 100."""
     chrf: float
@@ -40,14 +44,22 @@ class SystemScores:
     """How often `<unk>` occurs in the hypotheses."""
 
 
-def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
+def bleu_tokenizer(language: str) -> str:
+    """Return sacreBLEU's name for how a language, by its ISO 639 code, is cut into words."""
+    return TOKENIZERS.get(language, WORDS)
+
+
+def bleu(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str = WORDS) -> Score:
     """Return the BLEU of detokenized text, as mteval-v13a.pl computes it.
+
+    Args:
+        tokenizer: another way to find words, as `bleu_tokenizer` says.
 
     Raises:
         ValueError: if there are no sentences, or not as many references as hypotheses.
     """
     check_parallel(hypotheses, references)
-    metric = BLEU(tokenize="13a")
+    metric = BLEU(tokenize=tokenizer)
     value = metric.corpus_score(hypotheses, [references]).score
     return Score(value, str(metric.get_signature()))
 
@@ -79,9 +91,9 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
     return Score(value, str(metric.get_signature()))
 
 
-def sentence_bleu(hypothesis: str, reference: str) -> float:
+def sentence_bleu(hypothesis: str, reference: str, tokenizer: str = WORDS) -> float:
     """Return the BLEU of one sentence; n-gram orders longer than the sentence do not count."""
-    return float(BLEU(tokenize="13a", effective_order=True).sentence_score(hypothesis, [reference]).score)
+    return float(BLEU(tokenize=tokenizer, effective_order=True).sentence_score(hypothesis, [reference]).score)
 
 
 def sentence_chrf(hypothesis: str, reference: str) -> float:
@@ -120,14 +132,15 @@ def score_system(
     tokenized_hypotheses: Sequence[str],
     references: Sequence[str],
     tokenized_references: Sequence[str],
+    tokenizer: str = WORDS,
 ) -> SystemScores:
-    """Return all scores of a translation, given detokenized and tokenized.
+    """Return all scores of a translation, given detokenized and tokenized; `tokenizer` as in `bleu`.
 
     Raises:
         ValueError: if there are no sentences or no reference words, or the numbers of lines differ.
     """
     return SystemScores(
-        bleu=bleu(hypotheses, references).value,
+        bleu=bleu(hypotheses, references, tokenizer).value,
         bleu_tokenized=tokenized_bleu(tokenized_hypotheses, tokenized_references).value,
         chrf=chrf(hypotheses, references).value,
         length_ratio=length_ratio(tokenized_hypotheses, tokenized_references),
@@ -135,11 +148,11 @@ def score_system(
     )
 
 
-def signatures() -> dict[str, str]:
-    """Return the sacreBLEU signature of each score, by its name in `SystemScores`."""
+def signatures(tokenizer: str = WORDS) -> dict[str, str]:
+    """Return each score's sacreBLEU signature, by its name in `SystemScores`; `tokenizer` as in `bleu`."""
     line = ["a"]
     return {
-        "bleu": bleu(line, line).signature,
+        "bleu": bleu(line, line, tokenizer).signature,
         "bleu_tokenized": tokenized_bleu(line, line).signature,
         "chrf": chrf(line, line).signature,
     }

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from convs2s.score.corpus_scores import score_system, signatures
+from convs2s.score.corpus_scores import WORDS, bleu_tokenizer, score_system, signatures
 from convs2s.score.rouge import NAMES, SETTINGS, Rouge
 from convs2s.score.tables import Result, example_table, length_table, nested_metrics, score_table, spread
 from convs2s.text.words.tokenization import Tokenizer
@@ -23,6 +23,8 @@ class ReferenceSet(NamedTuple):
     tokenized_references: list[str]
     all_references: list[tuple[str, ...]]
     """The reference of each sentence and any further ones; ROUGE takes them all."""
+    tokenizer: str = WORDS
+    """How BLEU cuts detokenized text into words, as `bleu_tokenizer` says."""
 
 
 class ScoredText(NamedTuple):
@@ -70,6 +72,7 @@ def tokenize_references(
         source_lengths=[len(source_tokenizer.words(line)) for line in sources],
         tokenized_references=[" ".join(target_tokenizer.words(line)) for line in references],
         all_references=list(zip(first, *others, strict=True)),
+        tokenizer=bleu_tokenizer(target_tokenizer.language),
     )
 
 
@@ -88,14 +91,15 @@ def evaluate(texts: Sequence[ScoredText], references: ReferenceSet, rouge: str |
     if texts[0].text != final:
         metrics["without_replacement"] = nested_metrics(scores, texts[0].text)
     seeds = [text.lines for text in texts if text.text == final and text.member != "ensemble"]
-    by_length = length_table(references.source_lengths, seeds, references.references)
+    by_length = length_table(references.source_lengths, seeds, references.references, references.tokenizer)
     named = {name: settings.signature(references.all_references) for name in NAMES} if settings else {}
-    return Evaluation(scores, by_length, metrics, signatures() | named)
+    return Evaluation(scores, by_length, metrics, signatures(references.tokenizer) | named)
 
 
 def score_text(text: ScoredText, references: ReferenceSet, rouge: Rouge | None) -> Result:
     """Return all scores of a translation."""
-    scores = score_system(text.lines, text.tokenized, references.references, references.tokenized_references)
+    wanted = references.references, references.tokenized_references, references.tokenizer
+    scores = score_system(text.lines, text.tokenized, *wanted)
     found = rouge.scores(text.lines, references.all_references) if rouge else {}
     values = {name: score.value for name, score in found.items()}
     return Result(text.member, text.text, scores, values)
@@ -104,6 +108,7 @@ def score_text(text: ScoredText, references: ReferenceSet, rouge: Rouge | None) 
 def choose_examples(text: ScoredText, references: ReferenceSet, count: int) -> pd.DataFrame:
     """Return `count` sentences from all over the test set with their translations and scores."""
     chosen = spread([i for i, words in enumerate(references.source_lengths) if words], count)
-    examples = example_table(chosen, references.sources, text.lines, references.references)
+    texts = references.sources, text.lines, references.references
+    examples = example_table(chosen, *texts, references.tokenizer)
     examples.insert(1, "model", text.member)
     return examples

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 
 import pandas as pd
 
-from convs2s.score.corpus_scores import SystemScores, bleu, chrf, sentence_bleu, sentence_chrf
+from convs2s.score.corpus_scores import WORDS, SystemScores, bleu, chrf, sentence_bleu, sentence_chrf
 
 DIGITS = {
     "bleu": 2, "bleu_tokenized": 2, "chrf": 2, "rouge1": 2, "rouge2": 2, "rougeL": 2,
@@ -78,7 +78,10 @@ def length_class(words: int) -> str:
 
 
 def length_table(
-    source_words: Sequence[int], systems: Sequence[Sequence[str]], references: Sequence[str]
+    source_words: Sequence[int],
+    systems: Sequence[Sequence[str]],
+    references: Sequence[str],
+    tokenizer: str = WORDS,
 ) -> pd.DataFrame:
     """Return BLEU and chrF of detokenized text for each class of source length, shortest first.
 
@@ -86,6 +89,7 @@ def length_table(
         source_words: length of each source sentence, in words.
         systems: the hypotheses of one or more systems, whose scores are averaged.
         references: one per source sentence.
+        tokenizer: of BLEU, as `bleu_tokenizer` says.
 
     Returns:
         Columns source_words (the class), sentences, bleu, chrf; empty classes are left out.
@@ -100,7 +104,7 @@ def length_table(
         rows.append({
             "source_words": name,
             "sentences": len(wanted),
-            "bleu": sum(bleu(lines, wanted).value for lines in found) / len(found),
+            "bleu": sum(bleu(lines, wanted, tokenizer).value for lines in found) / len(found),
             "chrf": sum(chrf(lines, wanted).value for lines in found) / len(found),
         })  # fmt: skip
     return pd.DataFrame(rows).round(DIGITS)
@@ -113,9 +117,13 @@ def spread(candidates: Sequence[int], count: int) -> list[int]:
 
 
 def example_table(
-    chosen: Sequence[int], sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
+    chosen: Sequence[int],
+    sources: Sequence[str],
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    tokenizer: str = WORDS,
 ) -> pd.DataFrame:
-    """Return the chosen sentences with their scores.
+    """Return the chosen sentences with their scores; `tokenizer` as in `length_table`.
 
     Returns:
         Columns line (counted from 1), source, hypothesis, reference, bleu, chrf (of the sentence).
@@ -124,7 +132,8 @@ def example_table(
     rows = [
         (
             i + 1, sources[i], hypotheses[i], references[i],
-            sentence_bleu(hypotheses[i], references[i]), sentence_chrf(hypotheses[i], references[i]),
+            sentence_bleu(hypotheses[i], references[i], tokenizer),
+            sentence_chrf(hypotheses[i], references[i]),
         )
         for i in chosen
     ]  # fmt: skip

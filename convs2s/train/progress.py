@@ -9,6 +9,7 @@ from tqdm import tqdm
 
 from convs2s.text.corpus.files import atomic_path
 from convs2s.text.counted import counted
+from convs2s.text.progress_bar import progress_bar
 from convs2s.train.loop import EpochReport, UpdateReport
 
 SECONDS_BETWEEN_FILES = 1.0
@@ -32,13 +33,11 @@ class Progress:
     def update(self, report: UpdateReport, number: int, seconds: float) -> None:
         """Advance by an update, the `number`-th of its epoch, which took `seconds`."""
         if self.bar is None:
-            self.bar = tqdm(
+            self.bar = progress_bar(
                 total=report.batches,
                 initial=number - 1,
                 desc=f"epoch {report.epoch}",
                 bar_format=BAR,
-                mininterval=1.0 if sys.stderr.isatty() else 20.0,  # a log needs no bar every second
-                file=sys.stderr,
             )
         self.last = report
         self.tokens += report.target_tokens

@@ -116,8 +116,8 @@ def claim(port: int) -> Iterator[socket.socket]:
             shared = stack.enter_context(share(port))
         except OSError as error:
             raise RuntimeError(
-                f"port {port} of 127.0.0.1 is taken ({error.strerror}). Choose another: make flow "
-                f"FLOW_PORT={port + 1}."
+                f"port {port} is taken ({error.strerror}), perhaps by the Prefect server of another clone. "
+                f"Choose another: make flow FLOW_PORT={port + 1}, or set PREFECT_API_URL to use that server."
             ) from None
         yield shared
 

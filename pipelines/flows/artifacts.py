@@ -18,7 +18,6 @@ from pipelines import shell
 from pipelines.flows.graph import Stage
 from pipelines.flows.workspace import ROOT
 
-MOST_PICTURES = 2  # heat maps; the others are in the folder
 ORDER = {"train": 2, "evaluate": 3}  # after the summary; of a sweep's rows together, before its table
 
 
@@ -53,35 +52,31 @@ def image(path: Path, name: str, description: str) -> None:
 
 
 @shown()
-def show(stage: Stage, root: Path, label: str) -> None:
-    """Show what a stage has given: a training's curves and metrics, an evaluation's scores and pictures."""
+def show(stage: Stage, root: Path, label: str, failed: bool = False) -> None:
+    """Show the curves of a training, also of one that failed, or the scores of an evaluation.
+
+    The report, which a run ends with, has all else.
+    """
     if stage.kind == "train":
-        show_curves(stage, root / stage.outputs["curves"], label)
-        metrics = json.loads((root / stage.outputs["metrics.json"]).read_text(encoding="utf-8"))
-        create_table_artifact([metrics], key=stage_key(stage, "metrics", label), description=stage.name)
-    elif stage.kind == "evaluate":
+        curves = root / (f"{stage.work}/curves" if failed else stage.outputs["curves"])
+        if curves.is_dir():  # it may have failed before its first point
+            show_curves(curves, stage_key(stage, "curves", label), stage.name + " until it ended" * failed)
+    elif stage.kind == "evaluate" and not failed:
         show_scores(stage, root, label)
 
 
-@shown()
-def show_failure(stage: Stage, root: Path, label: str) -> None:
-    """Show how far a training came that did not end well."""
-    if stage.work and (curves := root / stage.work / "curves").is_dir():
-        show_curves(stage, curves, label, " until it ended")
-
-
-def show_curves(stage: Stage, curves: Path, label: str, note: str = "") -> None:
+def show_curves(curves: Path, name: str, of: str) -> None:
     """Show the curves of a training as a picture."""
     from convs2s.score.curves import draw_curves  # noqa: PLC0415  # drawing takes a second to load
 
     with TemporaryDirectory() as folder:
         picture = Path(folder) / "curves.png"
         draw_curves(curves, picture)
-        image(picture, stage_key(stage, "curves", label), f"Curves of {stage.name}{note}")
+        image(picture, name, f"Curves of {of}")
 
 
 def show_scores(stage: Stage, root: Path, label: str) -> None:
-    """Show the score table with its signatures, and pictures of scores and attention."""
+    """Show the score table with its signatures."""
     import pandas as pd  # noqa: PLC0415  # half a second
 
     scores = pd.read_csv(root / stage.outputs["scores.csv"], dtype={"member": str})
@@ -91,13 +86,6 @@ def show_scores(stage: Stage, root: Path, label: str) -> None:
         key=stage_key(stage, "scores", label),
         description="Signatures:\n\n" + "\n".join(f"- {name}: `{text}`" for name, text in signatures.items()),
     )
-    pictures = root / stage.outputs["pictures"]
-    for path in sorted(pictures.glob("attention-*.png"))[:MOST_PICTURES]:
-        name = stage_key(stage, path.stem, label)
-        image(path, name, "Attention: source words down, translation across (Fig. 3)")
-    if (pictures / "scores.png").is_file():
-        name = stage_key(stage, "scores-by-length", label)
-        image(pictures / "scores.png", name, "Scores by model and by source length")
 
 
 @shown()

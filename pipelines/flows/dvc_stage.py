@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from convs2s.text.corpus.parallel import cores
 from pipelines.flows.guard import ENDED_BY_GUARD, TIMED_OUT
 
 DVC = (sys.executable, "-m", "dvc")
@@ -66,10 +67,12 @@ def without_secrets(line: str) -> str:
     return SECRET.sub(r"\1***", ADDRESS.sub("***@", line))
 
 
-def environment(gpus: Sequence[int] | None) -> dict[str, str]:
-    """Return the environment of a stage: the flow's own, less Prefect's, with the GPUs it has leased.
+def environment(gpus: Sequence[int] | None, sharing: int = 1) -> dict[str, str]:
+    """Return the environment of a stage: the flow's own, less Prefect's, with its share of the machine.
 
-    An empty list hides all; None leaves CUDA_VISIBLE_DEVICES as it is.
+    Args:
+        gpus: that it has leased; an empty list hides all, None leaves CUDA_VISIBLE_DEVICES as it is.
+        sharing: processes among which the cores are divided, unless OMP_NUM_THREADS is set already.
     """
     # PREFECT_API_AUTH_STRING is a secret, and a stage knows nothing of Prefect.
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
@@ -79,6 +82,8 @@ def environment(gpus: Sequence[int] | None) -> dict[str, str]:
     if gpus is not None:
         kept["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # CUDA then counts as nvidia-smi does
         kept["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, gpus))
+    if sharing > 1:
+        kept.setdefault("OMP_NUM_THREADS", str(max(1, cores() // sharing)))
     return kept
 
 

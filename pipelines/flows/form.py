@@ -53,7 +53,10 @@ AS_LIST: Any = (
     WithJsonSchema({"type": "array", "items": {"type": "string"}}),
 )
 Values = Annotated[dict[str, Any], *AS_LIST]
-Hours = Annotated[dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]], *AS_LIST]
+Whole = Annotated[int | None, WithJsonSchema({"type": "integer"})]
+Number = Annotated[float | None, WithJsonSchema({"type": "number"})]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Hours = Annotated[dict[str, Positive], *AS_LIST]
 
 
 class Form(BaseModel):
@@ -66,31 +69,24 @@ class Form(BaseModel):
         return {name: value for name, value in handler(self).items() if value is not None}
 
 
+def field(title: str, description: str, default: Any = None, **bounds: Any) -> Any:
+    """Return a field of a form, which may stay empty."""
+    if default is None:
+        return Field(default_factory=lambda: None, title=title, description=description)
+    return Field(default=default, title=title, description=description, **bounds)
+
+
 class ValueParams(Form):
     """Values other than in params.yaml."""
 
-    preset: Annotated[str | None, WithJsonSchema({"type": "string", "enum": preset_names()})] = Field(
-        default_factory=lambda: None,
-        title="Preset",
-        description="where the values come from; empty: params.yaml",
+    preset: Annotated[str | None, WithJsonSchema({"type": "string", "enum": preset_names()})] = field(
+        "Preset", "where the values come from; empty: params.yaml"
     )
-    seeds: list[int] = Field(
-        default=[], title="Seeds", description="one training each, several also make an ensemble"
-    )
-    max_epochs: Annotated[int | None, WithJsonSchema({"type": "integer"})] = Field(
-        default_factory=lambda: None, title="Epochs", description="at most; train.max_epochs"
-    )
-    dropout: Annotated[float | None, WithJsonSchema({"type": "number"})] = Field(
-        default_factory=lambda: None, title="Dropout", description="probability of dropping; train.dropout"
-    )
-    beam_size: Annotated[int | None, WithJsonSchema({"type": "integer"})] = Field(
-        default_factory=lambda: None,
-        title="Beam",
-        description="hypotheses of the search; translate.beam_size",
-    )
-    overrides: Values = Field(
-        default={}, title="Other values", description="each as NAME=VALUE: train.learning_rate=0.1"
-    )
+    seeds: list[int] = field("Seeds", "one training each, several also make an ensemble", [])
+    max_epochs: Whole = field("Epochs", "at most; train.max_epochs")
+    dropout: Number = field("Dropout", "probability of dropping; train.dropout")
+    beam_size: Whole = field("Beam", "hypotheses of the search; translate.beam_size")
+    overrides: Values = field("Other values", "each as NAME=VALUE: train.learning_rate=0.1", {})
 
     @model_validator(mode="after")
     def _once(self) -> Self:
@@ -124,29 +120,21 @@ class ValueParams(Form):
 class RunParams(Form):
     """How stages are run."""
 
-    force: bool = Field(default=False, title="Force", description="run stages again that are up to date")
-    parallel: int = Field(
-        default=2, ge=1, title="CPU stages at once", description="also trainings, where there is no GPU"
+    force: bool = field("Force", "run stages again that are up to date", False)
+    parallel: int = field("CPU stages at once", "also trainings, where there is no GPU", 2, ge=1)
+    gpus: list[int] = field("GPUs", "ids of GPUs to use; none: all there are", [])
+    hours: Hours = field(
+        "Deadlines", "in hours, other than those of dvc.yaml, each as STAGE=HOURS: train=48", {}
     )
-    gpus: list[int] = Field(default=[], title="GPUs", description="ids of GPUs to use; none: all there are")
-    hours: Hours = Field(
-        default={},
-        title="Deadlines",
-        description="in hours, other than those of dvc.yaml, each as STAGE=HOURS: train=48",
+    remote: Literal["none", "gpu", "all"] = field(
+        "Remote stages", "which stages go to remote workers: those that take GPUs, or all", "none"
     )
-    remote: Literal["none", "gpu", "all"] = Field(
-        default="none",
-        title="Remote stages",
-        description="which stages go to remote workers: those that take GPUs, or all",
+    remote_wait: Positive = field(
+        "Wait for remote workers",
+        "minutes that a stage may wait while no remote worker is there that can take it",
+        1,
     )
-    remote_wait: float = Field(
-        default=1,
-        gt=0,
-        allow_inf_nan=False,
-        title="Wait for remote workers",
-        description="minutes that a stage may wait while no remote worker is there that can take it",
-    )
-    git_remote: str = Field(default="origin", title="Git remote", description="shared with remote workers")
+    git_remote: str = field("Git remote", "shared with remote workers", "origin")
 
     @model_validator(mode="after")
     def _force_is_local(self) -> Self:

@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,10 +41,8 @@ def read_graph(root: Path) -> dict[str, Stage]:
     stages: dict[str, Stage] = {}
     try:
         with Repo(str(root)) as repo:
-            children = repo.index.graph.reverse()  # DVC's edges lead from a stage to what it needs
-            for stage in lexicographical_topological_sort(children, key=lambda stage: str(stage.name)):
-                parents = [stages[parent.name] for parent in children.predecessors(stage)]
-                stages[stage.name] = _stage(stage, parents)
+            for stage, parents in _ordered(repo):
+                stages[stage.name] = _stage(stage, [stages[parent] for parent in parents])
     except DvcException as error:
         message = f"DVC cannot read the pipeline in {root}: {error}"
         if "dvc.lock" in message:
@@ -61,11 +59,17 @@ def up_to_date(root: Path) -> set[str]:
     """
     fresh = set[str]()
     with contextlib.suppress(DvcException), Repo(str(root)) as repo, repo.lock:
-        children = repo.index.graph.reverse()
-        for stage in lexicographical_topological_sort(children, key=lambda stage: str(stage.name)):
-            if {parent.name for parent in children.predecessors(stage)} <= fresh and not stage.changed():
+        for stage, parents in _ordered(repo):
+            if parents <= fresh and not stage.changed():
                 fresh.add(stage.name)
     return fresh
+
+
+def _ordered(repo: Repo) -> Iterator[tuple[Any, set[str]]]:
+    """Yield DVC's stages, parents first, and the names of their parents."""
+    children = repo.index.graph.reverse()  # DVC's edges lead from a stage to what it needs
+    for stage in lexicographical_topological_sort(children, key=lambda stage: str(stage.name)):
+        yield stage, {parent.name for parent in children.predecessors(stage)}
 
 
 def _stage(stage: Any, parents: Sequence[Stage]) -> Stage:

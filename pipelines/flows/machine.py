@@ -118,13 +118,8 @@ def answers(address: str, login: str = "") -> bool:
 def start_server() -> None:
     """Start the server on loopback; raise a RuntimeError if it ends at once, or its port is taken."""
     port = access.port_of(own_address())
-    with socket.socket() as probe:
-        if probe.connect_ex(("127.0.0.1", int(port))) == 0:
-            raise RuntimeError(
-                f"port {port} is taken, perhaps by the Prefect server of another clone. Choose another: "
-                f"make flow FLOW_PORT={port + 1}, or set PREFECT_API_URL to use the server there."
-            )
-    print(f"Starting the Prefect server on 127.0.0.1:{port} ...", flush=True)
+    with access.claim(port):  # fails before the server would, seconds later
+        print(f"Starting the Prefect server on 127.0.0.1:{port} ...", flush=True)
     start_detached("server", server_command())
     deadline = time.monotonic() + WAIT
     while not answers(own_address()) and time.monotonic() < deadline:

@@ -9,7 +9,7 @@ from prefect.states import State
 from pydantic import Field
 
 from pipelines.flows import workspace
-from pipelines.flows.form import RunParams
+from pipelines.flows.form import Positive, RunParams
 from pipelines.flows.run_stages import THREADS, StagesRun, Workspace
 from pipelines.flows.workspace import ROOT, git
 from pipelines.repair.clone import repair
@@ -18,12 +18,11 @@ from pipelines.repair.clone import repair
 Name = Annotated[str, Field(pattern=r"^\w[\w@.-]*$")]
 Branch = Annotated[str, Field(pattern=r"^run/\w[\w-]*/\w[\w@.-]*$")]
 Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 @flow(name="run-stage", flow_run_name="{stage}", task_runner=THREADS, persist_result=False)
 def run_stage(
-    stage: Name, branch: Branch, commit: Commit, git_remote: Name, seconds: Seconds = 86_400.0
+    stage: Name, branch: Branch, commit: Commit, git_remote: Name, seconds: Positive = 86_400.0
 ) -> State[Any]:
     """Run one stage in this worker's clone for an orchestrator elsewhere, whose files are on the branch."""
     with workspace.claim(ROOT, f"run-stage {runtime.flow_run.name}"):

@@ -4,10 +4,10 @@ from typing import Any, Self
 
 from prefect import flow, get_run_logger, runtime
 from prefect.states import State
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from pipelines.flows import artifacts, experiment, workspace
-from pipelines.flows.form import USUAL, RunParams, ValueParams
+from pipelines.flows.form import USUAL, RunParams, ValueParams, field
 from pipelines.flows.run_stages import THREADS, StagesRun, Workspace, claimed_root
 from pipelines.flows.summary import Summary
 from pipelines.flows.workspace import ROOT
@@ -16,10 +16,8 @@ from pipelines.flows.workspace import ROOT
 class ReproduceParams(RunParams, ValueParams):
     """With a preset or any other value than in params.yaml, the results become a DVC experiment."""
 
-    targets: list[str] = Field(
-        default=[],
-        title="Stages",
-        description="to bring up to date, with all they need: train@1, evaluate; none: all",
+    targets: list[str] = field(
+        "Stages", "to bring up to date, with all they need: train@1, evaluate; none: all", []
     )
 
     @model_validator(mode="after")

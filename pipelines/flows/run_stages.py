@@ -155,6 +155,24 @@ class StagesRun:
         """Return every stage of every workspace, parents first."""
         return [(space, stage) for space in self.workspaces for stage in space.stages.values()]
 
+    def environment(self, stage: Stage, gpus: Sequence[int]) -> dict[str, str]:
+        """Return the environment of a stage with these GPUs, and its share of the cores.
+
+        Cores are divided among the stages of a kind that can run at once, and the processes of each. That
+        depends on nothing that a run may do differently next time: with another number of threads, results
+        can differ in their last digits.
+        """
+        places = len(self.gpus) // stage.gpus if stage.gpus and self.gpus else self.params.parallel
+        to_run = {  # rows of a sweep share stages
+            other.signature
+            for space, other in self.stages()
+            if other.kind == stage.kind
+            and not (space.title(other.name) in self.fresh or self.params.is_remote(other))
+        }
+        stages = min(places, len(to_run))
+        sharing = stages * max(1, stage.gpus) if stages > 1 else 1  # a training alone divides them itself
+        return environment(gpus if self.gpus else None, sharing)  # with GPUs it sees only its own
+
     def summary(self) -> str:
         """Return a line on all stages."""
         kinds = collections.Counter(kind_of(state) for state in self.states().values())
@@ -191,7 +209,7 @@ def run_stage(run: StagesRun, space: Workspace, stage: Stage, force: bool) -> St
         outcome = "Unchanged" if fresh else execute(run, space, stage, force)
     except Exception as fault:  # a full disk, a git that fails: whatever it is, the run must report it
         if not isinstance(fault, StageNotStarted):
-            artifacts.show_failure(stage, space.root, space.label)
+            artifacts.show(stage, space.root, space.label, failed=True)
         if isinstance(fault, StageEnded):  # which Prefect must not retry
             late = isinstance(fault, StageTimedOut)
             return Cancelled(name="TimedOut" if late else "Cancelled", message=str(fault))
@@ -207,9 +225,8 @@ def execute(run: StagesRun, space: Workspace, stage: Stage, force: bool) -> str:
     with run.leases.lease(None if elsewhere else stage.gpus, run.stop) as gpus:
         if gpus is None:
             raise StageNotStarted
-        env = environment(gpus if run.gpus else None)  # a CPU stage sees no GPU
         seconds, log = run.params.seconds(stage), get_run_logger().info
-        runner = GuardedRunner(space.root, env, seconds, run.stop, log)
+        runner = GuardedRunner(space.root, run.environment(stage, gpus), seconds, run.stop, log)
         progress = artifacts.stage_key(stage, "progress", space.label)
         start = time.monotonic()
         with showing_progress(progress, space.root, stage.work):

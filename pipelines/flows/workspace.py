@@ -2,8 +2,6 @@
 
 import contextlib
 import fcntl
-import itertools
-import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,6 +11,8 @@ import psutil
 from convs2s.config.load import load_params
 from pipelines import shell
 from pipelines.repair.clone import repair
+from pipelines.repair.locks import at_work
+from pipelines.repair.rwlock import readers_and_writers
 
 ROOT = Path(__file__).parents[2]
 IDENTITY = {
@@ -34,16 +34,9 @@ def check_workspace(root: Path) -> list[str]:
     """
     load_params(root / "params.yaml")
     repaired = repair(root)
-    try:
-        held = json.loads((root / ".dvc" / "tmp" / "rwlock").read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):  # DVC is just writing it
-        return repaired
-    for holder in itertools.chain(held.get("write", {}).values(), *held.get("read", {}).values()):
+    for holder in readers_and_writers(root):
         if psutil.pid_exists(holder["pid"]):
-            raise ValueError(
-                f"a DVC command is at work in {root}: process {holder['pid']}, {holder['cmd']}. "
-                "Wait until it has ended, or end it; then start again."
-            )
+            raise at_work(root, f"process {holder['pid']}, {holder['cmd']}")
     return repaired
 
 

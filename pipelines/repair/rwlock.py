@@ -46,6 +46,12 @@ def read(path: Path) -> dict[str, Any] | None:
     return dict(held)
 
 
+def readers_and_writers(root: Path) -> list[dict[str, Any]]:
+    """Return all readers and writers of a clone; none if there is no list, or DVC is just writing it."""
+    path = root / ".dvc" / "tmp" / "rwlock"
+    return entries((read(path) if path.exists() else None) or {})
+
+
 def entries(held: dict[str, Any]) -> list[dict[str, Any]]:
     """Return all readers and writers."""
     readers = [entry for some in held.get("read", {}).values() for entry in some]

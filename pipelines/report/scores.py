@@ -30,23 +30,26 @@ def report(data: Path) -> str:
     scores = pd.read_csv(existing(evaluation / "scores.csv", REMEDY), dtype={"member": str})
     signatures = read(evaluation / "signatures.json", REMEDY)
     test_set = SetIdentity.read(existing(evaluation / "test_set.json", REMEDY))
-    named = pd.Series(signatures).rename(TITLES).to_string()
+    named = [f"{TITLES.get(score, score):16}{signature}" for score, signature in signatures.items()]
+    table = score_table(scores)
     corpus = [figures(path).to_string() for path in data.glob("filtered/report.json")]
     trained = {path.parent.name: figures(path) for path in sorted(data.glob("trained/*/metrics.json"))}
     sections = {
         "Scores of the test set": [
-            score_table(scores).to_string(),
+            table.to_string(col_space={title: len(str(title)) + 1 for title in table}),
             "",
             wrapped("of ", str(test_set)),
             "",
-            named,
+            *named,
         ],
         "Example translations": [examples(existing(evaluation / "examples.tsv", REMEDY))],
         "Corpus": corpus,
         "Training": [pd.DataFrame(trained).rename_axis(columns="seed").to_string()] if trained else [],
     }
     texts = ["\n".join([title, "-" * len(title), *lines]) for title, lines in sections.items() if lines]
-    use = f"To use a model: convs2s translate --model {data}/models/1. All results: docs/tutorial.md."
+    use = (
+        f"To use a model: .venv/bin/convs2s translate --model {data}/models/1\nAll results: docs/tutorial.md"
+    )
     return "\n\n".join([*texts, use]) + "\n"
 
 

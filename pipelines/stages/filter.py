@@ -2,13 +2,18 @@
 
 from pathlib import Path
 
-from tqdm import tqdm
-
 from convs2s.config.filter import FilterParams
 from convs2s.text.corpus.files import atomic_path
-from convs2s.text.corpus.filter import PairFilter, repeats, require_validation, write_splits
+from convs2s.text.corpus.filter import (
+    PairFilter,
+    characters_per_character,
+    repeats,
+    require_validation,
+    write_splits,
+)
 from convs2s.text.corpus.json_files import write_json
 from convs2s.text.corpus.pair_folder import read_folder
+from convs2s.text.progress_bar import progress_bar
 
 
 def run(params: FilterParams, train: Path, valid: Path, out: Path) -> None:
@@ -19,8 +24,10 @@ def run(params: FilterParams, train: Path, valid: Path, out: Path) -> None:
     valid/ as they are.
     """
     repeated = repeats(read_folder(train)) if params.drop_repeats else None
-    rules = PairFilter(params.max_words, params.max_ratio, params.drop_empty, repeated)
-    pairs = tqdm(read_folder(train), desc="filter", unit=" lines", unit_scale=True)
+    in_characters = params.max_ratio is not None and params.ratio_of == "characters"
+    usual = characters_per_character(read_folder(train)) if in_characters else None
+    rules = PairFilter(params.max_words, params.max_ratio, params.drop_empty, repeated, usual)
+    pairs = progress_bar(read_folder(train), desc="filter", unit=" lines", unit_scale=True)
     with atomic_path(out) as temporary:
         temporary.mkdir()
         splits = write_splits(temporary, rules.keep(pairs), read_folder(valid), params.valid_every)

@@ -12,7 +12,7 @@ from tests.faults.cases import Case, Setting, cases, recovers
 
 pytestmark = pytest.mark.faults
 
-EVERY = 1 if os.environ.get("ALL") else 7  # of each class, every n-th case, the first included
+EVERY = 1 if os.environ.get("ALL") else 10  # of each class, every n-th case, the first included
 
 
 def chosen() -> list[Case]:

@@ -305,7 +305,7 @@ def test_a_port_has_one_server(monkeypatch: pytest.MonkeyPatch) -> None:
     with access.share(0) as free:
         port = int(free.getsockname()[1])
         access.hold(f"http://127.0.0.1:{port}/api")
-        taken = rf"port {port} of .* is taken .*FLOW_PORT"
+        taken = rf"port {port} is taken .*FLOW_PORT"
         with access.claim(port), pytest.raises(RuntimeError, match=taken), access.claim(port):
             pass
         with access.claim(port):

@@ -43,19 +43,14 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.mark.flows
-def test_a_run_shows_curves_scores_examples_and_attention(server: Server, project: Path) -> None:
+def test_a_run_shows_its_summary_curves_scores_and_report(server: Server, project: Path) -> None:
     """Numbers are those of the files that DVC keeps."""
     run = server.run_flow(project)
     assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
     assert set(server.states(run).values()) == {"Executed"}
     assert "Not shown in the UI" not in server.logs(run)
     shown = server.artifacts(run)
-    for name in (
-        "2-train-1-curves",
-        "2-train-2-curves",
-        "3-evaluate-attention-1",
-        "3-evaluate-scores-by-length",
-    ):
+    for name in ("2-train-1-curves", "2-train-2-curves"):
         assert shown[name]["type"] == "image"
         head, data = shown[name]["data"].split(",")
         assert head == "data:image/png;base64"
@@ -75,14 +70,13 @@ def test_a_run_shows_curves_scores_examples_and_attention(server: Server, projec
         f"- [2-train-1-curves]({server.env['PREFECT_API_URL'].removesuffix('/api')}/v2/artifacts/artifact/"
         in text
     )
-    perplexity = json.loads((project / "data/trained/1/metrics.json").read_text())["validation_perplexity"]
-    assert json.loads(shown["2-train-1-metrics"]["data"])[0]["validation_perplexity"] == perplexity
+    wanted = {"1-summary", "2-train-1-curves", "2-train-2-curves", "3-evaluate-scores", "4-report"}
+    assert {name for name, artifact in shown.items() if artifact["type"] != "progress"} == wanted
     tags = server.tasks(run)["train@1"]["tags"]
     assert {"train", "generated-en-de"} <= set(tags)
     assert toy.dvc(project, "status") == "Data and pipelines are up to date."
     page = project / "data" / "report.html"
-    link = next(artifact["data"] for name, artifact in shown.items() if name.endswith("report"))
-    assert link == f"[report.html]({page.as_uri()})"
+    assert shown["4-report"]["data"] == f"[report.html]({page.as_uri()})"
     assert f"Report: {page.as_uri()}" in server.logs(run)
     text = page.read_text(encoding="utf-8")
     metrics = json.loads((project / "data/evaluation/metrics.json").read_text())
@@ -101,12 +95,12 @@ def test_a_training_that_failed_shows_how_far_it_came(
         lambda url, key, description: shown.append((url[:22], description)),
     )
     stage = read_graph(toy.ROOT)["train@1"]
-    artifacts.show_failure(stage, tmp_path, "")
+    artifacts.show(stage, tmp_path, "", failed=True)
     assert shown == []  # it failed before its first point
     curve = tmp_path / "data" / "checkpoints" / "1" / "curves" / "train" / "loss.tsv"
     curve.parent.mkdir(parents=True)
     curve.write_text("step\tloss\n50\t7.1\n100\t70.1\n")
-    artifacts.show_failure(stage, tmp_path, "")
+    artifacts.show(stage, tmp_path, "", failed=True)
     assert shown == [("data:image/png;base64,", "Curves of train@1 until it ended")]
 
 

@@ -91,7 +91,8 @@ def test_a_port_that_is_taken_is_told(repo: Path) -> None:
         done = play(repo, "run", FLOW_PORT=port)
     assert done.returncode == 2
     assert (
-        f"port {port} is taken, perhaps by the Prefect server of another clone. Choose another" in done.stderr
+        f"port {port} is taken (Address already in use), perhaps by the Prefect server of another clone. "
+        f"Choose another: make flow FLOW_PORT={int(port) + 1}, or" in done.stderr
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 from ruamel.yaml import YAML
 
-from pipelines.flows import workspace
+from pipelines.flows import run_stages, workspace
 from pipelines.flows.reproduce import ReproduceParams
 from tests.flows import toy
 from tests.flows.server import Server, soon
@@ -68,7 +68,7 @@ def test_a_run_shows_what_it_is_of(server: Server, repo: Path) -> None:
 
 def test_an_edit_runs_only_what_it_affects(server: Server, repo: Path) -> None:
     """Executed, Unchanged and Cached tell in the UI what DVC did."""
-    server.run_flow(repo)
+    toy.dvc(repo, "repro")
     toy.set_params(repo, {"train.dropout": 0.4})
     run = server.run_flow(repo)
     affected = {"train@1": "Executed", "train@2": "Executed", "evaluate": "Executed"}
@@ -84,7 +84,7 @@ def test_an_edit_runs_only_what_it_affects(server: Server, repo: Path) -> None:
 
 def test_overrides_become_an_experiment_and_leave_the_workspace_alone(server: Server, repo: Path) -> None:
     """A user's params.yaml is never edited by a flow."""
-    server.run_flow(repo)
+    toy.dvc(repo, "repro")
     before = {path: (repo / path).read_bytes() for path in ("params.yaml", "dvc.lock")}
     run = server.run_flow(repo, overrides={"train.dropout": 0.35})
     assert server.flow_run(run)["name"].endswith(", train.dropout=0.35")
@@ -136,12 +136,6 @@ def test_a_flow_refuses_to_start_and_says_why(server: Server, repo: Path) -> Non
     (repo / "dvc.lock").unlink()
     run = server.run_flow(repo, overrides={"train.droput": 0.1})
     assert "overrides: params.yaml has no train.droput" in server.flow_run(run)["state"]["message"]
-    run = server.run_flow(repo, targets=["nothing"])
-    assert "targets: found nothing" in server.flow_run(run)["state"]["message"]
-    run = server.run_flow(repo, gpus=[0, 99])
-    assert "gpus: found [0, 99]" in server.flow_run(run)["state"]["message"]
-    run = server.run_flow(repo, hours={"trian": 3})
-    assert "hours: found trian, which is no stage" in server.flow_run(run)["state"]["message"]
     toy.behave(repo, download={"seconds": 90})
     first = server.start_flow(repo)
     run = first.id()
@@ -156,6 +150,17 @@ def test_a_flow_refuses_to_start_and_says_why(server: Server, repo: Path) -> Non
     assert server.flow_run(first.id())["state_type"] == "CANCELLED"
     toy.set_params(repo, {"train.dropout": 3})
     assert "params.yaml has 1 fault(s)" in server.flow_run(server.run_flow(repo))["state"]["message"]
+
+
+def test_names_and_gpus_that_are_not_there_are_told_at_the_start(repo: Path) -> None:
+    """Not when the first stage that needs them is due."""
+    with pytest.raises(ValueError, match="targets: found nothing, which is no stage"):
+        run_stages.Workspace.open("", repo, ["nothing"])
+    space = run_stages.Workspace.open("", repo, [])
+    with pytest.raises(ValueError, match=r"gpus: found \[0, 99\]"):
+        run_stages.StagesRun(ReproduceParams(gpus=[0, 99]), [space])
+    with pytest.raises(ValueError, match="hours: found trian, which is no stage"):
+        run_stages.StagesRun(ReproduceParams(hours={"trian": 3}), [space])
 
 
 def test_any_fault_of_a_stage_fails_the_run(server: Server, repo: Path) -> None:

@@ -1,18 +1,13 @@
 """The flow `sweep`: rows side by side, shared stages once, a table at the end."""
 
-import json
-import shutil
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from pipelines.flows.graph import read_graph
-from pipelines.flows.paper_table import facts_of
-from pipelines.flows.sweep import Row, SweepParams, comparison, flat_metrics, labels_of
+from pipelines.flows.sweep import SweepParams
 from tests.flows import toy
 from tests.flows.server import Server
 
@@ -27,58 +22,6 @@ def test_rows_are_the_list_times_the_grid() -> None:
         SweepParams()
     with pytest.raises(ValidationError, match="table: its rows are in experiments/tables/; wanted neither"):
         SweepParams(table="table5", grid={"c": [3]})
-
-
-def test_metrics_of_several_files_do_not_collide() -> None:
-    """Each training has a perplexity of its own."""
-    files = {
-        "data/evaluation/metrics.json": {"data": {"seeds": {"1": {"bleu": 7.0}}, "mean": {"bleu": 7.5}}},
-        "data/trained/1/metrics.json": {"data": {"epochs": 3}},
-        "data/trained/2/metrics.json": {"data": {"epochs": 4}},
-        "data/filtered/report.json": {"error": {"type": "FileNotFoundError"}},
-    }
-    assert flat_metrics(files) == {"seeds.1.bleu": 7.0, "mean.bleu": 7.5, "1.epochs": 3, "2.epochs": 4}
-
-
-def test_a_comparison_begins_with_what_differs_and_the_means() -> None:
-    """Those are what one compares; a row that failed says why, beside its settings."""
-    rows = [Row("a", {"train.dropout": 0.1}, {"row": "x"}), Row("b", {"train.dropout": 0.2}, {"row": "y"})]
-    results: dict[str, dict[str, Any]] = {
-        "a": {"seeds.1.bleu": 7.0, "mean.bleu": 7.5, "std.bleu": 0.1},
-        "b": {"failed": "train@1 ended"},
-    }
-    settings, scores = ["experiment", "row", "train.dropout", "failed"], ["seeds.1.bleu", "std.bleu"]
-    assert list(comparison(rows, results)) == [*settings, "mean.bleu", "target_tokens_per_second", *scores]
-
-
-def test_scores_come_with_test_set_and_signature(tmp_path: Path) -> None:
-    """As the stage evaluate writes them; a pipeline whose evaluate writes none is no error."""
-    stages = read_graph(toy.ROOT)
-    for name, content in (
-        ("test_set.json", {"name": "wmt14", "lines": 2737, "sha256": "00ff"}),
-        ("signatures.json", {"bleu": "tok:13a", "bleu_tokenized": "tok:none"}),
-    ):
-        path = tmp_path / stages["evaluate"].outputs[name]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(content), encoding="utf-8")
-    shutil.copy(toy.ROOT / "params.yaml", tmp_path)
-    found = facts_of(tmp_path, stages, [])
-    unknown = {"target_tokens_per_second": None}  # nothing was trained
-    assert found == {"test_set": "wmt14: 2,737 lines, sha256 00ff", "signature": "tok:none"} | unknown
-    assert facts_of(tmp_path, {}, []) == facts_of(tmp_path, {"evaluate": stages["align"]}, []) == unknown
-
-
-def test_labels_tell_rows_apart() -> None:
-    """The last part of a name is enough unless two values share it."""
-
-    def labels(a: dict[str, Any], b: dict[str, Any]) -> dict[str, str]:
-        return labels_of([Row("a", a, {}), Row("b", b, {})])
-
-    assert labels({"train.dropout": 1}, {"train.dropout": 2}) == {"a": "dropout=1", "b": "dropout=2"}
-    assert labels({"download.train.0.pairs": 9}, {"download.test.0.pairs": 9}) == {
-        "a": "download.train.0.pairs=9",
-        "b": "download.test.0.pairs=9",
-    }
 
 
 @pytest.mark.flows

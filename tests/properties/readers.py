@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-import zstandard
+from backports import zstd
 
 from convs2s.config.load import load_params
 from convs2s.exchange.fairseq_checkpoint import read_checkpoint
@@ -130,7 +130,7 @@ READERS = [
     Reader("text.gz", exhausted(read_lines), bytes_of(gzip.compress(LINES, mtime=0))),
     Reader("text.bz2", exhausted(read_lines), bytes_of(bz2.compress(LINES))),
     Reader("text.xz", exhausted(read_lines), bytes_of(lzma.compress(LINES))),
-    Reader("text.zst", exhausted(read_lines), bytes_of(zstandard.compress(LINES))),
+    Reader("text.zst", exhausted(read_lines), bytes_of(zstd.compress(LINES))),
     Reader("source.txt", exhausted(lambda path: read_folder(path.parent)), beside("target.txt", LINES)),
     Reader("pairs.tsv", exhausted(lambda path: read_tsv(path, (0, 1))), bytes_of(b"a b\tc d\t1\ne\tf\n")),
     Reader("test.sgm", read_segments, bytes_of(SGM)),

@@ -20,6 +20,7 @@ plain,std,0.71,0.71,0.71,0.0071,0.7
 plain,ensemble,23.0,23.5,52.0,0.98,12.0
 replaced,1,22.5,22.0,51.25,0.98,0.0
 """
+SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
 LAST = ["length", "ratio", "<unk>"]
 EXAMPLES = [
     "line\tmodel\tsource\thypothesis\treference\tbleu\tchrf",
@@ -33,7 +34,7 @@ def data(tmp_path: Path) -> Path:
     """A data folder with the results that a report cannot do without."""
     evaluation = tmp_path / "evaluation"
     write_lines(evaluation / "scores.csv", SCORES.split("\n")[:-1])
-    signatures = {"bleu": "tok:13a|version:2.6.0", "chrf": "nc:6"}
+    signatures = {"bleu": SIGNATURE, "chrf": "nc:6"}
     write_lines(evaluation / "signatures.json", [json.dumps(signatures)])
     write_lines(evaluation / "examples.tsv", EXAMPLES)
     test_set = {"name": "wmt14/full", "lines": 3003, "sha256": "0" * 64}
@@ -49,7 +50,8 @@ def rows(text: str, title: str) -> list[list[str]]:
 
 
 def test_the_score_table_has_a_row_per_model(data: Path) -> None:
-    """One seed: no row for a mean that says the same."""
+    """One seed: no row for a mean that says the same. Two spaces part titles of two words."""
+    assert "  BLEU  tokenized BLEU  chrF2  length ratio  " in report(data)
     assert rows(report(data), "Scores of the test set") == [
         ["model", "BLEU", "tokenized", "BLEU", "chrF2", "length", "ratio", "<unk>"],
         ["seed", "1", "20.50", "21.00", "50.25", "0.9800", "1,234.0"],
@@ -86,9 +88,8 @@ def test_rouge_is_shown_where_it_was_scored(data: Path) -> None:
 
 
 def test_scores_come_with_their_signatures(data: Path) -> None:
-    """BLEU without one says little."""
-    text = report(data)
-    assert "\nBLEU     tok:13a|version:2.6.0\nchrF2                     nc:6\n" in text
+    """BLEU without one says little; they are whole, to be copied."""
+    assert f"\nBLEU            {SIGNATURE}\nchrF2           nc:6\n" in report(data)
 
 
 def test_scores_come_with_their_test_set(data: Path) -> None:
@@ -139,10 +140,8 @@ def test_corpus_and_training_figures_are_shown_when_they_are_there(data: Path) -
 
 def test_the_report_ends_with_what_comes_next(data: Path) -> None:
     """The command that uses the model, and the page that names all files."""
-    use = (
-        f"To use a model: convs2s translate --model {data / 'models' / '1'}. All results: docs/tutorial.md.\n"
-    )
-    assert report(data).endswith(f"\n\n{use}")
+    use = f"To use a model: .venv/bin/convs2s translate --model {data / 'models' / '1'}"
+    assert report(data).endswith(f"\n\n{use}\nAll results: docs/tutorial.md\n")
 
 
 @pytest.mark.parametrize("name", ["scores.csv", "signatures.json", "examples.tsv"])

@@ -20,6 +20,7 @@ stages:
     params: [train.dropout]
     outs: [data/raw, data/filtered, data/trained, data/translations, data/replaced, OTHERS]
     metrics: [data/evaluation/metrics.json]
+metrics: [data/filtered/report.json, data/trained/1/metrics.json]
 """
 OTHERS = ("scores.csv", "by_length.csv", "signatures.json", "test_set.json")
 
@@ -28,9 +29,14 @@ def git(repo: Path, *arguments: str) -> None:
     subprocess.run(["git", "-c", "user.name=toy", "-c", "user.email=toy", *arguments], cwd=repo, check=True)
 
 
+def commit(repo: Path, message: str) -> None:
+    git(repo, "add", "--all")
+    git(repo, "commit", "--quiet", "--message", message)
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository: a run is committed, another is an experiment, and params.yaml was edited since."""
+    """A repository: code, then a run is committed; another is an experiment; params.yaml was edited."""
     repo = tmp_path_factory.mktemp("finished")
     make_run(repo / "made", {"train.dropout": 0.1}, {"1": GOOD, "2": GOOD, "ensemble": GOOD})
     shutil.copy(repo / "made" / "params.yaml", repo)
@@ -42,9 +48,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.chdir(repo)
         for part in ("AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL"):
             patch.setenv(f"GIT_{part}", "toy")
+        commit(repo, "code")
         project.reproduce()
-        git(repo, "add", "--all")
-        git(repo, "commit", "--quiet", "--message", "toy")
+        commit(repo, "run")
         shutil.rmtree(repo / "made")
         worse = [line.replace("a", "o") for line in GOOD]
         make_run(repo / "made", {"train.dropout": 0.1}, {"1": GOOD, "2": worse, "ensemble": GOOD})
@@ -78,17 +84,17 @@ def test_a_revision_and_an_experiment_are_read_from_the_cache(
 def test_make_runs_shows_what_one_compares(
     finished: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The parameter that differs and the scores, of about 150 columns."""
+    """The scores and the parameter that differs, of 150 columns; even beside a commit without results."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     recipe = makefile.partition("\nruns: install\n\t@")[2].partition("\n\n")[0]
-    program, *words = shlex.split(recipe.replace("$(or $(N),1)", "1").replace("$$", "$").replace("\\\n", ""))
+    program, *words = shlex.split(recipe.replace("$(or $(N),1)", "2").replace("$$", "$").replace("\\\n", ""))
     assert program == "dvc"
     monkeypatch.chdir(finished)
     assert main([*words, "--csv"]) == 0
     titles, *rows = [line.split(",") for line in capsys.readouterr().out.splitlines()]
     scores = [f"{model}.{score}" for model in ("mean", "ensemble") for score in ("bleu", "chrf")]
-    assert titles == ["Experiment", "Created", *scores, "train.dropout"]
-    assert [row[-1] for row in rows] == ["0.3", "0.1", "0.2"]
+    assert titles == ["Experiment", "Created", *scores, "validation_perplexity", "train.dropout"]
+    assert [row[-1] for row in rows] == ["0.3", "0.1", "0.2", "0.1"]
 
 
 def test_a_workspace_that_was_edited_says_so(finished: Path, tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import pytest
 
 from convs2s.config.layers import expanded
 from convs2s.config.params import Params
-from pipelines.flows.sweep import flat_metrics
 from pipelines.results import ablation_report
 from pipelines.results.ablation_report import compare
+from pipelines.results.comparison import flat_metrics
 from pipelines.results.paper import FOLDER, read_table
 from tests.presets import content_of, params_of
 from tests.test_end_to_end import run_all, toy_params

@@ -28,6 +28,22 @@ def text(member: str, name: str, line: str) -> ScoredText:
     return ScoredText(member, name, lines, [one.replace(".", " .") for one in lines])
 
 
+@pytest.mark.parametrize(("language", "name"), [("ja", "char"), ("th", "char"), ("zh", "zh"), ("ko", "13a")])
+def test_languages_without_spaces_are_scored_in_characters(language: str, name: str) -> None:
+    """One word a sentence would give 0 or 100; the signature says how words were found."""
+    tokenizers = Tokenizer("en", TOKENIZE), Tokenizer(language, TOKENIZE)
+    target = ["猫が家で寝ています。", "私は海を見ました。"]
+    found = tokenize_references(["the cat sleeps", "I saw the sea"], target, [], *tokenizers)
+    lines = ["犬が家で寝ています。", "私は海を見ました。"]
+    scored = evaluate([ScoredText("1", "plain", lines, lines)], found, None)
+    assert scored.metrics["seeds"]["1"]["bleu"] == round(bleu(lines, target, name).value, 2)  # type: ignore[index]
+    assert f"tok:{name}" in scored.signatures["bleu"]
+    assert (bleu(lines, target, name).value > 80) == (name != "13a")
+    assert scored.by_length["bleu"].tolist() == [scored.metrics["seeds"]["1"]["bleu"]]  # type: ignore[index]
+    examples = choose_examples(ScoredText("1", "plain", lines, lines), found, 2)
+    assert (examples["bleu"] > 60).tolist() == [name != "13a", True]
+
+
 def test_references_are_tokenized_as_the_training_text_was(references: ReferenceSet) -> None:
     """Lengths are of the source, in words; the first reference is the one for BLEU."""
     assert references.source_lengths == [5, 0, 2]

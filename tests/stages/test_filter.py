@@ -15,7 +15,10 @@ TRAIN = [("a b", "c d"), ("", "x"), ("e f", "g h"), ("one", "one two three"), ("
 
 
 def params(**changes: object) -> FilterParams:
-    values = {"max_words": 175, "max_ratio": 1.5, "drop_empty": True, "drop_repeats": False, "valid_every": 2}
+    values = {
+        "max_words": 175, "max_ratio": 1.5, "ratio_of": "words", "drop_empty": True, "drop_repeats": False,
+        "valid_every": 2,
+    }  # fmt: skip
     return FilterParams.model_validate(values | changes)
 
 
@@ -43,6 +46,23 @@ def test_a_given_validation_set_is_used(folder: Path) -> None:
     out = run(folder, valid_every=None)
     assert len(list(read_folder(out / "train"))) == 4
     assert list(read_folder(out / "valid")) == [("given", "gegeben")]
+
+
+def test_a_language_without_spaces_is_kept(folder: Path) -> None:
+    """In words, each Japanese sentence is one; in characters, only the pair that is no translation goes."""
+    pairs = [
+        ("the cat sleeps in the house", "猫は家の中で寝ている。"),
+        ("yesterday we went to the sea", "昨日私たちは海に行きました。"),
+        ("yes", "昨日私たちは海に行きました。"),
+        ("the sea is blue and the sky is gray", "海は青く、空は灰色です。"),
+    ]
+    shutil.rmtree(folder / "train")
+    write_folder(folder / "train", pairs)
+    out = run(folder, max_ratio=2, ratio_of="characters", valid_every=None)
+    assert list(read_folder(out / "train")) == [*pairs[:2], pairs[3]]
+    assert "2.0 in characters" in (out / "rules.csv").read_text()
+    out = run(folder, max_ratio=2, ratio_of="words", valid_every=None)
+    assert list(read_folder(out / "train")) == [pairs[2]]
 
 
 def test_the_report_counts_pairs_and_words(folder: Path) -> None:

@@ -12,14 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-import zstandard
+from backports import zstd
 
 from convs2s.processes import is_alive
-from convs2s.text.corpus.zstd import open_zstd
 from convs2s.text.counted import counted
 
-DECOMPRESSORS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": open_zstd}
-BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
+DECOMPRESSORS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": zstd.open}
+BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 
 
 def open_bytes(path: Path) -> IO[bytes]:

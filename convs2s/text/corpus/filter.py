@@ -1,6 +1,7 @@
 """Which training pairs are kept (§4.1, T27 to T29), and what the rules removed."""
 
 import hashlib
+import math
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -27,6 +28,25 @@ def words(line: str) -> int:
     return len(line.split())
 
 
+def characters(line: str) -> int:
+    """Return the number of characters of a line, without spaces."""
+    return len("".join(line.split()))
+
+
+def characters_per_character(pairs: Iterable[Pair]) -> float:
+    """Return how many characters of the source there are per character of the target, in the whole corpus.
+
+    Pairs with an empty side do not count.
+    """
+    totals = [0, 0]
+    for pair in pairs:
+        source, target = map(characters, pair)
+        if source and target:
+            totals[0] += source
+            totals[1] += target
+    return totals[0] / totals[1] if totals[1] else 1.0
+
+
 class Lengths:
     """A histogram of sentence lengths in words, in bins of BIN_WORDS, the last of which is open."""
 
@@ -43,16 +63,19 @@ class PairFilter:
 
     Attributes:
         max_words: longest side, in words; None for any.
-        max_ratio: longer side / shorter side, in words, in either direction (T28); None for any.
+        max_ratio: longer side / shorter side, in either direction (T28); None for any.
         drop_empty: whether to remove pairs with an empty side.
         repeated: hashes from `repeats` of the pairs that occur more than once, of which the first is kept;
             None keeps them all, as the paper does (T29).
+        usual: for a ratio in characters, that of the whole corpus, of `characters_per_character`, to which
+            it is relative; None for a ratio in words, as in the paper.
     """
 
     max_words: int | None
     max_ratio: float | None
     drop_empty: bool
     repeated: set[int] | None
+    usual: float | None = None
     read: int = 0
     kept: int = 0
     removed: dict[str, int] = field(default_factory=lambda: dict.fromkeys((EMPTY, LONG, RATIO, REPEAT), 0))
@@ -88,10 +111,17 @@ class PairFilter:
             return EMPTY
         if self.max_words is not None and longer > self.max_words:
             return LONG
-        # Division, not multiplication: 115 / 100 is exactly the number that "1.15" is read as.
-        if self.max_ratio is not None and longer and (shorter == 0 or longer / shorter > self.max_ratio):
+        if self.max_ratio is not None and longer and self._ratio(source, target, pair) > self.max_ratio:
             return RATIO
         return REPEAT if self.repeated is not None and self._is_repeat(pair) else None
+
+    def _ratio(self, source: float, target: float, pair: Pair) -> float:
+        """Return longer side / shorter side of a pair with these numbers of words."""
+        if self.usual is not None:
+            source, target = characters(pair[0]), characters(pair[1]) * self.usual
+        shorter, longer = min(source, target), max(source, target)
+        # Division, not multiplication: 115 / 100 is exactly the number that "1.15" is read as.
+        return longer / shorter if shorter else math.inf
 
     def _is_repeat(self, pair: Pair) -> bool:
         assert self.repeated is not None
@@ -112,12 +142,16 @@ class PairFilter:
                 "one: check the pairs, or loosen filter.* in params.yaml."
             )
 
+    @property
+    def _unit_of_ratio(self) -> str:
+        return "" if self.usual is None else " in characters"
+
     def rules_table(self) -> pd.DataFrame:
         """Return a row for each rule, in the order they are applied: rule, limit, removed pairs, share."""
         limits = {
             EMPTY: "on" if self.drop_empty else "off",
             LONG: "off" if self.max_words is None else counted(self.max_words, "word"),
-            RATIO: "off" if self.max_ratio is None else f"{self.max_ratio}",
+            RATIO: "off" if self.max_ratio is None else f"{self.max_ratio}{self._unit_of_ratio}",
             REPEAT: "off" if self.repeated is None else "on",
         }
         table = pd.DataFrame({"rule": list(limits), "limit": list(limits.values())})

@@ -9,9 +9,8 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
-from tqdm import tqdm
-
 from convs2s.processes import end_with_parent
+from convs2s.text.progress_bar import progress_bar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -55,7 +54,7 @@ def map_chunks(
     everything = itertools.chain(first, chunks)
     alone = workers == 1 or len(first) < 3
     results = serial(make, everything) if alone else pooled(make, everything, workers)
-    with tqdm(desc=title, unit=" lines", unit_scale=True) as progress:
+    with progress_bar(desc=title, unit=" lines", unit_scale=True) as progress:
         for size, result in results:
             progress.update(size)
             yield result

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
-from tqdm import tqdm
+from convs2s.text.progress_bar import progress_bar
 
 logger = logging.getLogger(__name__)
 
@@ -107,7 +107,7 @@ def transfer(url: str, part: Path, verified: bool) -> None:
         with (
             # Unbuffered, since closing a buffer would again try to write what a full disk refused.
             part.open("ab" if begin else "wb", buffering=0) as stream,
-            tqdm(desc=file_name(url), initial=begin, total=end, unit="B", unit_scale=True) as bar,
+            progress_bar(desc=file_name(url), initial=begin, total=end, unit="B", unit_scale=True) as bar,
         ):
             for chunk in chunks(response):
                 write(stream, chunk, part)

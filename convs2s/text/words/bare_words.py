@@ -2,16 +2,17 @@
 
 Usually a word is what the tokenizer made. In lossless text, the marks of unusual spacing are left off; and
 where nothing was tokenized, so that "house," stands between spaces, a word is a run of letters and digits,
-with apostrophes, hyphens and points inside, or any other single character. A short elided word, as in l'eau,
-is a word of its own.
+with combining marks, apostrophes, hyphens and points inside, or any other single character. A short elided
+word, as in l'eau, is a word of its own.
 """
 
 import re
 
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.text.words.lossless import MARK_OF_SPACE, MARKED, join_by_spaces
+from convs2s.text.words.letters import with_letters_for_marks
+from convs2s.text.words.lossless import MARK_OF_SPACE, MARKED, ZERO_WIDTH_SPACE, join_by_spaces
 
-WORD = re.compile(r"\w{1,2}['’](?=\w\w)|\w+(?:(?:['’·.-]|(?<=\d)[,:\u00a0\u202f](?=\d))\w+)*|[^\w\s]")
+WORD = re.compile(r"\w{1,2}['’](?=\w\w)|\w+(?:(?:['’·.\u00ad-]|(?<=\d)[,:\u00a0\u202f](?=\d))\w+)*|[^\w\s]")
 UNKNOWN = re.compile(r"[\w'’-]*(?:<unk>[\w'’-]*)+")
 
 
@@ -20,7 +21,9 @@ def bare_words(words: list[str], params: TokenizeParams) -> list[str]:
     if not params.lossless:
         return words
     if params.tokenizer == "none":
-        return [word.translate(MARK_OF_SPACE) for word in WORD.findall(join_by_spaces(words))]
+        text = join_by_spaces(words)
+        shadow = with_letters_for_marks(text).replace(chr(ZERO_WIDTH_SPACE), " ")
+        return [text[slice(*found.span())].translate(MARK_OF_SPACE) for found in WORD.finditer(shadow)]
     return [found[2] for word in words if (found := MARKED.fullmatch(word))]
 
 
@@ -34,4 +37,5 @@ def with_replaced(word: str, replacement: str, params: TokenizeParams) -> str:
     """Return a word with a replacement for what is unknown in it; its marks and punctuation stay."""
     if not params.lossless:
         return replacement
-    return UNKNOWN.sub(lambda _: replacement, word, count=1)
+    found = UNKNOWN.search(with_letters_for_marks(word))
+    return word[: found.start()] + replacement + word[found.end() :] if found else word

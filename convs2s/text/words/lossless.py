@@ -10,15 +10,18 @@ and spaces at either end of the text.
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
+from functools import cache
 
+from convs2s.text.words.letters import with_letters_for_marks
 from convs2s.text.words.spacing import ELIDING, Spacing
 
 JOINED = "\uffed"
 PRIVATE = 0xF0000
 """A space with code point n is marked by the character PRIVATE + n."""
+ZERO_WIDTH_SPACE = 0x200B  # between the words of Khmer, Thai or Burmese
 SPACES = [
     n for n in range(0x3001) if chr(n).isspace() and (chr(n) == "\t" or unicodedata.category(chr(n)) != "Cc")
-]
+] + [ZERO_WIDTH_SPACE]
 MARK_OF_SPACE = {n: PRIVATE + n for n in SPACES}
 SPACE_OF_MARK = {mark: n for n, mark in MARK_OF_SPACE.items()} | {ord(JOINED): None}
 MARKS = JOINED + "".join(map(chr, MARK_OF_SPACE.values()))
@@ -31,14 +34,15 @@ REPLACED = (
 )
 PLAIN_SPACES = dict.fromkeys(SPACES, " ")
 IN_NUMBER = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d)")
-# Apostrophes, the middle dot of Catalan, soft hyphens and the joiners of Indic and Arabic scripts.
-IN_WORD = re.compile(r"(?<=\w)['’ʼ·\u00ad\u200c\u200d](?=\w)")
+# Apostrophes, the middle dot of Catalan and soft hyphens.
+IN_WORD = re.compile(r"(?<=\w)['’ʼ·\u00ad](?=\w)")
 APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
 
 
 def representable(text: str) -> str:
     """Return the text as it comes back: stripped, with a space for each control character but tabs."""
-    return text.translate(REPLACED).strip()
+    text = text.translate(REPLACED).strip()
+    return text if text.translate(PLAIN_SPACES).strip() else ""
 
 
 def split_at_spaces(text: str) -> list[str]:
@@ -66,7 +70,8 @@ def split_by_rules(text: str, language: str, tokenize: Callable[[str], list[str]
     words = tokenize(shadow)
     if "".join(words) != "".join(shadow.split()):  # the rules changed characters: do without them
         words = shadow.split()
-    return marked(list(cut(text, words)), language)
+    cuts = list(cut(text, words))
+    return marked(cuts, text[sum(len(gap) + len(word) for gap, word in cuts) :], language)
 
 
 def join_by_rules(words: list[str], language: str) -> str:
@@ -78,21 +83,35 @@ def join_by_rules(words: list[str], language: str) -> str:
         gap = spacing.before(found[2])
         text += [after + found[1] or gap, found[2]]
         after = found[3]
-    return "".join(text).translate(SPACE_OF_MARK).strip()
+    return "".join([*text, after]).translate(SPACE_OF_MARK).strip()
 
 
 def shadowed(text: str, language: str) -> str:
     """Return a text of the same length that Moses' rules split at better places.
 
     They take a typographic apostrophe for a quotation mark and, outside English, French and Italian, a plain
-    one, too; and a no-break space for a space, though in a number it groups digits.
+    one, too; a no-break space for a space, though in a number it groups digits; and for punctuation, many
+    combining marks and the letters that are younger than their tables.
     """
+    original, text = text, with_letters_for_marks(text)
     if language == "en" or language in ELIDING:
         text = APOSTROPHE.sub("'", text)
         text = IN_WORD.sub(lambda found: found[0] if found[0] == "'" else "a", text)
     else:
         text = IN_WORD.sub("a", text)
-    return IN_NUMBER.sub(",", text).translate(PLAIN_SPACES)
+    text = IN_NUMBER.sub(",", text).translate(PLAIN_SPACES)
+    if text.isascii():
+        return text
+    known, pairs = letters_of_moses(), zip(original, text, strict=True)  # some are parts of abbreviations
+    return "".join(was if was in known else "a" if now.isalpha() else now for was, now in pairs)
+
+
+@cache
+def letters_of_moses() -> frozenset[str]:
+    """Return the characters that Moses' rules take for letters or digits."""
+    from sacremoses import MosesTokenizer  # noqa: PLC0415  # as in Tokenizer
+
+    return frozenset(MosesTokenizer.IsAlnum)
 
 
 def cut(text: str, words: list[str]) -> Iterator[tuple[str, str]]:
@@ -100,22 +119,23 @@ def cut(text: str, words: list[str]) -> Iterator[tuple[str, str]]:
     place = 0
     for word in words:
         start = place
-        while text[place].isspace():
+        while ord(text[place]) in MARK_OF_SPACE:
             place += 1
         yield text[start:place], text[place : place + len(word)]
         place += len(word)
 
 
-def marked(cuts: list[tuple[str, str]], language: str) -> list[str]:
-    """Return words with marks where the spaces before them are not the default ones."""
+def marked(cuts: list[tuple[str, str]], end: str, language: str) -> list[str]:
+    """Return words with marks where the spaces before them, or at the end, are not the default ones."""
     spacing, words = Spacing(language), [word.translate(MARK_OF_SPACE) for _, word in cuts]
     usual = [spacing.before(word) for word in words]
-    for i in range(1, len(words)):
-        gap = cuts[i][0]
+    for i, (gap, _) in enumerate(cuts):
         if gap != usual[i]:
             mark = gap.translate(MARK_OF_SPACE) or JOINED
-            if words[i][0].isalnum() and not cuts[i - 1][1][-1].isalnum():
+            if i and words[i][0].isalnum() and not cuts[i - 1][1][-1].isalnum():
                 words[i - 1] += mark
             else:
                 words[i] = mark + words[i]
+    if end:
+        words[-1] += end.translate(MARK_OF_SPACE)
     return words

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.tokenize import TokenizeParams
+from convs2s.text.words.case import lower
 from convs2s.text.words.lossless import (
     join_by_rules,
     join_by_spaces,
@@ -140,7 +141,7 @@ class Tokenizer:
 
     def recased(self, words: list[str]) -> list[str]:
         """Return a translation's words with capitals at sentence starts, if `truecase` removed them."""
-        return detruecase(words) if self.params.truecase else words
+        return detruecase(words, self.language) if self.params.truecase else words
 
     def reference(self, line: str) -> str:
         """Return a corpus line as a detokenized translation should look: raw, in lower case if that is.
@@ -150,7 +151,7 @@ class Tokenizer:
         text = self._joined(line.split()) if self.params.corpus == "tokenized" else line
         if self.params.normalize_unicode:
             text = unicodedata.normalize("NFC", text)
-        return text.lower() if self.params.lowercase else text
+        return lower(text, self.language) if self.params.lowercase else text
 
     def _normalized(self, text: str) -> str:
         if self.params.normalize_punctuation:
@@ -163,7 +164,7 @@ class Tokenizer:
 
     def _cased(self, words: list[str]) -> list[str]:
         if self.params.lowercase:
-            return [word.lower() for word in words]
+            return [lower(word, self.language) for word in words]
         return words if self.truecaser is None else self.truecaser.truecase(words)
 
     def _joined(self, words: list[str]) -> str:
@@ -201,4 +202,4 @@ def load_tokenizer(language: str, params: TokenizeParams, truecaser: Path) -> To
     Raises:
         FileNotFoundError, ValueError: as `read_truecaser`.
     """
-    return Tokenizer(language, params, read_truecaser(truecaser) if params.truecase else None)
+    return Tokenizer(language, params, read_truecaser(truecaser, language) if params.truecase else None)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from convs2s.text.corpus.files import read_lines, write_lines
+from convs2s.text.words.case import capitalized, lower
 
 SENTENCE_ENDS = frozenset({".", ":", "?", "!"})
 """Words after which a sentence begins."""
@@ -36,20 +37,22 @@ class Truecaser:
 
     Args:
         counts: how often each word occurs inside a sentence, as `words_inside` yields them.
+        language: ISO 639 code; it matters where case does not follow the usual rules.
     """
 
-    def __init__(self, counts: Mapping[str, int]) -> None:
+    def __init__(self, counts: Mapping[str, int], language: str = "") -> None:
+        self._language = language
         self._known = frozenset(counts)
         self._best: dict[str, str] = {}
         for word in sorted(counts, key=lambda word: (-counts[word], word)):
-            self._best.setdefault(word.lower(), word)
+            self._best.setdefault(lower(word, language), word)
 
     def truecase(self, words: Iterable[str]) -> list[str]:
         """Return words in their most frequent case: all at sentence starts, only unknown ones elsewhere."""
         cased, first = list[str](), True
         for word in words:
             if first or word not in self._known:
-                word = self._best.get(word.lower(), word)  # noqa: PLW2901
+                word = self._best.get(lower(word, self._language), word)  # noqa: PLW2901
             cased.append(word)
             if word in SENTENCE_ENDS:
                 first = True
@@ -58,11 +61,11 @@ class Truecaser:
         return cased
 
 
-def detruecase(words: Iterable[str]) -> list[str]:
+def detruecase(words: Iterable[str], language: str = "") -> list[str]:
     """Return the words with a capital at the start of each sentence."""
     cased, first = list[str](), True
     for word in words:
-        cased.append(word[:1].upper() + word[1:] if first else word)
+        cased.append(capitalized(word, language) if first else word)
         if word in SENTENCE_ENDS:
             first = True
         elif word not in PASSED_OVER:
@@ -76,7 +79,7 @@ def write_counts(path: Path, counts: Counter[str]) -> None:
     write_lines(path, (f"{word}\t{counts[word]}" for word in ordered))
 
 
-def read_truecaser(path: Path) -> Truecaser:
+def read_truecaser(path: Path, language: str = "") -> Truecaser:
     """Read the counts that `write_counts` wrote.
 
     Raises:
@@ -92,4 +95,4 @@ def read_truecaser(path: Path) -> Truecaser:
                 "again: dvc repro -f truecase."
             )
         counts[word] = int(count)
-    return Truecaser(counts)
+    return Truecaser(counts, language)

@@ -12,6 +12,7 @@ from convs2s.text.corpus.filter import (
     REPEAT,
     Pair,
     PairFilter,
+    characters_per_character,
     pair_hash,
     repeats,
     require_validation,
@@ -81,6 +82,17 @@ def test_each_limit_can_be_switched_and_set(
 ) -> None:
     """Data sets differ in limits (T27); a limit off removes nothing."""
     assert removed_by(paper(**changes), pair(source, target)) == rule
+
+
+def test_a_ratio_in_characters_is_relative_to_that_of_the_corpus() -> None:
+    """Without spaces and empty sides, 20 characters of one language say what 10 of the other do."""
+    pairs = [("aaaa aaaa aaaa", "bbbbbb"), ("a a a a a a a a", "bb bb"), ("", "b" * 100)]
+    assert characters_per_character(pairs) == 2
+    assert characters_per_character([("", "")]) == 1  # nothing to go by
+    rules = paper(usual=2.0)
+    for source, target, rule in ((20, 10, None), (30, 10, None), (31, 10, RATIO), (20, 16, RATIO)):
+        assert removed_by(rules, ("a" * source, "b" * target)) == rule
+        rules.removed[RATIO] = 0
 
 
 def test_only_the_first_of_equal_pairs_stays() -> None:

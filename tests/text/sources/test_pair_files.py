@@ -8,14 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import zstandard
+from backports import zstd
 
 from convs2s.text.counted import counted
 from convs2s.text.sources.pair_files import file_part
 from convs2s.text.sources.part import Part
 
 PACK: dict[str, Callable[[bytes], bytes]] = {
-    "": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress
+    "": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstd.compress
 }  # fmt: skip
 
 
@@ -85,12 +85,19 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
         file_part([tmp_path / "a.en", tmp_path / "a.de"], None)
 
 
+@pytest.mark.parametrize("suffix", PACK)
+def test_compressed_files_may_be_concatenated(tmp_path: Path, suffix: str) -> None:
+    """`cat a.zst b.zst` and parallel compressors make files of several parts, maybe with empty ones."""
+    (tmp_path / f"a.tsv{suffix}").write_bytes(b"".join(map(PACK[suffix], (b"1\t2\n", b"", b"3\t4\n"))))
+    assert texts(file_part([tmp_path / f"a.tsv{suffix}"], (0, 1))) == [("1", "2"), ("3", "4")]
+
+
+@pytest.mark.parametrize("kept", [3, 5000, -1])
 @pytest.mark.parametrize("suffix", [suffix for suffix in PACK if suffix])
-def test_truncated_file_is_an_error(tmp_path: Path, suffix: str) -> None:
-    """A broken download must not pass for a shorter corpus."""
+def test_truncated_file_is_an_error(tmp_path: Path, suffix: str, kept: int) -> None:
+    """A broken download must not pass for a shorter corpus, even if all of its text has arrived."""
     text = "".join(f"sentence {i} {i * i * 7919}\n" for i in range(5000)).encode()
-    whole = PACK[suffix](text)
-    (tmp_path / f"a.en{suffix}").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / f"a.en{suffix}").write_bytes(PACK[suffix](text)[:kept])
     (tmp_path / "a.de").write_bytes(text)
     with pytest.raises(ValueError, match=re.escape(f"a.en{suffix} cannot be read past line")):
         texts(file_part([tmp_path / f"a.en{suffix}", tmp_path / "a.de"], None))

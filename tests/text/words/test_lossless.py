@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from convs2s.text.words.bare_words import bare_words
+from convs2s.text.words.bare_words import bare_words, with_replaced
 from convs2s.text.words.tokenization import Tokenizer
 from tests.text.words.test_tokenization import ODD_TEXTS, flags
 
@@ -31,7 +31,8 @@ TEXTS = {
     "ru": ["«Да», – сказал он. № 5 и т.д.", "в 2010-х гг.: 5-6%"],
     "el": ["Τι ώρα είναι; «Ναι» 5%."],
     "hi": ["हिन्दी में क्‍या है। 5%"],
-    "ja": ["「はい」と　言った。Hello, 世界!"],
+    "ja": ["「はい」と　言った。Hello, 世界!", "\ufeff👨‍👩‍👧 🏴󠁧󠁢󠁥󠁮󠁧󠁿\u2028𠮷 \u2060m²"],
+    "km": ["\u200b \u200bទិស\u200bរបស់។\u200b", "(\u200bក)\u200b"],
     "tr": ["İstanbul'da 5'te %50 indirim!"],
     "fa": ["می\u200cخواهم؛ «نه»!"],
 }
@@ -65,6 +66,40 @@ def test_words_are_not_torn_at_apostrophes_and_in_numbers() -> None:
     words = Tokenizer("fr", OWN).tokenize("L’école n’a 10\u00a0000 !")
     assert words == ["L’", "école", "n’", "a", "10\U000f00a0000", "!"]
     assert Tokenizer("ro", OWN).tokenize("Moore’s într-un") == ["Moore’s", "într-un"]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "words"),
+    [
+        ("th", "กินข้าวที่ บ้าน", "กินข้าวที่|บ้าน"),
+        ("my", "ကိုက်ညီ ချက်", "ကိုက်ညီ|ချက်"),
+        ("ml", "നിങ്ങള്\u200d സ്വയം.", "നിങ്ങള്\u200d|സ്വയം|."),
+        ("km", "ទិស\u200bក្រុម", "ទិស|\U000f200bក្រុម"),
+        ("hi", "डॉ. राम स्मृति", "डॉ.|राम|स्मृति"),
+        ("he", "שָׁלוֹם, עוֹלָם", "שָׁלוֹם|,|עוֹלָם"),
+        ("ar", "مُحَمَّد", "مُحَمَّد"),
+        ("fa", "می\u200cخواهم!", "می\u200cخواهم|!"),
+        ("ff", "𞤢𞤣𞤢𞤥 ᲐᲑ", "𞤢𞤣𞤢𞤥|ᲐᲑ"),
+        ("ko", "한국어 문장.", "한국어|문장|."),
+        ("de", "\u1eb9\u0304n Donau\u00addampf", "\u1eb9\u0304n|Donau\u00addampf"),
+    ],
+)
+def test_words_of_all_scripts_are_whole(language: str, text: str, words: str) -> None:
+    """Moses' tables lack most vowels of Thai, the joiners, and the letters that are younger than they are."""
+    tokenizer = Tokenizer(language, OWN)
+    found = tokenizer.tokenize(text)
+    assert found == words.split("|")
+    assert tokenizer.detokenize(found) == text
+    bare = [word.lstrip("\U000f200b").rstrip(".") for word in found]
+    assert [word for word in bare_words(Tokenizer(language, RAW).tokenize(text), RAW) if word != "."] == [
+        word for word in bare if word
+    ]
+
+
+def test_a_replacement_takes_the_place_of_a_whole_word() -> None:
+    """With its marks; punctuation stays."""
+    assert with_replaced("«ที่<unk>ข้าว»", "บ้าน", RAW) == "«บ้าน»"
+    assert with_replaced("बाज़ा<unk>।", "हाट", RAW) == "हाट।"
 
 
 def test_only_unusual_spacing_is_marked() -> None:

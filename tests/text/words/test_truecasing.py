@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from sacremoses import MosesDetruecaser, MosesTruecaser
 
+from convs2s.text.words.tokenization import Tokenizer
 from convs2s.text.words.truecasing import Truecaser, detruecase, read_truecaser, words_inside, write_counts
+from tests.decode.parrot import TOKENIZE
 
 MULTI30K = Path(__file__).parents[3].parent / "shared/data/multi30k"
 TEXT = [
@@ -92,6 +94,23 @@ def test_sentences_get_their_capitals_back() -> None:
         "élan",
     ]
     assert detruecase([]) == []
+
+
+def test_turkish_has_two_letters_i() -> None:
+    """İstanbul and ısı: their capitals are İ and I; elsewhere i and I are one letter."""
+    assert detruecase(["istanbul", ".", "ısı", ".", "ev"], "tr") == ["İstanbul", ".", "Isı", ".", "Ev"]
+    assert detruecase(["istanbul", "isı"], "en") == ["Istanbul", "isı"]
+    counts = {"istiyorum": 3, "ısı": 2}
+    words = ["İstiyorum", ".", "Isı", ".", "ISI", ".", "İSTİYORUM"]
+    assert Truecaser(counts, "tr").truecase(words) == ["istiyorum", ".", "ısı", ".", "ısı", ".", "istiyorum"]
+    tokenizer = Tokenizer("tr", TOKENIZE.model_copy(update={"lowercase": True}))
+    assert tokenizer.tokenize("Isı İÇİN") == ["ısı", "için"]
+    assert tokenizer.reference("Isı İÇİN") == "ısı için"
+
+
+def test_georgian_sentences_have_no_capitals() -> None:
+    """Unicode has some, for headlines: upper() gives them."""
+    assert detruecase(["ეს", "სახლია", ".", "ღია"], "ka") == ["ეს", "სახლია", ".", "ღია"]
 
 
 def theirs(counts: Counter[str]) -> MosesTruecaser:

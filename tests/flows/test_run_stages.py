@@ -1,0 +1,84 @@
+"""How stages that run side by side share the machine; nothing is run here."""
+
+import os
+from typing import Any
+
+import pytest
+
+from convs2s.config.load import load_params
+from pipelines.flows import run_stages
+from pipelines.flows.form import RunParams
+from pipelines.flows.graph import Stage
+from pipelines.flows.run_stages import StagesRun, Workspace
+from tests.flows import toy
+
+PARAMS = load_params(toy.ROOT / "params.yaml")
+
+
+def stage(name: str, gpus: int = 0, signature: str = "") -> Stage:
+    """Return a stage that needs no other."""
+    return Stage(name, "", frozenset(), gpus, 1.0, (), None, {}, True, signature or name)
+
+
+def threads(
+    *spaces: list[Stage], fresh: tuple[str, ...] = (), gpus: tuple[int, ...] = (), **params: Any
+) -> str | None:
+    """Return how many threads the first stage of a run is told to use, on a machine with 12 cores."""
+    workspaces = [
+        Workspace(str(number), toy.ROOT, PARAMS, {one.name: one for one in stages})
+        for number, stages in enumerate(spaces)
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "sched_getaffinity", lambda _: set(range(12)), raising=False)
+        patch.setattr(run_stages, "choose_gpus", lambda _: [*gpus])
+        patch.setattr(run_stages, "up_to_date", lambda _: set(fresh))
+        run = StagesRun(RunParams(**params), workspaces)
+        return run.environment(spaces[0][0], gpus[:1]).get("OMP_NUM_THREADS")
+
+
+def test_stages_side_by_side_divide_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two trainings with a thread per core each take longer than one after the other."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    seeds = [stage(f"train@{seed}", 1) for seed in range(1, 5)]
+    assert threads(seeds) == "6"  # two at once by default
+    assert threads(seeds, parallel=3) == "4"
+    assert threads(seeds, parallel=99) == "3"  # more places than stages
+    many = [stage(f"train@{seed}", 1) for seed in range(50)]
+    assert threads(many, parallel=50) == "1"
+    assert threads([stage("tokenize@train"), stage("tokenize@valid")]) == "6"
+
+
+def test_a_stage_that_runs_alone_has_all_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with `dvc repro`: the default run then gives the same bytes."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    seeds = [stage("train@1", 1), stage("train@2", 1)]
+    assert threads([seeds[0], stage("align")], parallel=8) is None
+    assert threads(seeds, parallel=1) is None
+    assert threads(seeds, fresh=("train@2",)) is None
+    assert threads(seeds, fresh=("train@2",), force=True) == "6"
+    assert threads(seeds, remote="all") is None  # each trains on another machine
+
+
+def test_rows_of_a_sweep_divide_the_cores_unless_they_share_the_stage(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A shared stage runs once."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert threads([stage("train@1", 1, "a")], [stage("train@1", 1, "b")]) == "6"
+    assert threads([stage("train@1", 1, "a")], [stage("train@1", 1, "a")]) is None
+
+
+def test_processes_of_a_training_divide_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of one training alone do so themselves; on GPUs, as many trainings run as GPUs are enough for."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    pair = [stage("train@1", 2), stage("train@2", 2)]
+    assert threads(pair) == "3"
+    assert threads(pair[:1]) is None
+    assert threads(pair, gpus=(0, 1, 2), parallel=8) is None
+    assert threads(pair, gpus=(0, 1, 2, 3), parallel=1) == "3"
+
+
+def test_the_users_own_number_of_threads_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever sets it knows what else the machine does."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    assert threads([stage("train@1", 1), stage("train@2", 1)]) == "5"

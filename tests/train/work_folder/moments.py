@@ -1,0 +1,66 @@
+"""What is on disk at each moment of a training."""
+
+import builtins
+import errno
+import io
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+class Moments:
+    """What is on disk before each operation that changes something in these folders.
+
+    That is what a kill leaves: buffers that are not yet flushed are lost, and no handler runs. One operation
+    may be told to fail, as on a full disk.
+    """
+
+    def __init__(self, patch: pytest.MonkeyPatch, *folders: Path, failing: int | None = None) -> None:
+        self.folders, self.names, self.failing = folders, list[str](), failing
+        self.contents: list[dict[Path, bytes | None]] = []
+        writes = lambda _, mode="r", *__, **___: bool(set(mode) & set("wax"))  # noqa: E731
+        for module, name, changes in (
+            (os, "mkdir", lambda path, *_, **__: not Path(path).exists()),
+            (os, "rename", lambda *_, **__: True),
+            (os, "replace", lambda *_, **__: True),
+            (os, "unlink", lambda path, dir_fd=None, **_: dir_fd is not None or Path(path).exists()),
+            (os, "rmdir", lambda *_, **__: True),
+            (io, "open", writes),
+            (builtins, "open", writes),
+        ):
+            patch.setattr(module, name, self.watched(name, getattr(module, name), changes))
+
+    def watched(
+        self, name: str, operation: Callable[..., Any], changes: Callable[..., bool]
+    ) -> Callable[..., Any]:
+        def call(path: Any, *args: Any, **options: Any) -> Any:
+            # An operation relative to an open folder is one of shutil.rmtree.
+            ours = options.get("dir_fd") is not None or Path(path).parts[:1] in {
+                f.parts for f in self.folders
+            }
+            if ours and changes(path, *args, **options):
+                self.names.append(f"{name} {path}")
+                self.contents.append(self.content())
+                if len(self.names) - 1 == self.failing:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+            return operation(path, *args, **options)
+
+        return call
+
+    def content(self) -> dict[Path, bytes | None]:
+        """Return each file's bytes; None for a folder."""
+        paths = [path for folder in self.folders for path in (folder, *folder.rglob("*")) if path.exists()]
+        return {path: None if path.is_dir() else path.read_bytes() for path in sorted(paths)}
+
+    def put_back(self, content: dict[Path, bytes | None]) -> None:
+        for folder in self.folders:
+            shutil.rmtree(folder, ignore_errors=True)
+        for path, data in content.items():
+            if data is None:
+                path.mkdir()
+            else:
+                path.write_bytes(data)

@@ -1,0 +1,107 @@
+"""Killed at any moment: the next run ends with the outputs of an undisturbed one, and nothing else."""
+
+import errno
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convs2s.text.corpus.files import remove
+from convs2s.train import work_folder
+from tests.train.tiny import write_tiny
+from tests.train.work_folder.moments import Moments
+from tests.train.work_folder.trainings import (
+    OUT,
+    WORK,
+    finish,
+    interrupt,
+    state_of,
+    undisturbed,
+    updates_of,
+    validating,
+)
+
+pytestmark = pytest.mark.fault("damaged checkpoint")
+
+
+def test_killed_at_any_operation_the_next_run_ends_as_an_undisturbed_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before each of them in turn, in three epochs of one update; nothing but costs and the lock is left."""
+    write_tiny(tmp_path, train=8, valid=4)
+    settings: dict[str, Any] = {"max_epochs": 3, "checkpoint_updates": 2}
+    with monkeypatch.context() as patch:
+        moments = Moments(patch, WORK, OUT)
+        wanted = finish(**settings)
+    kinds = {name.split()[0] for name in moments.names}
+    assert kinds == {"open", "mkdir", "replace", "rename", "unlink", "rmdir"}
+    assert len(moments.names) > 40, moments.names
+    for name, content in zip(moments.names, moments.contents, strict=True):
+        moments.put_back(content)
+        assert finish(**settings) == wanted, name
+        assert [path.name for path in sorted(WORK.iterdir())] == ["costs", "lock"], name
+        assert len(list((WORK / "costs").iterdir())) == 1, name
+
+
+@pytest.mark.slow
+def test_any_operation_may_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a full disk: the run ends with that error, or if it only cleans up, well; the next one does."""
+    write_tiny(tmp_path, train=8, valid=4)
+    settings: dict[str, Any] = {"max_epochs": 3, "checkpoint_updates": 2}
+    with monkeypatch.context() as patch:
+        whole_run = Moments(patch, WORK, OUT)
+        wanted = finish(**settings)
+    ended_well: list[str] = []
+    for failing in range(len(whole_run.names)):
+        shutil.rmtree(WORK)
+        shutil.rmtree(OUT, ignore_errors=True)
+        with monkeypatch.context() as patch:
+            moments = Moments(patch, WORK, OUT, failing=failing)
+            try:
+                assert finish(**settings) == wanted
+                ended_well.append(moments.names[failing].split()[0])
+            except OSError as error:
+                assert "No space left on device" in str(error)
+        assert finish(**settings) == wanted, moments.names[-1]
+        assert [path.name for path in sorted(WORK.iterdir())] == ["costs", "lock"]
+    assert set(ended_well) == {"rename", "rmdir", "unlink"}
+
+
+def test_clean_up_that_fails_is_no_failed_training(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The outputs are there; a network file system may refuse to remove an open file."""
+    wanted = undisturbed(max_epochs=1)
+
+    def refuse(path: Path) -> None:
+        if not path.name.endswith(".ended"):
+            return remove(path)
+        raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(work_folder, "remove", refuse)
+        assert finish(max_epochs=1) == wanted
+    assert "cannot be removed ([Errno 39] Directory not empty" in capsys.readouterr().err
+    assert len(list(WORK.glob("*.ended"))) == 1
+    assert finish(max_epochs=1) == wanted
+    assert not list(WORK.glob("*.ended"))
+
+
+def test_a_half_written_checkpoint_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each kill would otherwise leave one, of gigabytes."""
+    (newest, *_) = interrupt(monkeypatch, after=3)
+    part = newest.with_name(f".{newest.name}.4711.part")
+    part.write_bytes(b"half")
+    interrupt(monkeypatch, after=4)
+    assert newest.is_file()
+    assert not part.exists()
+
+
+def test_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last two checkpoints, and those at the end of the last two epochs that were the best so far."""
+    validating(monkeypatch, [3.0, 2.5, 2.0, 2.7, 2.8])
+    checkpoints = interrupt(monkeypatch, after=9)
+    assert [updates_of(path) for path in checkpoints] == [9, 8, 6, 4]
+    assert state_of(checkpoints[0]).bests == [2, 4, 6]

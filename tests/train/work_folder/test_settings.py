@@ -1,0 +1,107 @@
+"""Settings that have changed: to another end from what there is, else afresh, and nothing is lost."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convs2s.train.checkpoint import read_checkpoint
+from convs2s.train.setup import build_training
+from convs2s.train.work_folder import WorkFolder
+from tests.train.tiny import ALONE, tiny_params
+from tests.train.work_folder.trainings import (
+    EPOCHS,
+    INPUTS,
+    OUT,
+    WORK,
+    finish,
+    interrupt,
+    state_of,
+    undisturbed,
+    updates_of,
+    validating,
+)
+
+pytestmark = pytest.mark.fault("damaged checkpoint")
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "after", "message"),
+    [
+        ({}, {"max_epochs": 2}, 7, "checkpoint-7.safetensors cannot be used: it is beyond the end"),
+        ({}, {"max_epochs": 3}, 6, "continues from work/ID/checkpoint-6.safetensors: epoch 4"),
+        ({}, {"patience": 1}, 9, "beyond the end of training, which is now after epoch 3."),
+        ({}, {"min_learning_rate": 0.01}, 9, "beyond the end of training, which is now after epoch 4."),
+        ({"max_epochs": 3}, {"max_epochs": 5}, 6, "checkpoint-6.safetensors: epoch 4, after 6 updates."),
+    ],
+    ids=["fewer epochs", "exactly the end", "patience", "learning rate", "more epochs"],
+)
+def test_another_end_gives_what_an_undisturbed_training_to_it_gives(
+    before: dict[str, Any],
+    now: dict[str, Any],
+    after: int,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A training that is beyond its new end goes back to a checkpoint that an undisturbed one has."""
+    nats = [3.0, 2.5, 2.6, 2.4, 2.3]
+    validating(monkeypatch, nats)
+    common = {"anneal_factor": 0.1, "anneal_after_epoch": 3}
+    wanted = undisturbed(nats, **common | now)
+    interrupt(monkeypatch, after=after, **common | before)
+    identity = next(WORK.glob("*/checkpoint-*")).parent.name
+    capsys.readouterr()
+    assert finish(**common | now) == wanted
+    assert message.replace("ID", identity) in capsys.readouterr().err
+
+
+def test_checkpoints_of_other_settings_are_kept_and_found_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An edit and its undo lose nothing, even if the edited training has ended in between."""
+    wanted = undisturbed()
+    kept = interrupt(monkeypatch, after=7)
+    contents = [path.read_bytes() for path in kept]
+    capsys.readouterr()
+    other = finish(learning_rate=0.2)
+    assert (
+        f"Training starts afresh: since the checkpoint {kept[0]} was written, these have changed: "
+        "learning_rate. The checkpoint is kept: undo the change to continue from it, or delete it."
+    ) in capsys.readouterr().err
+    assert [path.read_bytes() for path in kept] == contents
+    assert finish() == wanted != other
+    assert f"Training continues from {kept[0]}: epoch 4, after 7 updates." in capsys.readouterr().err
+
+
+def test_an_unreadable_checkpoint_of_other_settings_is_reported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It may be the one that was to be continued."""
+    (newest, *_) = interrupt(monkeypatch, after=4)
+    newest.write_bytes(b"no checkpoint")
+    finish(learning_rate=0.2, max_epochs=1)
+    assert f"Training starts afresh: the checkpoint {newest} cannot be read" in capsys.readouterr().err
+
+
+def test_a_training_that_diverges_leaves_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even with a finished epoch of its own, or the checkpoints and outputs of another training."""
+    interrupt(monkeypatch, after=7)
+    for bad in (math.nan, math.inf):
+        validating(monkeypatch, [3.0, bad])
+        with pytest.raises(FloatingPointError, match=r"after epoch 2 \(4 updates\) the validation loss is"):
+            finish(learning_rate=0.2)
+        assert not OUT.exists()
+
+
+def test_other_workers_follow_the_one_that_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the same checkpoint, even if there is a newer one; without it, they say what to share."""
+    (*_, older) = interrupt(monkeypatch, after=5)
+    settings = tiny_params(Path(), max_epochs=EPOCHS)
+    training = build_training(settings.model, settings.train, 1, *INPUTS, ALONE)
+    folder = WorkFolder(WORK, read_checkpoint(older).prints)
+    folder.follow(training, updates_of(older))
+    assert training.state == state_of(older)
+    with pytest.raises(FileNotFoundError, match="Wanted one work folder that all machines see"):
+        folder.follow(training, 4711)

@@ -1,0 +1,89 @@
+"""Tiny trainings in the current folder: whole, interrupted, with given validation losses, damaged."""
+
+import hashlib
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convs2s.train import loop, run
+from convs2s.train.checkpoint import read_checkpoint
+from convs2s.train.loop import EpochReport, State, Training
+from convs2s.train.run import PATHS, train_model
+from tests.train.tiny import tiny_params
+
+EPOCHS, UPDATES = 5, 2  # of a whole training: epochs, and updates in each
+WORK, OUT = Path("work"), Path("out")
+INPUTS = Path("encoded"), Path("vocabulary"), Path("candidates/candidates.npz")
+KNOWN: dict[str, dict[str, str]] = {}
+
+
+def finish(**changes: Any) -> dict[str, str]:
+    """Train to the end; return the outputs, as hashes by name."""
+    wanted = tiny_params(Path(), **{"max_epochs": EPOCHS, "checkpoint_updates": 1} | changes)
+    train_model(wanted.model, wanted.train, 1, *map(Path, PATHS))
+    return {
+        str(path): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(OUT.rglob("*"))
+        if path.is_file()
+    }
+
+
+def undisturbed(nats: Sequence[float] = (), **changes: Any) -> dict[str, str]:
+    """Train from the beginning to the end, once for all tests, and leave no trace."""
+    key = repr((nats, changes))
+    if key not in KNOWN:
+        KNOWN[key] = whole(**changes)
+    return KNOWN[key]
+
+
+def whole(**changes: Any) -> dict[str, str]:
+    outputs = finish(**changes)
+    assert [path.name for path in sorted(WORK.iterdir())] == ["costs", "lock"]
+    assert len(list((WORK / "costs").iterdir())) == 1
+    shutil.rmtree(WORK)
+    shutil.rmtree(OUT)
+    return outputs
+
+
+class Killed(BaseException):
+    """The end of a process that no handler may see coming."""
+
+
+def interrupt(monkeypatch: pytest.MonkeyPatch, after: int, **changes: Any) -> list[Path]:
+    """Train until so many updates are done; return the checkpoints, the newest first."""
+    original = loop.train
+
+    def interrupted(training: Training) -> Iterator[Any]:
+        for report in original(training):
+            yield report
+            if training.state.updates == after and isinstance(report, EpochReport) >= (after % UPDATES == 0):
+                raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "train", interrupted)
+        with pytest.raises(Killed):
+            finish(**changes)
+    return sorted(WORK.glob("*/checkpoint-*"), key=updates_of, reverse=True)
+
+
+def updates_of(checkpoint: Path) -> int:
+    return int(checkpoint.stem.removeprefix("checkpoint-"))
+
+
+def flip(path: Path) -> None:
+    """Flip a bit in the middle of a file, which is in a tensor."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def state_of(checkpoint: Path) -> State:
+    return read_checkpoint(checkpoint).state
+
+
+def validating(monkeypatch: pytest.MonkeyPatch, nats: list[float]) -> None:
+    """Let each epoch have a given validation loss, whichever epoch a training continues with."""
+    monkeypatch.setattr(loop, "validation_loss", lambda training: nats[len(training.state.epochs)])
