@@ -21,7 +21,7 @@ from convs2s.model.initialization import fold_weight_norm
 from tests.decode.test_fast_model import CHOSEN, loaded
 from tests.golden import NAMES, golden_model
 from tests.golden.judge import check_sentence, longest, sources, wanted_hypotheses
-from tests.model.small import EOS, PAD, sentence
+from tests.model.small import EOS, PAD, VARIANTS, sentence
 
 SOURCE = torch.stack([sentence(7, 40), torch.cat([sentence(5, 40), torch.tensor([PAD, PAD])])])
 
@@ -42,16 +42,7 @@ def check_steps(compiled: CompiledModel, plain: StepwiseModel, vocabulary: int, 
             memories = tuple(memory.select(torch.tensor([1])) for memory in memories)  # type: ignore[assignment]
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"extra_scaling": False},
-        {"attention": [True, True, True]},
-        {"attention": [False, False, True]},
-        {"source_positions": False, "target_positions": False},
-    ],
-)
+@pytest.mark.parametrize("changes", VARIANTS)
 @torch.inference_mode()
 def test_every_step_equals_the_plain_models(changes: dict[str, Any]) -> None:
     """Loops change the order of sums only, whether layers attend, change their width, or neither."""

@@ -15,7 +15,7 @@ from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.seq2seq import Seq2Seq
 from tests.golden import NAMES, golden_model
 from tests.golden.judge import check_sentence, longest, sources, wanted_hypotheses
-from tests.model.small import EOS, PAD, sentence, small_model
+from tests.model.small import EOS, PAD, VARIANTS, sentence, small_model
 
 CHOSEN = torch.tensor([0, 1, 2, 7, 30, 49])
 
@@ -48,16 +48,7 @@ def check_steps(fast: StepwiseModel, plain: StepwiseModel, vocabulary: int, tole
             memories = [memory.select(torch.tensor([1])) for memory in memories]
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"extra_scaling": False},
-        {"attention": [True, True, True]},
-        {"attention": [False, False, True]},
-        {"source_positions": False, "target_positions": False},
-    ],
-)
+@pytest.mark.parametrize("changes", VARIANTS)
 def test_every_step_equals_the_plain_models(changes: dict[str, Any]) -> None:
     """Maps folded into the source and packed weights change the order of sums only (§3.3)."""
     model = loaded(**changes)

@@ -24,6 +24,14 @@ SMALL: dict[str, Any] = {
     "encoder_grad_scale": "paper",
     "extra_scaling": True,
 }
+VARIANTS: list[dict[str, Any]] = [
+    {},
+    {"extra_scaling": False},
+    {"attention": [True, True, True]},
+    {"attention": [False, False, True]},
+    {"source_positions": False, "target_positions": False},
+]
+"""Changes of it, with which each faster model must equal the plain one."""
 
 
 def small_params(**changes: Any) -> ModelParams:
