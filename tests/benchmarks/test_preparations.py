@@ -10,7 +10,7 @@ from tests.presets import params_of
 
 def test_preparations_differ_in_nothing_but_the_text() -> None:
     """In tokenization and segmentation; pairs of any length are kept, since lengths depend on these."""
-    params = params_of("multi30k-en-de")
+    params = params_of("tatoeba-en-de")
     found = {name: changed(params, PREPARATIONS[name], [7, 8]) for name in COMPARED}
     assert [
         (one.tokenize.tokenizer, one.tokenize.lossless, one.vocabulary.kind) for one in found.values()
