@@ -99,7 +99,7 @@ def train_to_the_end(data: Path | None, toy: bool, emit: Emit, seconds: float) -
 
 def run(training: Training, end: float, emit: Emit) -> dict[str, Any]:
     """Train until the schedule or the time ends; keep the best weights; return the last row."""
-    best, tokens, start = training.model.state_dict(), 0, time.monotonic()
+    best, tokens, start = copy.deepcopy(training.model.state_dict()), 0, time.monotonic()
     begin = start
     for report in train(training):
         if isinstance(report, UpdateReport):

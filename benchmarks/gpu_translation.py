@@ -30,14 +30,13 @@ SOURCE, TARGET = 26, 30
 LONGEST = 120
 PRESET = "wmt14-en-fr-paper"
 BATCH = 128
-PRECISIONS = ("bfloat16", "float32")
 
 
 def translations(sizes: Sizes, emit: Emit, _: float) -> None:
     """Emit the speed of a search over all sentences, by precision and beam."""
     lengths = source_lengths(sizes.sentences)
     batches = [lengths[batch] for batch in equal_lengths(lengths.tolist(), BATCH)]
-    for precision in PRECISIONS:
+    for precision in sizes.precisions:
         model = random_model(sizes, precision)
         sources = [source(batch, model.source_size) for batch in batches]
         for beam_size in (1, 5):

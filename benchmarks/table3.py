@@ -19,7 +19,7 @@ one process that uses all cores, and one single-threaded worker process per core
 Seconds are wall time from words to words: the model is already loaded and has translated one batch, and
 tokenization and BLEU do not count. Tokens are output tokens, EOS included. BLEU is of tokenized text, mixed
 case; the last line names its test set, with lines and sha256, as stage evaluate does. --json FILE writes our
-rows with both to a file.
+rows with both, machine and versions to a file.
 """
 
 import argparse
@@ -38,6 +38,7 @@ from threading import BrokenBarrierError
 
 import torch
 
+from benchmarks.machine import machine
 from convs2s.decode.hypotheses import TextHypothesis
 from convs2s.decode.unknown_replacement import replace_unknowns
 from convs2s.package.translator import Translator, load
@@ -271,7 +272,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     signature = tokenized_bleu(["a"], ["a"]).signature
     if options.json:
         rows = [dict(zip(COLUMNS, cells(line), strict=True)) for line in measured]
-        content = {"rows": rows, "signatures": {"bleu": signature}, "test_set": str(test_set)}
+        content = {
+            "machine": machine(["numba"]),
+            "rows": rows,
+            "signatures": {"bleu": signature},
+            "test_set": str(test_set),
+        }
         options.json.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     print(f"\nThe paper's: newstest2012 and newstest2013, {SENTENCES:,} sentences.")
     print(f"Ours: {test_set}; BLEU {signature}.")

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from benchmarks.fairseq_peer import FairseqVariant, fairseq_variant, has_fairseq
 from benchmarks.machine import (
     DTYPES,
     Speed,
@@ -45,7 +46,7 @@ from convs2s.train.setup import build_training
 from pipelines.preset.render import preset_params
 
 SENTENCE = 26  # tokens, EOS included
-VARIANTS = ("plain", "fast", "compiled")
+VARIANTS = ("plain", "fast", "compiled", "fairseq")
 CPU = torch.device("cpu")
 
 
@@ -88,6 +89,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         write_report(options.json, about, results)
 
 
+def chosen_names(options: argparse.Namespace) -> list[str]:
+    """Return what is compared: path and precision; of fairseq float32 only, where it is there."""
+    ours = [path for path in options.variants if path != "fairseq"]
+    names = [f"{path} {precision}" for precision in options.precisions for path in ours]
+    return [*["fairseq float32"] * ("fairseq" in options.variants and has_fairseq()), *names]
+
+
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Return the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.train_step")
@@ -109,13 +117,13 @@ def measure(
     preset: str, tokens: int, device: torch.device, options: argparse.Namespace, peaks: dict[str, float]
 ) -> list[dict[str, Any]]:
     """Return what was measured of each variant of a preset."""
-    names = [f"{path} {precision}" for precision in options.precisions for path in options.variants]
+    names = chosen_names(options)
     with tempfile.TemporaryDirectory() as folder:
         variants = {
             name: build(preset, Path(folder, name), name, tokens, options.entries, device, options.channels)
             for name in names
         }
-        flop = flop_per_token(variants[names[0]])
+        flop = flop_per_token(variants[names[-1]])
         memory = {name: peak_memory(one, device) for name, one in variants.items()}
         ways = {name: partial(one.updates, options.updates) for name, one in variants.items()}
         measured = in_turns(ways, options.rounds, device)
@@ -134,10 +142,16 @@ def build(
     entries: int | None,
     device: torch.device,
     channels: int | None = None,
-) -> Variant:
+) -> Variant | FairseqVariant:
     """Return a training to compare, by the name of its path and precision."""
     path, precision = name.split()
     training = random_training(preset, folder, precision, tokens, 1, entries, device, channels)
+    lengths = training.train.source.lengths, training.train.target.lengths
+    batches = cycle(training.batching.epoch(*lengths, 1, 0))
+    if path == "fairseq":
+        params = preset_params(preset)
+        sizes = entries or params.vocabulary.source_size, entries or params.vocabulary.target_size
+        return fairseq_variant(training, narrowed(params.model, channels), sizes, batches)
     losses: nn.Module = SummedLoss(training.model, 0.0)
     if path == "fast":
         losses = summed_loss(training.model, 0.0)
@@ -145,11 +159,10 @@ def build(
         few_operations(training.model)
         losses = GpuSummedLoss(training.model, 0.0)
         losses.compile()
-    lengths = training.train.source.lengths, training.train.target.lengths
-    return Variant(training, losses, cycle(training.batching.epoch(*lengths, 1, 0)))
+    return Variant(training, losses, batches)
 
 
-def peak_memory(variant: Variant, device: torch.device) -> int | None:
+def peak_memory(variant: Variant | FairseqVariant, device: torch.device) -> int | None:
     """Make an update; return the most bytes allocated on a GPU in it beyond those from before."""
     if device.type != "cuda":
         return None
@@ -231,7 +244,7 @@ def write_random(folder: Path, sizes: tuple[int, int], sentences: int) -> None:
         write_vocabulary(folder / "vocabulary" / f"{side}.tsv", words)
 
 
-def flop_per_token(variant: Variant) -> float:
+def flop_per_token(variant: Variant | FairseqVariant) -> float:
     """Return the FLOP of an update's products, forward and backward, per target token."""
     tokens = 0
 

@@ -142,14 +142,14 @@ def lines_left(stream: IO[bytes]) -> int:
 
 
 def decoded(stream: IO[bytes], name: str) -> Iterator[str]:
-    r"""Yield lines without their line end, \n or \r\n.
+    r"""Yield lines without their line end, \n or \r\n, and without the byte order mark of Windows' editors.
 
     Raises:
         ValueError: if a line is not UTF-8, with its number.
     """
     for number, raw in enumerate(stream, start=1):
         try:
-            yield raw.decode("utf-8").removesuffix("\n").removesuffix("\r")
+            yield raw.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n").removesuffix("\r")
         except UnicodeDecodeError as error:
             raise ValueError(
                 f"{name}, line {number}: byte {error.start} is {raw[error.start]:#04x}, which is not UTF-8. "

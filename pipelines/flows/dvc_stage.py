@@ -39,10 +39,6 @@ class StageNotStarted(StageEnded):
         super().__init__("was not started, because the flow run was cancelled or ended")
 
 
-class WorkerGone(StageEnded):
-    """The worker that had started the flow has died; its stages were ended."""
-
-
 # Names of Prefect states, by what DVC says of a stage (Stage.reproduce and run_stage in dvc/stage). Of many
 # lines the last counts: "Unable to pull data" is followed by one of these, too.
 OUTCOMES = {

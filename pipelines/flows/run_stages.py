@@ -35,7 +35,7 @@ from pipelines.flows.form import RunParams
 from pipelines.flows.graph import Stage, check_names, read_graph, restrict, up_to_date
 from pipelines.flows.progress import showing_progress
 from pipelines.flows.resources import Leases, choose_gpus
-from pipelines.flows.watch import ended_early, make_check
+from pipelines.flows.watch import make_check
 from pipelines.flows.workspace import ROOT
 
 PAUSE = 2.0  # seconds between two checks whether the run itself is to go on
@@ -94,17 +94,18 @@ class StagesRun:
         """Run all that can be run; return the flow run's state, with what went wrong, a paragraph a stage."""
         self.submit()
         waited_for, check = [future.wrapped_future for future in self.futures.values()], make_check()
-        early = None
+        early: State[Any] | None = None
         try:
-            while concurrent.futures.wait(waited_for, timeout=PAUSE).not_done:
-                check()
-        except StageEnded as ended:
-            early = ended
+            while not early and concurrent.futures.wait(waited_for, timeout=PAUSE).not_done:
+                early = check()
         finally:
             self.stop.set()
             concurrent.futures.wait(waited_for)
         if early:
-            return ended_early(early, self.summary())
+            early.message = (
+                f"{early.message}. {self.summary()}. Nothing finished is lost; a new run goes on from there."
+            )
+            return early
         states = self.states()
         if all(state.is_completed() for state in states.values()):
             return Completed(message=self.summary())

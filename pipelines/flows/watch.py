@@ -17,15 +17,14 @@ from prefect.states import Cancelled, Crashed, Running, State
 from rich.console import Console
 
 from pipelines.flows import access
-from pipelines.flows.dvc_stage import StageEnded, WorkerGone
 
 
-def make_check() -> Callable[[], None]:
-    """Return a function that raises once nobody wants this flow run any more.
+def make_check() -> Callable[[], State[Any] | None]:
+    """Return a function that returns the state to end this flow run in once nobody wants it any more.
 
-    That is WorkerGone when the worker that started it was killed, for no other takes it over, and StageEnded
-    when somebody has cancelled or ended it. A run that the server takes for Crashed, since it was away itself
-    and has heard no heartbeat, is set Running again.
+    That is Crashed when the worker that started it was killed, for no other takes it over, and Cancelled when
+    somebody has cancelled or ended it. A run that the server takes for Crashed, since it was away itself and
+    has heard no heartbeat, is set Running again.
     """
     access.hold(PREFECT_API_URL.value() or "")
     worker = os.getppid() if "PREFECT__FLOW_RUN_ID" in os.environ else None
@@ -35,10 +34,10 @@ def make_check() -> Callable[[], None]:
         # worker is killed, before anybody could tell the server why.
         Console.on_broken_pipe = lambda self: leave_terminal()  # type: ignore[method-assign]
 
-    def check() -> None:
+    def check() -> State[Any] | None:
         if worker is not None and os.getppid() != worker:
             leave_terminal()
-            raise WorkerGone("the worker that had started this run is gone: its stages were ended")
+            return Crashed(message="the worker that had started this run is gone: its stages were ended")
         # A server that is away must not keep us from checking on the worker: ask once, briefly.
         impatient = {PREFECT_CLIENT_MAX_RETRIES: 0, PREFECT_API_REQUEST_TIMEOUT: 5.0}
         try:
@@ -46,11 +45,12 @@ def make_check() -> Callable[[], None]:
                 state = client.read_flow_run(run).state
                 if state and state.is_crashed():
                     client.set_flow_run_state(run, Running(), force=True)
-                    return
+                    return None
         except (httpx.HTTPError, RuntimeError):
-            return  # the stages go on
+            return None  # the stages go on
         if state and (state.is_cancelling() or state.is_final()):
-            raise StageEnded(f"the server has the flow run as {state.name}: its stages were ended")
+            return Cancelled(message=f"the server has the flow run as {state.name}: its stages were ended")
+        return None
 
     return check
 
@@ -60,9 +60,3 @@ def leave_terminal() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         os.dup2(nowhere, stream.fileno())
-
-
-def ended_early(ended: StageEnded, done: str) -> State[Any]:
-    """Return the state of a run that was ended before it was done, with what it had done."""
-    kind = Crashed if isinstance(ended, WorkerGone) else Cancelled
-    return kind(message=f"{ended}. {done}. Nothing finished is lost; a new run goes on from there.")

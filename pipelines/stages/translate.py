@@ -5,8 +5,8 @@ from pathlib import Path
 
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateSection
-from convs2s.decode.corpus import write_translations
-from convs2s.decode.load_words import load_words, models_of
+from convs2s.decode.members import models_of
+from convs2s.decode.translations import write_translations
 from convs2s.decode.tuned_alpha import settle
 from convs2s.text.corpus.files import read_lines
 from convs2s.text.words.tokenization import load_tokenizer
@@ -36,12 +36,15 @@ def run(
     """
     models = models_of(member, seeds, trained)
     if not models:
-        write_translations(None, [], out)
+        write_translations([], [], out)
         return
+    from convs2s.decode.corpus import translate_corpus  # noqa: PLC0415  # imports PyTorch: seconds
+    from convs2s.decode.load_words import load_words  # noqa: PLC0415
+
     tokenizer = load_tokenizer(languages[0], tokenize, truecasers / "source.tsv")
     sentences = [tokenizer.words(line) for line in read_lines(test / "source.txt")]
     table = candidates / "candidates.npz"
     translator = load_words(models, vocabulary, table, settle(params, tuned))
-    write_translations(translator, sentences, out)
+    write_translations(sentences, translate_corpus(translator, sentences, keep_attention=True), out)
     if translator.selection is not None:
         print(translator.selection.report(), file=sys.stderr)

@@ -6,11 +6,9 @@ import pandas as pd
 
 from convs2s.config.translate import TranslateSection
 from convs2s.config.tune import TuneParams
-from convs2s.decode.corpus import translate_corpus
 from convs2s.decode.length_normalization import NEUTRAL, best_alpha, best_hypothesis
-from convs2s.decode.load_words import load_words, models_of
+from convs2s.decode.members import models_of
 from convs2s.decode.tuned_alpha import with_alpha, write_alpha
-from convs2s.score.corpus_scores import length_ratio, tokenized_bleu
 from convs2s.text.corpus.files import atomic_path
 from convs2s.text.corpus.pair_folder import read_folder
 from pipelines.stages.values import Seeds
@@ -41,6 +39,10 @@ def run(
     if translate.alpha != "tuned" or not models:
         write(pd.DataFrame(columns=COLUMNS), {}, out)
         return
+    from convs2s.decode.corpus import translate_corpus  # noqa: PLC0415  # imports PyTorch: seconds
+    from convs2s.decode.load_words import load_words  # noqa: PLC0415
+    from convs2s.score.corpus_scores import length_ratio, tokenized_bleu  # noqa: PLC0415
+
     pairs = list(read_folder(development)) or list(read_folder(valid))
     references = [target for _, target in pairs]
     # The whole beam; the alpha of the search itself only orders it.

@@ -6,24 +6,40 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jaxtyping
 import pytest
+import torch
 
 from benchmarks import gpu_parts, gpu_report
 from benchmarks.gpu_parts import GPU_TESTS, TOY
 from benchmarks.gpu_report import SHARES, main
+from benchmarks.gpu_training import run
+from convs2s.model.seq2seq import Seq2Seq
+from convs2s.train import loop
+from convs2s.train.fast.loss import GpuSummedLoss
+from convs2s.train.fast.switch import few_operations
+from convs2s.train.loss import SummedLoss
+from tests.train.tiny import tiny_training, weights
 
 ROOT = Path(__file__).parent.parent.parent
-SLOW = {"compiled"}  # a compiler's minute
+SLOW = ["updates", "operators", "compiled"]  # of updates alone, test_train_step has the same
 
 
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the parts still cheaper: peaks are given, and the tests are one that passes and one that fails."""
+    """Train on the path of GPUs. Peaks are given; the tests are one that passes and one that fails."""
     content = "def test_one(): pass\ndef test_other(): assert 1 == 2\n"
     (tmp_path / "test_toy.py").write_text(content, encoding="utf-8")
     tests = ("-c", "/dev/null", str(tmp_path / "test_toy.py"))
+    monkeypatch.setattr(loop, "summed_loss", of_a_gpu)
     monkeypatch.setattr(gpu_report, "TOY", replace(TOY, tests=tests))
     monkeypatch.setattr(gpu_parts, "product_peaks", lambda _: {"float32": 1e11, "bfloat16": 2e11})
+
+
+def of_a_gpu(model: Seq2Seq, smoothing: float) -> SummedLoss:
+    """Return the loss on the path that GPUs take, which computes the same here."""
+    few_operations(model)
+    return GpuSummedLoss(model, smoothing)
 
 
 def report(folder: Path, parts: list[str]) -> dict[str, Any]:
@@ -40,44 +56,50 @@ def report(folder: Path, parts: list[str]) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("toy")
-def test_all_parts_run_on_the_cpu(tmp_path: Path) -> None:
+def test_the_parts_run_on_the_cpu(tmp_path: Path) -> None:
     """Each measures something, from the machine to BLEU."""
     found = report(tmp_path, [name for name in SHARES if name not in SLOW])
     rows = {name: outcome["rows"] for name, outcome in found.items()}
     assert {"what": "GPUs", "value": "0"} in rows["machine"]
     assert [row["outcome"] for row in rows["tests"]] == ["passed", "failure"]
     assert rows["tests"][1]["message"] == "assert 1 == 2"
-    assert [row["variant"] for row in rows["updates"]] == [
-        "plain bfloat16", "fast bfloat16", "plain float32", "fast float32",
-    ]  # fmt: skip
-    assert all(row["share_of_products"] > 0 for row in rows["updates"])
-    assert {row["operation"] for row in rows["operators"]} > {"an update by the clock", "aten::mm"}
     assert [(row["precision"], row["beam"]) for row in rows["translations"]] == [
-        ("bfloat16", 1), ("bfloat16", 5), ("float32", 1), ("float32", 5),
+        ("bfloat16", 1), ("bfloat16", 5),
     ]  # fmt: skip
+    assert all(row["tokens/s"] > 0 for row in rows["translations"])
     steps = [row["step"] for row in rows["training"]]
     assert steps[:3] == ["text, vocabulary", "epoch 1", "training ended: it has run for 1 epoch"]
     assert 0 <= rows["training"][3]["BLEU"] <= 100
     assert rows["processes"][0]["tokens/s"] > 0
     assert rows["processes"][1]["note"] == "skipped: PyTorch sees 0 GPUs"
-    page = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
-    assert re.search(r"\| fast bfloat16 \| .* \| multi30k-en-de \| 50 \|", page)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("toy")
-def test_compiled_updates_run_on_the_cpu(tmp_path: Path) -> None:
-    """By the layers for GPUs, which have nothing that torch.compile cannot take along."""
-    rows = report(tmp_path, ["compiled"])["compiled"]["rows"]
-    assert [row["variant"] for row in rows] == ["fast bfloat16", "compiled bfloat16"]
+def test_updates_run_on_the_cpu_compiled_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled are the layers for GPUs; torch.compile cannot take the tests' checks of shapes along."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+    rows = {name: outcome["rows"] for name, outcome in report(tmp_path, SLOW).items()}
+    assert [row["variant"] for row in rows["updates"]] == [
+        "plain bfloat16", "fast bfloat16", "plain float32", "fast float32",
+    ]  # fmt: skip
+    assert all(row["share_of_products"] > 0 for row in rows["updates"])
+    assert {row["operation"] for row in rows["operators"]} > {"an update by the clock", "aten::mm"}
+    assert [row["variant"] for row in rows["compiled"]] == ["fast bfloat16", "compiled bfloat16"]
+    page = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert re.search(r"\| fast bfloat16 \| .* \| multi30k-en-de \| 50 \|", page)
 
 
-def test_a_training_without_time_left_gives_bleu_all_the_same(tmp_path: Path) -> None:
-    """Of the best weights so far, which here are the initial ones."""
+@pytest.mark.usefixtures("toy")
+def test_a_training_without_time_left_keeps_its_best_weights(tmp_path: Path) -> None:
+    """It ends after an update, says so, and goes on with the weights of the best epoch, or else the first."""
+    training = tiny_training(tmp_path)
+    before = weights(training).clone()
     rows: list[dict[str, Any]] = []
-    gpu_report.train_to_the_end(None, True, rows.append, 0.0)
-    assert rows[1]["step"] == "training ended: no time left, before its end"
-    assert 0 <= rows[2]["BLEU"] <= 100
+    row = run(training, 0.0, rows.append)
+    assert (row["step"], rows) == ("training ended: no time left, before its end", [])
+    assert training.state.updates == 1
+    assert torch.equal(weights(training), before)
 
 
 def test_all_tests_for_gpus_are_in_the_report() -> None:

@@ -121,6 +121,7 @@ def test_json_has_what_is_printed(tmp_path: Path, model: Path, capsys: pytest.Ca
     main(["--model", str(model), *sides, "--settings", "threads", "--beams", "1"])
     content = json.loads((tmp_path / "speed.json").read_text(encoding="utf-8"))
     (printed,) = [cells(line) for line in capsys.readouterr().out.split("\n") if line.startswith("| ours")]
+    assert content["machine"]["torch"] == torch.__version__
     (row,) = content["rows"]
     assert list(row.values()) == [printed[0], *(cell.replace(",", "") for cell in printed[1:])]
     write_split([file_part([Path(source), Path(target)], None)], tmp_path / "test")

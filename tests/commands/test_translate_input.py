@@ -105,6 +105,12 @@ def test_lines_are_read_as_they_come() -> None:
     assert seen == 2
 
 
+def test_a_byte_order_mark_is_no_text() -> None:
+    """Editors of Windows write one at the start of a file; elsewhere it is a character like any other."""
+    stream = io.BytesIO("\ufeffja\r\n\ufeffnein\u2028".encode())
+    assert list(decoded(stream, "x")) == ["ja", "\ufeffnein\u2028"]
+
+
 def test_somebody_who_types_gets_a_hint_and_a_prompt(
     package: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 from pydantic import ValidationError
 from ruamel.yaml import YAML
 
+from convs2s.text.corpus.parallel import cores
 from pipelines.flows import run_stages, workspace
 from pipelines.flows.reproduce import ReproduceParams
 from tests.flows import toy
@@ -35,7 +36,7 @@ def test_seeds_run_side_by_side_and_dvc_has_nothing_left_to_do(
     assert locks[0] == locks[1]
 
 
-def test_each_training_gets_a_gpu_of_its_own(
+def test_each_training_gets_a_gpu_and_cores_of_its_own(
     server: Server, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Leased ids reach the child as CUDA_VISIBLE_DEVICES; others see none (nvidia-smi is played)."""
@@ -43,12 +44,16 @@ def test_each_training_gets_a_gpu_of_its_own(
     program.write_text('#!/bin/sh\nprintf "0\\n1\\n2\\n3\\n"\n')
     program.chmod(0o755)
     monkeypatch.setitem(server.env, "PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delitem(server.env, "OMP_NUM_THREADS", raising=False)
     toy.behave(repo, train_1={"seconds": 3}, train_2={"seconds": 3})
     run = server.run_flow(repo, gpus=[3, 1], parallel=1)
     assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
     seen = {note[0]: note[4] for note in toy.notes(repo)}
     assert {seen.pop("train@1"), seen.pop("train@2")} == {"1", "3"}
     assert seen == {"download": "", "align": "", "evaluate": ""}
+    threads = {note[0]: note[5] for note in toy.notes(repo)}
+    half = str(max(1, cores() // 2))
+    assert threads == dict.fromkeys(toy.NAMES) | {"train@1": half, "train@2": half}
     assert toy.overlap(repo, "train@1", "train@2")
 
 

@@ -28,8 +28,8 @@ resumed = len([path for path in work.iterdir() if path.name.isdigit()])
 (work / str(resumed)).write_text("checkpoint")
 def note(what):
     with open("notes.jsonl", "a") as out:
-        fact = [name, what, time.time(), os.getpid(), os.environ.get("CUDA_VISIBLE_DEVICES")]
-        out.write(json.dumps(fact) + "\\n")
+        share = [os.environ.get(name) for name in ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")]
+        out.write(json.dumps([name, what, time.time(), os.getpid(), *share]) + "\\n")
 note(f"start {resumed}")
 print("password=hunter2 at https://me:hunter2@example.org/x", flush=True)
 if behave.get("fails", 0) > resumed:
@@ -164,7 +164,7 @@ def behave(folder: Path, **stages: dict[str, Any]) -> None:
 
 
 def notes(folder: Path) -> list[list[Any]]:
-    """Return what the played stages noted: stage, what, time, process, CUDA_VISIBLE_DEVICES."""
+    """Return what the played stages noted: stage, what, time, process, its GPUs and threads."""
     path = folder / "notes.jsonl"
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 

@@ -17,6 +17,7 @@ from convs2s.text.vocabulary.vocabulary import EOS, UNK
 from pipelines.stages import translate
 from tests.decode.parrot import TOKENIZE, TRANSLATE
 from tests.package.small_package import write_model, write_parts
+from tests.without_torch import imported_without_torch
 
 LANGUAGES = ("en", "de")
 LINES = ["ein Haus.", "", "Das ist noch eins, und der Hund.", "ein\u2028Hund", "Maus"]
@@ -95,6 +96,15 @@ def test_an_ensemble_of_one_seed_is_left_out(folders: Path) -> None:
     out = run_ensemble(folders, [1])
     assert (out / "hypotheses.jsonl").read_bytes() == b""
     assert read_attention(out / "attention.npz") == []
+
+
+def test_an_ensemble_of_one_seed_needs_no_pytorch(folders: Path) -> None:
+    """Its import takes seconds in every run of a single seed."""
+    inputs = [folders / name for name in ("trained", "vocabulary", "candidates", "truecasers", "test")]
+    paths = (*inputs, folders / "alpha.json", folders / "out")
+    with imported_without_torch("translate") as stage:
+        stage.run(section(), TOKENIZE, LANGUAGES, [1], "ensemble", *paths)
+    assert (folders / "out" / "hypotheses.jsonl").read_bytes() == b""
 
 
 def test_an_ensemble_is_of_the_seeds_named_and_no_other(folders: Path) -> None:

@@ -21,6 +21,7 @@ from convs2s.text.vocabulary.codec import Codec
 from pipelines.stages import translate, tune
 from tests.decode.parrot import TOKENIZE, TRANSLATE, write_word_vocabulary
 from tests.package.small_package import write_model
+from tests.without_torch import imported_without_torch
 
 ALPHAS = [0.0, 0.5, 1.0, 2.0, 4.0]
 SOURCES = ["ein Haus .", "Das ist noch eins , und der Hund .", "ein Hund", "Maus", "und die Maus ist aus ."]
@@ -135,6 +136,16 @@ def test_with_a_number_nothing_is_searched(folders: Path) -> None:
             out = run(folders, member, alpha)
             contents.append([(out / name).read_bytes() for name in ("alphas.csv", "alpha.json")])
         assert contents[0] == contents[1] == [b"alpha,bleu,length_ratio\n", b"{}\n"]
+
+
+def test_nothing_is_searched_without_pytorch(folders: Path) -> None:
+    """Its import takes seconds, twice in a run of the default preset, whose alpha is a number."""
+    paths = (
+        folders / name for name in ("trained", "vocabulary", "candidates", "valid", "development", "out")
+    )
+    with imported_without_torch("tune") as stage:
+        stage.run(TuneParams(alphas=ALPHAS), section(1.0), [1], "1", *paths)
+    assert (folders / "out" / "alpha.json").read_bytes() == b"{}\n"
 
 
 def test_the_ensemble_of_one_seed_is_left_out(folders: Path) -> None:

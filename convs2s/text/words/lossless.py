@@ -41,7 +41,8 @@ APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
 
 def representable(text: str) -> str:
     """Return the text as it comes back: stripped, with a space for each control character but tabs."""
-    return text.translate(REPLACED).strip("".join(map(chr, SPACES)))
+    text = text.translate(REPLACED).strip()
+    return text if text.translate(PLAIN_SPACES).strip() else ""
 
 
 def split_at_spaces(text: str) -> list[str]:
@@ -69,7 +70,8 @@ def split_by_rules(text: str, language: str, tokenize: Callable[[str], list[str]
     words = tokenize(shadow)
     if "".join(words) != "".join(shadow.split()):  # the rules changed characters: do without them
         words = shadow.split()
-    return marked(list(cut(text, words)), language)
+    cuts = list(cut(text, words))
+    return marked(cuts, text[sum(len(gap) + len(word) for gap, word in cuts) :], language)
 
 
 def join_by_rules(words: list[str], language: str) -> str:
@@ -81,7 +83,7 @@ def join_by_rules(words: list[str], language: str) -> str:
         gap = spacing.before(found[2])
         text += [after + found[1] or gap, found[2]]
         after = found[3]
-    return "".join(text).translate(SPACE_OF_MARK).strip()
+    return "".join([*text, after]).translate(SPACE_OF_MARK).strip()
 
 
 def shadowed(text: str, language: str) -> str:
@@ -123,16 +125,17 @@ def cut(text: str, words: list[str]) -> Iterator[tuple[str, str]]:
         place += len(word)
 
 
-def marked(cuts: list[tuple[str, str]], language: str) -> list[str]:
-    """Return words with marks where the spaces before them are not the default ones."""
+def marked(cuts: list[tuple[str, str]], end: str, language: str) -> list[str]:
+    """Return words with marks where the spaces before them, or at the end, are not the default ones."""
     spacing, words = Spacing(language), [word.translate(MARK_OF_SPACE) for _, word in cuts]
     usual = [spacing.before(word) for word in words]
-    for i in range(1, len(words)):
-        gap = cuts[i][0]
+    for i, (gap, _) in enumerate(cuts):
         if gap != usual[i]:
             mark = gap.translate(MARK_OF_SPACE) or JOINED
-            if words[i][0].isalnum() and not cuts[i - 1][1][-1].isalnum():
+            if i and words[i][0].isalnum() and not cuts[i - 1][1][-1].isalnum():
                 words[i - 1] += mark
             else:
                 words[i] = mark + words[i]
+    if end:
+        words[-1] += end.translate(MARK_OF_SPACE)
     return words

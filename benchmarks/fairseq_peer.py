@@ -1,0 +1,113 @@
+"""fairseq's model of the same sizes, for updates on the same batches; where fairseq can be imported.
+
+fairseq 0.12.2 (commit 3d262bb) cannot be imported on Python 3.11 as published. These changes, none of which
+touches a number, make it work: mutable defaults of dataclasses become `field(default_factory=...)`, `np.int`
+and `np.float` become `int` and `float`. It also needs omegaconf 2.3, hydra-core 1.3.2, bitarray, cffi, and
+its own extensions `data_utils_fast` and `token_block_utils_fast`, built in place.
+"""
+
+import importlib
+import importlib.util
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from convs2s.config.model import ModelParams
+from convs2s.text.corpus.batching import Batch
+from convs2s.text.vocabulary.vocabulary import EOS, PAD
+from convs2s.train.loop import Training
+
+
+def has_fairseq() -> bool:
+    """Tell whether fairseq is there."""
+    return importlib.util.find_spec("fairseq") is not None
+
+
+@dataclass
+class FairseqVariant:
+    """fairseq's training of a model, on the batches of ours."""
+
+    training: Training
+    model: Any
+    optimizer: torch.optim.Optimizer
+    batches: Iterator[Batch]
+
+    def update(self) -> int:
+        """Make an update as fairseq's trainer does; return its target tokens."""
+        self.model.train()
+        batch = next(self.batches)
+        for part in batch.parts:
+            source, target, _ = self.training.inputs(self.training.train, part)
+            previous = torch.cat([target.new_full((len(target), 1), EOS), target[:, :-1]], dim=1)
+            found = self.model(source, (source != PAD).sum(dim=1), previous)
+            logs: torch.Tensor = self.model.get_normalized_probs(found, log_probs=True)
+            loss = F.nll_loss(logs.flatten(0, 1), target.flatten(), ignore_index=PAD, reduction="sum")
+            loss.backward()
+        gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
+        torch._foreach_mul_(gradients, 1.0 / batch.target_tokens)
+        clip = importlib.import_module("fairseq.utils").clip_grad_norm_
+        float(clip(self.model.parameters(), self.training.clip_norm))
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        return batch.target_tokens
+
+    def updates(self, count: int) -> float:
+        """Make so many updates; return their target tokens."""
+        return sum(self.update() for _ in range(count))
+
+
+def fairseq_variant(
+    training: Training, params: ModelParams, sizes: tuple[int, int], batches: Iterator[Batch]
+) -> FairseqVariant:
+    """Return fairseq's training of a model with the sizes of ours, in float32.
+
+    Args:
+        training: ours; gives data, device and values of the optimizer.
+        params: of the model.
+        sizes: entries of both vocabularies.
+    """
+    group = training.optimizer.param_groups[0]
+    model = fairseq_model(params, sizes, training.model.dropout.p).to(training.workers.device)
+    optimizer = importlib.import_module("fairseq.optim.nag").NAG
+    return FairseqVariant(
+        training, model, optimizer(model.parameters(), lr=0.1, momentum=group["momentum"]), batches
+    )
+
+
+def fairseq_model(params: ModelParams, sizes: tuple[int, int], dropout: float) -> nn.Module:
+    """Return fairseq's `fconv` of these sizes; entries 0 to 2 are special in both."""
+    fconv = importlib.import_module("fairseq.models.fconv")
+    size, positions = params.embedding_size, params.max_positions - 1
+    layers = tuple(zip(params.encoder_widths, params.encoder_kernels, strict=True))
+    encoder = fconv.FConvEncoder(Entries(sizes[0]), size, None, positions, layers, dropout)
+    layers = tuple(zip(params.decoder_widths, params.decoder_kernels, strict=True))
+    decoder = fconv.FConvDecoder(
+        Entries(sizes[1]),
+        size,
+        None,
+        params.output_embedding_size,
+        positions,
+        layers,
+        list(params.attention),
+        dropout,
+    )
+    model: nn.Module = fconv.FConvModel(encoder, decoder)
+    return model
+
+
+@dataclass(frozen=True)
+class Entries:
+    """What fairseq's model asks of a dictionary."""
+
+    count: int
+
+    def __len__(self) -> int:
+        return self.count
+
+    def pad(self) -> int:
+        """Return the id that pads."""
+        return PAD

@@ -1,0 +1,49 @@
+"""The comparison of aligners: rounds in turns, and what they are compared by."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks import align
+
+LINKS = {"builtin": "0-0 1-1\n0-0\n", "exact": "0-0\n0-0\n"}
+
+
+def test_aligners_take_turns_and_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By hand: 2 of 3 links are shared, so F1 is 0.8; medians of 2, 3 and 10 seconds after a warm-up."""
+    order: list[str] = []
+    seconds = iter([99.0, 99.0, 2.0, 1.0, 10.0, 1.0, 3.0, 1.0])
+
+    def measure(name: str, _: object, out: Path) -> dict[str, float]:
+        order.append(name)
+        out.write_text(LINKS[name], encoding="utf-8")
+        return {"seconds": next(seconds), "MB": 5.0}
+
+    monkeypatch.setattr(align, "measure", measure)
+    monkeypatch.setattr(align, "available", lambda: ["builtin", "exact"])
+    source, target, out = tmp_path / "source", tmp_path / "target", tmp_path / "out.json"
+    source.write_text("a b\nc\n", encoding="utf-8")
+    target.write_text("x y\nz\n", encoding="utf-8")
+    align.main([f"--source={source}", f"--target={target}", "--rounds=3", f"--json={out}"])
+    assert order == ["builtin", "exact"] * 4
+    builtin, exact = json.loads(out.read_text(encoding="utf-8"))["results"]
+    assert (builtin["aligner"], builtin["seconds"], exact["seconds"]) == ("builtin", 3.0, 1.0)
+    assert builtin["rounds"]["seconds"] == {"median": 3.0, "lowest": 2.0, "highest": 10.0}
+    assert builtin["F1 with exact"] == pytest.approx(0.8)
+    assert "builtin" in capsys.readouterr().out
+
+
+def test_each_aligner_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
+    """Which writes the links, and whose time and memory are known."""
+    (tmp_path / "source").write_text("a b\nc\n", encoding="utf-8")
+    (tmp_path / "target").write_text("x y\nz\n", encoding="utf-8")
+    options = align.parse(
+        [f"--source={tmp_path / 'source'}", f"--target={tmp_path / 'target'}", "--iterations=1"]
+    )
+    found = align.measure("builtin", options, tmp_path / "links")
+    assert set(found) == {"seconds", "CPU seconds", "MB"}
+    assert min(found.values()) > 0
+    assert len((tmp_path / "links").read_text(encoding="utf-8").split("\n")) == 3

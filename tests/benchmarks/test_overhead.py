@@ -1,0 +1,59 @@
+"""What is paid before any work is done: commands are run whole, and what fails is said."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import overhead
+from benchmarks.__main__ import benchmarks
+from benchmarks.overhead import Command, cost, main
+from convs2s.cli import parser
+
+
+def test_commands_take_turns_and_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python alone, and a tenth of a second of work, which both clocks see."""
+    work = "import time\nend = time.process_time() + 0.1\nwhile time.process_time() < end: pass"
+    monkeypatch.setattr(overhead, "IMPORTS", {"nothing": "pass", "work": work})
+    out = tmp_path / "overhead.json"
+    main(["--no-dvc", "--rounds", "1", "--json", str(out)])
+    assert "| work |" in capsys.readouterr().out
+    nothing, work_done = json.loads(out.read_text(encoding="utf-8"))["results"]
+    for key in ("seconds", "processor_seconds"):
+        assert 0 < nothing[key]["median"] < work_done[key]["median"]
+        assert work_done[key]["median"] >= 0.1
+
+
+def test_a_command_that_fails_is_an_error() -> None:
+    """With what it said: otherwise its time would be taken for that of the work."""
+    code = "import sys; sys.exit('no such model: ' + input())"
+    with pytest.raises(RuntimeError, match=r"ended with status 1; wanted 0\. It said:\nno such model: this"):
+        cost(Command([sys.executable, "-c", code], "this\n"))
+
+
+def test_stages_that_would_run_are_not_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run of stages is no overhead, and would change this repository."""
+    monkeypatch.setattr(overhead.sys, "executable", "false")
+    assert overhead.up_to_date() == {}
+    assert "left out" in capsys.readouterr().err
+
+
+def test_the_command_that_translates_is_one() -> None:
+    """Its options are those of `convs2s translate`."""
+    words = overhead.one_sentence(Path("model"), "a").words
+    assert words[1:3] == ["-m", "convs2s.cli"]
+    options = parser().parse_args(words[3:])
+    assert (options.model, options.device) == ([Path("model")], "cpu")
+
+
+def test_benchmarks_are_listed() -> None:
+    """Each command by its first line; what they share is not among them."""
+    found = benchmarks()
+    assert {"align", "gpu_report", "launches", "overhead", "table3", "train_step", "translate"} <= set(found)
+    assert not {"machine", "limited", "gpu_parts"} & set(found)
+    assert found["overhead"].startswith("What is paid before any work is done")
