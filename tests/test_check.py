@@ -75,7 +75,7 @@ def test_a_single_stage_gets_the_seed_as_one_word(attacked: Path) -> None:
     python.chmod(0o755)
     with Repo(str(attacked)) as repo:
         commands = [stage.cmd for stage in repo.index.stages if ATTACK in stage.name]
-    assert len(commands) == 5  # train, tune, translate, replace, package
+    assert len(commands) >= 5  # train, tune, translate, replace, package, and later ones
     for command in commands:
         subprocess.run(command, shell=True, check=True, env={"PATH": f"{python.parent}:/usr/bin:/bin"})
         assert f"--seed\n{ATTACK}\n" in said.read_text()
