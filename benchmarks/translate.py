@@ -29,6 +29,7 @@ from benchmarks.machine import (
     spread,
     write_report,
 )
+from convs2s.commands.garbage import lasting
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.model.loading import load_model
 from convs2s.package.translator import Translator, load
@@ -49,7 +50,8 @@ def main() -> None:
     print(", ".join(f"{key} {value}" for key, value in about["machine"].items()))
     results = []
     for beam_size in options.beam_sizes:
-        ways = translators(options.model, beam_size, options.candidates)
+        with lasting():  # as the command does
+            ways = translators(options.model, beam_size, options.candidates)
         flop = counted_flop(partial(work, ways[PLAIN], texts))
         speeds = in_turns(
             {name: partial(work, way, texts) for name, way in ways.items()}, options.rounds, CPU
