@@ -23,7 +23,7 @@ import numpy as np
 
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
-from convs2s.score.corpus_scores import bleu
+from convs2s.score.corpus_scores import bleu, bleu_tokenizer
 from convs2s.text.corpus.files import read_lines
 from convs2s.text.corpus.pair_folder import read_folder, write_folder
 from convs2s.text.sources.part import Split
@@ -152,7 +152,8 @@ def bleu_of_test_set(params: Params, seed: int, data: Path, out: Path) -> float:
     kept = params.replace.model_copy(update={"enabled": False})  # without a dictionary; BPE needs none
     replace.run(kept, params.tokenize, languages, translations, out / "alignment", replaced)
     lines = list(read_lines(replaced / "plain.txt"))
-    return bleu(lines, list(read_lines(data / "raw/test/target.txt"))).value
+    references = list(read_lines(data / "raw/test/target.txt"))
+    return bleu(lines, references, bleu_tokenizer(languages[1])).value
 
 
 def rows(params: Params, variants: Sequence[Variant]) -> Iterator[Row]:

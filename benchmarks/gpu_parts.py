@@ -135,7 +135,7 @@ def compiled(sizes: Sizes, emit: Emit, _: float) -> None:
     """Emit the speed of updates with and without torch.compile: the largest model, then the smallest."""
     peaks = product_peaks(device())
     for preset in dict.fromkeys((sizes.presets[0], sizes.presets[-1])):
-        chosen = options(sizes, ["fast", "compiled"], "bfloat16")
+        chosen = options(sizes, ["plain", "fast", "compiled"], "bfloat16")
         for row in train_step.measure(preset, sizes.tokens[0], device(), chosen, peaks):
             emit(row)
 

@@ -136,11 +136,11 @@ class StagesRun:
         for space, stage in self.stages():
             title = space.title(stage.name)
             first = firsts.setdefault(stage.signature, title)
+            # No tags: Prefect asks the server once for their concurrency limits, and fails without it.
             configured = run_stage.with_options(
                 name=stage.name,
                 task_run_name=title,
                 description=f"`{stage.command}`",
-                tags=[stage.kind, space.params.package.name],
                 retries=0 if self.for_others else len(stage.retries),
             )
             needed = [*map(space.title, stage.parents), first]

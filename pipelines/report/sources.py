@@ -71,6 +71,11 @@ def read_revision(name: str, root: Path, folder: Path) -> Run:
             f"{name}: found neither a folder nor a revision ({error}). Wanted a folder with params.yaml and "
             "data/, a git revision, or an experiment that dvc exp list shows."
         ) from error
+    if not files.exists("dvc.lock"):
+        raise ValueError(
+            f"{name}: this revision has no dvc.lock, so it has no results. Wanted a commit with that of a "
+            "run: after make repro, git add dvc.lock params.yaml && git commit."
+        )
     try:
         seeds = fetch_run(files, folder)
         models = {seed: model_name(files, seed, folder) for seed in seeds}

@@ -72,8 +72,6 @@ def test_a_run_shows_its_summary_curves_scores_and_report(server: Server, projec
     )
     wanted = {"1-summary", "2-train-1-curves", "2-train-2-curves", "3-evaluate-scores", "4-report"}
     assert {name for name, artifact in shown.items() if artifact["type"] != "progress"} == wanted
-    tags = server.tasks(run)["train@1"]["tags"]
-    assert {"train", "generated-en-de"} <= set(tags)
     assert toy.dvc(project, "status") == "Data and pipelines are up to date."
     page = project / "data" / "report.html"
     assert shown["4-report"]["data"] == f"[report.html]({page.as_uri()})"

@@ -81,6 +81,12 @@ def test_a_revision_and_an_experiment_are_read_from_the_cache(
     assert not list(tmp_path.rglob("weights*"))  # they may be large
 
 
+def test_a_commit_without_results_says_so(finished: Path, tmp_path: Path) -> None:
+    """Such as the first of a clone, before anybody has committed a run."""
+    with pytest.raises(ValueError, match=r"HEAD~1: this revision has no dvc\.lock.*git add dvc\.lock"):
+        open_run("HEAD~1", finished, tmp_path)
+
+
 def test_make_runs_shows_what_one_compares(
     finished: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
