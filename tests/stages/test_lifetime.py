@@ -11,9 +11,10 @@ import psutil
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# Plays DVC: starts a command through a shell and waits for it.
+# Plays DVC: starts a command through a shell and waits for it. SIGHUP counts, even under nohup.
 DVC = """
-import os, subprocess, sys
+import os, signal, subprocess, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 subprocess.run(["/bin/sh", "-c", sys.argv[1]], env={**os.environ, "DVC_STAGE": "s"})
 """
 # Plays a stage: starts a process, begins a file, says so, and waits.
