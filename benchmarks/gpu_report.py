@@ -73,7 +73,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, help="folder with Multi30k's files; without: generated text")
     parser.add_argument("--seconds", type=float, default=530, help="for all parts together")
     parser.add_argument("--parts", nargs="+", choices=SHARES, default=list(SHARES))
-    parser.add_argument("--toy", action="store_true", help="at toy size, to see that it works")
+    parser.add_argument("--toy", action="store_true", help="run at toy size, to check that it works")
     return parser.parse_args(arguments)
 
 

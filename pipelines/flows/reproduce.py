@@ -47,8 +47,9 @@ def run_name() -> str:
 def reproduce(params: ReproduceParams = ReproduceParams()) -> State[Any]:  # noqa: B008
     """Bring every stage of dvc.yaml up to date, each as soon as its parents are and a place is free.
 
-    The same as `dvc repro`, and with the same results: DVC is the truth. Its DAG is read from DVC; each stage
-    is a task, whose state says whether DVC has Executed it, found it Unchanged or restored it (Cached).
+    The same as `dvc repro`, and with the same results: DVC is the truth. Trainings that share a CPU's cores
+    have fewer threads each, so theirs can differ by rounding. The DAG is read from DVC; each stage is a task,
+    whose state says whether DVC has Executed it, found it Unchanged or restored it (Cached).
     With overrides it runs in a copy of the workspace, and its results become an experiment (`dvc exp show`).
     """
     with claimed_root(params):

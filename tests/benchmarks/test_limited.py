@@ -22,7 +22,7 @@ def failing(emit: Emit, _: float) -> None:
 
 
 def endless(emit: Emit, _: float) -> None:
-    """Starts a process, tells its number, and never ends."""
+    """Start a process, emit its process id, and never end."""
     emit({"pid": subprocess.Popen(["sleep", "100"]).pid})
     signal.pause()
 

@@ -23,7 +23,7 @@ def stage(name: str, gpus: int = 0, signature: str = "") -> Stage:
 def threads(
     *spaces: list[Stage], fresh: tuple[str, ...] = (), gpus: tuple[int, ...] = (), **params: Any
 ) -> str | None:
-    """Return how many threads the first stage of a run is told to use, on a machine with 12 cores."""
+    """Return the number of threads given to the first stage of a run on a machine with 12 cores."""
     workspaces = [
         Workspace(str(number), toy.ROOT, PARAMS, {one.name: one for one in stages})
         for number, stages in enumerate(spaces)

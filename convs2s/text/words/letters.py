@@ -8,7 +8,7 @@ import re
 import unicodedata
 
 JOINERS = "\u200c\u200d"
-MARK = "\u0301"  # stands for all of them
+MARK = "\u0301"  # replaces each of them
 AFTER_LETTER = re.compile(rf"(?<=\w){MARK}+")
 
 

@@ -16,7 +16,7 @@ class Moments:
     """What is on disk before each operation that changes something in these folders.
 
     That is what a kill leaves: buffers that are not yet flushed are lost, and no handler runs. One operation
-    may be told to fail, as on a full disk.
+    can be made to fail, as on a full disk.
     """
 
     def __init__(self, patch: pytest.MonkeyPatch, *folders: Path, failing: int | None = None) -> None:
