@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any, get_args
 
+from benchmarks.corpus_size import encode_all
 from benchmarks.gpu_parts import device
 from benchmarks.limited import Emit
 from convs2s.config.params import Params
@@ -24,7 +25,7 @@ from convs2s.train.loop import EpochReport, Training, UpdateReport, train
 from convs2s.train.memory import keep_freed_memory
 from convs2s.train.setup import build_training
 from pipelines.preset.render import preset_params
-from pipelines.stages import download, encode, filter, tokenize, truecase, vocabulary
+from pipelines.stages import download, tokenize, truecase
 
 FOR_TRANSLATION = 0.2
 """Share of the time that is kept for the translation of the test set."""
@@ -74,10 +75,7 @@ def prepare(params: Params, data: Path) -> None:
     for split in ("train", "valid"):
         folders = data / "truecasers", data / "raw" / split, data / "tokenized" / split
         tokenize.run(params.tokenize, languages, *folders)
-    filter.run(params.filter, data / "tokenized/train", data / "tokenized/valid", data / "filtered")
-    vocabulary.run(params.vocabulary, data / "filtered/train", data / "vocabulary")
-    for split in ("train", "valid"):
-        encode.run(data / "vocabulary", data / "filtered" / split, data / "encoded" / split)
+    encode_all(params, data / "tokenized/train", data / "tokenized/valid", data)
 
 
 def train_to_the_end(data: Path | None, toy: bool, emit: Emit, seconds: float) -> None:
