@@ -41,7 +41,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("overrides", metavar="KEY=VALUE", nargs="*", type=override, help=change)
     add("--out", type=Path, default=Path("params.yaml"), metavar="FILE", help="file to write (%(default)s)")
     add("--force", action="store_true", help="overwrite edits of FILE that are not in git")
-    return parser.parse_args(arguments)
+    return parser.parse_intermixed_args(arguments)  # options may stand before KEY=VALUE, too
 
 
 def list_presets() -> None:

@@ -127,15 +127,18 @@ def python(words: Words) -> None:
 
 def stopped_at_parser(start: Callable[[], object], arguments: Words) -> None:
     """Start a program that parses sys.argv; stop it as soon as it has."""
-    parse = argparse.ArgumentParser.parse_args
 
-    def parse_and_stop(self: argparse.ArgumentParser, args: Any = None, namespace: Any = None) -> Any:
-        parse(self, args, namespace)
-        raise Parsed
+    def stopping(parse: Callable[..., Any]) -> Callable[..., Any]:
+        def parse_and_stop(self: argparse.ArgumentParser, args: Any = None, namespace: Any = None) -> Any:
+            parse(self, args, namespace)
+            raise Parsed
 
-    errors = io.StringIO()
+        return parse_and_stop
+
+    parser, errors = argparse.ArgumentParser, io.StringIO()
     with (
-        mock.patch.object(argparse.ArgumentParser, "parse_args", parse_and_stop),
+        mock.patch.object(parser, "parse_args", stopping(parser.parse_args)),
+        mock.patch.object(parser, "parse_intermixed_args", stopping(parser.parse_intermixed_args)),
         mock.patch.object(sys, "argv", arguments),
         contextlib.redirect_stderr(errors),
     ):

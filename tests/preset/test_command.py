@@ -79,6 +79,8 @@ def test_edits_not_in_git_are_kept(committed: bool, capsys: pytest.CaptureFixtur
         "params.yaml has edits that are not in git, so it was not overwritten. Commit it"
     )
     assert "make preset NAME=multi30k-en-de FORCE=1" in message
+    assert main(["multi30k-en-de", "--force", "train.dropout=0.35"]) == 0  # in any order
+    assert load_params().train.dropout == 0.35
     assert main(["multi30k-en-de", "--force"]) == 0
     assert PARAMS.read_text(encoding="utf-8") == rendered("multi30k-en-de")
 
