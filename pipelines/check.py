@@ -5,7 +5,6 @@ experiments/base.yaml where it differs, and its meaning.
 """
 
 import argparse
-import inspect
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from pydantic import BaseModel
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from convs2s.messages import reported
+from pipelines.reference.meanings import meanings
 
 BASE = Path(__file__).parents[1] / "experiments" / "base.yaml"
 PARAMS = Path("params.yaml")
@@ -48,11 +48,12 @@ def listing(params: Params, base: Params) -> Iterator[str]:
     """Yield lines on every key: its dotted name, value, and meaning."""
     for section in Params.model_fields:
         values, defaults = getattr(params, section), getattr(base, section)
-        for key, field in type(values).model_fields.items():
+        texts = meanings(type(values))
+        for key in type(values).model_fields:
             value, default = getattr(values, key), getattr(defaults, key)
             differs = f"  (base.yaml: {shown(default)})" if value != default else ""
             yield f"{section}.{key}: {shown(value)}{differs}"
-            yield f"    {inspect.cleandoc(field.description or '').replace(chr(10), ' ')}"
+            yield f"    {texts[key]}"
 
 
 def shown(value: Any) -> str:

@@ -13,8 +13,10 @@ Share = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Section(BaseModel):
-    """A section of params.yaml: frozen, strictly typed, no unknown keys."""
+    """A section of params.yaml: frozen, strictly typed, no unknown keys.
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True, allow_inf_nan=False
-    )
+    The text below a key is its meaning, for `pipelines.check --list` and docs/all-parameters.md. They read
+    the source; Pydantic's use_attribute_docstrings would at every import, for a tenth of a second.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)

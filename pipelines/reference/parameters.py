@@ -5,6 +5,7 @@ from typing import Any
 
 from convs2s.config.params import Params
 from pipelines.check import shown
+from pipelines.reference.meanings import meanings, sections
 from pipelines.reference.reruns import Stages, first_stages
 from pipelines.reference.types import kind
 from pipelines.results.markdown import code, table
@@ -35,7 +36,8 @@ def page(base: Params, stages: Stages) -> str:
     for section, reference in schema["properties"].items():
         name = reference["$ref"].rpartition("/")[2]
         lines += [f"## {section}", "", one_line(classes[name]["description"]), ""]
-        lines += [*table(list(rows(section, classes[name], getattr(base, section), stages))), ""]
+        texts = meanings(sections()[name])
+        lines += [*table(list(rows(section, classes[name], texts, getattr(base, section), stages))), ""]
     lines.append(SOURCES)
     for name, content in parts(classes).items():
         lines += [
@@ -43,13 +45,15 @@ def page(base: Params, stages: Stages) -> str:
             "",
             one_line(content["description"]),
             "",
-            *table(list(parts_rows(content))),
+            *table(list(parts_rows(content, meanings(sections()[name])))),
             "",
         ]
     return "\n".join(lines)
 
 
-def rows(section: str, content: Mapping[str, Any], base: Any, stages: Stages) -> Iterator[dict[str, str]]:
+def rows(
+    section: str, content: Mapping[str, Any], texts: Mapping[str, str], base: Any, stages: Stages
+) -> Iterator[dict[str, str]]:
     """Yield a row per key of a section."""
     for key, field in content["properties"].items():
         first = first_stages(f"{section}.{key}", stages)
@@ -57,7 +61,7 @@ def rows(section: str, content: Mapping[str, Any], base: Any, stages: Stages) ->
             "key": code(f"{section}.{key}"),
             "value": kind(field),
             "default": code(shortened(shown(getattr(base, key)))),
-            "meaning": one_line(field["description"]),
+            "meaning": texts[key],
             "reruns": ", ".join(code(stage) for stage in first) or "nothing",
         }
 
@@ -68,10 +72,10 @@ def parts(classes: Mapping[str, Any]) -> dict[str, Any]:
     return {name: content for name, content in classes.items() if name not in sections}
 
 
-def parts_rows(content: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+def parts_rows(content: Mapping[str, Any], texts: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """Yield a row per key of a class that is no section."""
     for key, field in content["properties"].items():
-        yield {"key": code(key), "value": kind(field), "meaning": one_line(field.get("description", ""))}
+        yield {"key": code(key), "value": kind(field), "meaning": texts.get(key, "")}
 
 
 def one_line(text: str) -> str:
