@@ -66,8 +66,9 @@ reference: install
 test: install
 	python -m pytest -n auto --dist worksteal
 
+# Most tests of flows; with ALL=1 also the longest that others cover in part
 test-flows: install
-	python -m pytest -n 2 --dist worksteal -m flows tests/flows
+	python -m pytest -n 2 --dist worksteal -m "flows$(if $(ALL),, and not slow)" tests/flows
 
 # A share of the table of faults; all of it, three times in a row: make test-faults ALL=1 TIMES=3
 test-faults: install
@@ -84,7 +85,7 @@ gpu-report:
 	$(PYTHON) -m benchmarks.gpu_report $(if $(DATA),--data $(DATA)) $(if $(OUT),--out $(OUT)) $(if $(TOY),--toy)
 
 test-slow: install
-	python -m pytest -n auto --dist worksteal -m slow
+	python -m pytest -n auto --dist worksteal -m "slow and not flows"
 
 check: install
 	ruff check .

@@ -20,7 +20,9 @@ LIBRARIES = [
     "prefect.events",
 ]
 LIBRARIES += ["prefect.runner", "prefect.artifacts", "prefect.deployments", "prefect.automations"]
-LIBRARIES += ["pandas", "matplotlib.figure", "httpx", "psutil", "ruamel.yaml", "dvc.repo", "pytest"]
+LIBRARIES += ["prefect.deployments.flow_runs", "prefect.utilities.visualization", "fastapi.encoders"]
+LIBRARIES += ["pandas", "matplotlib.figure", "httpx", "psutil", "ruamel.yaml", "networkx", "pytest"]
+LIBRARIES += ["dvc.repo", "dvc.lock"]
 
 
 class Program:

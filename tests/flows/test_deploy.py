@@ -78,7 +78,7 @@ def test_the_shell_understands_the_scripts(name: str) -> None:
 
 
 @pytest.mark.flows
-@pytest.mark.parametrize("name", ["worker.slurm", "start-worker.sh"])
+@pytest.mark.parametrize("name", ["worker.slurm", pytest.param("start-worker.sh", marks=pytest.mark.slow)])
 def test_the_scripts_bring_a_worker_up_in_a_clone_of_its_own(
     server: Server, repo: Path, tmp_path: Path, name: str
 ) -> None:

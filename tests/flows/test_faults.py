@@ -43,6 +43,7 @@ def test_cancel_during_training(server: Server, repo: Path) -> None:
     completes(server, repo)
 
 
+@pytest.mark.slow
 def test_kill_of_the_flow(server: Server, repo: Path) -> None:
     """The kernel may do it when memory is short."""
     flow = started(server, repo)

@@ -46,10 +46,10 @@ def test_it_starts_what_is_missing_follows_the_run_and_stops_what_it_started(
     port = free_port()
     (repo / ".prefect").mkdir()
     copy_database(server.home / "prefect.db", repo / ".prefect" / "prefect.db")
-    toy.behave(repo, train_2={"fails": 1})
+    toy.behave(repo, train_1={"fails": 9}, train_2={"fails": 1})
     first = play(repo, "run", FLOW_PORT=port)
     try:
-        assert first.returncode == 0, first.stdout + first.stderr
+        assert first.returncode == 1, first.stdout + first.stderr
         assert f"Watch it at http://127.0.0.1:{port}/v2/runs/flow-run/" in first.stdout
         password = (repo / ".prefect" / "password").read_text().strip()
         assert f"Its pages ask for a password: {password} (in " in first.stdout
@@ -60,18 +60,15 @@ def test_it_starts_what_is_missing_follows_the_run_and_stops_what_it_started(
         anybody = httpx.post(f"http://127.0.0.1:{port}/api/flow_runs/filter", json={})
         assert anybody.status_code in {401, 403}
         assert "train@2          toy: CUDA error: no device" in first.stdout
-        assert "Completed: 5 executed, 0 unchanged, 0 cached, 0 failed, 0 not run" in first.stdout
+        assert "3 executed, 0 unchanged, 0 cached, 1 failed, 1 not run" in first.stdout
+        toy.behave(repo)
         second = play(repo, "run", "train.dropout=0.3")  # the server that runs is found on its port
         assert second.returncode == 0, second.stdout + second.stderr
+        assert "Completed: 3 executed, 0 unchanged, 2 cached, 0 failed, 0 not run" in second.stdout
         assert "Starting" not in second.stdout and password not in second.stdout
         assert f"http://127.0.0.1:{port}/v2/runs" in second.stdout
         assert "\nKept as the DVC experiment dropout-0-3-" in second.stdout  # of the summary, beside the log
         assert toy.dvc(repo, "exp", "list", "--name-only").startswith("dropout-0-3-")
-        toy.behave(repo, train_1={"fails": 9})
-        toy.set_params(repo, {"train.dropout": 0.4})
-        third = play(repo, "run")
-        assert third.returncode == 1
-        assert "1 failed, 1 not run" in third.stdout
     finally:
         stopped = play(repo, "stop")
     assert stopped.stdout == "Ended: 2 of server and worker.\n"
