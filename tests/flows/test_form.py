@@ -38,8 +38,10 @@ def test_what_a_form_sends_passes_the_servers_check(asked: dict[str, Any]) -> No
 
 def test_values_are_those_of_the_fields_and_of_the_list() -> None:
     """By the names that params.yaml has."""
-    asked = ValueParams(seeds=[3, 1], beam_size=7, overrides=["train.clip_norm=1e-1", "package.name=a b"])  # type: ignore[arg-type]
-    values = {"train.seeds": [3, 1], "translate.beam_size": 7, "train.clip_norm": 0.1, "package.name": "a b"}
+    others = ["train.clip_norm=1e-1", "package.name=a b"]
+    asked = ValueParams(seeds=[3, 1], ensembles=["all"], beam_size=7, overrides=others)  # type: ignore[arg-type]
+    values = {"train.seeds": [3, 1], "evaluate.ensembles": ["all"], "translate.beam_size": 7}
+    values |= {"train.clip_norm": 0.1, "package.name": "a b"}
     assert asked.values() == asked.changes() == values
     assert ValueParams.model_validate(json.loads(asked.model_dump_json())) == asked
     _, params = asked.written(toy.ROOT)

@@ -95,7 +95,8 @@ def test_several_runs_stand_side_by_side_with_what_differs(folder: Path, both: P
     """A column for each parameter that differs, and no other."""
     metrics = json.loads((folder / "two/data/evaluation/metrics.json").read_text())
     one, two = rows(both, "runs")
-    assert list(one)[:4] == ["run", "train.seeds", "train.dropout", "validation perplexity"]
+    changed = ["train.seeds", "train.dropout", "evaluate.ensembles"]
+    assert list(one)[:5] == ["run", *changed, "validation perplexity"]
     assert [row["run"] for row in (one, two)] == ["one", "two"]
     assert [row["train.dropout"] for row in (one, two)] == ["0.1", "0.3"]
     assert two["BLEU"] == f"{metrics['mean']['bleu']:.2f} ± {metrics['std']['bleu']:.2f}"
