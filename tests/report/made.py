@@ -39,7 +39,7 @@ def make_run(folder: Path, changes: Mapping[str, Any], hypotheses: Mapping[str, 
     """
     seeds = [int(member) for member in hypotheses if member != "ensemble"]
     own = {"train.seeds": seeds, "evaluate.ensembles": ["all"] * ("ensemble" in hypotheses)}
-    text, params = overridden((ROOT / "params.yaml").read_text(encoding="utf-8"), own | changes)
+    text, params = overridden((ROOT / "params.yaml").read_text(encoding="utf-8"), {**own, **changes})
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "params.yaml").write_text(text, encoding="utf-8")
     data = folder / "data"
