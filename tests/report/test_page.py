@@ -157,6 +157,7 @@ def test_pictures_take_the_color_of_the_page(text: str) -> None:
     pictures = re.findall(r"<svg role.*?</svg>", text, flags=re.DOTALL)
     assert len(pictures) == 3
     assert "#010203" not in text
+    assert "mathdefault" not in text  # 10 to the power of 3, where a reader wants 1,000
     for picture in pictures:
         assert "fill: currentColor" in picture
         assert "#000000" not in picture
