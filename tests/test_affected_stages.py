@@ -82,19 +82,17 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     "filter.max_words": (set_param("filter.max_words", 100), {"filter"}),
     "vocabulary size": (set_param("vocabulary.source_size", 77), {"vocabulary"}),
     "train.dropout": (set_param("train.dropout", 0.33), {"train@1"}),
-    "train.seeds": (set_param("train.seeds", [1, 2]), {"train@2", "tune-ensemble"}),
-    "translate.beam_size": (set_param("translate.beam_size", 3), {"tune@1", "tune-ensemble"}),
-    "translate.alpha": (set_param("translate.alpha", "tuned"), {"tune@1", "tune-ensemble"}),
-    "tune.alphas": (set_param("tune.alphas", [0.5, 1.0]), {"tune@1", "tune-ensemble"}),
-    "replace.enabled": (set_param("replace.enabled", True), {"replace@1", "replace-ensemble"}),
+    "train.seeds": (set_param("train.seeds", [1, 2]), {"train@2"}),
+    "evaluate.ensembles": (set_param("evaluate.ensembles", ["all"]), {"tune-ensemble@all"}),
+    "translate.beam_size": (set_param("translate.beam_size", 3), {"tune@1"}),
+    "translate.alpha": (set_param("translate.alpha", "tuned"), {"tune@1"}),
+    "tune.alphas": (set_param("tune.alphas", [0.5, 1.0]), {"tune@1"}),
+    "replace.enabled": (set_param("replace.enabled", True), {"replace@1"}),
     "the test set": (
         set_param("download.test", [{"kind": "generated", "pairs": 7, "seed": 9, "noise": 0.0}]),
         {"download@test"},
     ),
-    "decoding code": (
-        append("convs2s/decode/beam_search.py", "EDITED = 1\n"),
-        {"code", "tune@1", "tune-ensemble"},
-    ),
+    "decoding code": (append("convs2s/decode/beam_search.py", "EDITED = 1\n"), {"code", "tune@1"}),
     "the detokenizer": (append("convs2s/text/words/tokenization.py", "EDITED = 1\n"), {"code", "truecase"}),
     "a docstring": (append("convs2s/model/seq2seq.py", '"""Edited."""\n# Edited.\n'), {"code"}),
     "README.md": (append("README.md", "edited\n"), set()),
@@ -231,13 +229,13 @@ def test_an_edit_runs_the_stages_that_it_affects_and_no_other(reproduced: Path, 
 def test_undoing_an_edit_runs_nothing(reproduced: Path, name: str) -> None:
     """The earlier results come from DVC's cache.
 
-    But for the seeds: DVC cannot list them as dependencies, so tune-ensemble, ensemble and evaluate depend on
-    the folder of all seeds, in which the second one remains.
+    But for the seeds: DVC cannot list them as dependencies, so evaluate depends on the folder of all
+    translations, in which those of the second one remain.
     """
     with edited(reproduced, EDITS[name][0]):
         reproduce()
     ran, graph = reproduce_graph()
-    assert set(ran) == (with_all_after({"tune-ensemble"}, graph) if name == "train.seeds" else set())
+    assert set(ran) == (with_all_after({"evaluate"}, graph) if name == "train.seeds" else set())
     assert reproduce() == []
 
 

@@ -58,6 +58,13 @@ def changed(folder: Path, name: str, value: Any) -> Path:
         ("model.decoder_kernels", [3], r"model: decoder_widths has length \d but decoder_kernels 1;"),
         ("model.encoder_kernels", [3, 4, 3], r"model: encoder_kernels has the even width 4"),
         ("train.seeds", [1, 1], r"train: seeds \[1, 1\] has a seed twice"),
+        ("evaluate.ensembles", MISSING, r"evaluate\.ensembles: missing"),
+        (
+            "evaluate.ensembles",
+            ["all"],
+            r"evaluate\.ensembles is \['all'\] but train\.seeds is \[1\]: one model is no e",
+        ),
+        ("evaluate.ensembles", ["none"], r"evaluate\.ensembles\.0: found 'none', wanted 'all'"),
         ("train.nodes", 2, r"train: nodes is 2 but rendezvous is None"),
         (
             "vocabulary.target_size",

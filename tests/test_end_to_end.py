@@ -43,6 +43,7 @@ def toy_params(folder: Path, kind: str) -> Params:
                 update={"alpha": "tuned" if kind == "bpe" else 1.0, "selection": selection}
             ),
             "replace": params.replace.model_copy(update={"enabled": kind != "bpe"}),
+            "evaluate": params.evaluate.model_copy(update={"ensembles": ["all"]}),
             "model": params.model.model_copy(update={"max_positions": 256}),
         }
     )

@@ -1,6 +1,8 @@
 """Section evaluate: scores, tables and pictures."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from convs2s.config.section import Count, Section
 
@@ -8,6 +10,9 @@ from convs2s.config.section import Count, Section
 class EvaluateParams(Section):
     """Scores, tables and pictures."""
 
+    ensembles: Annotated[list[Literal["all"]], Field(max_length=1)]
+    """`[all]` also translates the test set with the models of all train.seeds together (§5.2), in stages of
+    its own, and scores that; `[]`: each model by itself."""
     examples: Count
     """Sentences shown in the examples table."""
     heat_maps: Count

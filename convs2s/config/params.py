@@ -70,6 +70,15 @@ class Params(Section):
         return self
 
     @model_validator(mode="after")
+    def _ensembles_have_members(self) -> Self:
+        if self.evaluate.ensembles and len(self.train.seeds) < 2:
+            raise ValueError(
+                f"evaluate.ensembles is {self.evaluate.ensembles} but train.seeds is {self.train.seeds}: one "
+                "model is no ensemble; wanted evaluate.ensembles [], or two seeds or more"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _candidates_suffice(self) -> Self:
         if self.train.selection and not self.translate.selection:
             raise ValueError(

@@ -12,7 +12,7 @@ class TrainParams(Section):
     """Optimization (§4.2)."""
 
     seeds: Annotated[list[Count], Field(min_length=1)]
-    """One training, one DVC stage, per seed; their models also form the ensemble."""
+    """One training, one DVC stage, per seed; evaluate.ensembles also has their models translate together."""
     dropout: Share
     """Probability of dropping, on embeddings, block inputs and the decoder output."""
     batch_by: Literal["sentences", "tokens"]

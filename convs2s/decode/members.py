@@ -11,7 +11,7 @@ def models_of(member: str, seeds: Sequence[int], trained: Path) -> list[Path]:
     then of all ten give both ensembles of Table 2 without further training (T24).
 
     Args:
-        member: a seed, or `ensemble` for all of `seeds`; an ensemble of fewer than two seeds has no models.
+        member: a seed, or `ensemble` for all of `seeds`.
     """
-    members = [int(member)] if member != "ensemble" else seeds if len(seeds) > 1 else []
+    members = seeds if member == "ensemble" else [int(member)]
     return [trained / str(seed) / "model" for seed in members]

@@ -7,6 +7,7 @@ import matplotlib.style
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogFormatter
 
 from convs2s.score.pictures import save
 
@@ -37,11 +38,22 @@ def plot_curves(trainings: Mapping[str, Path]) -> Figure:
                 lines[label] = axes.plot(table["step"], values, marker=marked, markersize=3, linewidth=1)[0]
                 if len(table) and (values > 0).all():
                     axes.set_yscale(scale)
+        if axes.get_yscale() == "log":
+            axes.yaxis.set_major_formatter(PlainNumbers())
+            axes.yaxis.set_minor_formatter(PlainNumbers())
         axes.grid(alpha=0.3)
     if len(lines) > 1:
         names = [*map(no_formula, lines)]
         figure.legend([*lines.values()], names, loc="outside lower center", ncols=3, fontsize="small")
     return figure
+
+
+class PlainNumbers(LogFormatter):
+    """Labels the ticks that matplotlib chooses on a logarithmic axis with 6 and 0.01, not 6×10⁰ and 10⁻²."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """Return the label of a tick, empty if it has none."""
+        return f"{x:g}" if super().__call__(x, pos) else ""
 
 
 def no_formula(text: str) -> str:

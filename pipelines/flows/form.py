@@ -28,6 +28,7 @@ from pipelines.preset.render import preset_names, render
 
 USUAL = {
     "seeds": "train.seeds",
+    "ensembles": "evaluate.ensembles",
     "max_epochs": "train.max_epochs",
     "dropout": "train.dropout",
     "beam_size": "translate.beam_size",
@@ -55,6 +56,9 @@ AS_LIST: Any = (
 Values = Annotated[dict[str, Any], *AS_LIST]
 Whole = Annotated[int | None, WithJsonSchema({"type": "integer"})]
 Number = Annotated[float | None, WithJsonSchema({"type": "number"})]
+Ensembles = Annotated[
+    list[Literal["all"]], WithJsonSchema({"type": "array", "items": {"type": "string", "enum": ["all"]}})
+]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Hours = Annotated[dict[str, Positive], *AS_LIST]
 
@@ -82,7 +86,10 @@ class ValueParams(Form):
     preset: Annotated[str | None, WithJsonSchema({"type": "string", "enum": preset_names()})] = field(
         "Preset", "where the values come from; empty: params.yaml"
     )
-    seeds: list[int] = field("Seeds", "one training each, several also make an ensemble", [])
+    seeds: list[int] = field("Seeds", "one training each; train.seeds", [])
+    ensembles: Ensembles = field(
+        "Ensembles", "all: the models of all seeds also translate together; evaluate.ensembles", []
+    )
     max_epochs: Whole = field("Epochs", "at most; train.max_epochs")
     dropout: Number = field("Dropout", "probability of dropping; train.dropout")
     beam_size: Whole = field("Beam", "hypotheses of the search; translate.beam_size")

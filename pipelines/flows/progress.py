@@ -24,11 +24,11 @@ def percentage(progress: Mapping[str, Any]) -> float:
 
 
 def description(progress: Mapping[str, Any]) -> str:
-    """Return training progress in words, what one looks for first at the beginning."""
+    """Return training progress in words, what one looks for at its beginning; the end may be cut off."""
     perplexity = progress["validation_perplexity"]
     return (
-        "epoch {epoch} of at most {max_epochs}, {update:,} of {updates:,} updates, {left} left in it, "
-        "{tokens_per_second:,.0f} tokens/s, loss {loss:.3f}".format(
+        "epoch {epoch} of {max_epochs}, {left} left in it, {tokens_per_second:,.0f} tokens/s, "
+        "loss {loss:.3f}, {update:,} of {updates:,} updates".format(
             left=timedelta(seconds=round(progress["seconds_left"])), **progress
         )
         + ("" if perplexity is None else f", validation perplexity {perplexity:.3f}")

@@ -36,11 +36,11 @@ def run_name() -> str:
         _, params = asked.written(ROOT)
     except (ValueError, FileNotFoundError):
         return "invalid parameters"
-    seeds = str(params.train.seeds).strip("[]")
+    seeds = f"seed{'s' * (len(params.train.seeds) > 1)} {', '.join(map(str, params.train.seeds))}"
     changes = "".join(
         f", {name}={value}" for name, value in asked.changes().items() if name != USUAL["seeds"]
     )
-    return f"{params.package.name}, seeds {seeds}, {workspace.revision(ROOT)}{changes}"
+    return f"{params.package.name}, {seeds}, {workspace.revision(ROOT)}{changes}"
 
 
 @flow(name="reproduce", flow_run_name=run_name, task_runner=THREADS, persist_result=False)

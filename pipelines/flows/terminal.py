@@ -20,11 +20,14 @@ from prefect.client.schemas.sorting import LogSort, TaskRunSort
 from rich.console import Console
 from rich.live import Live
 from rich.progress_bar import ProgressBar
-from rich.table import Table
+from rich.table import Column, Table
+from rich.text import Text
 
 from pipelines.flows.summary import read_artifacts
 
 POLL = 2.0  # seconds between two queries of a run's state and log
+NAME = len("download@development")  # columns of a stage's name, in the log
+LABEL = 40  # columns that a name may have in the table, where a row of a sweep adds its label
 PAGE = 200  # log lines or stages that the server gives at once
 STYLES = {
     "Running": "cyan",
@@ -80,7 +83,7 @@ class Log:
             for log in (log for log in page if log.id not in self.seen):
                 self.seen.add(log.id)
                 name = names.get(log.task_run_id, "") if log.task_run_id else "flow"
-                yield f"{name:<16} {log.message}"
+                yield f"{name:<{NAME}} {log.message}"
 
 
 def read_tasks(client: SyncPrefectClient, run: UUID) -> list[TaskRun]:
@@ -99,16 +102,18 @@ def table(tasks: Sequence[TaskRun], trainings: Sequence[Artifact], height: int) 
     If there are more than `height`, those that are done are left out first, then those that have not begun.
     """
     progress = {training.task_run_id: training for training in trainings}
-    rows = Table("stage", "state", "time", "", "", expand=True, box=None, header_style="dim")
-    rows.columns[-1].ratio, rows.columns[-1].no_wrap = 1, True
+    names = Column("stage", max_width=LABEL, no_wrap=True)
+    others = (Column(title, no_wrap=True) for title in ("state", "time", ""))
+    # A terminal that is too narrow for all cuts off the words on a training, since they may wrap.
+    rows = Table(names, *others, Column(ratio=1), expand=True, box=None, header_style="dim")
     shown = fitting(tasks, max(1, height))
     for task in shown:
         state = task.state_name or "Pending"
         bar: ProgressBar | str = ""
-        words = ""
+        words = Text(no_wrap=True, overflow="ellipsis")
         if (training := progress.get(task.id)) and not (task.state and task.state.is_completed()):
             bar = ProgressBar(completed=float(str(training.data)), width=12)
-            words = training.description or ""
+            words.append(training.description or "")
         rows.add_row(title(task), state, elapsed(task), bar, words, style=STYLES.get(state, "dim"))
     done = sum(task.state is not None and task.state.is_completed() for task in tasks)
     hidden = f", {len(tasks) - len(shown)} not shown" if len(shown) < len(tasks) else ""

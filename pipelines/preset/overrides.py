@@ -114,6 +114,7 @@ def overrides_of(command: str) -> dict[str, Any]:
 
 def written(value: Any) -> str:
     """Return a value so that `override` reads it; text without quotes where that is read as text."""
-    if isinstance(value, str) and PLAIN.fullmatch(value) and override(f"={value}")[1] == value:
-        return value
+    plain = f"[{','.join(map(written, value))}]" if isinstance(value, list) else str(value)
+    if isinstance(value, str | list) and PLAIN.fullmatch(plain) and override(f"={plain}")[1] == value:
+        return plain
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -106,6 +106,7 @@ def lengths(corpus: Corpus, names: str) -> Markup:
             axes.set(
                 title=f"{side} sentences", xlabel="words", xlim=(0, used.max() + edges[1]), yscale="symlog"
             )
+            axes.yaxis.set_major_formatter("{x:,.0f}")
         figure.legend(
             *axes.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small"
         )

@@ -90,20 +90,28 @@ def read_run(name: str, folder: Path, cost_of: Callable[[str], Cost], note: str 
     """
     params = read(folder / "params.yaml", REMEDY)
     evaluation, seeds = folder / "data" / "evaluation", [str(seed) for seed in params["train"]["seeds"]]
-    metrics = evaluation / "metrics.json"
+    metrics = read_metrics(folder / "data")
+    member = "ensemble" if metrics.ensemble else seeds[0]
     return Run(
         name=name,
         params=recorded(params),
-        metrics=checked(SeedMetrics, read(metrics, REMEDY), metrics),
+        metrics=metrics,
         scores=pd.read_csv(existing(evaluation / "scores.csv", REMEDY), dtype={"member": str}),
         signatures=read(evaluation / "signatures.json", REMEDY),
         test_set=str(SetIdentity.read(existing(evaluation / "test_set.json", REMEDY))),
         by_length=pd.read_csv(existing(evaluation / "by_length.csv", REMEDY)),
         trainings=[read_training(folder / "data" / "trained" / seed, cost_of) for seed in seeds],
         corpus=read_corpus(folder / "data" / "filtered"),
-        translations=read_translations(folder / "data", params, seeds),
+        translations=read_translations(folder / "data", params, member, seeds[0]),
         note=note,
     )
+
+
+def read_metrics(data: Path) -> SeedMetrics:
+    """Read the scores of seeds and, if there is one, of the ensemble."""
+    path = data / "evaluation" / "metrics.json"
+    found: SeedMetrics = checked(SeedMetrics, read(path, REMEDY), path)
+    return found
 
 
 def read_training(folder: Path, cost_of: Callable[[str], Cost]) -> Training:
@@ -126,9 +134,8 @@ def read_corpus(folder: Path) -> Corpus:
     )
 
 
-def read_translations(data: Path, params: dict[str, Any], seeds: Sequence[str]) -> Translations:
-    """Read the test set, its references as scored, and the final text of ensemble or seed."""
-    member = "ensemble" if len(seeds) > 1 else seeds[0]
+def read_translations(data: Path, params: dict[str, Any], member: str, seed: str) -> Translations:
+    """Read the test set, its references as scored, a member's final text, and a seed's attention."""
     text = "replaced" if params["replace"]["enabled"] else "plain"
     section = TypeAdapter(TokenizeParams).validate_python(with_added_keys("tokenize", params["tokenize"]))
     tokenizer, test = Tokenizer(params["download"]["target_language"], section), data / "raw" / "test"
@@ -141,7 +148,7 @@ def read_translations(data: Path, params: dict[str, Any], seeds: Sequence[str]) 
             f"{test} has {len(sources):,} and {len(references):,} lines, its translation by {member} "
             f"{len(hypotheses):,}; wanted one of each. Run dvc repro, which brings them up to date."
         )
-    attention = read_attention(existing(data / "translations" / seeds[0] / "attention.npz", REMEDY))
+    attention = read_attention(existing(data / "translations" / seed / "attention.npz", REMEDY))
     scored = [tokenizer.reference(line) for line in references]
     return Translations(member, sources, scored, hypotheses, attention)
 

@@ -33,7 +33,11 @@ def report(data: Path) -> str:
     named = [f"{TITLES.get(score, score):16}{signature}" for score, signature in signatures.items()]
     table = score_table(scores)
     corpus = [figures(path).to_string() for path in data.glob("filtered/report.json")]
-    trained = {path.parent.name: figures(path) for path in sorted(data.glob("trained/*/metrics.json"))}
+    trained = {
+        path.parent.name: figures(path)
+        for path in sorted(data.glob("trained/*/metrics.json"))
+        if path.parent.name in set(scores["member"])  # seeds of earlier runs may be there, too
+    }
     sections = {
         "Scores of the test set": [
             table.to_string(col_space={title: len(str(title)) + 1 for title in table}),
@@ -54,7 +58,7 @@ def report(data: Path) -> str:
 
 
 def score_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return scores for reading: a row per seed, their mean and standard deviation, and the ensemble."""
+    """Return scores for reading: a row per seed, mean and standard deviation, and the ensemble if any."""
     if "std" not in set(scores["member"]):  # with one seed the mean only repeats it
         scores = scores[scores["member"] != "mean"]
     if (scores["text"] == "plain").all():

@@ -10,14 +10,14 @@ from dvc_data.index import DataIndexDirError
 from scmrepo.exceptions import SCMError
 
 from convs2s.train.cost import file_name
-from pipelines.report.run import Cost, Run, read_run
+from pipelines.report.run import Cost, Run, read_metrics, read_run
 from pipelines.results.costs import cost_of_models
 from pipelines.results.provenance import listed, stale_stages
 from pipelines.results.reading import read
 
 OF_FILTER = ("report.json", "rules.csv", "lengths.csv")
 FILES = ("data/evaluation", "data/raw/test", *(f"data/filtered/{name}" for name in OF_FILTER))
-OF_SEED = ("trained/{}/metrics.json", "trained/{}/curves", "translations/{}/attention.npz")
+OF_SEED = ("trained/{}/metrics.json", "trained/{}/curves", "translations/{}/attention.npz", "replaced/{}")
 
 
 def open_run(name: str, root: Path, temporary: Path) -> Run:
@@ -91,10 +91,10 @@ def fetch_run(files: DVCFileSystem, folder: Path) -> list[str]:
     """Copy what the report reads of a revision; return its seeds."""
     fetch(files, "params.yaml", folder)
     seeds = [str(seed) for seed in read(folder / "params.yaml")["train"]["seeds"]]
-    wanted = [f"data/{path.format(seed)}" for seed in seeds for path in OF_SEED]
-    wanted += [f"data/replaced/{member}" for member in [*seeds, *(["ensemble"] if len(seeds) > 1 else [])]]
-    for path in [*FILES, *wanted]:
+    for path in [*FILES, *(f"data/{one.format(seed)}" for seed in seeds for one in OF_SEED)]:
         fetch(files, path, folder)
+    if read_metrics(folder / "data").ensemble:
+        fetch(files, "data/replaced/ensemble", folder)
     with contextlib.suppress(FileNotFoundError):  # older runs have none
         fetch(files, "data/filtered/removed.json", folder)
     return seeds

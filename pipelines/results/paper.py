@@ -30,7 +30,10 @@ class RowRun(Section):
     @property
     def command(self) -> str:
         """What runs it, from the repository's root."""
-        return command(self.preset, {"train.seeds": list(range(1, self.seeds + 1))}, "repro")
+        wanted: dict[str, Any] = {"train.seeds": list(range(1, self.seeds + 1))}
+        if self.of == "ensemble":
+            wanted["evaluate.ensembles"] = ["all"]
+        return command(self.preset, wanted, "repro")
 
 
 class LayerStack(Section):

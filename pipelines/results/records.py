@@ -39,8 +39,9 @@ class Record(Section):
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The parameters that differ from the preset, without seeds, which stand beside the scores."""
-        return {k: v for k, v in changes(self.preset, self.params).items() if k != "train.seeds"}
+        """The parameters that differ from the preset, without the models, which stand beside the scores."""
+        found = changes(self.preset, self.params)
+        return {k: v for k, v in found.items() if k not in {"train.seeds", "evaluate.ensembles"}}
 
     @property
     def command(self) -> str:

@@ -39,7 +39,7 @@ def run(
     test: Path,
     out: Path,
 ) -> None:
-    """Score the texts in `replaced`/MEMBER for each seed and, with several seeds, for the ensemble.
+    """Score the texts in `replaced`/MEMBER for each seed, and for the ensemble if there is to be one.
 
     Writes to `out` metrics.json, signatures.json, scores.csv, by_length.csv, examples.tsv, pictures/, and
     test_set.json: the test set's name, number of lines and hash. ROUGE takes all references; BLEU and chrF
@@ -54,7 +54,7 @@ def run(
             there is nothing to score.
     """
     references = read_references(test, tokenize, languages)
-    members = [str(seed) for seed in seeds] + (["ensemble"] if len(seeds) > 1 else [])
+    members = [str(seed) for seed in seeds] + ["ensemble"] * len(params.ensembles)
     texts = ["plain", "replaced"] if replacement else ["plain"]
     found = [read_text(replaced, member, text, test, references) for text in texts for member in members]
     evaluation = evaluate(found, references, params.rouge)
@@ -62,7 +62,8 @@ def run(
     identity = identify(test)
     write_json(asdict(identity), out / "test_set.json")
     print(f"scored on {identity}")
-    write_lines(out / "examples.tsv", tab_separated(choose_examples(found[-1], references, params.examples)))
+    best = found[-1 if params.ensembles else -len(seeds)]  # final text of the ensemble, or of the first seed
+    write_lines(out / "examples.tsv", tab_separated(choose_examples(best, references, params.examples)))
     with atomic_path(out / "pictures") as folder:
         folder.mkdir()
         draw_scores(evaluation.scores, evaluation.by_length, folder / "scores.png")

@@ -1,4 +1,4 @@
-"""Stage tune@SEED, and tune-ensemble: the development set, searched once -> the best alpha (§4.3)."""
+"""Stages tune@SEED and tune-ensemble@all: the development set, searched once -> the best alpha (§4.3)."""
 
 from pathlib import Path
 
@@ -32,11 +32,9 @@ def run(
 
     If `development` has no pairs, those of `valid` are used. `member` is a seed, or `ensemble` for the models
     trained/SEED/model of all seeds together. Scores are BLEU of tokenized text, unknown words not replaced.
-    With a number for translate.alpha, or the ensemble of a single seed, nothing is searched, and the files
-    hold no alpha.
+    With a number for translate.alpha nothing is searched, and the files hold no alpha.
     """
-    models = models_of(member, seeds, trained)
-    if translate.alpha != "tuned" or not models:
+    if translate.alpha != "tuned":
         write(pd.DataFrame(columns=COLUMNS), {}, out)
         return
     from convs2s.decode.corpus import translate_corpus  # noqa: PLC0415  # imports PyTorch: seconds
@@ -47,6 +45,7 @@ def run(
     references = [target for _, target in pairs]
     # The whole beam; the alpha of the search itself only orders it.
     search = with_alpha(translate, NEUTRAL).model_copy(update={"n_best": translate.beam_size})
+    models = models_of(member, seeds, trained)
     translator = load_words(models, vocabulary, candidates / "candidates.npz", search)
     found = list(translate_corpus(translator, [source.split() for source, _ in pairs], keep_attention=False))
     rows = []

@@ -29,7 +29,7 @@ def test_attention_round_trips(tmp_path: Path) -> None:
 
 
 def test_no_attention_is_not_an_error(tmp_path: Path) -> None:
-    """The ensemble of a single seed has none."""
+    """A test set without sentences has none."""
     write_attention(tmp_path / "attention.npz", [])
     assert read_attention(tmp_path / "attention.npz") == []
 

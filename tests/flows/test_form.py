@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from prefect.utilities.schema_tools.validation import validate
 from pydantic import ValidationError
 
 from pipelines.flows.form import ValueParams
-from pipelines.flows.reproduce import ReproduceParams, reproduce
+from pipelines.flows.reproduce import ReproduceParams, reproduce, run_name
 from pipelines.flows.sweep import SweepParams, sweep
 from tests.flows import toy
 
@@ -38,8 +39,10 @@ def test_what_a_form_sends_passes_the_servers_check(asked: dict[str, Any]) -> No
 
 def test_values_are_those_of_the_fields_and_of_the_list() -> None:
     """By the names that params.yaml has."""
-    asked = ValueParams(seeds=[3, 1], beam_size=7, overrides=["train.clip_norm=1e-1", "package.name=a b"])  # type: ignore[arg-type]
-    values = {"train.seeds": [3, 1], "translate.beam_size": 7, "train.clip_norm": 0.1, "package.name": "a b"}
+    others = ["train.clip_norm=1e-1", "package.name=a b"]
+    asked = ValueParams(seeds=[3, 1], ensembles=["all"], beam_size=7, overrides=others)  # type: ignore[arg-type]
+    values = {"train.seeds": [3, 1], "evaluate.ensembles": ["all"], "translate.beam_size": 7}
+    values |= {"train.clip_norm": 0.1, "package.name": "a b"}
     assert asked.values() == asked.changes() == values
     assert ValueParams.model_validate(json.loads(asked.model_dump_json())) == asked
     _, params = asked.written(toy.ROOT)
@@ -55,6 +58,17 @@ def test_a_preset_is_where_values_come_from() -> None:
     assert (params.package.name, params.train.seeds) == ("multi30k-en-de", [5])
     with pytest.raises(ValueError, match="did you mean multi30k-en-de"):
         ValueParams(preset="multi30k-en-de2").written(toy.ROOT)
+
+
+@pytest.mark.parametrize(("seeds", "words"), [([3], "seed 3"), ([1, 2], "seeds 1, 2")])
+def test_a_run_is_named_after_data_seeds_and_revision(
+    monkeypatch: pytest.MonkeyPatch, seeds: list[int], words: str
+) -> None:
+    """And what else was asked for."""
+    asked = SimpleNamespace(parameters={"params": {"preset": "generated", "seeds": seeds}})
+    monkeypatch.setattr("pipelines.flows.reproduce.runtime", SimpleNamespace(flow_run=asked))
+    monkeypatch.setattr("pipelines.flows.workspace.revision", lambda _: "abc")
+    assert run_name() == f"generated-en-de, {words}, abc, preset=generated"
 
 
 def test_a_value_is_given_once_and_has_a_name() -> None:

@@ -35,7 +35,7 @@ def test_dvc_yaml_says_how_stages_are_run(stages: dict[str, Stage]) -> None:
     assert train.outputs["curves"] == "data/trained/1/curves"
     assert (download.gpus, download.retries) == (0, (10, 60, 300))
     assert (align.gpus, align.hours, align.retries, align.work) == (0, 24, (), None)
-    assert all(stages[name].gpus == 1 for name in ("tune@1", "tune-ensemble", "translate@1", "ensemble"))
+    assert all(stages[name].gpus == 1 for name in ("tune@1", "translate@1"))
 
 
 def test_what_dvc_does_not_cache_is_made_at_home(stages: dict[str, Stage]) -> None:

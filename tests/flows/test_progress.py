@@ -35,7 +35,7 @@ def test_the_percentage_is_of_all_epochs() -> None:
 
 def test_progress_in_words() -> None:
     """What one looks for on the page; there is no perplexity before the first validation."""
-    text = "epoch 2 of at most 4, 50 of 100 updates, 0:01:15 left in it, 11,801 tokens/s, loss 2.483"
+    text = "epoch 2 of 4, 0:01:15 left in it, 11,801 tokens/s, loss 2.483, 50 of 100 updates"
     assert description(HALF) == text
     later = description(HALF | {"validation_perplexity": 31.391})
     assert later == f"{text}, validation perplexity 31.391"

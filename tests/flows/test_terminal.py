@@ -69,10 +69,10 @@ def test_a_run_is_followed(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -
     console = Console(file=out, force_terminal=is_terminal, width=80, height=30, color_system=None)
     state = follow(Client(), uuid4(), lambda: None, console)  # type: ignore[arg-type]
     assert state.is_completed()
-    assert out.getvalue().count("train@1          [b]epoch 1[/b]: done\n") == 1
+    assert out.getvalue().count("train@1              [b]epoch 1[/b]: done\n") == 1
     assert ("2 of 6 stages are done" in out.getvalue()) == is_terminal
     if not is_terminal:
-        assert out.getvalue() == "train@1          [b]epoch 1[/b]: done\n"
+        assert out.getvalue() == "train@1              [b]epoch 1[/b]: done\n"
 
 
 def test_ctrl_c_leaves_the_terminal_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,6 +101,18 @@ def test_the_table_shows_states_times_and_progress() -> None:
     assert lines[4][:2] == ["train@1", "Running"] and " ".join(lines[4][-6:]) == "epoch 2 of 4, 9 tokens/s"
     assert lines[5:7] == [["train@2", "Cancelled", "0:00:04"], ["evaluate", "Pending"]]
     assert " ".join(lines[7]) == "2 of 6 stages are done"
+
+
+@pytest.mark.parametrize(("width", "end"), [(55, "━"), (60, "…"), (80, "9 token…")])
+def test_a_narrow_terminal_cuts_off_no_name(width: int, end: str) -> None:
+    """But the words on a training."""
+    stages = [task("download@development", Completed(name="Unchanged"), 1), STAGES[3]]
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    with console.capture() as shown:
+        console.print(table(stages, [progress(STAGES[3])], 20))
+    _, first, second, _ = (line.rstrip() for line in shown.get().splitlines())
+    assert first.split() == ["download@development", "Unchanged", "0:00:01"]
+    assert second.split()[0] == "train@1" and second.endswith(end)
 
 
 def test_a_low_terminal_shows_what_matters() -> None:

@@ -59,6 +59,8 @@ def test_a_list_written_over_several_lines_can_be_overridden() -> None:
         ({}, "make preset NAME=x"),
         ({"a.b": [1, 2], "a.c": "word"}, 'make preset NAME=x SET="a.b=[1,2] a.c=word"'),
         ({"a.b": None, "a.c": 1e-05, "a.d": True}, 'make preset NAME=x SET="a.b=null a.c=1e-05 a.d=true"'),
+        ({"a.b": ["all", "b"], "a.c": ["a,b", "1"]}, None),
+        ({"a.b": ["all"]}, 'make preset NAME=x SET="a.b=[all]"'),
         ({"a.b": "true", "a.c": "", "a.d": "10"}, None),
         ({"a.b": AWKWARD, "a.c": "$$ $(x) `y` é"}, None),
     ],

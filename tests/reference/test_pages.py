@@ -31,6 +31,7 @@ def test_the_pages_are_up_to_date() -> None:
         ("train.dropout", ["train"]),
         ("train.rendezvous", []),
         ("translate.beam_size", ["tune", "tune-ensemble"]),
+        ("evaluate.ensembles", ["tune-ensemble"]),
         ("evaluate.examples", ["evaluate"]),
         ("package.name", ["package"]),
     ],

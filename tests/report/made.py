@@ -38,9 +38,8 @@ def make_run(folder: Path, changes: Mapping[str, Any], hypotheses: Mapping[str, 
         hypotheses: of the test set, by member: a seed or `ensemble`.
     """
     seeds = [int(member) for member in hypotheses if member != "ensemble"]
-    text, params = overridden(
-        (ROOT / "params.yaml").read_text(encoding="utf-8"), {"train.seeds": seeds, **changes}
-    )
+    own = {"train.seeds": seeds, "evaluate.ensembles": ["all"] * ("ensemble" in hypotheses)}
+    text, params = overridden((ROOT / "params.yaml").read_text(encoding="utf-8"), {**own, **changes})
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "params.yaml").write_text(text, encoding="utf-8")
     data = folder / "data"

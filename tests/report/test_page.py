@@ -95,7 +95,8 @@ def test_several_runs_stand_side_by_side_with_what_differs(folder: Path, both: P
     """A column for each parameter that differs, and no other."""
     metrics = json.loads((folder / "two/data/evaluation/metrics.json").read_text())
     one, two = rows(both, "runs")
-    assert list(one)[:4] == ["run", "train.seeds", "train.dropout", "validation perplexity"]
+    changed = ["train.seeds", "train.dropout", "evaluate.ensembles"]
+    assert list(one)[:5] == ["run", *changed, "validation perplexity"]
     assert [row["run"] for row in (one, two)] == ["one", "two"]
     assert [row["train.dropout"] for row in (one, two)] == ["0.1", "0.3"]
     assert two["BLEU"] == f"{metrics['mean']['bleu']:.2f} ± {metrics['std']['bleu']:.2f}"
@@ -156,6 +157,7 @@ def test_pictures_take_the_color_of_the_page(text: str) -> None:
     pictures = re.findall(r"<svg role.*?</svg>", text, flags=re.DOTALL)
     assert len(pictures) == 3
     assert "#010203" not in text
+    assert "mathdefault" not in text  # 10 to the power of 3, where a reader wants 1,000
     for picture in pictures:
         assert "fill: currentColor" in picture
         assert "#000000" not in picture

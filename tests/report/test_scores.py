@@ -124,11 +124,12 @@ def test_control_characters_do_not_reach_the_terminal(data: Path) -> None:
 
 
 def test_corpus_and_training_figures_are_shown_when_they_are_there(data: Path) -> None:
-    """Their names are those of the files; a section without a file is left out."""
+    """Named as in the files; a section without a file is left out, as is a seed without scores."""
+    write_lines(data / "evaluation" / "scores.csv", SEVERAL.split("\n")[:-1])
     assert "Corpus" not in report(data) and "Training" not in report(data)
     filtered = {"pairs_read": 30000, "removed": {"too_long": 12}}
     write_lines(data / "filtered" / "report.json", [json.dumps(filtered)])
-    for seed, perplexity in ((1, 4.5678), (2, 0.04321)):
+    for seed, perplexity in ((1, 4.5678), (2, 0.04321), (3, 1.0)):
         metrics = {"validation_perplexity": perplexity, "updates": 3000.0}
         write_lines(data / "trained" / str(seed) / "metrics.json", [json.dumps(metrics)])
     text = report(data)

@@ -116,6 +116,13 @@ def test_a_folder_without_dvc_is_read_as_it_is(finished: Path, tmp_path: Path) -
     assert (run.name, run.params["train.dropout"], run.note) == ("made", 0.1, "")
 
 
+def test_translations_are_those_of_the_first_seed_without_an_ensemble(tmp_path: Path) -> None:
+    """As those in the terminal."""
+    bad = [line.replace("a", "o") for line in GOOD]
+    run = open_run(str(make_run(tmp_path / "made", {}, {"1": GOOD, "2": bad})), tmp_path, tmp_path)
+    assert (run.translations.member, run.translations.hypotheses) == ("1", GOOD)
+
+
 def test_a_run_that_is_nowhere(finished: Path, tmp_path: Path) -> None:
     """A typo."""
     with pytest.raises(ValueError, match=r"^HAED: found neither a folder nor a revision \("):

@@ -14,7 +14,7 @@ from pipelines.preset.__main__ import main as write_preset
 from pipelines.preset.overrides import overrides_of
 from pipelines.preset.render import EXPERIMENTS, preset_names, preset_params
 from pipelines.results.commands import MACHINES, command, of_preset, recorded_params
-from pipelines.results.paper import read_paper, read_table
+from pipelines.results.paper import RowRun, read_paper, read_table
 from pipelines.results.records import RunRecord, SweepRecord, read_records
 from tests.preset_servers import servers
 from tests.test_end_to_end import run_all
@@ -91,6 +91,12 @@ def test_what_differs_from_the_preset_is_in_the_command() -> None:
     line = command("multi30k-en-de", preset | changed, "repro")
     assert overrides_of(line.split(" && ")[0]) == changed
     assert not MACHINES & preset.keys()
+
+
+def test_an_ensembles_row_asks_for_one() -> None:
+    """Also if its preset does not."""
+    run = RowRun(preset="gigaword", of="ensemble", seeds=3)
+    assert run.command == 'make preset NAME=gigaword SET="evaluate.ensembles=[all]" && make repro'
 
 
 @pytest.mark.slow

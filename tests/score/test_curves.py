@@ -1,5 +1,6 @@
 """The picture of training progress."""
 
+import re
 from pathlib import Path
 
 import matplotlib.image
@@ -31,6 +32,23 @@ def test_a_missing_curve_leaves_its_panel_empty(tmp_path: Path) -> None:
     loss.write_text("step\tloss\n50\t7.1\n100\t9.9\n")
     draw_curves(tmp_path, tmp_path / "other.png")
     assert (tmp_path / "with.png").read_bytes() != (tmp_path / "other.png").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [((31.4, 6.2), {"6", "10", "20", "30"}), ((0.25, 0.00025), {"0.001", "0.01", "0.1"})],
+)
+def test_numbers_on_a_logarithmic_axis_are_plain(
+    tmp_path: Path, values: tuple[float, float], labels: set[str]
+) -> None:
+    """A reader of a perplexity wants 6, not 6×10⁰."""
+    curve = tmp_path / "valid" / "perplexity.tsv"
+    curve.parent.mkdir()
+    curve.write_text(f"step\tperplexity\n50\t{values[0]}\n100\t{values[1]}\n")
+    axis = plot_curves({"": tmp_path}).axes[1].yaxis
+    found = {label.get_text() for which in ("major", "minor") for label in axis.get_ticklabels(which=which)}
+    assert labels <= found
+    assert all(re.fullmatch(r"[\d.]*", text) for text in found)
 
 
 def test_several_trainings_share_the_panels(tmp_path: Path) -> None:

@@ -57,11 +57,12 @@ def run(
     examples: int = 2,
     heat_maps: int = 2,
     rouge: Literal["gigaword", "duc2004"] | None = None,
+    ensembles: list[Literal["all"]] | None = None,
 ) -> Path:
-    """Run the stage; return its output folder."""
+    """Run the stage, without an ensemble if not given; return its output folder."""
+    params = EvaluateParams(ensembles=ensembles or [], examples=examples, heat_maps=heat_maps, rouge=rouge)
     evaluate.run(
-        EvaluateParams(examples=examples, heat_maps=heat_maps, rouge=rouge), TOKENIZE, ("en", "de"), seeds,
-        replacement,
+        params, TOKENIZE, ("en", "de"), seeds, replacement,
         data / "replaced", data / "translations", data / "test", data / "evaluation",
     )  # fmt: skip
     return data / "evaluation"
@@ -119,17 +120,26 @@ def test_gigaword_is_scored_by_f1_of_all_references(headlines: Path) -> None:
 
 
 def test_one_seed_has_neither_deviation_nor_ensemble(data: Path) -> None:
-    """An ensemble of one is the model itself; the stage ensemble then writes no sentences."""
-    for name in ("plain.txt", "plain.tok.txt"):
-        (data / "replaced" / "ensemble" / name).write_text("")
+    """The folder of an ensemble of earlier seeds may still be there."""
     metrics = read_json(run(data, [3], replacement=False) / "metrics.json")
     assert list(metrics) == ["seeds", "mean"]
     assert metrics["mean"] == metrics["seeds"]["3"]
 
 
+def test_several_seeds_have_an_ensemble_only_if_asked_for(data: Path) -> None:
+    """Whatever lies there from an earlier run; examples are then of the first seed's final text."""
+    out = run(data, [3, 4], replacement=True)
+    metrics = read_json(out / "metrics.json")
+    assert list(metrics) == ["seeds", "mean", "std", "without_replacement"]
+    with (out / "scores.csv").open(encoding="utf-8", newline="") as stream:
+        assert "ensemble" not in {row["member"] for row in csv.DictReader(stream)}
+    _, *rows = read_lines(out / "examples.tsv")
+    assert [row.split("\t")[1::2][:2] for row in rows] == [["3", REPLACED[0]], ["3", REPLACED[3]]]
+
+
 def test_several_seeds_have_mean_deviation_and_ensemble(data: Path) -> None:
     """As in the paper's tables, which give the mean of several runs."""
-    metrics = read_json(run(data, [3, 4], replacement=False) / "metrics.json")
+    metrics = read_json(run(data, [3, 4], replacement=False, ensembles=["all"]) / "metrics.json")
     assert list(metrics) == ["seeds", "mean", "std", "ensemble"]
     scores = [bleu(lines, REFERENCES).value for lines in (PLAIN, WORSE)]
     assert metrics["mean"]["bleu"] == pytest.approx(sum(scores) / 2, abs=0.006)
@@ -140,7 +150,7 @@ def test_several_seeds_have_mean_deviation_and_ensemble(data: Path) -> None:
 
 def test_with_replacement_both_texts_are_scored_and_the_replaced_one_is_the_main(data: Path) -> None:
     """So that the gain of replacement can be reported."""
-    out = run(data, [3, 4], replacement=True)
+    out = run(data, [3, 4], replacement=True, ensembles=["all"])
     metrics = read_json(out / "metrics.json")
     assert list(metrics) == ["seeds", "mean", "std", "ensemble", "without_replacement"]
     assert metrics["ensemble"]["bleu"] == 100.0
@@ -155,7 +165,8 @@ def test_with_replacement_both_texts_are_scored_and_the_replaced_one_is_the_main
 
 def test_examples_are_of_the_best_system_and_skip_empty_lines(data: Path) -> None:
     """The ensemble, in its final text; line numbers are those of the test files."""
-    header, *rows = read_lines(run(data, [3, 4], replacement=True, examples=9) / "examples.tsv")
+    out = run(data, [3, 4], replacement=True, examples=9, ensembles=["all"])
+    header, *rows = read_lines(out / "examples.tsv")
     assert header == "line\tmodel\tsource\thypothesis\treference\tbleu\tchrf"
     assert [row.split("\t")[:5] for row in rows] == [
         [str(i + 1), "ensemble", SOURCES[i], REFERENCES[i], REFERENCES[i]] for i in (0, 2, 3)

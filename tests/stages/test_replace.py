@@ -58,12 +58,6 @@ def test_switched_off_there_is_plain_text_only(folders: Path) -> None:
     assert sorted(run(folders, enabled=False)) == ["plain.tok.txt", "plain.txt"]
 
 
-def test_no_sentences_give_empty_files(folders: Path) -> None:
-    """The ensemble of a single seed."""
-    (folders / "translations" / "hypotheses.jsonl").write_text("", encoding="utf-8")
-    assert run(folders, enabled=False) == {"plain.txt": "", "plain.tok.txt": ""}
-
-
 def test_damaged_hypotheses_leave_no_result(folders: Path) -> None:
     """With the file and line."""
     (folders / "translations" / "hypotheses.jsonl").write_text("{}\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Stages translate and ensemble: raw test sentences -> hypotheses.jsonl and attention.npz."""
+"""Stages translate and ensemble@all: raw test sentences -> hypotheses.jsonl and attention.npz."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,6 @@ from convs2s.text.vocabulary.vocabulary import EOS, UNK
 from pipelines.stages import translate
 from tests.decode.parrot import TOKENIZE, TRANSLATE
 from tests.package.small_package import write_model, write_parts
-from tests.without_torch import imported_without_torch
 
 LANGUAGES = ("en", "de")
 LINES = ["ein Haus.", "", "Das ist noch eins, und der Hund.", "ein\u2028Hund", "Maus"]
@@ -89,22 +88,6 @@ def test_an_ensemble_translates_with_all_seeds(folders: Path) -> None:
     assert len(scores["ensemble"]) == len(LINES)
     assert scores["ensemble"] != scores["1"]
     assert scores["ensemble"] != scores["2"]
-
-
-def test_an_ensemble_of_one_seed_is_left_out(folders: Path) -> None:
-    """It would be the seed's own translation: files without sentences say so."""
-    out = run_ensemble(folders, [1])
-    assert (out / "hypotheses.jsonl").read_bytes() == b""
-    assert read_attention(out / "attention.npz") == []
-
-
-def test_an_ensemble_of_one_seed_needs_no_pytorch(folders: Path) -> None:
-    """Its import takes seconds in every run of a single seed."""
-    inputs = [folders / name for name in ("trained", "vocabulary", "candidates", "truecasers", "test")]
-    paths = (*inputs, folders / "alpha.json", folders / "out")
-    with imported_without_torch("translate") as stage:
-        stage.run(section(), TOKENIZE, LANGUAGES, [1], "ensemble", *paths)
-    assert (folders / "out" / "hypotheses.jsonl").read_bytes() == b""
 
 
 def test_an_ensemble_is_of_the_seeds_named_and_no_other(folders: Path) -> None:

@@ -148,12 +148,6 @@ def test_nothing_is_searched_without_pytorch(folders: Path) -> None:
     assert (folders / "out" / "alpha.json").read_bytes() == b"{}\n"
 
 
-def test_the_ensemble_of_one_seed_is_left_out(folders: Path) -> None:
-    """Its translations are left out too."""
-    out = run(folders, "ensemble", seeds=(1,))
-    assert json.loads((out / "alpha.json").read_text()) == {}
-
-
 def test_the_same_input_gives_the_same_bytes(folders: Path) -> None:
     """DVC hashes them."""
     first = {path.name: path.read_bytes() for path in run(folders, "1").iterdir()}
