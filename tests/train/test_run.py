@@ -98,6 +98,7 @@ def test_outputs_are_a_model_metrics_and_curves(
     assert capsys.readouterr().err.endswith("Training ended: it has run for 4 epochs.\n")
 
 
+@pytest.mark.slow
 def test_killed_within_an_epoch_training_ends_as_if_never_interrupted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -153,7 +154,7 @@ def test_ctrl_c_saves_the_update_and_the_same_command_continues(
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
-@pytest.mark.parametrize("batch_by", ["sentences", "tokens"])
+@pytest.mark.parametrize("batch_by", [pytest.param("sentences", marks=pytest.mark.slow), "tokens"])
 def test_two_workers_of_half_the_batch_give_the_weights_of_one(
     tmp_path: Path, batch_by: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
