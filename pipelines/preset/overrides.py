@@ -101,8 +101,9 @@ def preset_command(name: str, overrides: Overrides) -> str:
     """Return the shell command that writes params.yaml from a preset with other values."""
     words = [f"{key}={written(value)}" for key, value in overrides.items()]
     text = " ".join(word if PLAIN.fullmatch(word) else shlex.quote(word) for word in words)
-    plain = PLAIN.fullmatch("".join(words)) is not None
-    quoted = f'SET="{text}"' if plain else shlex.quote(f"SET={text}".replace("$", "$$"))
+    quoted = 'SET="{}"'.format(re.sub(r'(["\\])', r"\\\1", text))
+    if set("$`") & set(text):  # make, too, has a meaning for $
+        quoted = shlex.quote(f"SET={text}".replace("$", "$$"))
     return " ".join(["make preset", f"NAME={name}", *([quoted] if words else [])])
 
 
