@@ -170,6 +170,7 @@ def test_a_failure_elsewhere_is_told_here(server: Server, clones: list[Path]) ->
     assert "toy: CUDA error: no device" in server.flow_run(run)["state"]["message"]
 
 
+@pytest.mark.slow
 def test_cancelling_reaches_the_remote_worker(server: Server, clones: list[Path]) -> None:
     """Else a GPU of another machine would go on for days."""
     repo, *workers = clones

@@ -32,6 +32,7 @@ def test_a_killed_flow_is_marked_crashed(server: Server, repo: Path) -> None:
                 server.client().delete(f"automations/{automation['id']}").raise_for_status()
 
 
+@pytest.mark.slow
 def test_a_run_that_is_taken_for_dead_says_that_it_lives(server: Server, repo: Path) -> None:
     """A server that was away has heard no heartbeat; that must not end a training of days."""
     toy.behave(repo, train_1={"seconds": 14}, train_2={"seconds": 14})
