@@ -11,7 +11,7 @@ import httpx
 import psutil
 import pytest
 
-from pipelines.flows import machine
+from pipelines.flows import machine, terminal
 from tests.flows import toy
 from tests.flows.server import Server, copy_database
 
@@ -59,7 +59,7 @@ def test_it_starts_what_is_missing_follows_the_run_and_stops_what_it_started(
             assert path.stat().st_mode & 0o077 == 0, path
         anybody = httpx.post(f"http://127.0.0.1:{port}/api/flow_runs/filter", json={})
         assert anybody.status_code in {401, 403}
-        assert "train@2          toy: CUDA error: no device" in first.stdout
+        assert f"{'train@2':<{terminal.NAME}} toy: CUDA error: no device" in first.stdout
         assert "3 executed, 0 unchanged, 0 cached, 1 failed, 1 not run" in first.stdout
         toy.behave(repo)
         second = play(repo, "run", "train.dropout=0.3")  # the server that runs is found on its port
