@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,23 @@ from ruamel.yaml import YAML
 from convs2s.config.train import TrainParams
 from pipelines.stages import __main__ as runner
 from pipelines.stages import filter as filter_stage
+from tests.presets import content_of
 
 ROOT = Path(__file__).parents[2]
 STAGES = sorted(runner.stages())
 
 
 @pytest.fixture(scope="module")
-def pipeline() -> dict[str, list[Any]]:
-    """Stage items of dvc.yaml, as DVC resolves them, by the stage module that they run."""
+def pipeline(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+    """Stage items of dvc.yaml, those of an ensemble among them, by the stage module that they run."""
+    folder, content = tmp_path_factory.mktemp("pipeline"), content_of("generated")
+    content["train"]["seeds"], content["evaluate"]["ensembles"] = [1, 2], ["all"]
+    with (folder / "params.yaml").open("w", encoding="utf-8") as stream:
+        YAML(typ="safe").dump(content, stream)
+    shutil.copy(ROOT / "dvc.yaml", folder)
+    Repo.init(str(folder), no_scm=True).close()
     found: dict[str, list[Any]] = {}
-    with Repo(str(ROOT)) as repo:
+    with Repo(str(folder)) as repo:
         for stage in repo.index.stages:
             found.setdefault(words(stage)[3], []).append(stage)
     return found
