@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from convs2s.messages import reported
-from pipelines.reference.meanings import meanings
+from pipelines.meanings import meanings
 
 BASE = Path(__file__).parents[1] / "experiments" / "base.yaml"
 PARAMS = Path("params.yaml")

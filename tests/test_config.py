@@ -8,7 +8,7 @@ from ruamel.yaml import YAML
 
 from convs2s.config.download import UrlSource
 from convs2s.config.load import load_params
-from pipelines.reference.meanings import meanings, sections
+from pipelines.meanings import meanings, sections
 from pipelines.stages.download import digest
 from tests.presets import content_of, params_of
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from convs2s.config.params import Params
 from pipelines.check import shown
-from pipelines.reference.meanings import meanings, sections
+from pipelines.meanings import meanings, sections
 from pipelines.reference.reruns import Stages, first_stages
 from pipelines.reference.types import kind
 from pipelines.results.markdown import code, table

@@ -16,7 +16,7 @@ from convs2s.score.curves import no_formula, plot_curves
 from convs2s.score.pictures import save
 from pipelines.report.run import Corpus, Run
 
-INK = "#010203"  # placeholder for the page's color
+INK = "#010203"  # inline() replaces it by the page's color
 COLORS = ["#3b82d6", "#e07b20", "#2f9e6b", "#c2589b", "#8a6fd1", "#b08d1f", "#d05a4a", "#5f8f9e"]
 STYLE = {
     "axes.edgecolor": INK, "axes.facecolor": "none", "axes.labelcolor": INK, "axes.titlecolor": INK,
