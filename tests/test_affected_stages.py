@@ -241,7 +241,7 @@ def test_undoing_an_edit_runs_nothing(reproduced: Path, name: str) -> None:
     assert reproduce() == []
 
 
-@pytest.mark.parametrize("step", [120, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [60, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_module_makes_the_stages_stale_that_can_execute_it(reproduced: Path, step: int) -> None:
     """By `dvc status`, after stage code, and no other stage; one changed statement in each module in turn.
 
