@@ -1,5 +1,6 @@
 """The whole pipeline in a folder: the commands of dvc.yaml, resolved and ordered by DVC."""
 
+import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -8,9 +9,12 @@ from dvc.repo import Repo
 from ruamel.yaml import YAML
 
 from convs2s.config.params import Params
+from pipelines.preset.overrides import Overrides
+from pipelines.preset.render import NO_OVERRIDES, render
 from tests.fresh import run_fresh, run_here
 
 ROOT = Path(__file__).parent.parent
+WITH_ENSEMBLE = {"train.seeds": [1, 2], "evaluate.ensembles": ["all"]}
 
 
 def run_all(params: Params, data: Path, *, processes: bool = False) -> dict[str, set[str]]:
@@ -49,3 +53,11 @@ def stage_commands(params: Params, folder: Path) -> dict[str, str]:
     Repo.init(str(folder), no_scm=True).close()
     with Repo(str(folder)) as repo:
         return {stage.name: stage.cmd for stage in nx.dfs_postorder_nodes(repo.index.graph)}
+
+
+def bare_repository(folder: Path, overrides: Overrides = NO_OVERRIDES) -> Path:
+    """Make a folder where DVC can read this pipeline, with other values than the default's."""
+    shutil.copy(ROOT / "dvc.yaml", folder)
+    (folder / "params.yaml").write_text(render("generated", overrides=overrides), encoding="utf-8")
+    Repo.init(str(folder), no_scm=True).close()
+    return folder

@@ -8,6 +8,7 @@ import pytest
 from pipelines.flows.graph import Stage, read_graph, restrict, up_to_date
 from pipelines.flows.run_stages import RunParams
 from tests.flows import toy
+from tests.pipeline import WITH_ENSEMBLE, bare_repository
 
 ROOT = toy.ROOT
 
@@ -15,6 +16,14 @@ ROOT = toy.ROOT
 @pytest.fixture(scope="module")
 def stages() -> dict[str, Stage]:
     return read_graph(ROOT)
+
+
+def test_an_ensembles_stages_are_run_as_those_of_a_seed(tmp_path: Path) -> None:
+    """They exist only if it is wanted."""
+    stages = read_graph(bare_repository(tmp_path, WITH_ENSEMBLE))
+    assert (stages["tune-ensemble@all"].gpus, stages["ensemble@all"].gpus) == (1, 1)
+    assert stages["replace-ensemble@all"].parents == {"code", "ensemble@all", "align"}
+    assert "replace-ensemble@all" in stages["evaluate"].parents
 
 
 def test_parents_are_those_of_dvc(stages: dict[str, Stage]) -> None:

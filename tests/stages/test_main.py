@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from ruamel.yaml import YAML
 from convs2s.config.train import TrainParams
 from pipelines.stages import __main__ as runner
 from pipelines.stages import filter as filter_stage
-from tests.presets import content_of
+from tests.pipeline import WITH_ENSEMBLE, bare_repository
 
 ROOT = Path(__file__).parents[2]
 STAGES = sorted(runner.stages())
@@ -22,12 +21,7 @@ STAGES = sorted(runner.stages())
 @pytest.fixture(scope="module")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     """Stage items of dvc.yaml, those of an ensemble among them, by the stage module that they run."""
-    folder, content = tmp_path_factory.mktemp("pipeline"), content_of("generated")
-    content["train"]["seeds"], content["evaluate"]["ensembles"] = [1, 2], ["all"]
-    with (folder / "params.yaml").open("w", encoding="utf-8") as stream:
-        YAML(typ="safe").dump(content, stream)
-    shutil.copy(ROOT / "dvc.yaml", folder)
-    Repo.init(str(folder), no_scm=True).close()
+    folder = bare_repository(tmp_path_factory.mktemp("pipeline"), WITH_ENSEMBLE)
     found: dict[str, list[Any]] = {}
     with Repo(str(folder)) as repo:
         for stage in repo.index.stages:
