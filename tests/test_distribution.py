@@ -4,9 +4,11 @@ import email
 import shutil
 import tomllib
 import zipfile
+from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 from ruamel.yaml import YAML
 from setuptools.build_meta import build_editable, build_wheel
 
@@ -65,3 +67,19 @@ def test_the_python_versions_are_those_required() -> None:
     prefix = "Programming Language :: Python :: 3."
     found = [name.removeprefix(prefix) for name in PROJECT["classifiers"] if name.startswith(prefix)]
     assert found == ["11", "12", "13"]
+
+
+def test_the_pinned_packages_take_the_first_release_of_each_python_version() -> None:
+    """Debian 12 has 3.11.2: one package that wants 3.11.5 and pip finds no way to install any."""
+    pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").split("\n")
+    names = [pin.partition("==")[0] for pin in pins if "==" in pin]
+    refused, seen = list[str](), 0
+    for name in names:
+        try:
+            wanted = SpecifierSet(metadata(name)["Requires-Python"] or "")
+        except PackageNotFoundError:
+            continue  # of another extra
+        seen += 1
+        refused += [f"{name} {wanted}" for version in ("3.11.0", "3.12.0", "3.13.0") if version not in wanted]
+    assert not refused
+    assert seen > 100
