@@ -115,19 +115,13 @@ class ForkedStage:
         _, _, module, *arguments = shlex.split(command[-1])
         sys.argv = [module, *arguments]
         runpy.run_module(module, run_name="__main__", alter_sys=True)
-        wait_for_threads()
+        # As Python does at its end, and multiprocessing at that of a fork: ends executors and their threads.
+        threading._shutdown()  # type: ignore[attr-defined]
         return 0
 
     def communicate(self) -> None:
         """Wait for the end."""
         self.returncode = self.process.wait()
-
-
-def wait_for_threads() -> None:
-    """Wait as Python does at its end."""
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join()
 
 
 def start(
