@@ -7,12 +7,14 @@ import pytest
 import torch
 from jaxtyping import install_import_hook
 
+from tests import shapes
+
 # pytest-xdist keeps the cores busy already: more threads than cores spend their time waiting for each other.
 # Child processes inherit the variable. Set it to run the tests with more threads.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
-install_import_hook(["convs2s.model", "convs2s.train", "convs2s.decode"], "beartype.beartype")
+install_import_hook(["convs2s.model", "convs2s.train", "convs2s.decode"], "tests.shapes.checked")
 
 ROOT = Path(__file__).parent.parent
 LONG = ["test_end_to_end.py", "test_affected_stages.py", "test_presets_at_toy_size.py"]
@@ -25,6 +27,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     one worker, which builds once what its tests share, and none is left for the end, when others wait.
     """
     items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
+
+
+def pytest_runtest_setup() -> None:
+    """Check shapes from the beginning of each test on."""
+    shapes.begin()
 
 
 @pytest.fixture(scope="session")
