@@ -64,7 +64,7 @@ time.sleep(60)
 TWO = """
 import os, signal, torch
 from convs2s.train import heartbeat
-heartbeat.INTERVAL, heartbeat.SILENCE = 0.1, 1.0
+heartbeat.INTERVAL, heartbeat.SILENCE = 0.1, 3.0
 from convs2s.train.distributed import join_workers
 with join_workers(2) as workers:
     workers.barrier()
@@ -94,7 +94,7 @@ def test_a_stopped_process_ends_the_other() -> None:
         _, message = workers[0].communicate(timeout=60)
         assert workers[0].returncode == 1
         assert f"Worker 1 (process {workers[1].pid} on " in message
-        assert "has given no sign of life for 1 s, so the training ends." in message
+        assert "has given no sign of life for 3 s, so the training ends." in message
     finally:
         for worker in workers:
             worker.kill()
