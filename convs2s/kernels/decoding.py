@@ -103,6 +103,13 @@ def scaled(y, row_scales, scales, bias, out, start, stop):
 
 
 @vectorized
+def copy(source, target):
+    """Write a row to another: assigning a slice takes numba five times as long, and seconds to compile."""
+    for j in range(len(target)):
+        target[j] = source[j]
+
+
+@vectorized
 def source_windows(x, starts, lengths, width, y, start, stop):
     """Write, for each source position, the `width` positions around it; items are sentences."""
     columns, left = x.shape[1], width // 2
@@ -112,7 +119,7 @@ def source_windows(x, starts, lengths, width, y, start, stop):
             for k in range(width):
                 target, other = y[first + n, k * columns : (k + 1) * columns], n - left + k
                 if 0 <= other < length:
-                    target[:] = x[first + other]
+                    copy(x[first + other], target)
                 else:
                     target[:] = 0
 
@@ -123,8 +130,8 @@ def target_windows(old, parents, x, y, start, stop):
     columns = x.shape[1]
     kept = y.shape[1] - columns
     for i in range(start, stop):
-        y[i, :kept] = old[parents[i], columns:]
-        y[i, kept:] = x[i]
+        copy(old[parents[i], columns:], y[i, :kept])
+        copy(x[i], y[i, kept:])
 
 
 @vectorized

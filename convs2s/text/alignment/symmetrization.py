@@ -95,4 +95,5 @@ def symmetrize_pairs(
         s, t = source_offsets[k], target_offsets[k]
         found = symmetrize(forward[t : target_offsets[k + 1]], backward[s : source_offsets[k + 1]])
         counts[k] = len(found)
-        links[s + t : s + t + len(found)] = found
+        for link in range(len(found)):  # numba's assignment of a slice takes seconds to compile
+            links[s + t + link, 0], links[s + t + link, 1] = found[link]
