@@ -1,5 +1,6 @@
 """Read and check params.yaml."""
 
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -53,8 +54,9 @@ def read_text(path: Path) -> str:
         ) from error
 
 
+@functools.lru_cache(maxsize=64)
 def parse_params(text: str, origin: str) -> Params:
-    """Check the text of a params.yaml.
+    """Check the text of a params.yaml; a text that was read lately is not read again.
 
     Args:
         origin: where the text is from, for messages.

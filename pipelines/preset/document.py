@@ -1,5 +1,6 @@
 """The text of a YAML file shaped like params.yaml: for each key the lines that set it, with comments."""
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -42,7 +43,12 @@ def read_document(path: Path, name: str) -> Document:
     Raises:
         ValueError: if it is not YAML, a section has no keys, or two keys share a line.
     """
-    text = read_text(path)
+    return parse_document(read_text(path), name)
+
+
+@functools.lru_cache(maxsize=64)
+def parse_document(text: str, name: str) -> Document:
+    """Do the same for a text; one that was read lately is not read again."""
     parse_yaml(text, name)  # refuses what would take all memory or time
     try:
         # Only the round-trip loader knows in which line each key is.
