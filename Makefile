@@ -13,7 +13,7 @@ install: .venv/installed
 	python -m pip install --quiet --upgrade pip
 	python -m pip install --quiet --no-compile -c constraints.txt torch==2.13.0 -e '.[pipeline,dev]'
 # pip compiles on one core, and packages' own tests, too. Not all files are for this version of Python.
-	python -m compileall -qq -j 0 -x '/tests?/' .venv/lib || true
+	python -m compileall -qq -j 0 -x '/tests?/' .venv/lib convs2s pipelines || true
 	touch $@
 
 # Write params.yaml: make preset NAME=multi30k-en-de, with other values SET="train.seeds=[1,2] train.dropout=0.3".
