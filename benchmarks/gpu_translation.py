@@ -37,7 +37,7 @@ def translations(sizes: Sizes, emit: Emit, _: float) -> None:
     lengths = source_lengths(sizes.sentences)
     batches = [lengths[batch] for batch in equal_lengths(lengths.tolist(), BATCH)]
     for precision in sizes.precisions:
-        model = random_model(sizes, precision)
+        model = random_model(PRESET, sizes.entries, sizes.channels, precision, device())
         sources = [source(batch, model.source_size) for batch in batches]
         for beam_size in (1, 5):
             search = BeamSearch(beam_size, 1.0, 1, 1, False, False)
@@ -62,15 +62,25 @@ def target_length(source_tokens: int) -> int:
     return max(2, round(source_tokens * TARGET / SOURCE))
 
 
-def random_model(sizes: Sizes, precision: str) -> StepwiseModel:
-    """Return a model that never writes EOS unless it must."""
-    params = preset_params(PRESET)
-    entries = sizes.entries or params.vocabulary.source_size
+def random_model(
+    preset: str, entries: int | None, channels: int | None, precision: str, place: torch.device
+) -> StepwiseModel:
+    """Return a model that never writes EOS unless it must.
+
+    Args:
+        preset: whose architecture it has.
+        entries: of both vocabularies; None: the preset's.
+        channels: of all layers; None: the preset's.
+        precision: of products.
+        place: where it is.
+    """
+    params = preset_params(preset)
+    size = entries or params.vocabulary.source_size
     torch.manual_seed(1)
-    model = Seq2Seq(narrowed(params.model, sizes.channels), entries, entries, PAD, 0.0)
+    model = Seq2Seq(narrowed(params.model, channels), size, size, PAD, 0.0)
     fold_weight_norm(model)
     model.output_layer.bias.data[EOS] = -1e4
-    return fastest(model.to(device()).eval().requires_grad_(False), precision, device())
+    return fastest(model.to(place).eval().requires_grad_(False), precision, place)
 
 
 def source(lengths: NDArray[np.int64], entries: int) -> torch.Tensor:

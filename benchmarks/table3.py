@@ -18,8 +18,10 @@ one process that uses all cores, and one single-threaded worker process per core
 
 Seconds are wall time from words to words: the model is already loaded and has translated one batch, and
 tokenization and BLEU do not count. Tokens are output tokens, EOS included. BLEU is of tokenized text, mixed
-case; the last line names its test set, with lines and sha256, as stage evaluate does. --json FILE writes our
-rows with both, machine and versions to a file.
+case; the last line names its test set, with lines and sha256, as stage evaluate does. The share of products
+compares the FLOP of a token, counted over the batch in the middle, with the speed of a product of large
+matrices in float32 on as many threads. --json FILE writes our rows with all this, machine and versions to a
+file.
 """
 
 import argparse
@@ -38,9 +40,11 @@ from threading import BrokenBarrierError
 
 import torch
 
-from benchmarks.machine import machine
+from benchmarks.machine import counted_flop, machine, product_peak
 from convs2s.decode.hypotheses import TextHypothesis
+from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.unknown_replacement import replace_unknowns
+from convs2s.model.loading import load_model
 from convs2s.package.translator import Translator, load
 from convs2s.score.corpus_scores import Score, tokenized_bleu
 from convs2s.score.identity import SetIdentity, identify
@@ -64,7 +68,9 @@ PAPER: list[tuple[str, int | None, float, int]] = [
     ("ConvS2S, GPU (M40)", 5, 34.10, 406),
     ("ConvS2S, GPU (GTX-1080ti)", 5, 34.10, 256),
 ]
-COLUMNS = ("system", "beam", "bleu", "seconds", "sentences_per_second", "tokens_per_second")
+COLUMNS = (
+    "system", "beam", "bleu", "seconds", "sentences_per_second", "tokens_per_second", "share_of_products",
+)  # fmt: skip
 SETTINGS = ("gpu", "threads", "workers")
 SECONDS_TO_LOAD = 600  # a worker that is not ready by then never will be
 
@@ -183,12 +189,30 @@ def settings(wanted: Sequence[str], threads: int, workers: int) -> list[Setting]
     return found
 
 
-def row(name: str, beam: int | None, bleu: float, seconds: float, sentences: int, tokens: int | None) -> str:
+def flop_of_token(job: Job, batch: Batch) -> float:
+    """Return the FLOP of products for an output token of a batch, counted on the path of plain PyTorch."""
+    counting = load(job.model, job.device, beam_size=job.beam_size, n_best=1)
+    counting.words.searching = StepwiseModel(load_model(job.model, counting.words.device))
+    done: list[list[TextHypothesis]] = []
+    flop = counted_flop(lambda: done.extend(counting.words.translate(batch, keep_attention=False)))
+    return flop / max(1, sum(len(hypotheses[0].tokens) for hypotheses in done))
+
+
+def peak(setting: Setting) -> float:
+    """Return the FLOP per second of large products in float32 on all threads of a setting."""
+    torch.set_num_threads(setting.threads)
+    return product_peak(torch.float32, torch.device(setting.device)) * max(1, setting.workers)
+
+
+def row(
+    name: str, beam: int | None, bleu: float, seconds: float, sentences: int,
+    tokens: int | None = None, share: float | None = None,
+) -> str:  # fmt: skip
     """Return a line of the table; the paper gives whole seconds."""
     speed = "" if tokens is None else f"{tokens / seconds:,.0f}"
     shown = f"{seconds:,}" if isinstance(seconds, int) else f"{seconds:,.1f}"
-    cells = [name, "" if beam is None else str(beam), f"{bleu:.2f}", shown]
-    return "| " + " | ".join([*cells, f"{sentences / seconds:,.1f}", speed]) + " |"
+    cells = [name, "" if beam is None else str(beam), f"{bleu:.2f}", shown, f"{sentences / seconds:,.1f}"]
+    return "| " + " | ".join([*cells, speed, "" if share is None else f"{100 * share:.3g}%"]) + " |"
 
 
 def cells(line: str) -> list[str]:
@@ -244,7 +268,9 @@ def measure(job: Job, setting: Setting, pairs: Sequence[tuple[str, str]]) -> str
     seconds, done = timed(job, setting, [[words[i] for i in batch] for batch in batches])
     tokens = sum(len(best.tokens) for batch in done for _, best in batch)
     score = quality(job, batches, done, [target for _, target in pairs])
-    return row(setting.name, job.beam_size, score.value, seconds, len(pairs), tokens)
+    middle = [words[i] for i in batches[len(batches) // 2]]
+    share = flop_of_token(job, middle) * tokens / seconds / peak(setting)
+    return row(setting.name, job.beam_size, score.value, seconds, len(pairs), tokens, share)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -259,10 +285,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     places = settings(options.settings, options.threads, options.workers)
     if not places:
         raise ValueError("PyTorch sees no GPU here; wanted one, or --settings threads workers.")
-    print("| system | beam | BLEU | seconds | sentences/s | tokens/s |")
-    print("|---|---:|---:|---:|---:|---:|")
+    print("| system | beam | BLEU | seconds | sentences/s | tokens/s | share of products |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
     for name, beam, bleu, seconds in PAPER:
-        print(row(name, beam, bleu, seconds, SENTENCES, None))
+        print(row(name, beam, bleu, seconds, SENTENCES))
     measured = []
     for beam in options.beams:
         for place in places:

@@ -102,8 +102,9 @@ def test_the_table_has_the_paper_and_a_row_for_each_beam(
     lines = capsys.readouterr().out.split("\n")
     rows = [cells(line) for line in lines if line.startswith("| ours")]
     assert [row[:2] for row in rows] == [["ours, CPU, 1 thread", "1"], ["ours, CPU, 1 thread", "2"]]
-    assert cells(lines[6]) == ["ConvS2S, GPU (M40)", "1", "33.45", "221", "27.2", ""]
-    for _, _, bleu, _, sentences, tokens in rows:
+    assert cells(lines[6]) == ["ConvS2S, GPU (M40)", "1", "33.45", "221", "27.2", "", ""]
+    for _, _, bleu, _, sentences, tokens, share in rows:
+        assert 0 < float(share.removesuffix("%")) < 100
         assert 0 <= float(bleu) <= 100
         assert float(tokens.replace(",", "")) >= float(sentences.replace(",", "")) / 2
     digest = hashlib.sha256("".join(map("{}\t{}\n".format, SOURCES, TARGETS)).encode()).hexdigest()

@@ -1,0 +1,117 @@
+"""Speed of translation on the CPU by the model of section 5.1, beside CTranslate2's int8 Transformer-base.
+
+    python -m benchmarks.translate_large --beam-sizes 1 5
+
+translates a batch of random sentences in turns. Weights are random, and all translations get as many tokens
+as the source has. It prints target tokens per second of processor time, the median over rounds with the
+lowest and the highest, and the ratio to CTranslate2's, where that is installed (pip install ctranslate2).
+`selected` considers a part of the target tokens, drawn at random.
+"""
+
+import argparse
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.ctranslate2_peer import Peer, has_ctranslate2
+from benchmarks.gpu_translation import random_model
+from benchmarks.machine import Work, in_turns, machine, print_table, speeds_as_json, write_report
+from convs2s.decode.beam_search import BeamSearch
+from convs2s.text.vocabulary.vocabulary import EOS
+
+CPU = torch.device("cpu")
+PEER = "CTranslate2 int8"
+COLUMNS = ("beam, system", "tokens/s", "lowest", "highest", "ratio")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, print and write."""
+    options = parse(arguments)
+    torch.set_num_threads(options.threads)
+    about = {"machine": machine(["numba", "ctranslate2"]), "options": vars(options) | {"json": None}}
+    print(", ".join(f"{key} {value}" for key, value in about["machine"].items()))
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        systems = ours(options) | (theirs(options, Path(folder)) if has_ctranslate2() else {})
+        for beam_size in options.beam_sizes:
+            ways: dict[str, Work] = {name: partial(work, beam_size) for name, work in systems.items()}
+            for name, speeds in in_turns(ways, options.rounds, CPU).items():
+                results.append({"beam_size": beam_size, "system": name, "tokens": speeds_as_json(speeds)})
+    print_table(COLUMNS, table_rows(results))
+    if options.json:
+        write_report(options.json, about, results)
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    """Return the options of the command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.translate_large")
+    parser.add_argument("--preset", default="wmt14-en-de-paper", help="whose architecture to take")
+    parser.add_argument("--channels", type=int, help="of all layers; by default the preset's")
+    parser.add_argument("--entries", type=int, default=40_000, help="of both vocabularies")
+    parser.add_argument("--selected", type=int, default=4000, help="target tokens of the last system")
+    parser.add_argument("--sentences", type=int, default=128, help="of the batch")
+    parser.add_argument("--tokens", type=int, default=26, help="of each sentence, EOS not counted")
+    parser.add_argument("--precisions", nargs="+", default=["float32", "bfloat16", "int8"])
+    parser.add_argument("--beam-sizes", type=int, nargs="+", default=[1, 5])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--json", type=Path)
+    return parser.parse_args(arguments)
+
+
+def ours(options: argparse.Namespace) -> dict[str, Any]:
+    """Return functions that translate the batch with a given beam, by the name of what they show."""
+    random = np.random.default_rng(1)
+    ids = random.integers(3, options.entries, (options.sentences, options.tokens + 1))
+    ids[:, -1] = EOS
+    source = torch.from_numpy(ids)
+    drawn = 3 + random.permutation(options.entries - 3)[: options.selected - 3]
+    selected = torch.from_numpy(np.sort(np.concatenate([np.arange(3), drawn])))
+    found: dict[str, Any] = {}
+    for precision in options.precisions:
+        model = random_model(options.preset, options.entries, options.channels, precision, CPU).compiled()
+        found[f"ours {precision}"] = partial(search, model, None, source)
+        if precision == options.precisions[-1]:
+            found[f"ours {precision}, {options.selected:,} selected"] = partial(
+                search, model, selected, source
+            )
+    return found
+
+
+def search(model: Any, selected: torch.Tensor | None, source: torch.Tensor, beam_size: int) -> float:
+    """Translate a batch; return the tokens of the best hypotheses, EOS included as in the source."""
+    used = model if selected is None else model.restricted(selected)
+    beam = BeamSearch(beam_size, 1.0, 1, 1, legacy_eos=False, keep_attention=False)
+    limits = [source.shape[1] - 1] * len(source)
+    return float(sum(len(best.tokens) for best, *_ in beam.search(used, source, limits)))
+
+
+def theirs(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """Do the same for CTranslate2."""
+    peer = Peer(folder / "model", options.entries, options.threads)
+    words = np.random.default_rng(1).choice(peer.words, (options.sentences, options.tokens)).tolist()
+    return {PEER: lambda beam_size: peer.translate(words, beam_size, options.tokens)}
+
+
+def table_rows(results: list[dict[str, Any]]) -> list[tuple[object, ...]]:
+    """Return the rows of the table."""
+    speeds = [result["tokens"]["per_processor_second"] for result in results]
+    peers = {
+        result["beam_size"]: speed["median"]
+        for result, speed in zip(results, speeds, strict=True)
+        if result["system"] == PEER
+    }
+    rows: list[tuple[object, ...]] = []
+    for result, speed in zip(results, speeds, strict=True):
+        peer = peers.get(result["beam_size"])
+        ratio = speed["median"] / peer if peer else ""
+        rows.append((f"{result['beam_size']}, {result['system']}", *speed.values(), ratio))
+    return rows
+
+
+if __name__ == "__main__":
+    main()
