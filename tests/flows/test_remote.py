@@ -243,4 +243,3 @@ def test_a_workers_clone_is_not_overwritten_when_someone_edits_there(clones: lis
     (worker / "dvc.lock").write_text("stages: {}")
     remote_worker.check_out(worker, "origin", "run/x", commit)
     assert workspace.load_params(worker / "params.yaml").train.dropout == 0.2
-    shutil.rmtree(worker)
