@@ -17,18 +17,21 @@ from beartype import beartype
 CALLS = 20
 """Of a function in a test: those of several updates, with the last batch of an epoch, or of a translation."""
 
-calls: Counter[str] = Counter()
-silent: list[Any] = []
+calls: Counter[Any] = Counter()
+silent: set[Any] = set()
 
 
 def checked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Check annotations as beartype does, and count; jaxtyping passes all functions with annotations."""
-    check, name = beartype(function), f"{function.__module__} {function.__qualname__}"
+    """Check annotations as beartype does, and count.
+
+    jaxtyping passes two functions for each with shapes: one of its arguments, and one of its result as well.
+    """
+    check = beartype(function)
 
     @functools.wraps(function)
     def counted(*arguments: Any, **named: Any) -> Any:
-        calls[name] += 1
-        if calls[name] == CALLS and "CHECK_ALL_SHAPES" not in os.environ:
+        calls[check] += 1
+        if calls[check] == CALLS and "CHECK_ALL_SHAPES" not in os.environ:
             silence(function.__module__, function.__qualname__)
         return check(*arguments, **named)
 
@@ -43,7 +46,7 @@ def silence(module: str, name: str) -> None:
     found = getattr(found, "fget", getattr(found, "__func__", found))
     if found is not None:
         found.__no_type_check__ = True
-        silent.append(found)
+        silent.add(found)
 
 
 def begin() -> None:
