@@ -122,7 +122,8 @@ def dvc(folder: Path, *arguments: str) -> str:
 def make(folder: Path) -> Path:
     """Make the repository, with two seeds and a first commit."""
     folder.mkdir(parents=True)
-    shutil.copytree(ROOT / "pipelines", folder / "pipelines")  # what is compiled stays so
+    # What is compiled stays so; what another process is writing there has a number after .pyc.
+    shutil.copytree(ROOT / "pipelines", folder / "pipelines", ignore=shutil.ignore_patterns("*.pyc.*"))
     for name in (".gitignore", ".dvcignore", "params.yaml", "prefect.yaml"):
         shutil.copy(ROOT / name, folder / name)
     (folder / "deploy").mkdir()
