@@ -1,6 +1,8 @@
 """Shape annotations are checked at run time throughout the tests, and each process computes on one thread."""
 
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -46,3 +48,15 @@ def shared_data() -> Path:
 @pytest.fixture(autouse=True)
 def _seed() -> None:
     torch.manual_seed(1)
+
+
+@pytest.fixture(autouse=True)
+def _signals() -> Iterator[None]:
+    """Let no test change what a signal does to the tests after it, as importing a command line may."""
+    numbers = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE
+    before = {number: signal.getsignal(number) for number in numbers}
+    yield
+    after = {number: signal.getsignal(number) for number in numbers}
+    for number in numbers:
+        signal.signal(number, before[number])
+    assert after == before

@@ -9,6 +9,7 @@ import importlib.util
 import io
 import re
 import runpy
+import signal
 import subprocess
 import sys
 import tomllib
@@ -196,8 +197,10 @@ def pip(words: Words) -> None:
 
 def sacrebleu(words: Words) -> None:
     """Check options, and that the test set exists."""
+    before = signal.getsignal(signal.SIGPIPE)
     from sacrebleu.sacrebleu import parse_args  # noqa: PLC0415  # its module is a command line
 
+    signal.signal(signal.SIGPIPE, before)  # it has set that a broken pipe ends this process without a word
     stopped_at_parser(parse_args, ["sacrebleu", *words])
     name, pair = words[words.index("-t") + 1], words[words.index("-l") + 1]
     if name not in DATASETS or pair not in DATASETS[name].langpairs:
