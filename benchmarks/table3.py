@@ -17,31 +17,29 @@ Any model and files will do; the files of a side are concatenated. The settings 
 one process that uses all cores, and one single-threaded worker process per core.
 
 Seconds are wall time from words to words: the model is already loaded and has translated one batch, and
-tokenization and BLEU do not count. Tokens are output tokens, EOS included. BLEU is of tokenized text, mixed
-case; the last line names its test set, with lines and sha256, as stage evaluate does. The share of products
-compares the FLOP of a token, counted over the batch in the middle, with the speed of a product of large
-matrices in float32 on as many threads. --json FILE writes our rows with all this, machine and versions to a
-file.
+tokenization and BLEU do not count; forking the workers does. Tokens are output tokens, EOS included. BLEU is
+of tokenized text, mixed case; the last line names its test set, with lines and sha256, as stage evaluate
+does. The share of products compares the FLOP of a token, counted over the batch in the middle, with the speed
+of a product of large matrices in float32 on as many threads. --json FILE writes our rows with all this,
+machine and versions to a file.
 """
 
 import argparse
 import json
-import multiprocessing
 import os
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import BrokenBarrierError
 
 import torch
 
 from benchmarks.machine import counted_flop, machine, product_peak
 from convs2s.decode.hypotheses import TextHypothesis
+from convs2s.decode.side_by_side import side_by_side
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.unknown_replacement import replace_unknowns
 from convs2s.model.loading import load_model
@@ -72,7 +70,6 @@ COLUMNS = (
     "system", "beam", "bleu", "seconds", "sentences_per_second", "tokens_per_second", "share_of_products",
 )  # fmt: skip
 SETTINGS = ("gpu", "threads", "workers")
-SECONDS_TO_LOAD = 600  # a worker that is not ready by then never will be
 
 Batch = list[list[str]]
 Translated = tuple[list[str], TextHypothesis]
@@ -91,7 +88,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Setting:
-    """Where it runs: in this process with some threads, or in single-threaded worker processes."""
+    """Where it runs: in this process with some threads, or in single-threaded processes with its weights."""
 
     name: str
     device: str
@@ -113,40 +110,13 @@ def translate(job: Job, batch: Batch) -> list[Translated]:
 
 def timed(job: Job, setting: Setting, batches: Sequence[Batch]) -> tuple[float, list[list[Translated]]]:
     """Translate all batches; return the seconds that it took, and the translations of each."""
-    if setting.workers:
-        return timed_in_workers(job, setting.workers, batches)
     torch.set_num_threads(setting.threads)
     translate(job, batches[-1])
+    done: list[list[Translated]] = [[] for _ in batches]
     begin = time.perf_counter()
-    done = [translate(job, batch) for batch in batches]
+    for number, found in side_by_side(partial(translate, job), batches, max(1, setting.workers)):
+        done[number] = found
     return time.perf_counter() - begin, done
-
-
-def timed_in_workers(
-    job: Job, workers: int, batches: Sequence[Batch]
-) -> tuple[float, list[list[Translated]]]:
-    """Do the same in worker processes, each of which takes a batch whenever it has none."""
-    # A forked process cannot use CUDA, nor safely the threads of its parent.
-    context = multiprocessing.get_context("spawn")
-    ready = context.Barrier(workers + 1)
-    with context.Pool(workers, get_ready, (job, batches[-1], ready)) as pool:
-        try:
-            ready.wait(SECONDS_TO_LOAD)
-        except BrokenBarrierError:
-            raise RuntimeError(
-                f"{counted(workers, 'worker')} not ready within {SECONDS_TO_LOAD} seconds; wanted "
-                f"each to load {job.model}. Is there enough memory for that many? Use fewer: --workers."
-            ) from None
-        begin = time.perf_counter()
-        done = pool.map(partial(translate, job), batches, chunksize=1)
-        return time.perf_counter() - begin, done
-
-
-def get_ready(job: Job, batch: Batch, ready: Barrier) -> None:
-    """Load the model in a worker, translate a batch, and wait for the others."""
-    torch.set_num_threads(1)
-    translate(job, batch)
-    ready.wait(SECONDS_TO_LOAD)
 
 
 def equal_lengths(lengths: Iterable[int], size: int) -> list[list[int]]:

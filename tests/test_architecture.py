@@ -24,7 +24,8 @@ ALLOWED: dict[str, set[str]] = {
         "convs2s.text", "convs2s.train",
     },
     "convs2s.decode": {
-        "convs2s.config", "convs2s.decode", "convs2s.kernels", "convs2s.model", "convs2s.text",
+        "convs2s.config", "convs2s.decode", "convs2s.kernels", "convs2s.model", "convs2s.processes",
+        "convs2s.text",
     },
     "convs2s.score": {"convs2s.score", "convs2s.text"},
     "convs2s.exchange": {

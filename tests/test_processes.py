@@ -25,6 +25,15 @@ def make():
 if __name__ == "__main__":
     list(map_chunks(make, range(9), 1, "t", workers=2))
 """
+# The same with processes that share its memory.
+FORK = """
+import os, time
+from convs2s.decode.side_by_side import side_by_side
+def work(item):
+    print(os.getpid(), flush=True)
+    time.sleep(100)
+list(side_by_side(work, range(9), 2))
+"""
 # Plays a program that starts workers in sessions of their own, as torchrun does.
 LAUNCH = """
 import os, subprocess, sys
@@ -37,7 +46,9 @@ time.sleep(100)
 
 
 @pytest.mark.fault("kill program")
-@pytest.mark.parametrize(("code", "signal"), [(POOL, "kill"), (POOL, "terminate"), (LAUNCH, "kill")])
+@pytest.mark.parametrize(
+    ("code", "signal"), [(POOL, "kill"), (POOL, "terminate"), (FORK, "kill"), (LAUNCH, "kill")]
+)
 def test_workers_end_with_their_program(code: str, signal: str, tmp_path: Path) -> None:
     """They wait for work that nobody will send, in memory that the next run needs."""
     (tmp_path / "program.py").write_text(code)

@@ -131,6 +131,13 @@ def add_machine(command: argparse.ArgumentParser) -> None:
     add("--batch-sentences", type=int, metavar="N", help=f"sentences translated at once ({FOLDER})")
     add_processor(add)
     add(
+        "--processes",
+        type=int,
+        default=1,
+        metavar="N",
+        help="on a CPU: N translate side by side on one thread each, sharing the model (default: 1)",
+    )
+    add(
         "--precision",
         choices=["float32", "bfloat16", "int8"],
         help=f"of matrix products; int8 is the fastest on a CPU ({FOLDER})",
@@ -186,7 +193,12 @@ def loaded(options: argparse.Namespace) -> "Translator":
         if options.threads is not None:
             torch.set_num_threads(options.threads)
         return load(
-            options.model, options.device, replace=options.replace, candidates=options.candidates, **changes
+            options.model,
+            options.device,
+            replace=options.replace,
+            candidates=options.candidates,
+            processes=options.processes,
+            **changes,
         )
 
 
@@ -242,10 +254,11 @@ def check(options: argparse.Namespace) -> None:
     """Check before any time is spent that each option given has an effect.
 
     Raises:
-        ValueError: naming the options that do not go together, or a number of threads below 1.
+        ValueError: naming the options that do not go together, or a number of threads or processes below 1.
     """
-    check_positive(options, "threads")
+    check_positive(options, "threads", "processes")
     for applies, names, why in (
+        (options.processes > 1, ("threads",), "with --processes"),
         (not options.sample, ("temperature", "top_k", "seed"), "without --sample"),
         (options.sample, ("beam_size",), "with --sample"),
         (options.score, ("n_best", "scores", "prefix", "sample", "beam_size"), "with --score"),

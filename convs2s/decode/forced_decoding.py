@@ -12,6 +12,7 @@ from torch import Tensor
 
 from convs2s.decode.batches import batches, padded
 from convs2s.decode.beam_search import StepModel, check_numbers
+from convs2s.decode.side_by_side import side_by_side
 from convs2s.decode.token_scores import log_normalizer
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.text.counted import counted
@@ -49,6 +50,7 @@ def score_given(
 
     Raises:
         ValueError: if the model's scores are not numbers.
+        ChildProcessError: if one of several processes dies.
     """
     rows = [translator.source.encode(list(words)) for words in sources]
     given = [translator.target.encode(list(words)) for words in targets]
@@ -56,15 +58,19 @@ def score_given(
     warn_of_long(len(rows) - len(fitting))
     totals = [math.nan] * len(rows)
     lengths = [len(rows[i]) + len(given[i]) for i in fitting]
-    for batch in batches(lengths, translator.params.batch_sentences):
-        chosen = [fitting[place] for place in batch]
+    several = list(batches(lengths, translator.params.batch_sentences))
+
+    def scored(batch: Sequence[int]) -> list[float]:
+        chosen, device = [fitting[place] for place in batch], translator.device
         source, target = padded([rows[i] for i in chosen]), padded([given[i] for i in chosen])
-        device = translator.device
         found = log_likelihoods(translator.model, source.to(device), target.to(device))
-        for i, total in zip(chosen, found.tolist(), strict=True):
-            totals[i] = total
+        return [float(total) for total in found]
+
+    for done, found in side_by_side(scored, several, translator.processes):
+        for place, total in zip(several[done], found, strict=True):
+            totals[fitting[place]] = total
         if on_done is not None:
-            on_done(len(chosen))
+            on_done(len(found))
     alpha = translator.params.alpha
     return [
         GivenScore(total, len(tokens), total / len(tokens) ** alpha)

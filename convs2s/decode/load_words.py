@@ -25,6 +25,7 @@ def load_words(
     candidates: Path,
     params: TranslateParams,
     device: str | None = None,
+    processes: int = 1,
 ) -> WordTranslator:
     """Load models, several as an ensemble, and the codecs of both sides.
 
@@ -34,11 +35,12 @@ def load_words(
         candidates: candidates.npz of the stage candidates; read only if `params` select target tokens.
         params: of the search.
         device: such as cpu, cuda or cuda:1; None takes a GPU if there is one.
+        processes: that search side by side on a CPU.
 
     Raises:
         FileNotFoundError: if a file is missing.
-        ValueError: if a file is damaged, the device does not exist, or a model or the candidates do not fit
-            the vocabulary.
+        ValueError: if a file is damaged, the device does not exist or cannot be shared by that many
+            processes, or a model or the candidates do not fit the vocabulary.
     """
     found = find_device(device)
     source, target = load_codec(vocabulary, "source"), load_codec(vocabulary, "target")
@@ -50,7 +52,7 @@ def load_words(
         if wanted
         else None
     )
-    return WordTranslator(model, source, target, params, found, selection)
+    return WordTranslator(model, source, target, params, found, selection, processes)
 
 
 def load_member(

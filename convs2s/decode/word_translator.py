@@ -18,6 +18,7 @@ from convs2s.decode.ensemble import Ensemble
 from convs2s.decode.hypotheses import TextHypothesis
 from convs2s.decode.long_sentences import cut
 from convs2s.decode.sampling import Sampler, Sampling
+from convs2s.decode.side_by_side import check_processes, side_by_side
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.unknown_replacement import Unknown
 from convs2s.text.vocabulary.codec import Codec
@@ -39,6 +40,10 @@ class WordTranslator:
         params: of the search.
         device: where to search.
         selection: of the target tokens of a batch (§5.4); None for all.
+        processes: that search batches side by side on a CPU, each on one thread, sharing the weights.
+
+    Raises:
+        ValueError: if that many processes cannot share the device.
     """
 
     def __init__(
@@ -49,7 +54,10 @@ class WordTranslator:
         params: TranslateParams,
         device: torch.device,
         selection: VocabularySelection | None = None,
+        processes: int = 1,
     ) -> None:
+        check_processes(processes, device)
+        self.processes = processes
         self.model, self.source, self.target = model, source, target
         self.params, self.device, self.selection = params, device, selection
         self.searching: Any = model  # or the same in compiled loops
@@ -78,6 +86,7 @@ class WordTranslator:
 
         Raises:
             ValueError: if the model's scores are not numbers, or a prefix is longer than the position table.
+            ChildProcessError: if one of several processes dies.
         """
         texts = [list(words) for words in sentences]
         owners = [self.source.word_of_piece(words) for words in texts]
@@ -140,13 +149,19 @@ class WordTranslator:
         search = BeamSearch(p.beam_size, p.alpha, p.min_length, p.n_best, p.legacy_eos, keep_attention)
         results: list[list[Hypothesis]] = [[] for _ in rows]
         self._count(sum(map(len, rows)))
-        for batch in batches([len(row) for row in rows], p.batch_sentences):
+        several = list(batches([len(row) for row in rows], p.batch_sentences))
+
+        def found(batch: Sequence[int]) -> list[list[Hypothesis]]:
             searcher = search if sampler is None else sampler(search, batch)
             given = [prefixes[i] for i in batch] if prefixes else []
-            found = self._search_batch(searcher, [rows[i] for i in batch], given)
-            for number, hypotheses in zip(batch, found, strict=True):
-                results[number] = hypotheses
-            on_batch(batch)
+            return self._search_batch(searcher, [rows[i] for i in batch], given)
+
+        if self.processes > 1 and len(several) > 1:
+            self._search_batch(search, [rows[several[-1][-1]]], [])  # makes once what processes then share
+        for done, hypotheses in side_by_side(found, several, self.processes):
+            for number, ranked in zip(several[done], hypotheses, strict=True):
+                results[number] = ranked
+            on_batch(several[done])
         return results
 
     def _count(self, source_tokens: int) -> None:

@@ -253,6 +253,7 @@ def load(
     *,
     replace: bool | None = None,
     candidates: str | Path | None = None,
+    processes: int = 1,
     **changes: Any,
 ) -> Translator:
     """Load a model folder, or several as an ensemble.
@@ -264,13 +265,16 @@ def load(
         replace: whether unknown words are replaced; None as packaged.
         candidates: file that `convs2s candidates` wrote: each batch then has only the target tokens that its
             source tokens are likely to need (§5.4); None as packaged.
+        processes: that translate batches side by side on a CPU, each on one thread, with the same weights in
+            memory.
         changes: other values of the section `translate` of params.yaml, such as beam_size=1.
 
     Raises:
         FileNotFoundError: if a file of a model folder is missing.
         OSError: as `located`, for a model on the Hub.
-        ValueError: if a file is damaged, a value is impossible, the device does not exist, or the members
-            of an ensemble have different vocabularies or tokenization.
+        ValueError: if a file is damaged, a value is impossible, the device does not exist or cannot be
+            shared by that many processes, or the members of an ensemble have different vocabularies or
+            tokenization.
     """
     paths = [located(folder) for folder in ([folders] if isinstance(folders, str | Path) else folders)]
     if not paths:
@@ -283,7 +287,7 @@ def load(
     if candidates is not None and params.selection is None:
         params = params.model_copy(update={"selection": SELECTION})
     table = paths[0] / "candidates.npz" if candidates is None else Path(candidates)
-    words = load_words(paths, paths[0], table, params, device)
+    words = load_words(paths, paths[0], table, params, device, processes)
     source = load_tokenizer(settings.languages[0], settings.tokenize, paths[0] / TRUECASER)
     truecaser = paths[0] / TARGET_TRUECASER
     cased = read_truecaser(truecaser, settings.languages[1]) if truecaser.is_file() else None

@@ -56,12 +56,12 @@ def test_the_papers_speedups_follow_from_its_figures() -> None:
     "setting",
     [
         Setting("threads", "cpu", threads=1, workers=0),
-        pytest.param(Setting("workers", "cpu", threads=1, workers=2), marks=pytest.mark.slow),
+        Setting("workers", "cpu", threads=1, workers=2),
     ],
     ids=lambda setting: setting.name,
 )
 def test_every_setting_gives_what_the_translator_gives(model: Path, setting: Setting) -> None:
-    """All sentences, in their order; workers are processes that start anew, hence slow."""
+    """All sentences, in their order."""
     job = Job(model, "cpu", beam_size=2, batch_sentences=4)
     batches = [[line.split()] for line in SOURCES]
     wanted = [translator(job).words.translate(batch, keep_attention=False)[0][0] for batch in batches]
@@ -69,15 +69,6 @@ def test_every_setting_gives_what_the_translator_gives(model: Path, setting: Set
     assert seconds > 0
     assert [[source] for [(source, _)] in done] == batches
     assert [best.tokens for [(_, best)] in done] == [best.tokens for best in wanted]
-
-
-@pytest.mark.slow
-def test_workers_that_never_get_ready_are_an_error(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise a worker killed for lack of memory would be waited for forever."""
-    monkeypatch.setattr("benchmarks.table3.SECONDS_TO_LOAD", 0.01)
-    job = Job(model, "cpu", beam_size=1, batch_sentences=4)
-    with pytest.raises(RuntimeError, match=r"1 worker not ready within 0.01 seconds; .* Use fewer"):
-        timed(job, Setting("workers", "cpu", threads=1, workers=1), [[["Haus"]]])
 
 
 def test_bleu_is_that_of_sentences_in_the_order_of_the_file(model: Path) -> None:

@@ -151,6 +151,8 @@ def test_text_that_is_not_utf8_is_named_by_line(
         (["--prefix", "missing.txt"], "error: --prefix missing.txt does not exist. Wanted UTF-8 text"),
         (["--score", "tests"], "error: --score tests is a folder. Wanted UTF-8 text"),
         (["--threads", "0"], "error: --threads: found 0, wanted 1 or more."),
+        (["--processes", "0"], "error: --processes: found 0, wanted 1 or more."),
+        (["--processes", "2", "--threads", "2"], "error: --threads with --processes would do nothing"),
         (["--seed", "0"], "error: --seed without --sample would do nothing. Leave out one or the other."),
         (["--sample", "--beam-size", "2"], "error: --beam-size with --sample would do nothing"),
         (["--score", "README.md", "--scores"], "error: --scores with --score would do nothing"),
@@ -217,6 +219,13 @@ def test_samples_depend_on_seed_and_line(
     monkeypatch.setattr("convs2s.commands.translate_input.CHUNK_BATCHES", 1)
     assert run(tmp_path, "ein Haus\n" * 4, *options, "--top-k", "20", "--batch-sentences", "1") == whole
     assert len(run(tmp_path, "ein Haus\n", *options, "--n-best", "3")) == 3
+
+
+def test_processes_side_by_side_write_the_same(package: Path, tmp_path: Path) -> None:
+    """Lines of a file in their order, however many processes translate them."""
+    text = "".join(f"{word}\n" for word in ("ein Haus", "und", "noch eins, ein Hund", "", "Maus") * 3)
+    options = ("--model", str(package), "--batch-sentences", "2", "--scores")
+    assert run(tmp_path, text, *options, "--processes", "3") == run(tmp_path, text, *options)
 
 
 def test_threads_are_those_of_pytorch(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

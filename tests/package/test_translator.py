@@ -190,6 +190,33 @@ def test_bfloat16_changes_only_precision(tmp_path: Path) -> None:
     assert rounded.score == pytest.approx(exact.score, rel=0.2)
 
 
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_several_processes_change_nothing(tmp_path: Path, precision: str) -> None:
+    """Neither translations nor samples, nor scores of given translations, nor their order."""
+    package = write_small_package(tmp_path)
+    texts = ["ein Haus.", "", "und noch ein Hund, Maus", *STRANGE[-5:]]
+    found = []
+    for processes in (1, 2):
+        translator = load(
+            package, "cpu", batch_sentences=2, n_best=2, precision=precision, processes=processes
+        )
+        done: list[int] = []
+        found.append(
+            [
+                [
+                    [(one.text, one.score, one.attention is not None) for one in ranked]
+                    for ranked in translator.translate_n_best(texts, keep_attention=True, on_done=done.append)
+                ],
+                translator.translate(texts, prefixes=["Maus"] * len(texts)),
+                translator.translate(texts, sampling=Sampling(seed=3)),
+                translator.score(texts, texts[::-1]),
+                sum(done),
+            ]
+        )
+    assert str(found[0]) == str(found[1])  # nan is the score of what does not fit
+    assert found[0][-1] == len(texts)
+
+
 def test_several_folders_make_an_ensemble(tmp_path: Path) -> None:
     """Twice the same model is that model; another member moves the score."""
     one, other = write_small_package(tmp_path / "1"), write_small_package(tmp_path / "2", phase=1.0)

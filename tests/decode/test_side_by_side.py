@@ -1,0 +1,125 @@
+"""Processes that share this one's memory."""
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+import torch
+
+from convs2s.decode.side_by_side import check_processes, side_by_side
+
+
+def children() -> set[psutil.Process]:
+    return set(psutil.Process().children())
+
+
+def test_each_item_is_done_once_by_one_of_the_processes() -> None:
+    """Work and items need not be pickled; results come with the number of their item."""
+    items: list[Callable[[], int]] = [lambda i=i: i * i for i in range(20)]  # type: ignore[misc]
+    meeting = multiprocessing.get_context("fork").Barrier(3)
+
+    def work(item: Callable[[], int]) -> tuple[int, int, int]:
+        if item in items[:3]:
+            meeting.wait(60)
+        return item(), os.getpid(), torch.get_num_threads()
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        done = dict(side_by_side(work, items, 3))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert {number: result[0] for number, result in done.items()} == {i: i * i for i in range(20)}
+    others = {process for _, process, _ in done.values()}
+    assert len(others) == 3
+    assert os.getpid() not in others
+    assert {threads for _, _, threads in done.values()} == {1}
+
+
+@pytest.mark.parametrize(("items", "processes"), [(1, 4), (5, 1), (0, 4)])
+def test_a_single_item_or_process_starts_none(items: int, processes: int) -> None:
+    """A line typed is answered at once."""
+    found = list(side_by_side(lambda item: (item, os.getpid()), range(items), processes))
+    assert found == [(i, (i, os.getpid())) for i in range(items)]
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps_rollup").is_file(), reason="needs Linux")
+def test_memory_is_shared() -> None:
+    """Each of many processes with weights of its own would need as much memory as all."""
+    weights = np.ones(100 << 17)  # 100 MiB
+
+    def work(_: int) -> int:
+        assert weights.sum() == len(weights)
+        rows = Path("/proc/self/smaps_rollup").read_text(encoding="ascii").splitlines()
+        return sum(int(row.split()[1]) for row in rows if row.startswith("Private"))
+
+    assert max(kib for _, kib in side_by_side(work, range(2), 2)) < 50 << 10
+
+
+def test_an_error_comes_through_and_ends_all() -> None:
+    """With its message, whichever process found it."""
+
+    def work(item: int) -> int:
+        if item == 1:
+            raise ValueError("item 1 is bad")
+        time.sleep(20)
+        return item
+
+    before = children()
+    with pytest.raises(ValueError, match="item 1 is bad"):
+        list(side_by_side(work, range(4), 2))
+    assert children() == before
+
+
+@pytest.mark.fault("memory")
+def test_a_dead_process_is_reported_and_the_others_end() -> None:
+    """The system kills processes when memory is short; waiting for them forever would be worse."""
+
+    def work(item: int) -> int:
+        if item == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(20)
+        return item
+
+    before = children()
+    with pytest.raises(ChildProcessError, match=r"one of 2 processes died .*memory.*fewer processes"):
+        list(side_by_side(work, range(4), 2))
+    assert children() == before
+
+
+def test_whoever_stops_listening_leaves_no_process() -> None:
+    """An output file on a full disk, for instance."""
+    before = children()
+    results = side_by_side(lambda item: time.sleep(0.01), range(1000), 2)
+    next(results)
+    assert len(children() - before) == 2
+    results.close()  # type: ignore[attr-defined]
+    assert children() == before
+
+
+@pytest.mark.parametrize(
+    ("processes", "device", "message"),
+    [
+        (0, "cpu", "processes: found 0, wanted 1 or more"),
+        (2, "cuda", "found 2 processes on cuda; several share a CPU only"),
+    ],
+)
+def test_what_cannot_be_shared_is_refused(processes: int, device: str, message: str) -> None:
+    """Before anything is computed."""
+    with pytest.raises(ValueError, match=message):
+        check_processes(processes, torch.device(device))
+
+
+def test_a_system_without_forks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows has none."""
+    monkeypatch.setattr("multiprocessing.get_all_start_methods", lambda: ["spawn"])
+    check_processes(1, torch.device("cpu"))
+    with pytest.raises(ValueError, match="found 2 processes, but this system cannot fork"):
+        check_processes(2, torch.device("cpu"))
