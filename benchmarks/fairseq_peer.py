@@ -1,4 +1,4 @@
-"""fairseq's model of the same sizes, for updates on the same batches; where fairseq can be imported.
+"""fairseq beside ours: updates on the same batches, and translation; where fairseq can be imported.
 
 fairseq 0.12.2 (commit 3d262bb) cannot be imported on Python 3.11 as published. These changes, none of which
 touches a number, make it work: mutable defaults of dataclasses become `field(default_factory=...)`, `np.int`
@@ -8,8 +8,10 @@ its own extensions `data_utils_fast` and `token_block_utils_fast`, built in plac
 
 import importlib
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -17,6 +19,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from convs2s.config.model import ModelParams
+from convs2s.decode.batches import batches
 from convs2s.text.corpus.batching import Batch
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
 from convs2s.train.loop import Training
@@ -111,3 +114,52 @@ class Entries:
     def pad(self) -> int:
         """Return the id that pads."""
         return PAD
+
+
+@dataclass
+class FairseqTranslator:
+    """fairseq's search with the model of a checkpoint, as its command `generate` makes it."""
+
+    generator: Any
+    source: Any
+    target: Any
+    batch_sentences: int
+
+    def translate(self, texts: Sequence[str]) -> list[str]:
+        """Return each text's best hypothesis, its tokens with spaces between, as in the texts; EOS last."""
+        rows = [self.source.encode_line(text, add_if_not_exist=False).long() for text in texts]
+        found = [""] * len(texts)
+        for batch in batches([len(row) for row in rows], self.batch_sentences):
+            lengths = torch.tensor([len(rows[i]) for i in batch])
+            tokens = torch.full((len(batch), int(lengths.max())), self.source.pad())
+            for place, i in enumerate(batch):
+                tokens[place, -len(rows[i]) :] = rows[i]  # fairseq pads on the left
+            inputs = {"src_tokens": tokens, "src_lengths": lengths}
+            ranked = self.generator.generate(self.generator.model.models, {"net_input": inputs})
+            for i, (best, *_) in zip(batch, ranked, strict=True):
+                found[i] = " ".join(self.target[int(token)] for token in best["tokens"])
+        return found
+
+
+def fairseq_translator(
+    checkpoint: Path, dictionaries: Sequence[Path], beam_size: int, batch_sentences: int
+) -> FairseqTranslator:
+    """Return fairseq's search, hypotheses limited to 1.2 S + 10 tokens as in the authors' commands.
+
+    Args:
+        checkpoint: that fairseq saved; code in it is executed.
+        dictionaries: of the source and the target.
+        beam_size: hypotheses kept per sentence.
+        batch_sentences: searched at once.
+    """
+    load = importlib.import_module("fairseq.data").Dictionary.load
+    source, target = (load(str(path)) for path in dictionaries)
+    state = torch.load(checkpoint, map_location="cpu", weights_only=False)
+    arguments = state.get("args") or state["cfg"]["model"]
+    task = SimpleNamespace(source_dictionary=source, target_dictionary=target)
+    model = importlib.import_module("fairseq.models.fconv").FConvModel.build_model(arguments, task)
+    model.load_state_dict(state["model"])
+    model.make_generation_fast_()  # folds weight norm
+    search = importlib.import_module("fairseq.sequence_generator").SequenceGenerator
+    generator = search([model], target, beam_size=beam_size, max_len_a=1.2, max_len_b=10)
+    return FairseqTranslator(generator.eval(), source, target, batch_sentences)

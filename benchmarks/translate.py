@@ -7,6 +7,13 @@ prints sentences per second of processor time, the median over rounds with the l
 many hypotheses are those of the plain path, and the share of the speed of a product of large matrices: at
 100 % a search would be nothing but products. With --candidates, a file of `convs2s candidates`, there is also
 int8 with vocabulary selection; its share counts products of the whole vocabulary, so it may be above 100 %.
+
+Where Python finds fairseq, an imported model can be measured beside it, with texts of tokens:
+
+    python -m benchmarks.translate --model imported --source tokens.en \
+        --fairseq model.pt dict.en.txt dict.de.txt
+
+Import with --max-length-of batch for all hypotheses to have fairseq's limits.
 """
 
 import argparse
@@ -18,6 +25,7 @@ from typing import Any
 
 import torch
 
+from benchmarks.fairseq_peer import FairseqTranslator, fairseq_translator
 from benchmarks.machine import (
     Speed,
     counted_flop,
@@ -35,6 +43,7 @@ from convs2s.model.loading import load_model
 from convs2s.package.translator import Translator, load
 from convs2s.text.corpus.files import read_lines
 
+Way = Translator | FairseqTranslator
 CPU = torch.device("cpu")
 PLAIN = "plain float32"
 COLUMNS = ("beam, path", "sentences/s", "lowest", "highest", "same hypotheses", "share of products")
@@ -52,12 +61,13 @@ def main() -> None:
     for beam_size in options.beam_sizes:
         with lasting():  # as the command does
             ways = translators(options.model, beam_size, options.candidates)
+        of_peer = peer(options.fairseq, beam_size, ways[PLAIN]) if options.fairseq else {}
         flop = counted_flop(partial(work, ways[PLAIN], texts))
         speeds = in_turns(
-            {name: partial(work, way, texts) for name, way in ways.items()}, options.rounds, CPU
+            {name: partial(work, way, texts) for name, way in (of_peer | ways).items()}, options.rounds, CPU
         )
         wanted = tokens(ways[PLAIN], texts)
-        for name, way in ways.items():
+        for name, way in (of_peer | ways).items():
             same = sum(one == other for one, other in zip(tokens(way, texts), wanted, strict=True))
             peak = peaks[name.split()[1]]
             results.append(row(beam_size, name, speeds[name], same / len(texts), flop / len(texts) / peak))
@@ -73,6 +83,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--source", type=Path, required=True, help="text, one sentence per line")
     parser.add_argument("--sentences", type=int, default=1000, help="lines to translate")
     parser.add_argument("--candidates", type=Path, help="file of convs2s candidates")
+    files = ("CHECKPOINT", "SOURCE_DICT", "TARGET_DICT")
+    parser.add_argument(
+        "--fairseq", type=Path, nargs=3, metavar=files, help="what the model was imported from"
+    )
     parser.add_argument("--beam-sizes", type=int, nargs="+", default=[1, 5])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
@@ -95,6 +109,13 @@ def translators(model: Path, beam_size: int, candidates: Path | None) -> dict[st
     return ways
 
 
+def peer(files: list[Path], beam_size: int, ours: Translator) -> dict[str, FairseqTranslator]:
+    """Return fairseq's search with the same beam and batches."""
+    checkpoint, *dictionaries = files
+    size = ours.words.params.batch_sentences
+    return {"fairseq float32": fairseq_translator(checkpoint, dictionaries, beam_size, size)}
+
+
 def compiled(translator: Translator) -> Translator:
     """Return the translator in compiled loops, however short the text."""
     translator.words.searching = translator.words.model.compiled()
@@ -112,13 +133,15 @@ def int8_peak() -> float:
     return 2 * 1024**3 / min(seconds) * torch.get_num_threads()
 
 
-def work(translator: Translator, texts: list[str]) -> float:
+def work(translator: Way, texts: list[str]) -> float:
     """Translate; return the number of sentences."""
     return float(len(translator.translate(texts)))
 
 
-def tokens(translator: Translator, texts: list[str]) -> list[list[str]]:
+def tokens(translator: Way, texts: list[str]) -> list[list[str]]:
     """Return the tokens of each best hypothesis."""
+    if isinstance(translator, FairseqTranslator):
+        return [text.split() for text in translator.translate(texts)]
     return [best.tokens for best, *_ in translator.translate_n_best(texts)]
 
 
