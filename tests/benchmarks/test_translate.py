@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -46,9 +47,9 @@ def test_it_measures_all_paths(
 @pytest.mark.parametrize("beam_size", [1, 5])
 def test_an_imported_model_gives_what_fairseq_gives(tmp_path: Path, beam_size: int) -> None:
     """With the batch's limits of length, which most of these random texts reach, and unknown words."""
-    positions = {"max_source_positions": 64, "max_target_positions": 64}
-    paths = {f"{half}_embed_path": None for half in ("encoder", "decoder")}
-    file = write_checkpoint(tmp_path / "model.pt", "plain", **positions, **paths)
+    sizes: dict[str, Any] = {f"max_{side}_positions": 64 for side in ("source", "target")}
+    paths: dict[str, Any] = {f"{half}_embed_path": None for half in ("encoder", "decoder")}
+    file = write_checkpoint(tmp_path / "model.pt", "plain", **sizes, **paths)
     dictionaries = write_dictionaries(tmp_path)
     assert import_command(file, dictionaries, tmp_path / "out", "--max-length-of", "batch") == 0
     letters = torch.Generator().manual_seed(1)
