@@ -8,6 +8,9 @@ many hypotheses are those of the plain path, and the share of the speed of a pro
 100 % a search would be nothing but products. With --candidates, a file of `convs2s candidates`, there is also
 int8 with vocabulary selection; its share counts products of the whole vocabulary, so it may be above 100 %.
 
+--processes 2 lets our compiled loops work in two processes that share the model, and all else on two threads;
+speeds are then of the clock, so the machine must have nothing else to do.
+
 Where Python finds fairseq, an imported model can be measured beside it, with texts of tokens:
 
     python -m benchmarks.translate --model imported --source tokens.en \
@@ -34,7 +37,6 @@ from benchmarks.machine import (
     print_table,
     product_peaks,
     speeds_as_json,
-    spread,
     write_report,
 )
 from convs2s.commands.garbage import lasting
@@ -52,7 +54,7 @@ COLUMNS = ("beam, path", "sentences/s", "lowest", "highest", "same hypotheses", 
 def main() -> None:
     """Measure, print and write."""
     options = parse()
-    torch.set_num_threads(options.threads)
+    torch.set_num_threads(max(options.threads, options.processes))
     texts = list(islice(read_lines(options.source), options.sentences))
     peaks = product_peaks(CPU) | {"int8": int8_peak()}
     about = {"machine": machine(["numba"]), "product_operations_per_second": peaks}
@@ -60,18 +62,19 @@ def main() -> None:
     results = []
     for beam_size in options.beam_sizes:
         with lasting():  # as the command does
-            ways = translators(options.model, beam_size, options.candidates)
+            ways = translators(options.model, beam_size, options.candidates, options.processes)
         of_peer = peer(options.fairseq, beam_size, ways[PLAIN]) if options.fairseq else {}
         flop = counted_flop(partial(work, ways[PLAIN], texts))
         speeds = in_turns(
             {name: partial(work, way, texts) for name, way in (of_peer | ways).items()}, options.rounds, CPU
         )
         wanted = tokens(ways[PLAIN], texts)
+        timed_by = "per_processor_second" if options.processes == 1 else "per_second"
         for name, way in (of_peer | ways).items():
             same = sum(one == other for one, other in zip(tokens(way, texts), wanted, strict=True))
-            peak = peaks[name.split()[1]]
-            results.append(row(beam_size, name, speeds[name], same / len(texts), flop / len(texts) / peak))
-    show(results)
+            seconds = flop / len(texts) / peaks[name.split()[1]]
+            results.append(row(beam_size, name, speeds[name], same / len(texts), seconds, timed_by))
+    show(results, timed_by)
     if options.json:
         write_report(options.json, about, results)
 
@@ -90,11 +93,14 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--beam-sizes", type=int, nargs="+", default=[1, 5])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=1, help="for our compiled loops")
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
 
 
-def translators(model: Path, beam_size: int, candidates: Path | None) -> dict[str, Translator]:
+def translators(
+    model: Path, beam_size: int, candidates: Path | None, processes: int
+) -> dict[str, Translator]:
     """Return what is compared, by name: the path, then the precision of products."""
     ways = {PLAIN: load(model, "cpu", beam_size=beam_size, n_best=1)}
     ways[PLAIN].words.searching = StepwiseModel(load_model(model))
@@ -102,7 +108,9 @@ def translators(model: Path, beam_size: int, candidates: Path | None) -> dict[st
     for precision in ("float32", "bfloat16", "int8"):
         if precision == "int8" and not torch.cpu._is_vnni_supported():
             continue
-        changes: dict[str, Any] = {"beam_size": beam_size, "n_best": 1, "precision": precision}
+        changes: dict[str, Any] = {
+            "beam_size": beam_size, "n_best": 1, "precision": precision, "processes": processes,
+        }  # fmt: skip
         ways[f"compiled {precision}"] = compiled(load(model, "cpu", **changes))
         if precision == "int8" and candidates is not None:
             ways["selected int8"] = compiled(load(model, "cpu", candidates=candidates, **changes))
@@ -145,20 +153,22 @@ def tokens(translator: Way, texts: list[str]) -> list[list[str]]:
     return [best.tokens for best, *_ in translator.translate_n_best(texts)]
 
 
-def row(beam_size: int, name: str, speeds: list[Speed], same: float, seconds: float) -> dict[str, Any]:
+def row(
+    beam_size: int, name: str, speeds: list[Speed], same: float, seconds: float, timed_by: str
+) -> dict[str, Any]:
     """Return a result; `seconds` is what the products of a sentence take at full speed."""
-    median = spread([speed.processor for speed in speeds]).median
+    sentences = speeds_as_json(speeds)
     return {
-        "beam_size": beam_size, "path": name, "sentences": speeds_as_json(speeds), "same_hypotheses": same,
-        "share_of_products": median * seconds,
+        "beam_size": beam_size, "path": name, "sentences": sentences, "same_hypotheses": same,
+        "share_of_products": sentences[timed_by]["median"] * seconds,
     }  # fmt: skip
 
 
-def show(results: list[dict[str, Any]]) -> None:
+def show(results: list[dict[str, Any]], timed_by: str) -> None:
     """Print the table."""
     rows = []
     for one in results:
-        speed = one["sentences"]["per_processor_second"]
+        speed = one["sentences"][timed_by]
         rows.append((
             f"{one['beam_size']}, {one['path']}", speed["median"], speed["lowest"], speed["highest"],
             f"{one['same_hypotheses']:.1%}", f"{one['share_of_products']:.0%}",
