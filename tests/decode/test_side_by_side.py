@@ -75,7 +75,7 @@ def test_an_error_comes_through_and_ends_all() -> None:
     before = children()
     with pytest.raises(ValueError, match="item 1 is bad"):
         list(side_by_side(work, range(4), 2))
-    assert children() == before
+    assert children() <= before
 
 
 @pytest.mark.fault("memory")
@@ -91,7 +91,7 @@ def test_a_dead_process_is_reported_and_the_others_end() -> None:
     before = children()
     with pytest.raises(ChildProcessError, match=r"one of 2 processes died .*memory.*fewer processes"):
         list(side_by_side(work, range(4), 2))
-    assert children() == before
+    assert children() <= before
 
 
 def test_whoever_stops_listening_leaves_no_process() -> None:
@@ -101,7 +101,7 @@ def test_whoever_stops_listening_leaves_no_process() -> None:
     next(results)
     assert len(children() - before) == 2
     results.close()  # type: ignore[attr-defined]
-    assert children() == before
+    assert children() <= before
 
 
 @pytest.mark.parametrize(
