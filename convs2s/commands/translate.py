@@ -135,7 +135,7 @@ def add_machine(command: argparse.ArgumentParser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="on a CPU: N translate side by side on one thread each, sharing the model (default: 1)",
+        help="on a CPU: N translate side by side on one thread each, sharing the model",
     )
     add(
         "--precision",
