@@ -1,6 +1,7 @@
 """An update: gradients of a batch's parts, added up over workers, and one step of the optimizer (§4.2)."""
 
 import math
+import os
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from convs2s.text.corpus.batching import Batch
-from convs2s.train.fast.recorded import CudaGraphs, RecordedUpdates, Recorder
+from convs2s.train.fast.recorded import SWITCH, CudaGraphs, RecordedUpdates, Recorder
 from convs2s.train.fast.weights import weights_of_update
 from convs2s.train.optimizer import update
 from convs2s.train.training import Done, Inputs, Training
@@ -18,9 +19,11 @@ from convs2s.train.training import Done, Inputs, Training
 def recorded_updates(training: Training, losses: nn.Module) -> RecordedUpdates | None:
     """Return what records updates and replays them, where that is possible: one process with a GPU.
 
-    What several processes exchange during backward is not recorded.
+    What several processes exchange during backward is not recorded. CONVS2S_RECORD=0 in the environment
+    switches recording off.
     """
-    if training.workers.device.type != "cuda" or training.workers.count > 1:
+    alone_on_gpu = training.workers.device.type == "cuda" and training.workers.count == 1
+    if not alone_on_gpu or os.environ.get(SWITCH) == "0":
         return None
     return static_updates(training, losses, CudaGraphs())
 
@@ -29,11 +32,7 @@ def static_updates(training: Training, losses: nn.Module, record: Recorder | Non
     """Return what makes updates of few shapes, recorded so; None: not recorded."""
 
     def update(source: Tensor, target: Tensor, real: Tensor, scale: Tensor, learning_rate: Tensor) -> Tensor:
-        try:
-            return _compute_update(training, losses, [(source, target, real)], None, scale, learning_rate)
-        except RuntimeError:
-            training.optimizer.zero_grad()  # a recording that fails leaves some gradients
-            raise
+        return _compute_update(training, losses, [(source, target, real)], None, scale, learning_rate)
 
     limits = training.model.max_source_tokens, training.model.max_target_tokens
     return RecordedUpdates(update, training.workers.device, limits, record)
@@ -77,9 +76,14 @@ def queue_update(
     scale = workers.count / batch.target_tokens
     if recorded is not None and entries is None and len(batch.parts) == 1:
         return recorded(*training.train.arrays(batch.parts[0]), scale, learning_rate, number)
-    torch.manual_seed(number)
-    parts = [training.inputs(training.train, part) for part in batch.parts]
-    return _compute_update(training, losses, parts, entries, scale if batch.counted else 0.0, learning_rate)
+
+    def compute() -> Tensor:
+        torch.manual_seed(number)
+        parts = [training.inputs(training.train, part) for part in batch.parts]
+        counted_scale = scale if batch.counted else 0.0
+        return _compute_update(training, losses, parts, entries, counted_scale, learning_rate)
+
+    return compute() if recorded is None else recorded.make_way_for(compute)
 
 
 def _compute_update(
@@ -95,6 +99,23 @@ def _compute_update(
     Args:
         scale: of the loss, before backward; the number 0 for a batch that does not count.
     """
+    try:
+        total = _add_gradients(training, losses, parts, entries, scale)
+        norm = update(training.optimizer, learning_rate, training.clip_norm)
+        return torch.stack([training.workers.total(total), norm.double()])
+    except RuntimeError:
+        training.optimizer.zero_grad()  # who makes the update again must not find half of its gradients
+        raise
+
+
+def _add_gradients(
+    training: Training,
+    losses: nn.Module,
+    parts: Sequence[Inputs],
+    entries: Tensor | None,
+    scale: Tensor | float,
+) -> Float[Tensor, ""]:
+    """Add up the gradients of all parts; return the sum of this worker's losses."""
     workers, device = training.workers, training.workers.device
     total = torch.zeros((), dtype=torch.float64, device=device)
     with weights_of_update(training.model, training.precision, len(parts)):
@@ -107,5 +128,4 @@ def _compute_update(
                 (loss * scale).backward()
             if isinstance(scale, Tensor) or scale:
                 total += loss.detach()
-    norm = update(training.optimizer, learning_rate, training.clip_norm)
-    return torch.stack([workers.total(total), norm.double()])
+    return total

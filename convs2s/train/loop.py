@@ -3,11 +3,13 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 
 from convs2s.train.batch_update import make_update, recorded_updates
+from convs2s.train.fast.recorded import RecordedUpdates
 from convs2s.train.fast.switch import summed_loss
 from convs2s.train.loss import SummedLoss
 from convs2s.train.training import Record, Training
@@ -82,13 +84,14 @@ def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
                 batches=len(batches),
                 selected=done.selected,
             )
-        record = _finish_epoch(training, learning_rate)
+        record = _finish_epoch(training, learning_rate, recorded)
         yield EpochReport(record, state.last_is_best)
 
 
-def _finish_epoch(training: Training, learning_rate: float) -> Record:
+def _finish_epoch(training: Training, learning_rate: float, recorded: RecordedUpdates | None) -> Record:
     state = training.state
-    nats = validation_loss(training)
+    validate = partial(validation_loss, training)
+    nats = validate() if recorded is None else recorded.make_way_for(validate)
     if not math.isfinite(nats):
         raise FloatingPointError(
             f"Training diverged: after epoch {len(state.epochs) + 1} ({state.updates:,} updates) the "

@@ -33,10 +33,10 @@ class SummedLoss(nn.Module):
         real: Int[Tensor, "N"],
         entries: Int[Tensor, "V"] | None,
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Return the summed loss and its likelihood part, in nats, over non-padding target tokens.
+        """Return the summed loss and its likelihood part, in nats, over target tokens.
 
         Args:
-            real: positions of the target's tokens, counted through its rows, without padding.
+            real: positions of the target's tokens, counted through its rows.
             entries: the ids that the softmax is over, ascending, with all of the target's; None: all.
         """
         start = target.new_full((len(target), 1), EOS)  # T19
@@ -85,7 +85,7 @@ def negative_log_likelihood(
     are in the dtype of `features`; softmax and loss in float32 (T38). The second result carries no gradient.
 
     Args:
-        target: without padding.
+        target: positions of the targets among the entries.
         smoothing: probability mass spread evenly over all vocabulary entries; 0 in the paper (T36).
         counted: 1 for the targets that count, 0 for others; None: all count.
     """
@@ -157,4 +157,4 @@ def _softmax_losses(
 
 def _total(values: Tensor, counted: Tensor | None) -> Tensor:
     """Return the sum of the values that count."""
-    return values.sum() if counted is None else values @ counted
+    return (values if counted is None else values * counted).sum()  # a product would be in autocast's dtype

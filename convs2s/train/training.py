@@ -17,7 +17,7 @@ from convs2s.text.vocabulary.selection import VocabularySelection
 from convs2s.text.vocabulary.vocabulary import PAD
 from convs2s.train.annealing import Annealing
 from convs2s.train.distributed import Workers
-from convs2s.train.fast.recorded import on_host
+from convs2s.train.fast.recorded import pinned
 
 Record = dict[str, float | int]
 Inputs = tuple[Tensor, Tensor, Tensor]
@@ -158,4 +158,4 @@ class Training:
     def to_device(self, array: NDArray[np.int64]) -> Tensor:
         """Return an array as a tensor where the model is."""
         device = self.workers.device
-        return on_host(array, device).to(device, non_blocking=True)
+        return pinned(array, device).to(device, non_blocking=True)

@@ -52,6 +52,24 @@ def test_bfloat16_features_give_float32_losses_near_the_exact_one() -> None:
     assert_close(half, exact, rtol=0.01, atol=0)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_targets_that_do_not_count_change_nothing(smoothing: float) -> None:
+    """Neither the loss, which autocast leaves in float32, nor gradients."""
+    x, w, b = (torch.randn(*s, requires_grad=True) for s in ((70, 16), (30, 16), (30,)))
+    target = torch.arange(70) % 30
+    counted = (torch.arange(70) < 60).float()
+    found = []
+    with torch.autocast("cpu", torch.bfloat16):
+        for total, likelihood in (
+            negative_log_likelihood(x, w, b, target, smoothing, counted),
+            negative_log_likelihood(x[:60], w, b, target[:60], smoothing),
+        ):
+            found.append((total, likelihood, *torch.autograd.grad(total, (x, w, b))))
+    for one, other in zip(*found, strict=True):
+        assert one.dtype == torch.float32
+        assert_close(one, other, atol=1e-5, rtol=1e-5)
+
+
 class NoWait(TorchDispatchMode):
     """Fails at operations whose result the host must know before it can go on: on a GPU it would wait."""
 

@@ -155,11 +155,20 @@ def test_ctrl_c_saves_the_update_and_the_same_command_continues(
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
-@pytest.mark.parametrize("batch_by", [pytest.param("sentences", marks=pytest.mark.slow), "tokens"])
+@pytest.mark.parametrize(
+    ("batch_by", "precision"),
+    [
+        ("tokens", "float32"),
+        pytest.param("sentences", "float32", marks=pytest.mark.slow),
+        pytest.param("sentences", "bfloat16", marks=pytest.mark.slow),
+    ],
+)
 def test_two_workers_of_half_the_batch_give_the_weights_of_one(
-    tmp_path: Path, batch_by: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, batch_by: str, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """T13: gradients are summed over workers and divided by all their tokens, then clipped once."""
+    import torch._dynamo  # noqa: F401, PLC0415 - sets a variable, and comes with the first update
+
     results = {}
     environment = dict(os.environ)
     for workers in (1, 2):
@@ -169,6 +178,7 @@ def test_two_workers_of_half_the_batch_give_the_weights_of_one(
             workers=workers,
             dropout=0.0,
             batch_by=batch_by,
+            precision=precision,
             batch_sentences=16 // workers,
             max_tokens=80 // workers,
             max_epochs=2,
@@ -182,10 +192,11 @@ def test_two_workers_of_half_the_batch_give_the_weights_of_one(
         )  # the one that writes, not this launcher
     assert dict(os.environ) == environment
     assert results[1].keys() == results[2].keys()
+    absolute, relative = (2e-5, 1e-4) if precision == "float32" else (2e-2, 1e-2)
     for name, weight in results[1].items():
-        assert_close(weight, results[2][name], atol=2e-5, rtol=1e-4)
+        assert_close(weight, results[2][name], atol=absolute, rtol=relative)
     assert results[-1]["validation_perplexity"] == pytest.approx(
-        results[-2]["validation_perplexity"], rel=1e-4
+        results[-2]["validation_perplexity"], rel=relative
     )
     assert results[-1]["updates"] == results[-2]["updates"]
 

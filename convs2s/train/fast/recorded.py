@@ -8,6 +8,7 @@ padding, and changes neither the loss nor gradients (§4.2).
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -17,18 +18,20 @@ from torch import Tensor
 
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
 
+Result = TypeVar("Result")
 Shape = tuple[int, int, int, int]
 """Sentences, source positions, target positions, target tokens."""
 Limits = tuple[int | None, int | None]
 """Positions of the source's and the target's position table; None for any number."""
 
-GRAPHS = 256  # each keeps a few MB; the shapes of a corpus that come up most are recorded first
+SWITCH = "CONVS2S_RECORD"
+GRAPHS = 256  # each keeps a few MB; most shapes that come up often recur early
 SIZES = 8  # from one power of two to the next, so at most an eighth is added
 
 
 Update = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
-"""Source (B, S), target (B, T), positions (N), loss scale, learning rate -> loss and gradient's norm; of what
-changes between updates nothing else is read."""
+"""Source (B, S), target (B, T), positions (N), loss scale, learning rate -> loss and gradient's norm; it
+reads nothing else that changes between updates."""
 Recorder = Callable[[Callable[[], Tensor]], tuple[Callable[[], object], Tensor]]
 """Records work without doing it; returns what does it, and where its result is to be found afterwards."""
 
@@ -40,17 +43,17 @@ class CudaGraphs:
         self.pool = torch.cuda.graph_pool_handle()
 
     def __call__(self, work: Callable[[], Tensor]) -> tuple[Callable[[], object], Tensor]:
-        """Return the graph's replay, and the work's result, which each replay overwrites."""
+        """Return the graph's replay and the work's result, to be read before the next replay of any graph."""
         graph, stream = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
         try:
             with torch.cuda.graph(graph, pool=self.pool):
                 result = work()
         finally:
-            torch.cuda.set_stream(stream)  # a recording that fails leaves its own
+            torch.cuda.set_stream(stream)  # a recording that fails leaves the capture stream current
         return graph.replay, result
 
 
-def size(count: int) -> int:
+def rounded_size(count: int) -> int:
     """Return the smallest of the few sizes that is not below a count."""
     step = max(1, (1 << max(0, count - 1).bit_length()) // (2 * SIZES))
     return -(-count // step) * step
@@ -71,14 +74,14 @@ def static_arrays(
     """
     sides = []
     for ids, limit in zip((source, target), limits, strict=True):
-        wanted = size(ids.shape[1])
+        wanted = rounded_size(ids.shape[1])
         columns = wanted if limit is None else max(ids.shape[1], min(wanted, limit))
-        added = size(len(ids)) - len(ids), columns - ids.shape[1]
+        added = rounded_size(len(ids)) - len(ids), columns - ids.shape[1]
         sides.append(np.pad(ids, [(0, extra) for extra in added], constant_values=PAD))
     wide_source, wide_target = sides
     wide_source[len(source) :, 0] = EOS
     (real,), (padding,) = (np.nonzero(found.ravel()) for found in (wide_target != PAD, wide_target == PAD))
-    extra = min(size(len(real)), wide_target.size) - len(real)
+    extra = min(rounded_size(len(real)), wide_target.size) - len(real)
     return wide_source, wide_target, np.concatenate([real, np.repeat(padding[:1], extra)])
 
 
@@ -135,13 +138,13 @@ class RecordedUpdates:
         """
         arrays = static_arrays(source, target, self.limits)
         shape = (*arrays[0].shape, arrays[1].shape[1], len(arrays[2]))
-        ids = on_host(np.concatenate([one.ravel() for one in arrays]), self.device)
-        numbers = on_host(np.array([scale, learning_rate], np.float32), self.device)
+        ids = pinned(np.concatenate([one.ravel() for one in arrays]), self.device)
+        numbers = pinned(np.array([scale, learning_rate], np.float32), self.device)
         if shape in self.seen and shape not in self.recordings and len(self.recordings) < GRAPHS:
             self._try_to_record(shape, len(ids))
         self.seen.add(shape)
         if shape not in self.recordings:
-            return self._compute(ids, numbers, shape, seed)
+            return self.make_way_for(lambda: self._compute(ids, numbers, shape, seed))
         recording = self.recordings[shape]
         recording.ids.copy_(ids, non_blocking=True)
         recording.numbers.copy_(numbers, non_blocking=True)
@@ -149,23 +152,23 @@ class RecordedUpdates:
         recording.replay()
         return recording.result
 
-    def _compute(
-        self, ids: Int[Tensor, "L"], numbers: Float[Tensor, "2"], shape: Shape, seed: int
-    ) -> Float[Tensor, "2"]:
-        """Compute an update; if recordings leave too little memory for it, without them."""
+    def _compute(self, ids: Tensor, numbers: Tensor, shape: Shape, seed: int) -> Float[Tensor, "2"]:
         ids, numbers = (one.to(self.device, non_blocking=True) for one in (ids, numbers))
         torch.manual_seed(seed)
+        return self.update(*split_ids(ids, shape), *numbers.unbind())
+
+    def make_way_for(self, work: Callable[[], Result]) -> Result:
+        """Do work that is not recorded; if recordings leave too little memory for it, again without them."""
         try:
-            return self.update(*apart(ids, shape), *numbers.unbind())
+            return work()
         except torch.OutOfMemoryError as error:
             if not self.recordings:
                 raise
-            self._record_no_more("Recorded updates leave too little memory for another", error)
+            self._record_no_more("Recorded updates leave too little memory for other work", error)
             self.recordings.clear()
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
-        torch.manual_seed(seed)
-        return self.update(*apart(ids, shape), *numbers.unbind())
+        return work()
 
     def _try_to_record(self, shape: Shape, length: int) -> None:
         """Record the update of a shape; if that fails, say so and record no more."""
@@ -174,7 +177,7 @@ class RecordedUpdates:
         ids = torch.zeros(length, dtype=torch.int64, device=self.device)
         numbers = torch.zeros(2, device=self.device)
         try:
-            replay, result = self.record(lambda: self.update(*apart(ids, shape), *numbers.unbind()))
+            replay, result = self.record(lambda: self.update(*split_ids(ids, shape), *numbers.unbind()))
         except RuntimeError as error:
             self._record_no_more("An update could not be recorded", error)
         else:
@@ -183,22 +186,28 @@ class RecordedUpdates:
     def _record_no_more(self, what: str, error: RuntimeError) -> None:
         """Say what happened, and from now on compute updates of shapes not recorded so far."""
         self.record = None
-        reason = str(error).partition("\n")[0]
         print(
-            f"Warning: {what} ({reason}). Training goes on without more recordings: the results are the "
-            "same, but updates may take longer.",
+            f"Warning: {what} ({first_cause(error)}). Training goes on without more recordings: the results "
+            f"are the same, but updates may take longer. If it fails nevertheless, set {SWITCH}=0.",
             file=sys.stderr,
         )
 
 
-def on_host(array: NDArray[np.generic], device: torch.device) -> Tensor:
-    """Return an array as a tensor that can be copied to a device without waiting for it."""
+def first_cause(error: BaseException) -> str:
+    """Return the first line of the first error: a recording's end fails, too, once something in it has."""
+    while error.__context__ is not None:
+        error = error.__context__
+    return str(error).partition("\n")[0]
+
+
+def pinned(array: NDArray[np.generic], device: torch.device) -> Tensor:
+    """Return an array as a tensor on the host that can be copied to a device without waiting for it."""
     tensor = torch.from_numpy(array)
     # Only from pinned memory does a copy to a GPU wait for its turn there instead of here.
     return tensor if device.type == "cpu" else tensor.pin_memory()
 
 
-def apart(
+def split_ids(
     ids: Int[Tensor, "L"], shape: Shape
 ) -> tuple[Int[Tensor, "B S"], Int[Tensor, "B T"], Int[Tensor, "N"]]:
     """Return source, target and positions, which lie one after the other."""

@@ -70,7 +70,7 @@ class SharedWeights:
     def of(self, number: int) -> Values:
         """Return what the forward pass of a layer reads, given its number."""
         if not self.values:
-            self.values = computed(self.layers, self.dtype)
+            self.values = compute_values(self.layers, self.dtype)
             self.leaves = self.values
             if self.parts > 1:
                 self.leaves = [{name: leaf(one) for name, one in found.items()} for found in self.values]
@@ -94,7 +94,7 @@ def leaf(value: Tensor) -> Tensor:
     return result
 
 
-def computed(layers: Sequence[FastLinear | GpuLinear], dtype: torch.dtype) -> list[Values]:
+def compute_values(layers: Sequence[FastLinear | GpuLinear], dtype: torch.dtype) -> list[Values]:
     """Return each layer's values as functions of its parameters, in this dtype.
 
     On a GPU, layers with as many inputs are normalized together: it takes as long to start on one as on all.
@@ -108,10 +108,10 @@ def computed(layers: Sequence[FastLinear | GpuLinear], dtype: torch.dtype) -> li
             groups[layer.get_parameter(V).shape[1]].append((layer, values))
     for group in groups.values():
         v, g = (stacked([layer.get_parameter(name) for layer, _ in group]) for name in (V, G))
-        share_out(torch._weight_norm(v, g, 0).to(dtype), "weight", group)
+        assign_rows(torch._weight_norm(v, g, 0).to(dtype), "weight", group)
     on_gpu = [pair for group in groups.values() for pair in group]
     if on_gpu:
-        share_out(stacked([layer.bias for layer, _ in on_gpu]).to(dtype), "bias", on_gpu)
+        assign_rows(stacked([layer.bias for layer, _ in on_gpu]).to(dtype), "bias", on_gpu)
     return found
 
 
@@ -120,7 +120,7 @@ def stacked(parts: Sequence[Tensor]) -> Tensor:
     return parts[0] if len(parts) == 1 else torch.cat(list(parts))
 
 
-def share_out(rows: Tensor, name: str, layers: Sequence[tuple[GpuLinear, Values]]) -> None:
+def assign_rows(rows: Tensor, name: str, layers: Sequence[tuple[GpuLinear, Values]]) -> None:
     """Give each layer its rows, which lie one after the other."""
     parts = rows.split([layer.out_features for layer, _ in layers])
     for (_, values), part in zip(layers, parts, strict=True):

@@ -130,6 +130,36 @@ def test_replayed_updates_are_the_computed_ones_bit_by_bit(tmp_path: Path, preci
     assert torch.equal(found[0][1], found[1][1])
 
 
+@pytest.mark.skipif(
+    tuple(map(int, torch.__version__.split(".")[:2])) < (2, 13),
+    reason="before PyTorch 2.13 no random numbers can be drawn after a recording that failed",
+)
+def test_a_training_goes_on_after_a_recording_that_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It waits for the device, which a recording cannot; the updates are those without recordings."""
+    found = []
+    for name in ("computed", "failed"):
+        run = training(tmp_path / name, dropout=0.1, max_tokens=1000)
+        losses = summed_loss(run.model, 0.1).train()
+        made = static_updates(run, losses, CudaGraphs() if name == "failed" else None)
+        whole = made.update
+
+        def waiting(*inputs: Tensor, whole: Any = whole, fails: bool = name == "failed") -> Tensor:
+            if fails and torch.cuda.is_current_stream_capturing():
+                inputs[3].item()
+            results: Tensor = whole(*inputs)
+            return results
+
+        made.update = waiting
+        for _ in range(4):
+            make_update(run, losses, batch(run), 0.5, made)
+            run.state.updates += 1
+        found.append(weights(run).cpu())
+    assert torch.equal(*found)
+    assert "Training goes on without more recordings" in capsys.readouterr().err
+
+
 def test_the_host_does_not_wait_for_a_replay(tmp_path: Path) -> None:
     """CUDA's debug mode makes a wait an error; two updates of the shape come before."""
     run = training(tmp_path / "a", dropout=0.1, max_tokens=1000)
