@@ -6,7 +6,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from convs2s.train.launch import launch
 from convs2s.train.loop import EpochReport, Training, UpdateReport
 from convs2s.train.progress import ProgressFile
 from convs2s.train.run import PATHS, train_model
+from tests.train.forks import launch_forks
 from tests.train.test_lock import free
 from tests.train.tiny import ROOT, VOCABULARY, tiny_params, write_tiny
 
@@ -154,13 +155,20 @@ def test_ctrl_c_saves_the_update_and_the_same_command_continues(
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
-@pytest.mark.parametrize("batch_by", [pytest.param("sentences", marks=pytest.mark.slow), "tokens"])
+@pytest.mark.parametrize(
+    ("batch_by", "start"),
+    [pytest.param("sentences", launch, marks=pytest.mark.slow), ("tokens", launch_forks)],
+    ids=["sentences", "tokens"],
+)
 def test_two_workers_of_half_the_batch_give_the_weights_of_one(
-    tmp_path: Path, batch_by: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, batch_by: str, start: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """T13: gradients are summed over workers and divided by all their tokens, then clipped once."""
+    """T13: gradients are summed over workers and divided by all their tokens, then clipped once.
+
+    By default the workers are forks; test_launch has how torchrun starts them.
+    """
+    monkeypatch.setattr(run, "launch", start)
     results = {}
-    environment = dict(os.environ)
     for workers in (1, 2):
         folder = tmp_path / str(workers)
         params = prepare(
@@ -179,7 +187,6 @@ def test_two_workers_of_half_the_batch_give_the_weights_of_one(
         assert (f"process {os.getpid()} " in holder) == (
             workers == 1
         )  # the one that writes, not this launcher
-    assert dict(os.environ) == environment
     assert results[1].keys() == results[2].keys()
     for name, weight in results[1].items():
         assert_close(weight, results[2][name], atol=2e-5, rtol=1e-4)
