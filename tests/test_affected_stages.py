@@ -6,7 +6,6 @@ runs is the most that an edit can cause. Only stage code is the real one.
 """
 
 import contextlib
-import functools
 import hashlib
 import json
 import re
@@ -27,6 +26,7 @@ from ruamel.yaml import YAML
 from pipelines.stages import code
 from pipelines.stages.__main__ import start
 from tests.light_dvc import light_dvc
+from tests.pipeline import module_of
 from tests.presets import rendered
 
 ROOT = Path(__file__).parent.parent
@@ -88,14 +88,6 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     "train.checkpoint_updates": (set_param("train.checkpoint_updates", 12345), set()),
     "train.rendezvous": (set_param("train.rendezvous", "host:1"), set()),
 }
-
-
-@functools.cache
-def module_of(path: Path, text: str, read: Callable[[Path], code.Module] = code.Module) -> code.Module:
-    """Return a module as the stage code reads it, so that it is analyzed once as long as its text is this."""
-    found = read(path)
-    assert found.source == text
-    return found
 
 
 def with_all_after(names: set[str], graph: "nx.DiGraph[PipelineStage]") -> set[str]:
@@ -160,7 +152,7 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         contextlib.chdir(folder),
         light_dvc(),
         mock.patch("dvc.stage.run.cmd_run", play),
-        mock.patch.object(code, "Module", lambda path: module_of(path, path.read_text(encoding="utf-8"))),
+        mock.patch.object(code, "Module", module_of),
     ):
         Repo.init(no_scm=True).close()
         ran, graph = reproduce_graph()
