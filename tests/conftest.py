@@ -38,6 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.disable()
     if config.getoption("dist", "no") == "no":
         config.pluginmanager.import_plugin("tests.tensors")
+        config.pluginmanager.import_plugin("tests.yaml_once")
 
 
 def pytest_collection_finish() -> None:
