@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 from jaxtyping import install_import_hook
 
 from tests import shapes
@@ -15,7 +14,6 @@ from tests import shapes
 # pytest-xdist keeps the cores busy already: more threads than cores spend their time waiting for each other.
 # Child processes inherit the variable. Set it to run the tests with more threads.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
 install_import_hook(["convs2s.model", "convs2s.train", "convs2s.decode"], "tests.shapes.checked")
 
@@ -32,9 +30,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
 
 
-def pytest_configure() -> None:
-    """Do not look for garbage while modules are imported, of which almost nothing is garbage."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Do not look for garbage while modules are imported, of which almost nothing is garbage.
+
+    The process that only hands out tests to others imports neither tests nor PyTorch.
+    """
     gc.disable()
+    if config.getoption("dist", "no") == "no":
+        config.pluginmanager.import_plugin("tests.tensors")
+        config.pluginmanager.import_plugin("tests.yaml_once")
 
 
 def pytest_collection_finish() -> None:
@@ -56,11 +60,6 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("no folder ../shared/data with real corpora next to the repository")
     return folder
-
-
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(1)
 
 
 @pytest.fixture(autouse=True)

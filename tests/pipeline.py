@@ -1,8 +1,11 @@
 """The whole pipeline in a folder: the commands of dvc.yaml, resolved and ordered by DVC."""
 
+import functools
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest import mock
 
 import networkx as nx  # type: ignore[import-untyped]
 from dvc.repo import Repo
@@ -11,6 +14,7 @@ from ruamel.yaml import YAML
 from convs2s.config.params import Params
 from pipelines.preset.overrides import Overrides
 from pipelines.preset.render import NO_OVERRIDES, render
+from pipelines.stages import code
 from tests.fresh import run_fresh, run_here
 
 ROOT = Path(__file__).parent.parent
@@ -39,8 +43,22 @@ def run_all(params: Params, data: Path, *, processes: bool = False) -> dict[str,
             if processes and stage not in imported:
                 imported[stage] = run_fresh(command, folder)
             else:
-                run_here(command, folder)
+                with mock.patch.object(code, "Module", module_of):
+                    run_here(command, folder)
         return imported
+
+
+def module_of(path: Path) -> code.Module:
+    """Return a module as the stage code reads it; in all tests it is analyzed once while its text is this."""
+    return module_with(path, path.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def module_with(path: Path, text: str, read: Callable[[Path], code.Module] = code.Module) -> code.Module:
+    """Return a module with this text."""
+    found = read(path)
+    assert found.source == text
+    return found
 
 
 def stage_commands(params: Params, folder: Path) -> dict[str, str]:

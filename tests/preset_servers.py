@@ -4,6 +4,7 @@ The layouts are those of the publishers, written independently of the presets, s
 a preset is found. The text is from the embedded grammar, English and German, whatever the languages' names.
 """
 
+import functools
 import gzip
 import hashlib
 import io
@@ -20,7 +21,7 @@ from typing import Any, Literal
 from xml.sax.saxutils import escape
 
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.english_german_grammar.corpus import generate
+from convs2s.english_german_grammar.corpus import GeneratedPair, generate
 from convs2s.text.words.tokenization import Tokenizer
 
 PAIRS = 60
@@ -182,8 +183,13 @@ def content(name: str, side: Side, form: Callable[[list[str], str], bytes]) -> b
     corpus = re.sub(r"[.-](en|de|fr|ro|src|ref)\b", "", PurePosixPath(name).name)
     split: Literal["train", "test"] = "test" if is_test(name) else "train"
     number = sum(corpus.encode())
-    pairs = islice(generate(PAIRS, number, 0.0, split), PAIRS // 2 if split == "test" else PAIRS)
-    return form([side(pair.source, pair.target) for pair in pairs], corpus)
+    return form([side(pair.source, pair.target) for pair in generated(number, split)], corpus)
+
+
+@functools.cache
+def generated(seed: int, split: Literal["train", "test"]) -> list[GeneratedPair]:
+    """Return the pairs of a corpus."""
+    return list(islice(generate(PAIRS, seed, 0.0, split), PAIRS // 2 if split == "test" else PAIRS))
 
 
 def archive(name: str, members: dict[str, bytes]) -> bytes:

@@ -1,56 +1,40 @@
 """An edit reruns what it affects and nothing else: the table of docs/parameters.md, held by DVC itself.
 
-The stages are played by a small program on PATH that writes outputs made of all that a stage has declared:
+The stages' commands are played here, by a function that writes outputs made of all that a stage has declared:
 its command, parameters and dependencies. So an output changes whenever one of these does, and what DVC then
 runs is the most that an edit can cause. Only stage code is the real one.
 """
 
 import contextlib
-import functools
+import hashlib
 import json
-import os
-import pickle
 import re
+import shlex
 import shutil
-import stat
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import networkx as nx  # type: ignore[import-untyped]
 import pytest
-from dvc.repo import Repo
+from dvc.dependency.param import ParamsDependency
+from dvc.repo import Repo, lock_repo
 from dvc.stage import PipelineStage
-from dvc.utils.serialize import _yaml as dvc_yaml
 from fsspec.implementations.memory import MemoryFileSystem  # type: ignore[import-untyped]
 from ruamel.yaml import YAML
 
 from pipelines.stages import code
+from pipelines.stages.__main__ import start
+from tests.light_dvc import light_dvc
+from tests.pipeline import module_of
 from tests.presets import rendered
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = (Path("convs2s"), Path("pipelines/stages"))
 CODE = ["decode/beam_search.py", "text/words/tokenization.py", "model/seq2seq.py"]
 FILES = ["params.yaml", "README.md", *(f"convs2s/{name}" for name in CODE)]
-PLAYER = """
-import hashlib, json, os, pathlib, sys
-name = os.environ["DVC_STAGE"]
-stage = json.load(open("stages.json"))[name]
-with open("ran.txt", "a") as log:
-    log.write(name + "\\n")
-if name == "code":
-    os.execv(stage["python"], [stage["python"], *sys.argv[1:]])
-seen = hashlib.sha256(json.dumps([sys.argv, stage["params"]]).encode())
-for dep in map(pathlib.Path, stage["deps"]):
-    for path in sorted(p for p in [dep, *dep.rglob("*")] if p.is_file()):
-        seen.update(path.read_bytes())
-for out in map(pathlib.Path, stage["outs"]):
-    file = out if out.suffix else out / "content"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(seen.hexdigest() + out.name)
-"""
+RAN: list[str] = []
+"""Names of the stages that ran, in order."""
 
 
 def set_param(name: str, value: object) -> Callable[[Path], None]:
@@ -106,38 +90,6 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
 }
 
 
-@contextlib.contextmanager
-def modify_as_json(path: str, **_: object) -> Iterator[dict[str, Any]]:
-    """Let DVC change dvc.lock as it does, but write JSON, which is YAML, too.
-
-    DVC reads and writes the whole file after each stage by ruamel.yaml's round trip in pure Python, which
-    here costs more than all that these tests are about.
-    """
-    file = Path(path)
-    content = json.loads(file.read_text()) if file.exists() else {}
-    yield content
-    file.write_text(json.dumps(content))
-
-
-@functools.cache
-def pickled(text: str, path: str, typ: str, parse: Callable[..., Any] = dvc_yaml.parse_yaml) -> bytes:
-    """Return what DVC reads from a text as YAML."""
-    return pickle.dumps(parse(text, path, typ))
-
-
-def parse_once(text: str, path: str, typ: str = "safe") -> Any:
-    """Let DVC parse params.yaml once, and not for each parameter of each stage."""
-    return pickle.loads(pickled(text, path, typ))
-
-
-@functools.cache
-def module_of(path: Path, text: str, read: Callable[[Path], code.Module] = code.Module) -> code.Module:
-    """Return a module as the stage code reads it, so that it is analyzed once as long as its text is this."""
-    found = read(path)
-    assert found.source == text
-    return found
-
-
 def with_all_after(names: set[str], graph: "nx.DiGraph[PipelineStage]") -> set[str]:
     """Return these stages and all that need their outputs; of `code` only itself, for its files are many.
 
@@ -155,6 +107,23 @@ def without_splits(names: Iterable[str]) -> set[str]:
     return {name.partition("@")[0] for name in names}
 
 
+def play(stage: PipelineStage, **_: object) -> None:
+    """Do what a stage's command would: write outputs that tell of all that the stage has declared."""
+    RAN.append(stage.name)
+    if stage.name == "code":
+        start("code", shlex.split(stage.cmd)[4:])
+        return
+    params = [dep.read_params() for dep in stage.deps if isinstance(dep, ParamsDependency)]
+    seen = hashlib.sha256(json.dumps([stage.cmd, params]).encode())
+    for dep in (Path(str(dep)) for dep in stage.deps if not isinstance(dep, ParamsDependency)):
+        for path in sorted(path for path in [dep, *dep.rglob("*")] if path.is_file()):
+            seen.update(path.read_bytes())
+    for out in map(Path, map(str, stage.outs)):
+        file = out if out.suffix else out / "content"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(seen.hexdigest() + out.name)
+
+
 def reproduce() -> list[str]:
     """Run `dvc repro` in this folder; return the stages that ran, in order."""
     return reproduce_graph()[0]
@@ -162,23 +131,12 @@ def reproduce() -> list[str]:
 
 def reproduce_graph() -> "tuple[list[str], nx.DiGraph[PipelineStage]]":
     """Run `dvc repro` in this folder; return the stages that ran, in order, and the graph of all."""
-    Path("ran.txt").unlink(missing_ok=True)
+    RAN.clear()
     MemoryFileSystem.store.clear()  # where DVC keeps what it hashes, to look through it for each file
-    with Repo() as repo:
+    with Repo() as repo, lock_repo(repo):
         graph = repo.index.graph
-        stages = {
-            stage.name: {
-                "python": sys.executable,
-                "params": [dep.read_params() for dep in stage.deps if hasattr(dep, "read_params")],
-                "deps": [str(dep) for dep in stage.deps if not hasattr(dep, "params")],
-                "outs": [str(out) for out in stage.outs],
-            }
-            for stage in graph
-        }
-        Path("stages.json").write_text(json.dumps(stages, default=str))
-        repo.reproduce()
-    log = Path("ran.txt")
-    return log.read_text().split() if log.exists() else [], graph
+        repo.reproduce(all_pipelines=True)  # there is one; this reads dvc.yaml once less
+    return RAN.copy(), graph
 
 
 @pytest.fixture(scope="module")
@@ -190,26 +148,16 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     for name in ("dvc.yaml", "README.md", ".dvcignore", ".gitignore"):
         shutil.copy(ROOT / name, folder / name)
     (folder / "params.yaml").write_text(rendered("generated"), encoding="utf-8")
-    programs = folder / "bin"
-    programs.mkdir()
-    (programs / "player.py").write_text(PLAYER)
-    player = programs / "python"
-    player.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E {programs / "player.py"} "$@"\n')
-    player.chmod(player.stat().st_mode | stat.S_IXUSR)
-    old = Path.cwd(), os.environ["PATH"]
-    os.chdir(folder)
-    os.environ["PATH"] = f"{programs}:{old[1]}"
-    try:
-        with (
-            mock.patch("dvc.dvcfile.modify_yaml", modify_as_json),
-            mock.patch.object(dvc_yaml, "parse_yaml", parse_once),
-        ):
-            Repo.init(no_scm=True).close()
-            assert len(reproduce()) == len(set(json.loads(Path("stages.json").read_text())))
-            yield folder
-    finally:
-        os.chdir(old[0])
-        os.environ["PATH"] = old[1]
+    with (
+        contextlib.chdir(folder),
+        light_dvc(),
+        mock.patch("dvc.stage.run.cmd_run", play),
+        mock.patch.object(code, "Module", module_of),
+    ):
+        Repo.init(no_scm=True).close()
+        ran, graph = reproduce_graph()
+        assert sorted(ran) == sorted(stage.name for stage in graph)
+        yield folder
 
 
 def test_nothing_runs_twice(reproduced: Path) -> None:
@@ -269,14 +217,11 @@ def test_undoing_an_edit_runs_nothing(reproduced: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("step", [60, pytest.param(1, marks=pytest.mark.slow)])
-def test_every_module_makes_the_stages_stale_that_can_execute_it(
-    reproduced: Path, step: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_module_makes_the_stages_stale_that_can_execute_it(reproduced: Path, step: int) -> None:
     """By `dvc status`, after stage code, and no other stage; one changed statement in each module in turn.
 
     An alias of a type is no statement that counts in a module that only declares the schema of params.yaml.
     """
-    monkeypatch.setattr(code, "Module", lambda path: module_of(path, path.read_text(encoding="utf-8")))
     modules = {path for package in PACKAGES for path in package.rglob("*.py")}
     digests = {path.stem: path.read_text() for path in Path("data/code").iterdir()}
     for path in sorted(modules)[::step]:

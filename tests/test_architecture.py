@@ -3,10 +3,10 @@
 import ast
 import functools
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parent.parent
@@ -71,10 +71,16 @@ def modules(package: str) -> list[Path]:
 
 
 @functools.cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Return all nodes of a file's syntax tree."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+@functools.cache
 def imports(path: Path) -> frozenset[str]:
     """Return all modules that a file imports, functions included."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -97,32 +103,36 @@ def stages() -> dict[str, dict[str, Any]]:
     return dict(content["stages"])
 
 
-@pytest.mark.parametrize("path", modules("convs2s"), ids=dotted)
-def test_imports_point_one_way(path: Path) -> None:
+def imported(package: str) -> Iterator[tuple[str, str]]:
+    """Yield each module of a package and what it imports, one by one."""
+    for path in modules(package):
+        for name in imports(path):
+            yield dotted(path), name
+
+
+def test_imports_point_one_way() -> None:
     """flows -> stages -> library; the library knows neither DVC nor Prefect."""
-    for name in imports(path):
+    for module, name in imported("convs2s"):
         root = name.split(".", maxsplit=1)[0]
-        assert root not in {"dvc", "dvclive", "prefect", "pipelines"}, f"{dotted(path)} imports {name}"
+        assert root not in {"dvc", "dvclive", "prefect", "pipelines"}, f"{module} imports {name}"
         if root == "convs2s":
-            assert part(name) in ALLOWED[part(dotted(path))], f"{dotted(path)} imports {name}"
+            assert part(name) in ALLOWED[part(module)], f"{module} imports {name}"
 
 
-@pytest.mark.parametrize("path", modules("pipelines/stages"), ids=dotted)
-def test_stages_import_only_the_library(path: Path) -> None:
+def test_stages_import_only_the_library() -> None:
     """A stage depends neither on another stage nor on what runs it."""
-    for name in imports(path):
+    for module, name in imported("pipelines/stages"):
         root = name.split(".", maxsplit=1)[0]
         runner = name in {"pipelines.stages.values", "pipelines.stages._lifetime"}
-        assert runner or root not in {"dvc", "prefect", "pipelines"}, f"{dotted(path)} imports {name}"
+        assert runner or root not in {"dvc", "prefect", "pipelines"}, f"{module} imports {name}"
 
 
-@pytest.mark.parametrize("path", modules("pipelines/flows"), ids=dotted)
-def test_flows_run_stages_through_dvc_and_compute_nothing(path: Path) -> None:
+def test_flows_run_stages_through_dvc_and_compute_nothing() -> None:
     """Of the library they take what checks parameters, draws a picture and writes a file whole."""
-    for name in imports(path):
+    for module, name in imported("pipelines/flows"):
         if name.split(".")[0] in {"convs2s", "pipelines"}:
-            assert name.startswith("pipelines.flows") or name in FOR_FLOWS, f"{dotted(path)} imports {name}"
-        assert name.split(".")[0] not in {"torch", "numpy"}, f"{dotted(path)} imports {name}"
+            assert name.startswith("pipelines.flows") or name in FOR_FLOWS, f"{module} imports {name}"
+        assert name.split(".")[0] not in {"torch", "numpy"}, f"{module} imports {name}"
 
 
 def test_empty_package_files_stay_empty() -> None:
@@ -132,34 +142,38 @@ def test_empty_package_files_stay_empty() -> None:
             assert path.read_text(encoding="utf-8") == "", path
 
 
-@pytest.mark.parametrize("name", stages())
-def test_a_stage_depends_on_the_digest_of_its_code_and_on_no_other_code(name: str) -> None:
+def test_a_stage_depends_on_the_digest_of_its_code_and_on_no_other_code() -> None:
     """What it can execute follows from its imports; a list kept by hand would leave stale results."""
-    command, deps = str(stages()[name]["cmd"]), [str(dep) for dep in stages()[name].get("deps", [])]
-    module = re.match(r"python -m pipelines\.stages ([a-z]+) ", command)
-    assert module is not None, command
-    code = [dep for dep in deps if dep.startswith(("convs2s", "pipelines", "data/code"))]
-    wanted = ["convs2s", "pipelines/stages"] if name == "code" else [f"data/code/{module[1]}.txt"]
-    assert code == wanted
+    for name, stage in stages().items():
+        module = re.match(r"python -m pipelines\.stages ([a-z]+) ", str(stage["cmd"]))
+        assert module is not None, stage["cmd"]
+        deps = [str(dep) for dep in stage.get("deps", [])]
+        code = [dep for dep in deps if dep.startswith(("convs2s", "pipelines", "data/code"))]
+        wanted = ["convs2s", "pipelines/stages"] if name == "code" else [f"data/code/{module[1]}.txt"]
+        assert code == wanted, name
 
 
-@pytest.mark.parametrize("path", [*modules("convs2s"), *modules("pipelines/stages")], ids=dotted)
-def test_imports_can_be_read_off_the_code(path: Path) -> None:
+def test_imports_can_be_read_off_the_code() -> None:
     """Stage code follows `from ... import`; only the runner imports a module of ours by a computed name."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            ours = [a.name for a in node.names if a.name.split(".")[0] in {"convs2s", "pipelines"}]
-            assert not ours, f"{dotted(path)} imports {ours} without from"
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
-            assert path.stem == "__main__" or "convs2s" not in ast.unparse(node)
-            assert path.stem in {"__main__", "imported_codec", "export"}, f"{dotted(path)}:{node.lineno}"
+    for path in [*modules("convs2s"), *modules("pipelines/stages")]:
+        for node in nodes(path):
+            if isinstance(node, ast.Import):
+                ours = [a.name for a in node.names if a.name.split(".")[0] in {"convs2s", "pipelines"}]
+                assert not ours, f"{dotted(path)} imports {ours} without from"
+            if isinstance(node, ast.Call) and called(node) in {"import_module", "__import__"}:
+                assert path.stem == "__main__" or "convs2s" not in ast.unparse(node), dotted(path)
+                assert path.stem in {"__main__", "imported_codec", "export"}, f"{dotted(path)}:{node.lineno}"
+
+
+def called(node: ast.Call) -> str:
+    """Return the last part of the name of what is called."""
+    return str(getattr(node.func, "attr", getattr(node.func, "id", "")))
 
 
 def test_paths_of_artifacts_are_only_in_dvc_yaml() -> None:
     """`run` can then be called on a temporary folder."""
     for path in [*modules("convs2s"), *modules("pipelines/stages")]:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 assert not node.value.startswith("data/"), f"{path}:{node.lineno}: {node.value}"
 

@@ -4,24 +4,20 @@ import gzip
 import json
 import shutil
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import pytest
-from ruamel.yaml import YAML
 
 import convs2s
 from convs2s.config.layers import expanded
-from convs2s.config.load import load_params
 from convs2s.config.params import Params
-from convs2s.english_german_grammar.corpus import generate
 from convs2s.text.corpus.pair_folder import read_folder
 from convs2s.text.sources.part import Split
 from pipelines.preset.render import preset_names
 from pipelines.stages import download, encode, filter, tokenize, truecase, vocabulary
-from tests.preset_servers import PAIRS, Servers, english, german, servers
-from tests.presets import content_of
+from tests.preset_servers import PAIRS, Servers, english, generated, german, servers
+from tests.presets import params_of
 from tests.test_end_to_end import SEEDS, run_all
 
 NAMES = preset_names()
@@ -41,7 +37,7 @@ def make_local(source: dict[str, Any], folder: Path) -> None:
     split: Literal["train", "test"] = (
         "test" if "test" in source["source"] or "duc" in source["source"] else "train"
     )
-    pairs = list(islice(generate(PAIRS, 7, 0.0, split), PAIRS // 2 if split == "test" else PAIRS))
+    pairs = generated(7, split)
     for name, side in ((source["source"], english), (source["target"], german)):
         data = "".join(side(pair.source, pair.target) + "\n" for pair in pairs).encode()
         (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
@@ -55,7 +51,7 @@ def toy(preset: str | Any, played: Servers, folder: Path, seeds: Sequence[int] =
     Args:
         preset: its name, or the values of a params.yaml.
     """
-    content = expanded(content_of(preset) if isinstance(preset, str) else preset)
+    content = expanded(params_of(preset).model_dump(mode="json") if isinstance(preset, str) else preset)
     local = content["download"]["folder"] = str(folder / "own")
     Path(local).mkdir()
     for split in get_args(Split):
@@ -84,10 +80,8 @@ def toy(preset: str | Any, played: Servers, folder: Path, seeds: Sequence[int] =
     for section in ("train", "translate"):
         if content[section]["selection"]:  # few of the few words: selecting all would test nothing
             content[section]["selection"] = SELECTION
-    path = folder / "params.yaml"
-    with path.open("w", encoding="utf-8") as stream:
-        YAML(typ="safe").dump(content, stream)
-    return load_params(path)
+    content["evaluate"]["heat_maps"] = 1
+    return Params.model_validate(content)
 
 
 def prepare(params: Params, data: Path) -> None:

@@ -16,9 +16,9 @@ from convs2s.english_german_grammar.corpus import generate
 from convs2s.text.corpus.files import read_lines, write_lines
 from convs2s.text.sources import pair_files
 from convs2s.text.sources.checksum import file_sha256
+from pipelines.preset.render import render
 from pipelines.stages.__main__ import main
 from pipelines.stages.download import run
-from tests.presets import rendered
 
 ROOT = Path(__file__).parents[2]
 GENERATED = {"kind": "generated", "pairs": 3, "seed": 1, "noise": 0.0}
@@ -174,7 +174,8 @@ def test_full_disk_leaves_the_old_result(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_command_of_the_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As dvc.yaml runs it, with params.yaml of the working folder."""
-    (tmp_path / "params.yaml").write_text(rendered("generated"), encoding="utf-8")
+    few = render("generated", overrides={"download.test.0.pairs": 40})
+    (tmp_path / "params.yaml").write_text(few, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     main(["download", "--split=test", "--downloads=data/downloads", "--out=data/raw/test"])
-    assert len((tmp_path / "data/raw/test/source.txt").read_text(encoding="utf-8").split("\n")) == 1001
+    assert len((tmp_path / "data/raw/test/source.txt").read_text(encoding="utf-8").split("\n")) == 41

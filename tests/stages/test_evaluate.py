@@ -5,6 +5,7 @@ import hashlib
 import json
 from pathlib import Path
 from typing import Any, Literal
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -59,12 +60,18 @@ def run(
     rouge: Literal["gigaword", "duc2004"] | None = None,
     ensembles: list[Literal["all"]] | None = None,
 ) -> Path:
-    """Run the stage, without an ensemble if not given; return its output folder."""
+    """Run the stage, without an ensemble if not given, and without heat maps without the picture of scores.
+
+    Returns:
+        Its output folder.
+    """
     params = EvaluateParams(ensembles=ensembles or [], examples=examples, heat_maps=heat_maps, rouge=rouge)
-    evaluate.run(
-        params, TOKENIZE, ("en", "de"), seeds, replacement,
-        data / "replaced", data / "translations", data / "test", data / "evaluation",
-    )  # fmt: skip
+    draw = evaluate.draw_scores if heat_maps else mock.Mock()
+    with mock.patch.object(evaluate, "draw_scores", draw):
+        evaluate.run(
+            params, TOKENIZE, ("en", "de"), seeds, replacement,
+            data / "replaced", data / "translations", data / "test", data / "evaluation",
+        )  # fmt: skip
     return data / "evaluation"
 
 

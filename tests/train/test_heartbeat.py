@@ -1,17 +1,21 @@
 """A worker that stands still ends the training; one that works or has left does not."""
 
+import multiprocessing
 import os
-import subprocess
-import sys
+import signal
 import threading
+import time
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 
 import pytest
+import torch
 import torch.distributed as dist
 
 from convs2s.train import heartbeat
+from convs2s.train.distributed import join_workers
 from convs2s.train.heartbeat import LEFT, first_silent
-from tests.train.tiny import ROOT
+from tests.train.forks import forked
 
 pytestmark = pytest.mark.fault("workers")
 
@@ -55,50 +59,31 @@ def test_a_worker_that_has_left_is_not_missed() -> None:
     assert watch(0, [1], Beats(500, lambda now: store.add("1", 1 if now < 7 else LEFT)), store) is None
 
 
-STORE = """
-import time, torch.distributed as dist
-store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-print(store.port, flush=True)
-time.sleep(60)
-"""
-TWO = """
-import os, signal, torch
-from convs2s.train import heartbeat
-heartbeat.INTERVAL, heartbeat.SILENCE = 0.1, 3.0
-from convs2s.train.distributed import join_workers
-with join_workers(2) as workers:
-    workers.barrier()
-    if workers.rank == 1:
-        os.kill(os.getpid(), signal.SIGSTOP)
-    workers.total(torch.ones(1))
-"""
+def be_stopped() -> None:
+    """Be one of two workers, of whom the second stops itself."""
+    heartbeat.INTERVAL, heartbeat.SILENCE = 0.1, 3.0
+    with join_workers(2) as workers:
+        workers.barrier()
+        if workers.rank == 1:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        workers.total(torch.ones(1))
 
 
-def start(rank: int, port: int) -> subprocess.Popen[str]:
-    environment = os.environ | {
-        "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(port), "TORCHELASTIC_USE_AGENT_STORE": "True", "OMP_NUM_THREADS": "1",
-        "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(ROOT),
-    }  # fmt: skip
-    return subprocess.Popen(
-        [sys.executable, "-c", TWO],
-        env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+def test_a_stopped_process_ends_the_other(capfd: pytest.CaptureFixture[str]) -> None:
+    """SIGSTOP of one of two: gloo itself would wait for half an hour."""
+    with forked(2, be_stopped) as workers:
+        workers[0].join(60)
+        assert workers[0].exitcode == 1
+    message = capfd.readouterr().err
+    assert f"Worker 1 (process {workers[1].pid} on " in message
+    assert "has given no sign of life for 3 s, so the training ends." in message
 
 
-def test_a_stopped_process_ends_the_other() -> None:
-    """SIGSTOP of one of two: gloo itself would wait for half an hour. This test plays torchrun."""
+def keep_store(port: Connection) -> None:
+    """Have the workers' store, as torchrun has, and send its port."""
     store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-    workers = [start(rank, store.port) for rank in range(2)]
-    try:
-        _, message = workers[0].communicate(timeout=60)
-        assert workers[0].returncode == 1
-        assert f"Worker 1 (process {workers[1].pid} on " in message
-        assert "has given no sign of life for 3 s, so the training ends." in message
-    finally:
-        for worker in workers:
-            worker.kill()
-            worker.communicate()
+    port.send(store.port)
+    time.sleep(60)
 
 
 class Ended(Exception):
@@ -113,10 +98,12 @@ def test_workers_end_with_the_process_that_started_them(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(heartbeat, "end", ended)
     monkeypatch.setattr(heartbeat, "INTERVAL", 0.01)
-    torchrun = subprocess.Popen([sys.executable, "-c", STORE], stdout=subprocess.PIPE, text=True)
-    with torchrun:
-        assert torchrun.stdout is not None
-        store = dist.TCPStore("127.0.0.1", int(torchrun.stdout.readline()), is_master=False)
-        torchrun.kill()
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+    torchrun = context.Process(target=keep_store, args=(theirs,))
+    torchrun.start()
+    store = dist.TCPStore("127.0.0.1", ours.recv(), is_master=False)
+    torchrun.kill()
+    torchrun.join()
     with pytest.raises(Ended, match="The process that started this worker is gone"):
         heartbeat._watch(store, 0, [1], threading.Event())

@@ -15,6 +15,7 @@ import json, os, pathlib, sys
 folder, failing = pathlib.Path(sys.argv[1]), sys.argv[2]
 names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "OMP_NUM_THREADS")
 assert os.environ["CONVS2S_LAUNCHER"] == str(os.getppid())
+assert {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE"} <= os.environ.keys()  # to meet
 (folder / os.environ["RANK"]).write_text(" ".join(os.environ[name] for name in names))
 if os.environ["RANK"] == failing:
     sys.exit(3)

@@ -80,6 +80,7 @@ def tiny_params(folder: Path, **train: Any) -> Params:
         checkpoint_updates=5,
     )
     content["align"]["candidates"] = 1000
+    content["evaluate"]["heat_maps"] = 1
     content["train"].update(train)
     content["translate"]["selection"] = content["train"]["selection"]
     with (folder / "params.yaml").open("w", encoding="utf-8") as stream:
