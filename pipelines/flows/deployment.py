@@ -8,14 +8,13 @@ from typing import Any
 from prefect import get_client
 from prefect.client.schemas.actions import WorkPoolCreate, WorkPoolUpdate
 from prefect.events.schemas.automations import AutomationCore
-from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
+from prefect.exceptions import ObjectAlreadyExists
 from ruamel.yaml import YAML
 
 from pipelines import shell
-from pipelines.flows import access, artifacts, summary, terminal
+from pipelines.flows import access, artifacts, terminal
 from pipelines.flows.workspace import ROOT
 
-FORMER = ("reproduce/gpu", "sweep/gpu", "run-stage/remote")  # deployments of earlier versions
 POOLS = {
     "gpu": "flows that run the whole pipeline, on a machine with the data",
     "remote": "single stages in clones on other machines",
@@ -30,9 +29,6 @@ def deploy() -> None:
         automation = AutomationCore.model_validate(content)
         if not client.read_automations_by_name(automation.name):
             client.create_automation(automation)
-        for name in FORMER:
-            with contextlib.suppress(ObjectNotFound):
-                client.delete_deployment(client.read_deployment_by_name(name).id)
     shell.run(sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--all", cwd=ROOT)
 
 
@@ -49,7 +45,7 @@ def make_pools(queues: Sequence[str]) -> None:
 
 
 def trigger_and_follow(flow: str, params: Mapping[str, Any], check: Callable[[], None]) -> int:
-    """Run the flow, show how it goes and its scores, and return an exit status: 0 if it completed, else 1.
+    """Run the flow, show how it goes, and return an exit status: 0 if it completed, else 1.
 
     `check` is called while the run waits to be taken; what it raises ends this.
     """
@@ -63,6 +59,5 @@ def trigger_and_follow(flow: str, params: Mapping[str, Any], check: Callable[[],
         except KeyboardInterrupt:
             print(f"\nThe run goes on: {address}. Cancel it there, or end all with: make flow-stop")
             return 130
-        scores = summary.scores_of(client, run.id)
-    print(f"\n{scores}\n" if scores else "", f"{state.name}: {state.message}\n{address}", sep="", flush=True)
+    print(f"\n{state.name}: {state.message}\n{address}", flush=True)
     return 0 if state.is_completed() else 1

@@ -16,7 +16,7 @@ from convs2s.text.corpus.files import atomic_path
 from pipelines.flows import artifacts, experiment, workspace
 from pipelines.flows.form import AS_LIST, Form, RunParams, ValueParams, field, read_values, write_values
 from pipelines.flows.run_stages import THREADS, StagesRun, Workspace, claimed_root, went_wrong
-from pipelines.flows.summary import Summary
+from pipelines.flows.summary import summarize
 from pipelines.flows.workspace import ROOT
 from pipelines.results.comparison import Row, comparison, labels_of, results_of
 from pipelines.results.paper import Table, read_table, table_names
@@ -103,19 +103,16 @@ def sweep(params: SweepParams) -> State[Any]:
             root = experiment.copy_workspace(ROOT, name, *params.written(ROOT, own))
             spaces[name] = Workspace.open(labels[name], root, [])
         run = StagesRun(params, list(spaces.values()))
-        summary = Summary(run)
         state = run.run()
         if not (state.is_completed() or state.is_failed()):  # cancelled, or its worker is gone
-            summary.finish(state)
-            return state
+            return summarize(run, state)
         results = {name: results_or_fault(run, space) for name, space in spaces.items()}
         for name, space in spaces.items():
             if "failed" not in results[name]:
                 experiment.keep_experiment(ROOT, space.root, name)
         table = comparison(rows, results)
         show(table, params.title, paper)
-        summary.finish(state, table.iloc[:, :9].to_string(index=False))
-    return state
+        return summarize(run, state, table.iloc[:, :9].to_string(index=False))
 
 
 def paper_rows(paper: Table, base: Params) -> list[tuple[dict[str, Any], dict[str, Any]]]:
@@ -140,16 +137,15 @@ def results_or_fault(run: StagesRun, space: Workspace) -> dict[str, Any]:
 
 def show(table: pd.DataFrame, name: str, paper: Table | None) -> None:
     """Write the table as CSV, and the paper's with ours beside it, and show them in the UI."""
-    folder, log = ROOT / "data" / "sweeps", get_run_logger().info
+    folder = ROOT / "data" / "sweeps"
     with atomic_path(folder / f"{name}.csv") as path:
         table.to_csv(path, index=False)
     records = json.loads(table.to_json(orient="records"))
     create_table_artifact(records, key=artifacts.key(4, "sweep", name), description=f"Sweep {name}")
-    log("\n%s", table.iloc[:, :9].to_string(index=False))
     if paper:
         from pipelines.results import ablation_report  # noqa: PLC0415  # matplotlib takes its time
 
         text, picture = ablation_report.write(name, paper, table, folder)
         create_markdown_artifact(text, key=artifacts.key(5, "table", name), description=paper.title)
         artifacts.image(picture, artifacts.key(6, "picture", name), paper.title)
-        log("\n%s", text)
+        get_run_logger().info("\n%s", text)

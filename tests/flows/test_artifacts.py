@@ -14,7 +14,6 @@ from ruamel.yaml import YAML
 from pipelines.flows import artifacts, summary
 from pipelines.flows.artifacts import stage_key
 from pipelines.flows.graph import read_graph
-from pipelines.flows.summary import SCORES
 from tests.flows import toy
 from tests.flows.server import Server
 from tests.test_end_to_end import toy_params
@@ -65,8 +64,9 @@ def test_a_run_shows_its_summary_curves_scores_and_report(server: Server, projec
     text = shown[summary.KEY]["data"]
     assert f"**Completed**: {len(server.states(run))} executed" in text
     assert "| train@1 | Executed | 0:" in text
-    scores = SCORES.search(text)
-    assert scores is not None and scores[1].startswith("Scores of the test set") and "seed 2" in scores[1]
+    scores = text.partition("\n```text\n")[2].partition("\n```\n")[0]
+    assert scores.startswith("Scores of the test set") and "seed 2" in scores
+    assert scores in server.logs(run)  # which `make flow` shows
     assert (
         f"- [2-train-1-curves]({server.env['PREFECT_API_URL'].removesuffix('/api')}/v2/artifacts/artifact/"
         in text
