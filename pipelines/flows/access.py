@@ -4,14 +4,11 @@ Prefect's API starts processes, so whoever may call it acts as the user who star
 """
 
 import contextlib
-import os
 import secrets
 import socket
 import stat
-import sys
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 from pipelines.flows.workspace import ROOT
 
@@ -84,17 +81,6 @@ def port_of(address: str) -> int:
     return int(address.split(":")[2].split("/", maxsplit=1)[0])
 
 
-def listener(address: str) -> int | None:
-    """Return the id of the user who listens at an address on 127.0.0.1; outside Linux, our own."""
-    if sys.platform != "linux":
-        return os.getuid()
-    for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
-        _, local, _, state, _, _, _, user, *_ = line.split()
-        if (local, state) == (f"0100007F:{port_of(address):04X}", "0A"):
-            return int(user)
-    return None
-
-
 def share(port: int) -> socket.socket:
     """Bind a port of 127.0.0.1; on Linux, only processes of the same user can share it, if they ask to."""
     shared = socket.socket()
@@ -122,11 +108,13 @@ def claim(port: int) -> Iterator[socket.socket]:
         yield shared
 
 
-def hold(address: str) -> None:
-    """Hold the port of our server while this process lives, also when the server dies.
+def hold(address: str) -> bool:
+    """Hold the port of our server while this process lives, also when the server dies; tell whether we do.
 
-    Nothing is done for a server elsewhere, or one that does not share its port.
+    Nothing is done for a server elsewhere, of another user, or one that does not share its port.
     """
-    if address.startswith("http://127.0.0.1:"):
-        with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):
+        if address.startswith("http://127.0.0.1:"):
             held.append(share(port_of(address)))
+            return True
+    return False

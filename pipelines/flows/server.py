@@ -5,16 +5,20 @@ could take the port, learn the password and give the worker orders. Nor can it k
 another host for the settings of their statistics, which they do even when these are off.
 """
 
+import os
 import sys
 
 import uvicorn
-from prefect.server.api.server import create_app
 
 from pipelines.flows import access
 
 
 def main(port: int) -> None:
-    """Serve on 127.0.0.1 until a signal."""
+    """Serve on 127.0.0.1 until a signal; closed to whoever does not know the password of the environment."""
+    settings = access.of_server(os.environ[access.CLIENT], os.environ["PREFECT_API_URL"])
+    os.environ.update({**settings, **os.environ})
+    from prefect.server.api.server import create_app  # noqa: PLC0415  # Prefect reads the environment once
+
     policy = ("Content-Security-Policy", "connect-src 'self'")
     with access.claim(port) as shared:
         config = uvicorn.Config(create_app(final=True), log_level="warning", headers=[policy])
