@@ -4,7 +4,6 @@ import collections
 import concurrent.futures
 import contextlib
 import socket
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,17 +16,12 @@ from prefect.futures import PrefectConcurrentFuture
 from prefect.states import Cancelled, Completed, Failed, State
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from convs2s.config.load import load_params
-from convs2s.config.params import Params
-from pipelines import shell
 from pipelines.flows import artifacts, remote, workspace
 from pipelines.flows.dvc_stage import (
-    OUTCOMES,
     GuardedRunner,
     StageEnded,
     StageFailed,
     StageNotStarted,
-    StageTimedOut,
     Stop,
     environment,
 )
@@ -60,13 +54,12 @@ class Workspace:
 
     label: str
     root: Path
-    params: Params
     stages: dict[str, Stage]
 
     @classmethod
     def open(cls, label: str, root: Path, targets: Sequence[str]) -> "Workspace":
-        """Read parameters and DAG; raise a ValueError if DVC cannot, or there is no such target."""
-        return cls(label, root, load_params(root / "params.yaml"), restrict(read_graph(root), targets))
+        """Read the DAG; raise a ValueError if DVC cannot, or there is no such target."""
+        return cls(label, root, restrict(read_graph(root), targets))
 
     def title(self, stage: str) -> str:
         """Return the name of a stage's task run, unique among workspaces."""
@@ -177,15 +170,8 @@ class StagesRun:
     def summary(self) -> str:
         """Return a line on all stages."""
         kinds = collections.Counter(kind_of(state) for state in self.states().values())
-        order = (*map(str.lower, OUTCOMES), "failed", "cancelled", "not run")
+        order = ("executed", "unchanged", "cached", "failed", "cancelled", "not run")
         return ", ".join(f"{kinds[kind]} {kind}" for kind in order if kinds[kind] or kind != "cancelled")
-
-    def report(self) -> str:
-        """Return what `make repro` prints at its end; empty without a stage that writes scores."""
-        root, stages = self.workspaces[0].root, self.workspaces[0].stages
-        if "evaluate" not in stages or "scores.csv" not in stages["evaluate"].outputs:
-            return ""
-        return shell.run(sys.executable, "-m", "pipelines.report.scores", cwd=root)
 
 
 def kind_of(state: State[Any]) -> str:
@@ -212,8 +198,7 @@ def run_stage(run: StagesRun, space: Workspace, stage: Stage, force: bool) -> St
         if not isinstance(fault, StageNotStarted):
             artifacts.show(stage, space.root, space.label, failed=True)
         if isinstance(fault, StageEnded):  # which Prefect must not retry
-            late = isinstance(fault, StageTimedOut)
-            return Cancelled(name="TimedOut" if late else "Cancelled", message=str(fault))
+            return Cancelled(name=fault.state, message=str(fault))
         known = isinstance(fault, StageFailed)
         return Failed(message=str(fault) if known else f"failed, {type(fault).__name__}: {fault}")
     artifacts.show(stage, space.root, space.label)
@@ -222,25 +207,20 @@ def run_stage(run: StagesRun, space: Workspace, stage: Stage, force: bool) -> St
 
 def execute(run: StagesRun, space: Workspace, stage: Stage, force: bool) -> str:
     """Bring one stage up to date once it has its GPUs or place, here or elsewhere; return what that took."""
-    elsewhere = run.params.is_remote(stage)
-    with run.leases.lease(None if elsewhere else stage.gpus, run.stop) as gpus:
-        if gpus is None:
-            raise StageNotStarted
-        seconds, log = run.params.seconds(stage), get_run_logger().info
-        runner = GuardedRunner(space.root, run.environment(stage, gpus), seconds, run.stop, log)
-        progress = artifacts.stage_key(stage, "progress", space.label)
+    far, log = run.params.is_remote(stage), get_run_logger().info
+    with contextlib.ExitStack() as stack:
+        gpus = [] if far else stack.enter_context(run.leases.lease(stage.gpus, run.stop))
+        env, seconds = run.environment(stage, gpus), run.params.seconds(stage)
+        runner = GuardedRunner(space.root, env, seconds, run.stop, log)
+        key = artifacts.stage_key(stage, "progress", space.label)
+        stack.enter_context(showing_progress(key, space.root, stage.work))
         start = time.monotonic()
-        with showing_progress(progress, space.root, stage.work):
-            outcome = (
-                execute_elsewhere(run, runner, stage)
-                if elsewhere
-                else execute_here(run, runner, stage, force)
-            )
+        outcome = elsewhere(run, runner, stage) if far else here(run, runner, stage, force)
         run.seconds[space.title(stage.name)] = time.monotonic() - start
         return outcome
 
 
-def execute_here(run: StagesRun, runner: GuardedRunner, stage: Stage, force: bool) -> str:
+def here(run: StagesRun, runner: GuardedRunner, stage: Stage, force: bool) -> str:
     """Run a stage through DVC; return what that took. A remote worker sends the outputs to the DVC remote."""
     pull = run.for_others or run.params.remote != "none"
     outcome = runner.reproduce(stage.name, *["--pull"] * pull, *["--force"] * force)
@@ -249,7 +229,7 @@ def execute_here(run: StagesRun, runner: GuardedRunner, stage: Stage, force: boo
     return outcome
 
 
-def execute_elsewhere(run: StagesRun, runner: GuardedRunner, stage: Stage) -> str:
+def elsewhere(run: StagesRun, runner: GuardedRunner, stage: Stage) -> str:
     """Have a remote worker run a stage, unless its outputs are known; return what DVC did with them here."""
     outcome = runner.restore(stage.name)
     if outcome is None:

@@ -5,14 +5,11 @@ from typing import Any
 
 import pytest
 
-from convs2s.config.load import load_params
 from pipelines.flows import run_stages
 from pipelines.flows.form import RunParams
 from pipelines.flows.graph import Stage
 from pipelines.flows.run_stages import StagesRun, Workspace
 from tests.flows import toy
-
-PARAMS = load_params(toy.ROOT / "params.yaml")
 
 
 def stage(name: str, gpus: int = 0, signature: str = "") -> Stage:
@@ -25,7 +22,7 @@ def threads(
 ) -> str | None:
     """Return the number of threads given to the first stage of a run on a machine with 12 cores."""
     workspaces = [
-        Workspace(str(number), toy.ROOT, PARAMS, {one.name: one for one in stages})
+        Workspace(str(number), toy.ROOT, {one.name: one for one in stages})
         for number, stages in enumerate(spaces)
     ]
     with pytest.MonkeyPatch.context() as patch:
