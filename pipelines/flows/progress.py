@@ -13,6 +13,9 @@ from uuid import UUID
 
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 
+from pipelines.flows.artifacts import stage_key
+from pipelines.flows.graph import Stage
+
 FILE = "progress.json"
 SECONDS = 2.0  # between two updates of the artifact
 
@@ -36,18 +39,19 @@ def description(progress: Mapping[str, Any]) -> str:
 
 
 @contextlib.contextmanager
-def showing_progress(key: str, root: Path, work: str | None) -> Iterator[None]:
-    """Keep an artifact up to date with the training that works in this folder; nothing without one.
+def showing_progress(stage: Stage) -> Iterator[None]:
+    """Keep an artifact up to date with a training; nothing for a stage without a work folder.
 
     A thread does it: a server that is away would make the reader of the training's output wait, and with it
     the training itself. It is not waited for at the end, either.
     """
-    if work is None:
+    if stage.work is None:
         yield
         return
-    over = threading.Event()
+    over, key = threading.Event(), stage_key(stage, "progress")
     context = contextvars.copy_context()  # the artifact belongs to the task run of the calling thread
-    thread = threading.Thread(target=context.run, args=(_keep, key, root / work / FILE, over), daemon=True)
+    arguments = (_keep, key, stage.root / stage.work / FILE, over)
+    thread = threading.Thread(target=context.run, args=arguments, daemon=True)
     thread.start()
     try:
         yield

@@ -10,7 +10,8 @@ from pydantic import model_validator
 from pipelines import shell
 from pipelines.flows import artifacts, experiment, workspace
 from pipelines.flows.form import USUAL, RunParams, ValueParams, field
-from pipelines.flows.run_stages import THREADS, StagesRun, Workspace, claimed_root
+from pipelines.flows.graph import read_graph, restrict
+from pipelines.flows.run_stages import THREADS, StagesRun, claimed_root
 from pipelines.flows.summary import summarize
 from pipelines.flows.workspace import ROOT
 
@@ -59,11 +60,11 @@ def reproduce(params: ReproduceParams = ReproduceParams()) -> State[Any]:  # noq
         if changes:
             name = experiment.name_of(changes, workspace.snapshot(ROOT))
             root = experiment.copy_workspace(ROOT, name, *params.written(ROOT))
-        space = Workspace.open("", root, params.targets)
-        run = StagesRun(params, [space])
+        stages = list(restrict(read_graph(root), params.targets).values())
+        run = StagesRun(params, stages)
         state = run.run()
         scores = ""
-        if state.is_completed() and any("scores.csv" in stage.outputs for stage in space.stages.values()):
+        if state.is_completed() and any("scores.csv" in stage.outputs for stage in stages):
             scores = shell.run(sys.executable, "-m", "pipelines.report.scores", cwd=root)
         if scores and not params.targets:
             artifacts.show_report(root, name)

@@ -30,7 +30,7 @@ def summarize(run: StagesRun, state: State[Any], scores: str = "") -> State[Any]
         gpus = f"GPUs {', '.join(map(str, run.gpus))}" if run.gpus else "no GPU"
         lines = [
             f"# {runtime.flow_run.name}\n",
-            f"{len(run.stages())} stages, {len(run.fresh)} of them up to date before; "
+            f"{len(run.stages)} stages, {len(run.fresh)} of them up to date before; "
             f"on {socket.gethostname()}, {gpus}.\n",
             f"**{state.name}**: {state.message}\n",
             f"## Scores\n\n```text\n{scores}\n```\n" if scores else "",

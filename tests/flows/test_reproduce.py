@@ -10,6 +10,7 @@ from ruamel.yaml import YAML
 
 from convs2s.text.corpus.parallel import cores
 from pipelines.flows import run_stages, workspace
+from pipelines.flows.graph import read_graph, restrict
 from pipelines.flows.reproduce import ReproduceParams
 from tests.flows import toy
 from tests.flows.server import Server, soon
@@ -153,12 +154,12 @@ def test_a_flow_refuses_to_start_and_says_why(server: Server, repo: Path) -> Non
 def test_names_and_gpus_that_are_not_there_are_told_at_the_start(repo: Path) -> None:
     """Not when the first stage that needs them is due."""
     with pytest.raises(ValueError, match="targets: found nothing, which is no stage"):
-        run_stages.Workspace.open("", repo, ["nothing"])
-    space = run_stages.Workspace.open("", repo, [])
+        restrict(read_graph(repo), ["nothing"])
+    stages = list(read_graph(repo).values())
     with pytest.raises(ValueError, match=r"gpus: found \[0, 99\]"):
-        run_stages.StagesRun(ReproduceParams(gpus=[0, 99]), [space])
+        run_stages.StagesRun(ReproduceParams(gpus=[0, 99]), stages)
     with pytest.raises(ValueError, match="hours: found trian, which is no stage"):
-        run_stages.StagesRun(ReproduceParams(hours={"trian": 3}), [space])
+        run_stages.StagesRun(ReproduceParams(hours={"trian": 3}), stages)
 
 
 def test_any_fault_of_a_stage_fails_the_run(server: Server, repo: Path) -> None:
