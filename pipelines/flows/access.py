@@ -67,15 +67,6 @@ def read_password() -> str:
     return text
 
 
-def of_server(password: str, address: str) -> dict[str, str]:
-    """Return the settings of a server: no call without the password, none from pages of another origin."""
-    return {
-        "PREFECT_SERVER_API_AUTH_STRING": password,
-        "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": address.removesuffix("/api"),
-        "PREFECT_SERVER_CSRF_PROTECTION_ENABLED": "true",
-    }
-
-
 def port_of(address: str) -> int:
     """Return the port of an address."""
     return int(address.split(":")[2].split("/", maxsplit=1)[0])

@@ -14,8 +14,12 @@ from pipelines.flows import access
 
 
 def main(port: int) -> None:
-    """Serve on 127.0.0.1 until a signal; closed to whoever does not know the password of the environment."""
-    settings = access.of_server(os.environ[access.CLIENT], os.environ["PREFECT_API_URL"])
+    """Serve on 127.0.0.1 until a signal: no call without the password, none from pages of another origin."""
+    settings = {
+        "PREFECT_SERVER_API_AUTH_STRING": os.environ[access.CLIENT],
+        "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": os.environ["PREFECT_API_URL"].removesuffix("/api"),
+        "PREFECT_SERVER_CSRF_PROTECTION_ENABLED": "true",
+    }
     os.environ.update({**settings, **os.environ})
     from prefect.server.api.server import create_app  # noqa: PLC0415  # Prefect reads the environment once
 

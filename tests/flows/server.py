@@ -60,7 +60,7 @@ class Server:
         self.env |= {"PREFECT_API_URL": f"http://127.0.0.1:{self.port}/api", "GIT_AUTHOR_NAME": "toy"}
         self.env |= {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30", "GIT_AUTHOR_EMAIL": "toy"}
         self.env |= {"GIT_COMMITTER_NAME": "toy", "GIT_COMMITTER_EMAIL": "toy"}
-        self.env |= access.of_server(self.auth, self.env["PREFECT_API_URL"]) | {access.CLIENT: self.auth}
+        self.env[access.CLIENT] = self.auth
         with (self.home / "server.log").open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "pipelines.flows.server", str(self.port)],
