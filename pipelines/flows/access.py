@@ -15,11 +15,6 @@ from pipelines.flows.workspace import ROOT
 HOME = ROOT / ".prefect"
 CLIENT = "PREFECT_API_AUTH_STRING"
 PASSWORD = HOME / "password"  # as Prefect's clients and pages take it: user:password
-# Prefect's own template lets a run choose command, environment and working folder; ours has no variables.
-JOB_TEMPLATE = {
-    "job_configuration": {"stream_output": True},
-    "variables": {"type": "object", "properties": {}, "additionalProperties": False},
-}
 
 held: list[socket.socket] = []  # ports that this process holds, so that no other user can take them
 

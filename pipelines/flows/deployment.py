@@ -12,9 +12,14 @@ from prefect.exceptions import ObjectAlreadyExists
 from ruamel.yaml import YAML
 
 from pipelines import shell
-from pipelines.flows import access, artifacts, terminal
+from pipelines.flows import artifacts, terminal
 from pipelines.flows.workspace import ROOT
 
+# Prefect's own template lets a run choose command, environment and working folder; ours has no variables.
+JOB_TEMPLATE = {
+    "job_configuration": {"stream_output": True},
+    "variables": {"type": "object", "properties": {}, "additionalProperties": False},
+}
 POOLS = {
     "gpu": "flows that run the whole pipeline, on a machine with the data",
     "remote": "single stages in clones on other machines",
@@ -38,7 +43,7 @@ def make_pools(queues: Sequence[str]) -> None:
         for name, description in POOLS.items():
             with contextlib.suppress(ObjectAlreadyExists):
                 client.create_work_pool(WorkPoolCreate(name=name, type="process", description=description))
-            client.update_work_pool(name, WorkPoolUpdate(base_job_template=access.JOB_TEMPLATE))
+            client.update_work_pool(name, WorkPoolUpdate(base_job_template=JOB_TEMPLATE))
         for name in queues:  # a worker gets no run at all while one of its queues is missing
             with contextlib.suppress(ObjectAlreadyExists):
                 client.create_work_queue(name, work_pool_name="remote")
