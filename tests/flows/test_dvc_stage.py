@@ -41,6 +41,30 @@ def test_dvcs_words_are_understood(tmp_path: Path) -> None:
     assert toy.ran(repo) == ["download", "train@2", "train@2", "train@2"]
 
 
+@pytest.mark.parametrize(
+    ("said", "outcome"),
+    [
+        (
+            ["Pulling data for stage: 'a'", "Unable to pull data for stage: 'a'", "Running stage 'a':"],
+            "Executed",
+        ),
+        (["Pulling data for stage: 'a'", "Data and pipelines are up to date."], "Cached"),
+        (["Verifying outputs in frozen stage: 'a'", "Use `dvc push` to send your updates"], "Unchanged"),
+    ],
+)
+def test_of_several_words_the_weightiest_counts(
+    said: list[str], outcome: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stage whose data DVC cannot pull is run after that; one that is frozen never is."""
+    monkeypatch.setattr(GuardedRunner, "run", lambda runner, *_: [*map(runner.on_line, said)])
+    heard: list[str] = []
+    assert GuardedRunner(toy.ROOT, {}, 60, Stop(), heard.append).reproduce("a") == outcome
+    assert heard == [line for line in said if "stage" in line]
+    said[:] = ["DVC speaks another language."]
+    with pytest.raises(StageFailed, match="DVC did not say whether it ran it"):
+        GuardedRunner(toy.ROOT, {}, 60, Stop(), heard.append).reproduce("a")
+
+
 def test_what_is_known_is_restored_and_nothing_else_runs(tmp_path: Path) -> None:
     """At home, before a stage goes to another machine; here in a clone whose data are in the remote only."""
     repo, heard = toy.make(tmp_path / "toy"), list[str]()
