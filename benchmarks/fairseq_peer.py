@@ -22,7 +22,7 @@ from convs2s.config.model import ModelParams
 from convs2s.decode.batches import batches
 from convs2s.text.corpus.batching import Batch
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
-from convs2s.train.loop import Training
+from convs2s.train.training import Training
 
 
 def has_fairseq() -> bool:

@@ -121,12 +121,12 @@ def options(sizes: Sizes, variants: list[str], precision: str) -> Namespace:
 
 
 def updates(sizes: Sizes, emit: Emit, _: float) -> None:
-    """Emit the speed of updates of each model, by plain layers and by those for GPUs."""
+    """Emit the speed of updates of each model, by plain layers, by those for GPUs, and by recorded ones."""
     peaks = product_peaks(device())
     runs = [("bfloat16", tokens, preset) for tokens in sizes.tokens for preset in sizes.presets]
     runs += [("float32", sizes.tokens[0], preset) for preset in sizes.presets]
     for precision, tokens, preset in runs:
-        chosen = options(sizes, ["plain", "fast"], precision)
+        chosen = options(sizes, ["plain", "fast", "recorded"], precision)
         for row in train_step.measure(preset, tokens, device(), chosen, peaks):
             emit(row)
 
@@ -138,7 +138,7 @@ def compiled(sizes: Sizes, emit: Emit, _: float) -> None:
     """
     peaks = product_peaks(device())
     for preset in dict.fromkeys((sizes.presets[-1], sizes.presets[0])):
-        chosen = options(sizes, ["plain", "fast", "compiled"], "bfloat16")
+        chosen = options(sizes, ["fast", "recorded", "compiled"], "bfloat16")
         for row in train_step.measure(preset, sizes.tokens[0], device(), chosen, peaks):
             emit(row)
 
@@ -147,7 +147,7 @@ def operators(sizes: Sizes, emit: Emit, _: float) -> None:
     """Emit where the time of an update goes, by operation of the device, and what it takes by the clock."""
     here, preset, tokens = device(), sizes.presets[0], sizes.tokens[0]
     with tempfile.TemporaryDirectory() as folder:
-        name = "fast bfloat16"
+        name = "recorded bfloat16"
         one = train_step.build(preset, Path(folder, name), name, tokens, sizes.entries, here, sizes.channels)
         one.updates(3)
 

@@ -21,9 +21,10 @@ from convs2s.text.sources.part import Split
 from convs2s.text.vocabulary.vocabulary import PAD, read_vocabulary
 from convs2s.text.words.tokenization import load_tokenizer
 from convs2s.train.distributed import Workers
-from convs2s.train.loop import EpochReport, Training, UpdateReport, train
+from convs2s.train.loop import EpochReport, UpdateReport, train
 from convs2s.train.memory import keep_freed_memory
 from convs2s.train.setup import build_training
+from convs2s.train.training import Training
 from pipelines.preset.render import preset_params
 from pipelines.stages import download, tokenize, truecase
 

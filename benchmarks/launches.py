@@ -1,17 +1,18 @@
 """How many operations a training update asks of a GPU, by name; needs no GPU.
 
 `python -m benchmarks.launches` makes an update of a preset's model with tensors that have shapes but no
-content, by the plain layers and by those for GPUs. A GPU takes a few microseconds to start an operation, so
-it idles in an update of many small ones. An operation counts as one launch, with these exceptions: views and
-allocations as none, a convolution as two and its gradient as three (product, weights, bias), and an operation
-over a list of tensors as one per 320 blocks of 65,536 elements. Some, such as the gradient of an embedding,
-take more than is counted.
+content, by the plain layers, by those for GPUs, and by replaying what these have recorded. A GPU takes a few
+microseconds to start an operation, so it idles in an update of many small ones. An operation counts as one
+launch, with these exceptions: views and allocations as none, a convolution as two and its gradient as three
+(product, weights, bias), and an operation over a list of tensors as one per 320 blocks of 65,536 elements.
+Some, such as the gradient of an embedding, take more than is counted.
 """
 
 import argparse
 import math
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -25,11 +26,12 @@ from torch.utils._pytree import tree_leaves
 from benchmarks.machine import machine, print_table, write_report
 from benchmarks.train_step import random_training
 from convs2s.train import loss
+from convs2s.train.batch_update import queue_update, static_updates
 from convs2s.train.fast.loss import GpuSummedLoss
 from convs2s.train.fast.switch import few_operations
-from convs2s.train.loop import Training, _queue_update
 from convs2s.train.loss import SummedLoss
 from convs2s.train.optimizer import nesterov
+from convs2s.train.training import Training
 
 SEVERAL = {"convolution": 2, "convolution_backward": 3}
 FREE = {
@@ -46,7 +48,7 @@ FREE = {
 }
 BLOCK, BLOCKS = 65_536, 320
 """Elements of a block, and blocks of a launch, of PyTorch's operations over lists of tensors."""
-PATHS = ("plain", "for GPUs")
+PATHS = ("plain", "for GPUs", "recorded")
 
 
 class Launches(TorchDispatchMode):
@@ -63,6 +65,10 @@ class Launches(TorchDispatchMode):
         if not func.is_view and name not in FREE:
             self.counts[name] += launches(name, args)
         return func(*args, **(kwargs or {}))
+
+    def record(self, work: Callable[[], torch.Tensor]) -> tuple[Callable[[], object], torch.Tensor]:
+        """Record work as CUDA graphs are: the host starts a replay as one operation."""
+        return lambda: self.counts.update({"replay": 1}), work()
 
 
 def launches(name: str, args: tuple[Any, ...]) -> int:
@@ -82,7 +88,7 @@ def without_content(training: Training, mode: FakeTensorMode) -> None:
 
 
 def count(training: Training, path: str) -> Counter[str]:
-    """Return the launches of the training's second update; the first makes the optimizer's state."""
+    """Return the launches of the training's third update; the first makes the optimizer's state."""
     (batch,) = training.batching.epoch(
         training.train.source.lengths, training.train.target.lengths, seed=1, epoch=0
     )
@@ -93,11 +99,14 @@ def count(training: Training, path: str) -> Counter[str]:
         if path != "plain":
             few_operations(training.model)
             losses = GpuSummedLoss(training.model, training.smoothing)
-        _queue_update(training, losses, batch, None, 0.1)
-        with Launches() as found:
-            _queue_update(training, losses, batch, None, 0.1)
-    counts: Counter[str] = found.counts
-    return counts
+        found = Launches()
+        made = static_updates(training, losses, found.record) if path == "recorded" else None
+        for _ in range(2):
+            queue_update(training, losses, batch, None, 0.1, made)
+        found.counts.clear()
+        with found:
+            queue_update(training, losses, batch, None, 0.1, made)
+    return found.counts
 
 
 def main() -> None:

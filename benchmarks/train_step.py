@@ -36,17 +36,19 @@ from convs2s.config.train import TrainParams
 from convs2s.text.corpus.batching import Batch
 from convs2s.text.corpus.encoded import EncodedSentences, write_encoded
 from convs2s.text.vocabulary.vocabulary import EOS, write_vocabulary
+from convs2s.train.batch_update import make_update, static_updates
 from convs2s.train.distributed import Workers
 from convs2s.train.fast.loss import GpuSummedLoss
+from convs2s.train.fast.recorded import CudaGraphs, RecordedUpdates
 from convs2s.train.fast.switch import few_operations, summed_loss
-from convs2s.train.loop import Training, _update
 from convs2s.train.loss import SummedLoss
 from convs2s.train.memory import keep_freed_memory
 from convs2s.train.setup import build_training
+from convs2s.train.training import Training
 from pipelines.preset.render import preset_params
 
 SENTENCE = 26  # tokens, EOS included
-VARIANTS = ("plain", "fast", "compiled", "fairseq")
+VARIANTS = ("plain", "fast", "recorded", "compiled", "fairseq")
 CPU = torch.device("cpu")
 
 
@@ -57,12 +59,13 @@ class Variant:
     training: Training
     losses: nn.Module
     batches: Iterator[Batch]
+    recorded: RecordedUpdates | None = None
 
     def update(self) -> int:
         """Make an update; return its target tokens."""
         self.training.model.train()
         batch = next(self.batches)
-        _update(self.training, self.losses, batch, 0.1)
+        make_update(self.training, self.losses, batch, 0.1, self.recorded)
         self.training.state.updates += 1
         return batch.target_tokens
 
@@ -156,20 +159,23 @@ def build(
     losses: nn.Module = SummedLoss(training.model, 0.0)
     if path == "fast":
         losses = summed_loss(training.model, 0.0)
-    if path == "compiled":  # also on a CPU the layers for GPUs, since the others are compiled already
+    if path in {"recorded", "compiled"}:  # also on a CPU the layers for GPUs
         few_operations(training.model)
         losses = GpuSummedLoss(training.model, 0.0)
+    if path == "compiled":
         losses.compile()
-    return Variant(training, losses, batches)
+    graphs = CudaGraphs() if device.type == "cuda" else None
+    recorded = static_updates(training, losses, graphs) if path == "recorded" else None
+    return Variant(training, losses, batches, recorded)
 
 
 def peak_memory(variant: Variant | FairseqVariant, device: torch.device) -> int | None:
-    """Make an update; return the most bytes allocated on a GPU in it beyond those from before."""
+    """Make two updates, of which the second may be recorded; return the most bytes of a GPU that they add."""
     if device.type != "cuda":
         return None
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
-    variant.update()
+    variant.updates(2)
     return torch.cuda.max_memory_allocated() - before
 
 

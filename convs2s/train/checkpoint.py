@@ -20,7 +20,7 @@ from torch import Tensor
 
 from convs2s.model.storage import check_fit, write_tensors
 from convs2s.text.corpus.files import atomic_path
-from convs2s.train.loop import CURVE_UPDATES, State, Training
+from convs2s.train.training import CURVE_UPDATES, State, Training
 
 CONTENT = ("state", "fingerprint")  # all metadata of a checkpoint written before there were checksums
 EPOCH = {"epoch", "updates", "learning_rate", "training_loss", "validation_loss", "validation_perplexity"}

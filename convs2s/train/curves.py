@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from convs2s.text.corpus.files import remove
-from convs2s.train.loop import Record, State
+from convs2s.train.training import Record, State
 
 
 class Curves:

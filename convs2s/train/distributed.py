@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import bf16_compress_hook
 from torch.nn.parallel import DistributedDataParallel
 
 from convs2s.train.heartbeat import watched
@@ -32,12 +33,19 @@ class Workers:
         """Whether this process writes files and shows progress."""
         return self.rank == 0
 
-    def wrap(self, module: nn.Module) -> nn.Module:
-        """Make backward average gradients over all workers, if there is more than one."""
+    def wrap(self, module: nn.Module, precision: torch.dtype) -> nn.Module:
+        """Make backward average gradients over all workers, if there is more than one.
+
+        They are exchanged in the precision of products, and while backward goes on in the layers below.
+        """
         if self.count == 1:
             return module
         ids = [self.device.index] if self.device.type == "cuda" else None
-        return DistributedDataParallel(module, device_ids=ids, gradient_as_bucket_view=True)
+        wrapped = DistributedDataParallel(module, device_ids=ids, gradient_as_bucket_view=True)
+        if precision == torch.bfloat16:
+            # Not under its own name, by which PyTorch refuses this hook where there is no GPU.
+            wrapped.register_comm_hook(None, lambda _, bucket: bf16_compress_hook(None, bucket))  # type: ignore[arg-type]
+        return wrapped
 
     def accumulate(self, module: nn.Module, last: bool) -> contextlib.AbstractContextManager[None]:
         """Delay the exchange of gradients until the last part of a batch."""

@@ -9,7 +9,7 @@ from convs2s.model.storage import save_model
 from convs2s.text.corpus.files import atomic_path
 from convs2s.text.vocabulary.vocabulary import PAD
 from convs2s.train.checkpoint import Checkpoint, load_weights
-from convs2s.train.loop import Training
+from convs2s.train.training import Training
 
 
 def export(training: Training, params: ModelParams, best: Checkpoint | Path, curves: Path, out: Path) -> None:

@@ -1,5 +1,6 @@
 """The loss of a batch: token-level negative log-likelihood (§4.2), without keeping all scores in float32."""
 
+import itertools
 from typing import Any
 
 import torch
@@ -76,6 +77,7 @@ def negative_log_likelihood(
     bias: Float[Tensor, "V"],
     target: Int[Tensor, "N"],
     smoothing: float = 0.0,
+    counted: Float[Tensor, "N"] | None = None,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """Return the summed training loss of the softmax layer, and the summed likelihood part of it, in nats.
 
@@ -85,8 +87,9 @@ def negative_log_likelihood(
     Args:
         target: without padding.
         smoothing: probability mass spread evenly over all vocabulary entries; 0 in the paper (T36).
+        counted: 1 for the targets that count, 0 for others; None: all count.
     """
-    return _SoftmaxLoss.apply(features, weight, bias, target, smoothing)  # type: ignore[no-any-return, no-untyped-call]
+    return _SoftmaxLoss.apply(features, weight, bias, target, smoothing, counted)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _SoftmaxLoss(torch.autograd.Function):
@@ -94,13 +97,19 @@ class _SoftmaxLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, smoothing: float
+        ctx: Any,
+        features: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        target: Tensor,
+        smoothing: float,
+        counted: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         """Return the summed loss and its likelihood part; save the gradients for backward."""
         wide = weight.to(features.dtype)
         scores = F.linear(features, wide, bias.to(features.dtype))  # (N, V); becomes its own gradient below
         differentiate = any(ctx.needs_input_grad)
-        likelihood, total = _softmax_losses(scores, target, smoothing, differentiate)
+        likelihood, total = _softmax_losses(scores, target, smoothing, counted, differentiate)
         if differentiate:
             ctx.save_for_backward(
                 scores @ wide, scores.t() @ features, scores.sum(dim=0, dtype=torch.float32)
@@ -110,33 +119,42 @@ class _SoftmaxLoss(torch.autograd.Function):
         return total, likelihood
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
         """Scale the gradients of features, weight and bias that forward has computed."""
         scale = gradients[0]
         features, weight, bias = (
             saved.to(dtype) * scale.to(dtype)
             for saved, dtype in zip(ctx.saved_tensors, ctx.dtypes, strict=True)
         )
-        return features, weight, bias, None, None
+        return features, weight, bias, None, None, None
 
 
 def _softmax_losses(
-    scores: Tensor, target: Tensor, smoothing: float, differentiate: bool
+    scores: Tensor, target: Tensor, smoothing: float, counted: Tensor | None, differentiate: bool
 ) -> tuple[Tensor, Tensor]:
     """Return summed likelihood loss and summed loss; if asked, overwrite `scores` with the gradient."""
     entries = scores.shape[1]
     at_once = max(1, (SCORES_AT_ONCE if scores.is_cpu else SCORES_AT_ONCE_ELSEWHERE) // entries)
     likelihood = scores.new_zeros((), dtype=torch.float32)
     uniform = torch.zeros_like(likelihood)
-    for rows, targets in zip(scores.split(at_once), target.split(at_once), strict=True):
+    counts = itertools.repeat(None) if counted is None else counted.split(at_once)
+    for rows, targets, share in zip(scores.split(at_once), target.split(at_once), counts, strict=False):
         logs = torch.log_softmax(rows, dim=1, dtype=torch.float32)
-        likelihood -= logs.gather(1, targets[:, None]).sum()
+        likelihood -= _total(logs.gather(1, targets[:, None])[:, 0], share)
         if smoothing:
-            uniform -= logs.mean(dim=1).sum()
+            uniform -= _total(logs.mean(dim=1), share)
         if differentiate:
             gradient = logs.exp_()
             if smoothing:
                 gradient -= smoothing / entries
             gradient[torch.arange(len(targets), device=target.device), targets] -= 1.0 - smoothing
-            rows.copy_(gradient)
+            if share is None:
+                rows.copy_(gradient)
+            else:
+                torch.mul(gradient, share[:, None], out=rows)
     return likelihood, (1.0 - smoothing) * likelihood + smoothing * uniform
+
+
+def _total(values: Tensor, counted: Tensor | None) -> Tensor:
+    """Return the sum of the values that count."""
+    return values.sum() if counted is None else values @ counted

@@ -14,7 +14,7 @@ def nesterov(parameters: Iterable[nn.Parameter], learning_rate: float, momentum:
     return torch.optim.SGD(parameters, lr=learning_rate, momentum=momentum, nesterov=True, fused=True)
 
 
-def update(optimizer: torch.optim.SGD, learning_rate: float, clip_norm: float) -> Tensor:
+def update(optimizer: torch.optim.SGD, learning_rate: Tensor | float, clip_norm: float) -> Tensor:
     """Renormalize the gradients to `clip_norm` if their norm exceeds it, make one update, clear them.
 
     If the norm is NaN or infinite, no weight is changed. All this happens on the device, unseen.

@@ -18,10 +18,11 @@ from convs2s.train.fingerprint import training_fingerprint
 from convs2s.train.interruption import deferred_interrupt
 from convs2s.train.launch import end_with_launcher, launch
 from convs2s.train.lock import hold
-from convs2s.train.loop import Training, UpdateReport, train
+from convs2s.train.loop import UpdateReport, train
 from convs2s.train.memory import keep_freed_memory
 from convs2s.train.progress import Progress, ProgressFile
 from convs2s.train.setup import build_training
+from convs2s.train.training import Training
 from convs2s.train.work_folder import WorkFolder
 
 PATHS = ("encoded", "vocabulary", "candidates", "work", "out")

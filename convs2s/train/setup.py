@@ -15,8 +15,8 @@ from convs2s.text.vocabulary.selection import VocabularySelection
 from convs2s.text.vocabulary.vocabulary import PAD, read_vocabulary
 from convs2s.train.annealing import Annealing
 from convs2s.train.distributed import Workers
-from convs2s.train.loop import Pairs, Training
 from convs2s.train.optimizer import nesterov
+from convs2s.train.training import Pairs, Training
 
 
 def build_training(

@@ -31,8 +31,8 @@ from convs2s.train.checkpoint import (
     restore,
     save_checkpoint,
 )
-from convs2s.train.loop import State, Training
 from convs2s.train.older_work_folder import OLDER, adopt, best_of_older
+from convs2s.train.training import State, Training
 
 PATTERN = checkpoint_name("*")
 ENDED = ".ended"

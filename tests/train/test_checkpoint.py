@@ -17,7 +17,8 @@ from convs2s.train.checkpoint import (
     restore,
     save_checkpoint,
 )
-from convs2s.train.loop import State, Training, UpdateReport, train
+from convs2s.train.loop import UpdateReport, train
+from convs2s.train.training import State, Training
 from tests.model.small import small_model
 from tests.train.tiny import tiny_training, weights
 

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from convs2s.train.curves import Curves
-from convs2s.train.loop import Record, State
+from convs2s.train.training import Record, State
 
 POINTS: list[Record] = [
     {"update": 50, "loss": 3.25, "gradient_norm": 0.1, "learning_rate": 0.25},

@@ -7,7 +7,8 @@ import psutil
 import pytest
 
 from convs2s.train import run
-from convs2s.train.loop import EpochReport, Training, UpdateReport
+from convs2s.train.loop import EpochReport, UpdateReport
+from convs2s.train.training import Training
 from tests.train.test_run import in_process, prepare
 
 

@@ -9,15 +9,10 @@ from torch.testing import assert_close
 from convs2s.text.corpus.batching import Batch, Batching
 from convs2s.text.vocabulary.vocabulary import EOS
 from convs2s.train import loop
-from convs2s.train.loop import (
-    EpochReport,
-    Training,
-    UpdateReport,
-    _update,
-    train,
-    validation_loss,
-)
+from convs2s.train.batch_update import make_update
+from convs2s.train.loop import EpochReport, UpdateReport, train, validation_loss
 from convs2s.train.loss import SummedLoss
+from convs2s.train.training import Training
 from tests.train.tiny import VOCABULARY, tiny_training, weights
 
 
@@ -46,7 +41,7 @@ def test_a_batch_s_gradient_is_the_sum_over_its_tokens_divided_by_their_number(t
     wanted = {name: p.grad.clone() for name, p in run.model.named_parameters() if p.grad is not None}
     run.optimizer.zero_grad()
     run.model.train()
-    _update(run, SummedLoss(run.model, 0.0), batch, learning_rate=1.0)
+    make_update(run, SummedLoss(run.model, 0.0), batch, learning_rate=1.0)
     for name, parameter in run.model.named_parameters():
         assert_close(before[name] - parameter.detach(), wanted[name], atol=1e-5, rtol=1e-4)
 
@@ -123,7 +118,7 @@ def test_an_uncounted_batch_changes_no_weight(tmp_path: Path) -> None:
     before = weights(run)
     part = torch.arange(2).numpy()
     batch = Batch(whole=part, parts=[part], target_tokens=10, sentences=1, counted=False)
-    loss, norm, _ = _update(run, SummedLoss(run.model, 0.0), batch, learning_rate=1.0)
+    loss, norm, _ = make_update(run, SummedLoss(run.model, 0.0), batch, learning_rate=1.0)
     assert (loss, norm) == (0.0, 0.0)
     assert torch.equal(weights(run), before)
 

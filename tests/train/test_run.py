@@ -21,9 +21,10 @@ from convs2s.text.corpus.encoded import EncodedCorpus
 from convs2s.train import run
 from convs2s.train.cost import file_name, read_sessions
 from convs2s.train.launch import launch
-from convs2s.train.loop import EpochReport, Training, UpdateReport
+from convs2s.train.loop import EpochReport, UpdateReport
 from convs2s.train.progress import ProgressFile
 from convs2s.train.run import PATHS, train_model
+from convs2s.train.training import Training
 from tests.train.test_lock import free
 from tests.train.tiny import ROOT, VOCABULARY, tiny_params, write_tiny
 

@@ -13,8 +13,8 @@ from convs2s.text.alignment.candidates import Candidates, write_candidates
 from convs2s.text.corpus.encoded import EncodedSentences, write_encoded
 from convs2s.text.vocabulary.vocabulary import EOS, write_vocabulary
 from convs2s.train.distributed import Workers
-from convs2s.train.loop import Training
 from convs2s.train.setup import build_training
+from convs2s.train.training import Training
 from tests.presets import params_of
 
 ROOT = Path(__file__).parent.parent.parent

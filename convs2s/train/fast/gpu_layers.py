@@ -4,6 +4,8 @@ They take their weights from `convs2s.train.fast.weights`. Without any, as in va
 layers.
 """
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
@@ -11,20 +13,20 @@ from torch import Tensor, nn
 
 from convs2s.model.embedding import Embedding
 from convs2s.model.glu_block import GluConvolution
-from convs2s.train.fast.linear import product_dtype
+from convs2s.train.fast.linear import Values, product_dtype
 
 
 class GpuLinear(nn.Linear):
     """nn.Linear with weight norm, and with weight and bias of the update."""
 
-    prepared: dict[str, Tensor]
+    shared: Callable[[], Values] | None
 
     def forward(self, x: Float[Tensor, "*N C"]) -> Float[Tensor, "*N D"]:
         """Return x times the normalized weight, plus the bias."""
-        if not self.prepared:
+        if self.shared is None:
             return super().forward(x)
-        weight = self.prepared["weight"]
-        return F.linear(x.to(weight.dtype), weight, self.prepared["bias"])
+        values = self.shared()
+        return F.linear(x.to(values["weight"].dtype), values["weight"], values["bias"])
 
 
 class GpuEmbedding(Embedding):
@@ -45,9 +47,10 @@ class GpuGluConvolution(GluConvolution):
 
     def forward(self, x: Float[Tensor, "B N C"], left: int, right: int) -> Float[Tensor, "B N D"]:
         """Apply to every position of the sequence, zero-padded by `left` and `right` positions."""
-        if not self.window_map.prepared:
+        if self.window_map.shared is None:
             return super().forward(x, left, right)
-        weight, bias = (self.window_map.prepared[name] for name in ("weight", "bias"))
+        values = self.window_map.shared()
+        weight, bias = values["weight"], values["bias"]
         x = x.to(weight.dtype)
         if self.dropout:
             x, _ = torch.native_dropout(x, self.dropout, True)

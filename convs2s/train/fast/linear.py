@@ -5,6 +5,7 @@ the batches of a training have few shapes; the rows added are zeros, and change 
 A multiple of 128 would give fewer shapes still, but costs more in longer products than it saves.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,6 +15,9 @@ from torch import Tensor, nn
 
 from convs2s.kernels import loops
 from convs2s.kernels.run import share_out
+
+Values = dict[str, Tensor]
+"""What a layer's forward pass reads: `weight`, and for a GPU `bias`."""
 
 ROWS = 32
 G, V = (f"parametrizations.weight.original{i}" for i in (0, 1))  # PyTorch's names
@@ -52,8 +56,8 @@ class FastLinear(nn.Linear):
 
     multiple: int
     """Of rows, to which zeros round up the weight."""
-    prepared: dict[str, Tensor]
-    """The weight of the update that is being made (`convs2s.train.fast.weights`)."""
+    shared: Callable[[], Values] | None
+    """Returns the weight of the present update; None outside of one (`convs2s.train.fast.weights`)."""
 
     def forward(self, x: Float[Tensor, "*N C"]) -> Float[Tensor, "*N D"]:
         """Return x times the normalized weight, plus the bias."""
@@ -64,8 +68,8 @@ class FastLinear(nn.Linear):
 
     def normalized(self, dtype: torch.dtype) -> Float[Tensor, "R C"]:
         """Return the weight of the update, or compute it outside of one."""
-        if "weight" in self.prepared:
-            return self.prepared["weight"]
+        if self.shared is not None:
+            return self.shared()["weight"]
         return normalized_weight(self, dtype, self.multiple)
 
 

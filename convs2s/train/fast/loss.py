@@ -11,7 +11,7 @@ from convs2s.kernels import loops
 from convs2s.kernels.run import share_out
 from convs2s.train.fast.gpu_layers import GpuLinear
 from convs2s.train.fast.linear import FastLinear, product_dtype, round_rows
-from convs2s.train.loss import SummedLoss
+from convs2s.train.loss import SummedLoss, negative_log_likelihood
 
 ENTRIES = 64  # the number of vocabulary entries is rounded up to a multiple of it, inside the products only
 
@@ -44,15 +44,28 @@ class FastSummedLoss(SummedLoss):
 
 
 class GpuSummedLoss(SummedLoss):
-    """SummedLoss with the weight of the update."""
+    """SummedLoss with the weight of the update; positions may point to padding, which does not count."""
+
+    def softmax_loss(
+        self,
+        features: Float[Tensor, "N F"],
+        wanted: Int[Tensor, "N"],
+        entries: Int[Tensor, "V"] | None,
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Return the summed loss and its likelihood part, in nats."""
+        if not self.training or entries is not None:  # recorded updates alone have such positions
+            return super().softmax_loss(features, wanted, entries)
+        counted = (wanted != self.model.padding_id).float()
+        return negative_log_likelihood(features, *self.output_rows(None), wanted, self.smoothing, counted)
 
     def output_rows(
         self, entries: Int[Tensor, "V"] | None
     ) -> tuple[Float[Tensor, "V F"], Float[Tensor, "V"]]:
         """Return the softmax layer's weight and bias for these entries."""
         layer = self.model.output_layer
-        if isinstance(layer, GpuLinear) and layer.prepared and entries is None:
-            return layer.prepared["weight"], layer.prepared["bias"]
+        if isinstance(layer, GpuLinear) and layer.shared is not None and entries is None:
+            values = layer.shared()
+            return values["weight"], values["bias"]
         return super().output_rows(entries)
 
 

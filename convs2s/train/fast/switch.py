@@ -50,5 +50,5 @@ def become(model: nn.Module, base: type[nn.Linear], **attributes: object) -> Non
         if parametrize.is_parametrized(module) and not isinstance(module, base):
             # A parametrized layer has a class of its own, where its weight is computed.
             module.__class__ = type(base.__name__, (base, type(module)), {})
-            for name, value in {"prepared": {}, **attributes}.items():
+            for name, value in {"shared": None, **attributes}.items():
                 setattr(module, name, value)

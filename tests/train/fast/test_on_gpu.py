@@ -9,11 +9,14 @@ import pytest
 import torch
 from torch import Tensor
 
+from convs2s.train.batch_update import make_update, queue_update, static_updates
 from convs2s.train.distributed import Workers
+from convs2s.train.fast.recorded import CudaGraphs
 from convs2s.train.fast.switch import summed_loss
-from convs2s.train.loop import Training, UpdateReport, _queue_update, train
+from convs2s.train.loop import UpdateReport, train
 from convs2s.train.loss import SummedLoss
 from convs2s.train.run import PATHS, train_model
+from convs2s.train.training import Training
 from tests.train.tiny import ALONE, tiny_params, tiny_training, weights, write_tiny
 
 pytestmark = [
@@ -57,7 +60,7 @@ def moved(run: Training, loss: SummedLoss | None = None) -> Tensors:
     """Return how an update moves the weights, with its loss and the gradient's norm."""
     before = {name: p.detach().clone() for name, p in run.model.named_parameters()}
     losses = summed_loss(run.model, run.smoothing) if loss is None else loss
-    results = _queue_update(run, losses.train(), batch(run), None, 1.0)
+    results = queue_update(run, losses.train(), batch(run), None, 1.0)
     after = {name: p.detach() - before[name] for name, p in run.model.named_parameters()}
     return {"results": results, **after}
 
@@ -96,13 +99,49 @@ def test_the_host_does_not_wait_within_an_update(
     run = training(tmp_path / "a", precision=precision, selection=selection, dropout=0.1, max_tokens=20)
     losses = summed_loss(run.model, 0.1).train()
     entries = run.entries(run.train, batch(run))
-    _queue_update(run, losses, batch(run), entries, 0.1)
+    queue_update(run, losses, batch(run), entries, 0.1)
     torch.cuda.synchronize()
     torch.cuda.set_sync_debug_mode("error")
     try:
         with pytest.raises(RuntimeError, match="synchroniz"):
             torch.ones((), device="cuda").item()
-        results = _queue_update(run, losses, batch(run), entries, 0.1)
+        results = queue_update(run, losses, batch(run), entries, 0.1)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert results.isfinite().all()
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_replayed_updates_are_the_computed_ones_bit_by_bit(tmp_path: Path, precision: str) -> None:
+    """An epoch at each of two learning rates, with dropout; all shapes are recorded by the second."""
+    found = []
+    for name in ("computed", "replayed"):
+        run = training(tmp_path / name, precision=precision, dropout=0.1, max_tokens=1000)
+        losses = summed_loss(run.model, 0.1).train()
+        made = static_updates(run, losses, CudaGraphs() if name == "replayed" else None)
+        done = []
+        for rate in (0.5, 0.125):
+            for one in run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0):
+                done.append(make_update(run, losses, one, rate, made)[:2])
+                run.state.updates += 1
+        found.append((done, weights(run).cpu()))
+    assert len(made.recordings) == len(made.seen) > 1
+    assert found[0][0] == found[1][0]
+    assert torch.equal(found[0][1], found[1][1])
+
+
+def test_the_host_does_not_wait_for_a_replay(tmp_path: Path) -> None:
+    """CUDA's debug mode makes a wait an error; two updates of the shape come before."""
+    run = training(tmp_path / "a", dropout=0.1, max_tokens=1000)
+    losses = summed_loss(run.model, 0.1).train()
+    made = static_updates(run, losses, CudaGraphs())
+    for _ in range(2):
+        queue_update(run, losses, batch(run), None, 0.1, made)
+    assert len(made.recordings) == 1
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        results = queue_update(run, losses, batch(run), None, 0.1, made)
     finally:
         torch.cuda.set_sync_debug_mode("default")
     assert results.isfinite().all()
@@ -129,7 +168,7 @@ def test_a_compiled_update_is_that_of_the_layers(tmp_path: Path, monkeypatch: py
     losses = summed_loss(run.model, run.smoothing)
     losses.compile()
     check_close(moved(run, losses), wanted, "float32")
-    assert _queue_update(run, losses, batch(run), None, 0.1).isfinite().all()
+    assert queue_update(run, losses, batch(run), None, 0.1).isfinite().all()
 
 
 def whole(folder: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> dict[str, Any]:

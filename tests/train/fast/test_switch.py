@@ -7,13 +7,14 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
+from convs2s.train.batch_update import make_update
 from convs2s.train.fast import linear, weights
 from convs2s.train.fast.gpu_layers import GpuLinear
 from convs2s.train.fast.linear import FastLinear
 from convs2s.train.fast.loss import GpuSummedLoss
 from convs2s.train.fast.switch import few_operations, summed_loss
-from convs2s.train.loop import Training, _update
 from convs2s.train.loss import SummedLoss
+from convs2s.train.training import Training
 from tests.train.tiny import tiny_training
 
 
@@ -69,7 +70,7 @@ def test_an_update_is_that_of_the_plain_model(tmp_path: Path, precision: str, on
         lengths = run.train.source.lengths, run.train.target.lengths
         batches = sorted(run.batching.epoch(*lengths, 1, 0), key=lambda batch: -len(batch.parts))
         assert len(batches[0].parts) > 2
-        done = [_update(run, loss.train(), batch, 1.0) for batch in (batches[0], batches[-1])]
+        done = [make_update(run, loss.train(), batch, 1.0) for batch in (batches[0], batches[-1])]
         moved = {name: p.detach() - before[name] for name, p in run.model.named_parameters()}
         found[path] = moved | {"done": torch.tensor([one[:2] for one in done])}
     tolerance = 0.06 if precision == "bfloat16" else 1e-4
@@ -104,9 +105,9 @@ def test_weights_are_made_once_per_update(
     lengths = run.train.source.lengths, run.train.target.lengths
     batch = max(run.batching.epoch(*lengths, 1, 0), key=lambda batch: len(batch.parts))
     assert len(batch.parts) > 2
-    _update(run, loss.train(), batch, 0.1)
+    make_update(run, loss.train(), batch, 0.1)
     assert sum(calls) == sum(layer.out_features for layer in layers)
-    assert not any(layer.prepared for layer in layers)
+    assert all(layer.shared is None for layer in layers)
 
 
 def test_the_choice_changes_no_weight_and_no_name(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from convs2s.train import loop, run
-from convs2s.train.loop import Training
+from convs2s.train.training import Training
 from tests.train.work_folder.trainings import (
     OUT,
     WORK,

@@ -10,8 +10,8 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from convs2s.train.export import save
-from convs2s.train.loop import Training
 from convs2s.train.setup import build_training
+from convs2s.train.training import Training
 from convs2s.train.work_folder import WorkFolder
 from tests.train.tiny import ALONE, tiny_params
 from tests.train.work_folder.moments import Moments

@@ -10,8 +10,9 @@ import pytest
 
 from convs2s.train import loop, run
 from convs2s.train.checkpoint import read_checkpoint
-from convs2s.train.loop import EpochReport, State, Training
+from convs2s.train.loop import EpochReport
 from convs2s.train.run import PATHS, train_model
+from convs2s.train.training import State, Training
 from tests.train.tiny import tiny_params
 
 EPOCHS, UPDATES = 5, 2  # of a whole training: epochs, and updates in each

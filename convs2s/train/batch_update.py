@@ -1,0 +1,111 @@
+"""An update: gradients of a batch's parts, added up over workers, and one step of the optimizer (§4.2)."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from convs2s.text.corpus.batching import Batch
+from convs2s.train.fast.recorded import CudaGraphs, RecordedUpdates, Recorder
+from convs2s.train.fast.weights import weights_of_update
+from convs2s.train.optimizer import update
+from convs2s.train.training import Done, Inputs, Training
+
+
+def recorded_updates(training: Training, losses: nn.Module) -> RecordedUpdates | None:
+    """Return what records updates and replays them, where that is possible: one process with a GPU.
+
+    What several processes exchange during backward is not recorded.
+    """
+    if training.workers.device.type != "cuda" or training.workers.count > 1:
+        return None
+    return static_updates(training, losses, CudaGraphs())
+
+
+def static_updates(training: Training, losses: nn.Module, record: Recorder | None) -> RecordedUpdates:
+    """Return what makes updates of few shapes, recorded so; None: not recorded."""
+
+    def update(source: Tensor, target: Tensor, real: Tensor, scale: Tensor, learning_rate: Tensor) -> Tensor:
+        try:
+            return _compute_update(training, losses, [(source, target, real)], None, scale, learning_rate)
+        except RuntimeError:
+            training.optimizer.zero_grad()  # a recording that fails leaves some gradients
+            raise
+
+    limits = training.model.max_source_tokens, training.model.max_target_tokens
+    return RecordedUpdates(update, training.workers.device, limits, record)
+
+
+def make_update(
+    training: Training,
+    losses: nn.Module,
+    batch: Batch,
+    learning_rate: float,
+    recorded: RecordedUpdates | None = None,
+) -> Done:
+    """Process a batch's parts, then make one update."""
+    entries = training.entries(training.train, batch)
+    results = queue_update(training, losses, batch, entries, learning_rate, recorded)
+    loss, norm = results.tolist()  # the only time that the host waits for the device
+    if not math.isfinite(norm):
+        raise FloatingPointError(
+            f"Training diverged: in update {training.state.updates + 1:,} (epoch "
+            f"{len(training.state.epochs) + 1}, learning rate {learning_rate:g}) the gradient norm is "
+            f"{norm}; wanted a finite one. The update was not applied. Lower train.learning_rate, or check "
+            "the data for damaged sentences."
+        )
+    return Done(loss, norm, None if entries is None else len(entries))
+
+
+def queue_update(
+    training: Training,
+    losses: nn.Module,
+    batch: Batch,
+    entries: Tensor | None,
+    learning_rate: float,
+    recorded: RecordedUpdates | None = None,
+) -> Float[Tensor, "2"]:
+    """Ask the device for an update; return the loss summed over workers, and the gradient's norm."""
+    workers = training.workers
+    seed = np.random.SeedSequence([training.seed, training.state.updates, workers.rank])
+    number = int(seed.generate_state(1, np.uint64)[0])
+    # Backward averages over workers; the gradient wanted is the sum over all tokens of the batch,
+    # divided by their number (§4.2, T13).
+    scale = workers.count / batch.target_tokens
+    if recorded is not None and entries is None and len(batch.parts) == 1:
+        return recorded(*training.train.arrays(batch.parts[0]), scale, learning_rate, number)
+    torch.manual_seed(number)
+    parts = [training.inputs(training.train, part) for part in batch.parts]
+    return _compute_update(training, losses, parts, entries, scale if batch.counted else 0.0, learning_rate)
+
+
+def _compute_update(
+    training: Training,
+    losses: nn.Module,
+    parts: Sequence[Inputs],
+    entries: Tensor | None,
+    scale: Tensor | float,
+    learning_rate: Tensor | float,
+) -> Float[Tensor, "2"]:
+    """Make an update of what is on the device; return the loss summed over workers, and the gradient's norm.
+
+    Args:
+        scale: of the loss, before backward; the number 0 for a batch that does not count.
+    """
+    workers, device = training.workers, training.workers.device
+    total = torch.zeros((), dtype=torch.float64, device=device)
+    with weights_of_update(training.model, training.precision, len(parts)):
+        for i, inputs in enumerate(parts, start=1):
+            with workers.accumulate(losses, last=i == len(parts)):
+                with torch.autocast(
+                    device.type, torch.bfloat16, enabled=training.precision == torch.bfloat16
+                ):
+                    loss, _ = losses(*inputs, entries)
+                (loss * scale).backward()
+            if isinstance(scale, Tensor) or scale:
+                total += loss.detach()
+    norm = update(training.optimizer, learning_rate, training.clip_norm)
+    return torch.stack([workers.total(total), norm.double()])

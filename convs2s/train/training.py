@@ -1,0 +1,161 @@
+"""A training: what is trained, on which data, by which rule, and how far it is (§4.2)."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from convs2s.model.seq2seq import Seq2Seq
+from convs2s.text.corpus.batching import Batch, Batching, pad
+from convs2s.text.corpus.encoded import EncodedCorpus
+from convs2s.text.vocabulary.selection import VocabularySelection
+from convs2s.text.vocabulary.vocabulary import PAD
+from convs2s.train.annealing import Annealing
+from convs2s.train.distributed import Workers
+from convs2s.train.fast.recorded import on_host
+
+Record = dict[str, float | int]
+Inputs = tuple[Tensor, Tensor, Tensor]
+"""Source ids, target ids, positions of the target's tokens: (B, S), (B, T), (N)."""
+
+CURVE_UPDATES = 50  # a point of the training curve is the mean over so many updates
+
+
+class Done(NamedTuple):
+    """An update: its summed loss in nats, over all workers; the gradient's norm before clipping.
+
+    `selected` is the number of target vocabulary entries; None if all.
+    """
+
+    loss: float
+    gradient_norm: float
+    selected: int | None
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Encoded sentence pairs, each side ending with EOS."""
+
+    source: EncodedCorpus
+    target: EncodedCorpus
+
+    def arrays(
+        self, sentences: Sequence[int] | NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return padded source and target ids of these pairs, (B, S) and (B, T)."""
+        source, target = (pad([side[int(i)] for i in sentences], PAD) for side in (self.source, self.target))
+        return source, target
+
+
+@dataclass
+class State:
+    """Training progress; with the weights and the optimizer's state, all that is needed to resume.
+
+    Random numbers have no state: each update draws its own from seed, update and rank.
+
+    Attributes:
+        batch: batches done in the current epoch.
+        updates: optimizer steps done so far.
+        epoch_loss: summed loss of this epoch's batches, in nats.
+        epoch_tokens: non-padding target tokens of this epoch's batches.
+        point_loss: summed loss since the last point of the training curve.
+        point_tokens: non-padding target tokens since then.
+        epoch_selected: target entries selected, summed over this epoch's batches; 0 without selection.
+        curve: the points of the training curve.
+        epochs: a record of each finished epoch.
+    """
+
+    batch: int = 0
+    updates: int = 0
+    epoch_loss: float = 0.0
+    epoch_tokens: int = 0
+    point_loss: float = 0.0
+    point_tokens: int = 0
+    epoch_selected: int = 0
+    curve: list[Record] = field(default_factory=list)
+    epochs: list[Record] = field(default_factory=list)
+
+    def count(self, done: "Done", tokens: int, learning_rate: float) -> None:
+        """Count an update with its target tokens."""
+        self.batch += 1
+        self.updates += 1
+        self.epoch_loss += done.loss
+        self.epoch_tokens += tokens
+        self.epoch_selected += done.selected or 0
+        self.point_loss += done.loss
+        self.point_tokens += tokens
+        if self.updates % CURVE_UPDATES == 0:
+            point = {"update": self.updates, "loss": self.point_loss / self.point_tokens}
+            self.curve.append(point | {"gradient_norm": done.gradient_norm, "learning_rate": learning_rate})
+            self.point_loss, self.point_tokens = 0.0, 0
+
+    @property
+    def perplexities(self) -> list[float]:
+        """Validation perplexity of each finished epoch."""
+        return [record["validation_perplexity"] for record in self.epochs]
+
+    @property
+    def bests(self) -> list[int]:
+        """Updates done at the end of each epoch that was the best one so far."""
+        values = self.perplexities
+        lower = [value < min(values[:i], default=math.inf) for i, value in enumerate(values)]
+        return [int(record["updates"]) for record, is_best in zip(self.epochs, lower, strict=True) if is_best]
+
+    @property
+    def last_is_best(self) -> bool:
+        """Whether the last finished epoch has a lower perplexity than all earlier ones."""
+        return bool(self.epochs) and min(self.perplexities[:-1], default=math.inf) > self.perplexities[-1]
+
+
+@dataclass
+class Training:
+    """A training: what is trained, on which data, by which rule, and its progress.
+
+    Attributes:
+        precision: of products; float32 or bfloat16 (T38).
+        smoothing: label smoothing; with vocabulary selection over the selected entries.
+        selection: of the target vocabulary of a batch (§5.4), over all its parts and workers, because the
+            split of a batch must not change its loss (T13, T14); None for the whole vocabulary.
+    """
+
+    model: Seq2Seq
+    optimizer: torch.optim.SGD
+    train: Pairs
+    valid: Pairs
+    batching: Batching
+    annealing: Annealing
+    workers: Workers
+    seed: int
+    clip_norm: float
+    smoothing: float
+    precision: torch.dtype
+    selection: VocabularySelection | None
+    state: State = field(default_factory=State)
+
+    def inputs(
+        self, pairs: Pairs, sentences: Sequence[int] | NDArray[np.int64]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return source ids, target ids and where the latter are not padding, all on the device.
+
+        The positions count through the rows of the target. To find them here is free, while a GPU would have
+        to finish all work before it could say how many there are.
+        """
+        source, target = pairs.arrays(sentences)
+        real = np.flatnonzero(target != PAD)
+        return self.to_device(source), self.to_device(target), self.to_device(real)
+
+    def entries(self, pairs: Pairs, batch: Batch) -> Tensor | None:
+        """Return the target vocabulary entries of a batch, on the device; None for all."""
+        if self.selection is None:
+            return None
+        return self.to_device(self.selection.tokens(*pairs.arrays(batch.whole)))
+
+    def to_device(self, array: NDArray[np.int64]) -> Tensor:
+        """Return an array as a tensor where the model is."""
+        device = self.workers.device
+        return on_host(array, device).to(device, non_blocking=True)
