@@ -186,7 +186,8 @@ def execute(run: StagesRun, stage: Stage, force: bool) -> str:
         gpus = [] if far else stack.enter_context(run.leases.lease(stage.gpus, run.stop))
         env, seconds = run.environment(stage, gpus), run.params.seconds(stage)
         runner = GuardedRunner(stage.root, env, seconds, run.stop, log)
-        stack.enter_context(showing_progress(stage))
+        if stage.work:
+            stack.enter_context(showing_progress(stage, stage.root / stage.work))
         start = time.monotonic()
         outcome = elsewhere(run, runner, stage) if far else here(run, runner, stage, force)
         run.seconds[stage.title()] = time.monotonic() - start
