@@ -47,7 +47,8 @@ class TrainParams(Section):
     max_epochs: Positive
     """Training ends after this many epochs at the latest."""
     precision: Literal["float32", "bfloat16"]
-    """Of matrix products; weights, softmax and loss are always float32 (T38)."""
+    """Of matrix products, and of the gradients that workers exchange; weights, softmax and loss are always
+    float32 (T38)."""
     workers: Positive
     """Processes per node, each with its own GPU if there are GPUs."""
     nodes: Positive
