@@ -43,8 +43,8 @@ class StageNotStarted(StageEnded):
         super().__init__("was not started, because the flow run was cancelled or ended")
 
 
-# Names of Prefect states, by what DVC says of a stage (reproduce, run and run_stage in dvc/stage); of several
-# the first counts, since a stage whose data DVC is unable to pull is run after that.
+# Names of Prefect states, by what DVC says of a stage (reproduce, run and run_stage in dvc/stage). If it says
+# several, the first in this order counts: it runs a stage after it has failed to pull the data.
 OUTCOMES = {
     "Executed": re.compile(r"Running stage '.*':$"),
     "Cached": re.compile(
@@ -158,7 +158,8 @@ class GuardedRunner:
         dataclasses.replace(self, on_line=note_outcome).run(*command)
         if not found:
             raise StageFailed(
-                "succeeded, but DVC did not say whether it ran it: is it another version of DVC?"
+                "succeeded, but DVC's output does not say whether it ran. Install the version of DVC that "
+                "constraints.txt names."
             )
         return next(outcome for outcome in OUTCOMES if outcome in found)
 

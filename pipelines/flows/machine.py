@@ -75,9 +75,9 @@ def use_server(start_missing: bool) -> None:
         )
     if not (ours or named):
         raise RuntimeError(
-            f"{address}: found the server of another user, who would learn the password and give our worker "
-            f"orders, or one that make flow has not started. Choose another port, make flow "
-            f"FLOW_PORT={access.port_of(address) + 1}, or if it is yours, set PREFECT_API_URL to its address."
+            f"{address}: found a server of another user, or one that make flow did not start. Another user "
+            "would learn the password and give our worker orders. Choose another port: make flow "
+            f"FLOW_PORT={access.port_of(address) + 1}, or set PREFECT_API_URL if the server is yours."
         )
     if not answers(address, os.environ.get(access.CLIENT, ":")):
         raise RuntimeError(

@@ -52,16 +52,16 @@ def test_dvcs_words_are_understood(tmp_path: Path) -> None:
         (["Verifying outputs in frozen stage: 'a'", "Use `dvc push` to send your updates"], "Unchanged"),
     ],
 )
-def test_of_several_words_the_weightiest_counts(
+def test_a_stage_that_ran_is_executed_whatever_else_dvc_said(
     said: list[str], outcome: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A stage whose data DVC cannot pull is run after that; one that is frozen never is."""
+    """DVC runs a stage after it has failed to pull its data, and never runs a frozen one."""
     monkeypatch.setattr(GuardedRunner, "run", lambda runner, *_: [*map(runner.on_line, said)])
     heard: list[str] = []
     assert GuardedRunner(toy.ROOT, {}, 60, Stop(), heard.append).reproduce("a") == outcome
     assert heard == [line for line in said if "stage" in line]
     said[:] = ["DVC speaks another language."]
-    with pytest.raises(StageFailed, match="DVC did not say whether it ran it"):
+    with pytest.raises(StageFailed, match="DVC's output does not say whether it ran"):
         GuardedRunner(toy.ROOT, {}, 60, Stop(), heard.append).reproduce("a")
 
 
