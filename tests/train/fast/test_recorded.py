@@ -75,7 +75,7 @@ def replay(operations: list[Operation]) -> None:
 def training(folder: Path, **changes: Any) -> tuple[Training, SummedLoss]:
     """Return a tiny training on the layers for GPUs, and its loss."""
     folder.mkdir()
-    run = tiny_training(folder, **{"max_tokens": 1000, "clip_norm": 0.5, **changes})
+    run = tiny_training(folder, **{"pairs": 48, "max_tokens": 1000, "clip_norm": 0.5, **changes})
     few_operations(run.model)
     return run, GpuSummedLoss(run.model.train(), 0.1)
 
@@ -105,12 +105,12 @@ def after(run: Training, losses: SummedLoss, made: RecordedUpdates | None, rates
     return [torch.tensor([one[:2] for one in done]), weights(run)]
 
 
-@pytest.mark.parametrize("count", range(1, 200))
-def test_sizes_are_few_and_at_most_an_eighth_larger(count: int) -> None:
+def test_sizes_are_few_and_at_most_an_eighth_larger() -> None:
     """Eight from one power of two to the next; each is its own size."""
-    assert count <= size(count) <= count * 9 / 8
-    assert size(size(count)) == size(count)
-    assert len({size(one) for one in range(65, 129)}) == 8
+    for count in range(1, 300):
+        assert count <= size(count) <= count * 9 / 8
+        assert size(size(count)) == size(count)
+    assert len({size(count) for count in range(65, 129)}) == 8
 
 
 @pytest.mark.parametrize("limits", [(None, None), (18, 33)])
