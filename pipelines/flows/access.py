@@ -4,25 +4,17 @@ Prefect's API starts processes, so whoever may call it acts as the user who star
 """
 
 import contextlib
-import os
 import secrets
 import socket
 import stat
-import sys
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 from pipelines.flows.workspace import ROOT
 
 HOME = ROOT / ".prefect"
 CLIENT = "PREFECT_API_AUTH_STRING"
 PASSWORD = HOME / "password"  # as Prefect's clients and pages take it: user:password
-# Prefect's own template lets a run choose command, environment and working folder; ours has no variables.
-JOB_TEMPLATE = {
-    "job_configuration": {"stream_output": True},
-    "variables": {"type": "object", "properties": {}, "additionalProperties": False},
-}
 
 held: list[socket.socket] = []  # ports that this process holds, so that no other user can take them
 
@@ -70,29 +62,9 @@ def read_password() -> str:
     return text
 
 
-def of_server(password: str, address: str) -> dict[str, str]:
-    """Return the settings of a server: no call without the password, none from pages of another origin."""
-    return {
-        "PREFECT_SERVER_API_AUTH_STRING": password,
-        "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": address.removesuffix("/api"),
-        "PREFECT_SERVER_CSRF_PROTECTION_ENABLED": "true",
-    }
-
-
 def port_of(address: str) -> int:
     """Return the port of an address."""
     return int(address.split(":")[2].split("/", maxsplit=1)[0])
-
-
-def listener(address: str) -> int | None:
-    """Return the id of the user who listens at an address on 127.0.0.1; outside Linux, our own."""
-    if sys.platform != "linux":
-        return os.getuid()
-    for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
-        _, local, _, state, _, _, _, user, *_ = line.split()
-        if (local, state) == (f"0100007F:{port_of(address):04X}", "0A"):
-            return int(user)
-    return None
 
 
 def share(port: int) -> socket.socket:
@@ -122,11 +94,13 @@ def claim(port: int) -> Iterator[socket.socket]:
         yield shared
 
 
-def hold(address: str) -> None:
-    """Hold the port of our server while this process lives, also when the server dies.
+def hold(address: str) -> bool:
+    """Hold the port of our server while this process lives, also when the server dies; tell whether we do.
 
-    Nothing is done for a server elsewhere, or one that does not share its port.
+    Nothing is done for a server elsewhere, of another user, or one that does not share its port.
     """
-    if address.startswith("http://127.0.0.1:"):
-        with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):
+        if address.startswith("http://127.0.0.1:"):
             held.append(share(port_of(address)))
+            return True
+    return False

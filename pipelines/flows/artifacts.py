@@ -31,9 +31,9 @@ def key(*parts: object) -> str:
     return re.sub(r"[^a-z0-9]+", "-", "-".join(str(part) for part in parts if part).lower()).strip("-")
 
 
-def stage_key(stage: Stage, what: str, label: str) -> str:
+def stage_key(stage: Stage, what: str) -> str:
     """Return the key of an artifact of a stage."""
-    return key(ORDER.get(stage.kind, 2), stage.name, what, label)
+    return key(ORDER.get(stage.kind, 2), stage.name, what, stage.label)
 
 
 @contextlib.contextmanager
@@ -52,38 +52,38 @@ def image(path: Path, name: str, description: str) -> None:
 
 
 @shown()
-def show(stage: Stage, root: Path, label: str, failed: bool = False) -> None:
+def show(stage: Stage, failed: bool = False) -> None:
     """Show the curves of a training, also of one that failed, or the scores of an evaluation.
 
     The report, which a run ends with, has all else.
     """
     if stage.kind == "train":
-        curves = root / (f"{stage.work}/curves" if failed else stage.outputs["curves"])
+        curves = stage.root / (f"{stage.work}/curves" if failed else stage.outputs["curves"])
         if curves.is_dir():  # it may have failed before its first point
-            show_curves(curves, stage_key(stage, "curves", label), stage.name + " until it ended" * failed)
+            show_curves(stage, curves, " until it ended" * failed)
     elif stage.kind == "evaluate" and not failed:
-        show_scores(stage, root, label)
+        show_scores(stage)
 
 
-def show_curves(curves: Path, name: str, of: str) -> None:
+def show_curves(stage: Stage, curves: Path, until: str) -> None:
     """Show the curves of a training as a picture."""
     from convs2s.score.curves import draw_curves  # noqa: PLC0415  # drawing takes a second to load
 
     with TemporaryDirectory() as folder:
         picture = Path(folder) / "curves.png"
         draw_curves(curves, picture)
-        image(picture, name, f"Curves of {of}")
+        image(picture, stage_key(stage, "curves"), f"Curves of {stage.name}{until}")
 
 
-def show_scores(stage: Stage, root: Path, label: str) -> None:
+def show_scores(stage: Stage) -> None:
     """Show the score table with its signatures."""
     import pandas as pd  # noqa: PLC0415  # half a second
 
-    scores = pd.read_csv(root / stage.outputs["scores.csv"], dtype={"member": str})
-    signatures = json.loads((root / stage.outputs["signatures.json"]).read_text(encoding="utf-8"))
+    scores = pd.read_csv(stage.root / stage.outputs["scores.csv"], dtype={"member": str})
+    signatures = json.loads((stage.root / stage.outputs["signatures.json"]).read_text(encoding="utf-8"))
     create_table_artifact(
         json.loads(scores.to_json(orient="records")),
-        key=stage_key(stage, "scores", label),
+        key=stage_key(stage, "scores"),
         description="Signatures:\n\n" + "\n".join(f"- {name}: `{text}`" for name, text in signatures.items()),
     )
 

@@ -8,14 +8,18 @@ from typing import Any
 from prefect import get_client
 from prefect.client.schemas.actions import WorkPoolCreate, WorkPoolUpdate
 from prefect.events.schemas.automations import AutomationCore
-from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
+from prefect.exceptions import ObjectAlreadyExists
 from ruamel.yaml import YAML
 
 from pipelines import shell
-from pipelines.flows import access, artifacts, summary, terminal
+from pipelines.flows import artifacts, terminal
 from pipelines.flows.workspace import ROOT
 
-FORMER = ("reproduce/gpu", "sweep/gpu", "run-stage/remote")  # deployments of earlier versions
+# Prefect's own template lets a run choose command, environment and working folder; ours has no variables.
+JOB_TEMPLATE = {
+    "job_configuration": {"stream_output": True},
+    "variables": {"type": "object", "properties": {}, "additionalProperties": False},
+}
 POOLS = {
     "gpu": "flows that run the whole pipeline, on a machine with the data",
     "remote": "single stages in clones on other machines",
@@ -30,9 +34,6 @@ def deploy() -> None:
         automation = AutomationCore.model_validate(content)
         if not client.read_automations_by_name(automation.name):
             client.create_automation(automation)
-        for name in FORMER:
-            with contextlib.suppress(ObjectNotFound):
-                client.delete_deployment(client.read_deployment_by_name(name).id)
     shell.run(sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--all", cwd=ROOT)
 
 
@@ -42,14 +43,14 @@ def make_pools(queues: Sequence[str]) -> None:
         for name, description in POOLS.items():
             with contextlib.suppress(ObjectAlreadyExists):
                 client.create_work_pool(WorkPoolCreate(name=name, type="process", description=description))
-            client.update_work_pool(name, WorkPoolUpdate(base_job_template=access.JOB_TEMPLATE))
+            client.update_work_pool(name, WorkPoolUpdate(base_job_template=JOB_TEMPLATE))
         for name in queues:  # a worker gets no run at all while one of its queues is missing
             with contextlib.suppress(ObjectAlreadyExists):
                 client.create_work_queue(name, work_pool_name="remote")
 
 
 def trigger_and_follow(flow: str, params: Mapping[str, Any], check: Callable[[], None]) -> int:
-    """Run the flow, show how it goes and its scores, and return an exit status: 0 if it completed, else 1.
+    """Run the flow, show how it goes, and return an exit status: 0 if it completed, else 1.
 
     `check` is called while the run waits to be taken; what it raises ends this.
     """
@@ -63,6 +64,5 @@ def trigger_and_follow(flow: str, params: Mapping[str, Any], check: Callable[[],
         except KeyboardInterrupt:
             print(f"\nThe run goes on: {address}. Cancel it there, or end all with: make flow-stop")
             return 130
-        scores = summary.scores_of(client, run.id)
-    print(f"\n{scores}\n" if scores else "", f"{state.name}: {state.message}\n{address}", sep="", flush=True)
+    print(f"\n{state.name}: {state.message}\n{address}", flush=True)
     return 0 if state.is_completed() else 1

@@ -27,9 +27,13 @@ class StageFailed(RuntimeError):
 class StageEnded(RuntimeError):
     """A stage was ended, for its deadline or since somebody cancelled it or the flow run."""
 
+    state = "Cancelled"
+
 
 class StageTimedOut(StageEnded):
     """A stage was ended at its deadline."""
+
+    state = "TimedOut"
 
 
 class StageNotStarted(StageEnded):
@@ -39,20 +43,20 @@ class StageNotStarted(StageEnded):
         super().__init__("was not started, because the flow run was cancelled or ended")
 
 
-# Names of Prefect states, by what DVC says of a stage (Stage.reproduce and run_stage in dvc/stage). Of many
-# lines the last counts: "Unable to pull data" is followed by one of these, too.
+# Names of Prefect states, by what DVC says of a stage (reproduce, run and run_stage in dvc/stage). If it says
+# several, the first in this order counts: it runs a stage after it has failed to pull the data.
 OUTCOMES = {
     "Executed": re.compile(r"Running stage '.*':$"),
-    "Unchanged": re.compile(r"Stage '.*' didn't change, skipping$"),
     "Cached": re.compile(
         r"(Stage '.*' is cached - skipping run, checking out outputs|Pulling data for stage: '.*')$"
     ),
+    "Unchanged": re.compile(r"Stage '.*' didn't change, skipping$|Verifying outputs in frozen stage: "),
 }
-# How `dvc repro` ends (dvc/commands/repro.py): all that it says of some stages, for instance frozen ones.
-ENDINGS = {"Unchanged": "Data and pipelines are up to date", "Executed": "Use `dvc push` to send"}
 BAR = re.compile(r"\d+%\|.*\|")  # its last state ends like any other line
 # What DVC says after each stage, about all stages or as advice.
-HINTS = re.compile(r"To (track|enable auto)|\s+(git add|dvc config) |" + "|".join(ENDINGS.values()))
+HINTS = re.compile(
+    r"To (track|enable auto)|\s+(git add|dvc config) |Data and pipelines are up to date|Use `dvc push` to"
+)
 ADDRESS = re.compile(r"(?<=://)[^/@\s]+@")
 SECRET = re.compile(r"""(?i)((?:password|token|secret|access_key)\w*(?:=|["']\s*:\s*)["']?)[^\s&"',]+""")
 COLORS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -107,11 +111,11 @@ class GuardedRunner:
     stop: Stop
     on_line: Callable[[str], None]  # called with each line as it comes; not with states of progress bars
 
-    def run(self, *command: str) -> str:
-        """Run a command; return its last lines.
+    def run(self, *command: str) -> None:
+        """Run a command, of which no process is left then.
 
         StageFailed is raised if it ends with a status other than 0, and StageEnded if `stop` was set or the
-        deadline has passed; none of its processes is left then.
+        deadline has passed, with its last lines.
         """
         python_path = os.pathsep.join(filter(None, [str(self.root), self.env.get("PYTHONPATH")]))
         process = subprocess.Popen(
@@ -132,35 +136,32 @@ class GuardedRunner:
                 if clean and not (line.endswith("\r") or BAR.search(clean)):
                     self.on_line(clean)
                     last.append(clean)
-        status, tail = process.wait(), "\n".join(last)
+        status, tail = process.wait(), "\n".join(["Its last lines:", *last])
         if status == TIMED_OUT:
-            raise StageTimedOut(
-                f"was ended at its deadline, {self.seconds / 3600:g} h. Its last lines:\n{tail}"
-            )
+            raise StageTimedOut(f"was ended at its deadline, {self.seconds / 3600:g} h. {tail}")
         if status == ENDED_BY_GUARD and self.stop.is_set():
-            raise StageEnded(
-                f"was ended because the flow run was cancelled or ended. Its last lines:\n{tail}"
-            )
+            raise StageEnded(f"was ended because the flow run was cancelled or ended. {tail}")
         if status != 0:
-            raise StageFailed(f"ended with status {status}. Its last lines:\n{tail}")
-        return tail
+            raise StageFailed(f"ended with status {status}. {tail}")
 
     def reproduce(self, stage: str, *options: str) -> str:
         """Bring one stage item up to date through DVC; return what that took, one of OUTCOMES."""
-        outcomes, endings = list[str](), list[str]()
+        found = set[str]()
 
         def note_outcome(line: str) -> None:
-            outcomes.extend(outcome for outcome, pattern in OUTCOMES.items() if pattern.match(line))
-            endings.extend(outcome for outcome, ending in ENDINGS.items() if line.startswith(ending))
+            found.update(outcome for outcome, pattern in OUTCOMES.items() if pattern.match(line))
             if not HINTS.match(line):
                 self.on_line(line)
 
         # --single-item: the flow orders the stages; without it, DVC would lock what others are writing.
         command = [*DVC, "--wait-for-lock", "repro", "--single-item", *options, stage]
-        tail = dataclasses.replace(self, on_line=note_outcome).run(*command)
-        if not outcomes + endings:
-            raise StageFailed(f"succeeded, but DVC did not say what it did:\n{tail}")
-        return (outcomes or endings)[-1]
+        dataclasses.replace(self, on_line=note_outcome).run(*command)
+        if not found:
+            raise StageFailed(
+                "succeeded, but DVC's output does not say whether it ran. Install the version of DVC that "
+                "constraints.txt names."
+            )
+        return next(outcome for outcome in OUTCOMES if outcome in found)
 
     def restore(self, stage: str) -> str | None:
         """Bring one stage item up to date from DVC's caches, here and remote; None if it has to run."""

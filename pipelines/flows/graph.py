@@ -17,7 +17,7 @@ HOURS = 24.0  # deadline of a stage whose `meta` names none
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage item."""
+    """A stage item of a workspace, which is a clone with its own parameters."""
 
     name: str  # as DVC names it: train@2
     command: str
@@ -28,21 +28,27 @@ class Stage:
     work: str | None  # folder of what it leaves while it runs and when it fails, if it has one
     outputs: dict[str, str]  # by file name, what it writes: paths relative to the repository
     travels: bool  # whether all outputs are in DVC's cache, so that a remote worker can send them home
-    signature: str  # equal for two stages, of two sets of parameters, that compute the same
+    signature: str  # equal for two stages, of two workspaces, that compute the same
+    root: Path  # of its workspace
+    label: str = ""  # of its workspace, unique among those of a run
 
     @property
     def kind(self) -> str:
         """Name without the item: train of train@2."""
         return self.name.split("@")[0]
 
+    def title(self, name: str = "") -> str:
+        """Return the name of its task run, or of that of another stage of its workspace."""
+        return f"{name or self.name} {self.label}".strip()
 
-def read_graph(root: Path) -> dict[str, Stage]:
+
+def read_graph(root: Path, label: str = "") -> dict[str, Stage]:
     """Return all stage items, parents first; raise a ValueError with DVC's reason if it cannot read them."""
     stages: dict[str, Stage] = {}
     try:
         with Repo(str(root)) as repo:
             for stage, parents in _ordered(repo):
-                stages[stage.name] = _stage(stage, [stages[parent] for parent in parents])
+                stages[stage.name] = _stage(stage, [stages[parent] for parent in parents], root, label)
     except DvcException as error:
         message = f"DVC cannot read the pipeline in {root}: {error}"
         if "dvc.lock" in message:
@@ -72,7 +78,7 @@ def _ordered(repo: Repo) -> Iterator[tuple[Any, set[str]]]:
         yield stage, {parent.name for parent in children.predecessors(stage)}
 
 
-def _stage(stage: Any, parents: Sequence[Stage]) -> Stage:
+def _stage(stage: Any, parents: Sequence[Stage], root: Path, label: str) -> Stage:
     meta = stage.meta or {}
     params = [[dep.def_path, dep.read_params()] for dep in stage.deps if hasattr(dep, "read_params")]
     facts = [stage.cmd, params, sorted(parent.signature for parent in parents)]
@@ -87,6 +93,8 @@ def _stage(stage: Any, parents: Sequence[Stage]) -> Stage:
         outputs={Path(out.def_path).name: out.def_path for out in stage.outs},
         travels=all(out.use_cache for out in stage.outs),
         signature=hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest(),
+        root=root,
+        label=label,
     )
 
 

@@ -53,39 +53,43 @@ DEFAULTS = {
 def use_server(start_missing: bool) -> None:
     """Set the environment of this process and its children; raise a RuntimeError if no server answers.
 
-    The user's settings come before ours. The server is ours, if it runs; else one on the port FLOW_PORT.
+    The server is ours, if it runs; else one on the port FLOW_PORT.
     """
     access.make_home()
     named, server = os.environ.get("PREFECT_API_URL"), running("server")
     if server and not named:
-        settings = {name: server.environ().get(name, "") for name in ("PREFECT_API_URL", access.CLIENT)}
-        if not settings[access.CLIENT]:
+        address, password = (server.environ().get(name, "") for name in ("PREFECT_API_URL", access.CLIENT))
+        if not password:
             raise RuntimeError("the server of this clone asks for no password. End it first: make flow-stop")
     else:
+        address = named or own_address()
         password = access.make_password() if start_missing and not named else access.read_password()
-        settings = {"PREFECT_API_URL": own_address()} | ({access.CLIENT: password} if password else {})
-    # Before Prefect is loaded, which reads its settings once.
-    os.environ.update({**DEFAULTS, **settings, **os.environ})
-    address = os.environ["PREFECT_API_URL"]
+    set_environment(address, password)
     if start_missing and not (named or server):
         start_server()
-    access.hold(address)  # before we look whose it is
+    ours = access.hold(address)  # and nobody else's from now on
     if not answers(address):
         raise RuntimeError(
             f"no Prefect server answers at {address}. Start it, or set PREFECT_API_URL to the address of one "
             "that runs (unset, `make flow` starts one here)."
         )
-    if not named and (user := access.listener(address)) != os.getuid():
+    if not (ours or named):
         raise RuntimeError(
-            f"{address}: found a server of the user {user}, who would learn the password and give our worker "
-            "orders. Choose another port: "
-            f"make flow FLOW_PORT={access.port_of(address) + 1}."
+            f"{address}: found a server of another user, or one that make flow did not start. Another user "
+            "would learn the password and give our worker orders. Choose another port: make flow "
+            f"FLOW_PORT={access.port_of(address) + 1}, or set PREFECT_API_URL if the server is yours."
         )
     if not answers(address, os.environ.get(access.CLIENT, ":")):
         raise RuntimeError(
             f"the server at {address} refuses the password. Wanted what .prefect/password holds in the clone "
             f"that started it: copy that file here, or set {access.CLIENT}."
         )
+
+
+def set_environment(address: str, password: str) -> None:
+    """Set what Prefect reads once, when it is loaded; the user's settings come before ours."""
+    settings = {"PREFECT_API_URL": address} | ({access.CLIENT: password} if password else {})
+    os.environ.update({**DEFAULTS, **settings, **os.environ})
 
 
 def own_address() -> str:
@@ -120,20 +124,12 @@ def start_server() -> None:
     port = access.port_of(own_address())
     with access.claim(port):  # fails before the server would, seconds later
         print(f"Starting the Prefect server on 127.0.0.1:{port} ...", flush=True)
-    start_detached("server", server_command())
+    start_detached("server", [*PROGRAMS["server"], str(port)])
     deadline = time.monotonic() + WAIT
     while not answers(own_address()) and time.monotonic() < deadline:
         time.sleep(0.2)
         check_runs("server")
     print(f"Its pages ask for a password: {os.environ[access.CLIENT]} (in {access.PASSWORD})", flush=True)
-
-
-def server_command() -> list[str]:
-    """Return the module and arguments that start a server, which this sets the environment for."""
-    password = os.environ.get(access.CLIENT) or access.make_password()
-    settings = access.of_server(password, os.environ["PREFECT_API_URL"])
-    os.environ.update({**settings, access.CLIENT: password, **os.environ})
-    return [*PROGRAMS["server"], str(access.port_of(own_address()))]
 
 
 def start_worker() -> None:
@@ -246,8 +242,8 @@ def execute(options: argparse.Namespace) -> int:
         return run("sweep", {"table": options.table, **params})
     if options.command == "server":
         access.make_home()
-        os.environ.update({**DEFAULTS, "PREFECT_API_URL": own_address(), **os.environ})
-        become(server_command())
+        set_environment(own_address(), os.environ.get(access.CLIENT) or access.make_password())
+        become([*PROGRAMS["server"], str(access.port_of(own_address()))])
     use_server(start_missing=False)
     from pipelines.flows import deployment  # noqa: PLC0415
 

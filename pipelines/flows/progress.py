@@ -13,6 +13,9 @@ from uuid import UUID
 
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 
+from pipelines.flows.artifacts import stage_key
+from pipelines.flows.graph import Stage
+
 FILE = "progress.json"
 SECONDS = 2.0  # between two updates of the artifact
 
@@ -36,18 +39,15 @@ def description(progress: Mapping[str, Any]) -> str:
 
 
 @contextlib.contextmanager
-def showing_progress(key: str, root: Path, work: str | None) -> Iterator[None]:
-    """Keep an artifact up to date with the training that works in this folder; nothing without one.
+def showing_progress(stage: Stage, work: Path) -> Iterator[None]:
+    """Keep an artifact up to date with the training that works in a folder.
 
     A thread does it: a server that is away would make the reader of the training's output wait, and with it
     the training itself. It is not waited for at the end, either.
     """
-    if work is None:
-        yield
-        return
-    over = threading.Event()
+    over, key = threading.Event(), stage_key(stage, "progress")
     context = contextvars.copy_context()  # the artifact belongs to the task run of the calling thread
-    thread = threading.Thread(target=context.run, args=(_keep, key, root / work / FILE, over), daemon=True)
+    thread = threading.Thread(target=context.run, args=(_keep, key, work / FILE, over), daemon=True)
     thread.start()
     try:
         yield
@@ -62,13 +62,11 @@ def _keep(key: str, path: Path, over: threading.Event) -> None:
     while not last:
         last = over.wait(SECONDS)
         with contextlib.suppress(Exception):  # no such file yet, or no server: the stage goes on
-            written = path.stat().st_mtime_ns
-            if written <= shown:
-                continue
-            progress = json.loads(path.read_text(encoding="utf-8"))
-            if artifact is None:
-                artifact = create_progress_artifact(percentage(progress), key, description(progress))
-            else:
-                assert isinstance(artifact, UUID)
-                update_progress_artifact(artifact, percentage(progress), description(progress))
-            shown = written
+            if (written := path.stat().st_mtime_ns) > shown:
+                progress = json.loads(path.read_text(encoding="utf-8"))
+                if artifact is None:
+                    artifact = create_progress_artifact(percentage(progress), key, description(progress))
+                else:
+                    assert isinstance(artifact, UUID)
+                    update_progress_artifact(artifact, percentage(progress), description(progress))
+                shown = written

@@ -8,6 +8,7 @@ that this stage has been run already, and fetches what it gave.
 
 import contextlib
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,6 @@ from uuid import UUID
 
 import httpx
 from dvc.config import Config
-from dvc.lock import LockError
-from dvc.repo import Repo
 from prefect import get_client, get_run_logger, runtime
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.objects import FlowRun
@@ -28,6 +27,7 @@ from pipelines.flows.dvc_stage import DVC, GuardedRunner, StageEnded, StageFaile
 from pipelines.flows.graph import Stage
 from pipelines.flows.resources import queue
 from pipelines.flows.workspace import ROOT, git
+from pipelines.repair.locks import COMMANDS, locked
 
 POLL = 2.0  # seconds between two queries of a remote run's state
 RECENT = 20.0  # seconds since a worker's last query after which it is no longer there
@@ -57,11 +57,11 @@ def publish(stage: Stage, runner: GuardedRunner, git_remote: str) -> tuple[str, 
     if stage.parents:
         push(runner, *sorted(stage.parents))
     tree = ""
-    while not tree and not runner.stop.wait(0.2):
-        with contextlib.suppress(LockError), Repo(str(runner.root)) as repo, repo.lock:
+    while not tree:
+        if runner.stop.is_set():
+            raise StageNotStarted
+        with contextlib.suppress(ValueError), locked(runner.root, COMMANDS):
             tree = workspace.snapshot(runner.root)  # nobody writes dvc.lock meanwhile
-    if not tree:
-        raise StageNotStarted
     message = f"Inputs of {stage.name}"
     commit = git(runner.root, "commit-tree", tree, "-p", "HEAD", "-m", message, env=workspace.IDENTITY)
     run_id = runtime.flow_run.root_flow_run_id or runtime.flow_run.id
@@ -103,12 +103,13 @@ def execute(stage: Stage, runner: GuardedRunner, git_remote: str, patience: floa
         raise StageFailed(f"ended as {state.name} on a remote worker: {state.message}")
 
 
+@dataclass
 class WorkerWatch:
     """Whether a worker is there for a run that nobody has taken yet."""
 
-    def __init__(self, name: str, patience: float) -> None:
-        self.name, self.patience = name, patience
-        self.alone = 0.0  # since when nobody has been there; 0 while somebody is
+    name: str  # of the work queue
+    patience: float
+    alone: float = 0.0  # since when nobody has been there; 0 while somebody is
 
     def look(self, client: SyncPrefectClient) -> bool:
         """Tell whether to go on waiting; logs once when nobody is there."""

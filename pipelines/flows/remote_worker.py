@@ -1,6 +1,5 @@
 """Flow `run-stage`: one stage in a remote worker's clone, for an orchestrator elsewhere."""
 
-import dataclasses
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +9,8 @@ from pydantic import Field
 
 from pipelines.flows import workspace
 from pipelines.flows.form import Positive, RunParams
-from pipelines.flows.run_stages import THREADS, StagesRun, Workspace
+from pipelines.flows.graph import read_graph, restrict
+from pipelines.flows.run_stages import THREADS, StagesRun
 from pipelines.flows.workspace import ROOT, git
 from pipelines.repair.clone import repair
 
@@ -29,8 +29,7 @@ def run_stage(
         for sentence in repair(ROOT):
             get_run_logger().warning(sentence)
         check_out(ROOT, git_remote, branch, commit)
-        space = Workspace.open("", ROOT, [stage])
-        alone = dataclasses.replace(space, stages={stage: space.stages[stage]})
+        alone = restrict(read_graph(ROOT), [stage])[stage]
         return StagesRun(RunParams(hours={stage: seconds / 3600}), [alone], for_others=True).run()
 
 

@@ -1,15 +1,18 @@
 """Flow `reproduce`: what `dvc repro` does, stages side by side."""
 
+import sys
 from typing import Any, Self
 
-from prefect import flow, get_run_logger, runtime
+from prefect import flow, runtime
 from prefect.states import State
 from pydantic import model_validator
 
+from pipelines import shell
 from pipelines.flows import artifacts, experiment, workspace
 from pipelines.flows.form import USUAL, RunParams, ValueParams, field
-from pipelines.flows.run_stages import THREADS, StagesRun, Workspace, claimed_root
-from pipelines.flows.summary import Summary
+from pipelines.flows.graph import read_graph, restrict
+from pipelines.flows.run_stages import THREADS, StagesRun, claimed_root
+from pipelines.flows.summary import summarize
 from pipelines.flows.workspace import ROOT
 
 
@@ -57,17 +60,15 @@ def reproduce(params: ReproduceParams = ReproduceParams()) -> State[Any]:  # noq
         if changes:
             name = experiment.name_of(changes, workspace.snapshot(ROOT))
             root = experiment.copy_workspace(ROOT, name, *params.written(ROOT))
-        space = Workspace.open("", root, params.targets)
-        run = StagesRun(params, [space])
-        summary = Summary(run)
+        stages = list(restrict(read_graph(root), params.targets).values())
+        run = StagesRun(params, stages)
         state = run.run()
-        scores = run.report() if state.is_completed() else ""
+        scores = ""
+        if state.is_completed() and any("scores.csv" in stage.outputs for stage in stages):
+            scores = shell.run(sys.executable, "-m", "pipelines.report.scores", cwd=root)
         if scores and not params.targets:
             artifacts.show_report(root, name)
         if name and state.is_completed():
             experiment.keep_experiment(ROOT, root, name)
-            kept = f"Kept as the DVC experiment {name}: dvc exp show, dvc exp apply {name}"
-            get_run_logger().info(kept)
-            scores = f"{scores}\n{kept}"
-        summary.finish(state, scores)
-    return state
+            scores += f"\nKept as the DVC experiment {name}: dvc exp show, dvc exp apply {name}"
+        return summarize(run, state, scores.strip())

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pipelines import shell
+from pipelines.flows.dvc_stage import StageNotStarted
 
 
 def visible_gpus() -> list[int]:
@@ -68,20 +69,22 @@ class Leases:
         self.changed = threading.Condition()
 
     @contextlib.contextmanager
-    def lease(self, wanted: int | None, stop: threading.Event) -> Iterator[list[int] | None]:
-        """Wait until `wanted` GPUs, for 0 a place, for None nothing, are free; give their ids.
+    def lease(self, wanted: int, stop: threading.Event) -> Iterator[list[int]]:
+        """Wait until so many GPUs, or a place, are free; give the GPUs' ids.
 
-        None if `stop` is set before.
+        Raises StageNotStarted if `stop` is set before.
         """
         on_gpu = bool(wanted and self.has_gpus)
         free = self.gpus if on_gpu else self.places
-        count = 0 if wanted is None else wanted if on_gpu else 1
+        count = wanted if on_gpu else 1
         with self.changed:
             while len(free) < count and not stop.is_set():
                 self.changed.wait(0.5)  # nobody notifies of `stop`
-            taken = [] if stop.is_set() else [free.pop(0) for _ in range(count)]
+            if stop.is_set():
+                raise StageNotStarted
+            taken = [free.pop(0) for _ in range(count)]
         try:
-            yield None if stop.is_set() else taken if on_gpu else []
+            yield taken if on_gpu else []
         finally:
             with self.changed:
                 free.extend(taken)

@@ -4,11 +4,8 @@ import collections
 import concurrent.futures
 import contextlib
 import socket
-import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from prefect import get_run_logger, runtime, task
@@ -17,22 +14,17 @@ from prefect.futures import PrefectConcurrentFuture
 from prefect.states import Cancelled, Completed, Failed, State
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from convs2s.config.load import load_params
-from convs2s.config.params import Params
-from pipelines import shell
 from pipelines.flows import artifacts, remote, workspace
 from pipelines.flows.dvc_stage import (
-    OUTCOMES,
     GuardedRunner,
     StageEnded,
     StageFailed,
     StageNotStarted,
-    StageTimedOut,
     Stop,
     environment,
 )
 from pipelines.flows.form import RunParams
-from pipelines.flows.graph import Stage, check_names, read_graph, restrict, up_to_date
+from pipelines.flows.graph import Stage, check_names, up_to_date
 from pipelines.flows.progress import showing_progress
 from pipelines.flows.resources import Leases, choose_gpus
 from pipelines.flows.watch import make_check
@@ -54,33 +46,14 @@ def claimed_root(params: RunParams) -> Iterator[None]:
         yield
 
 
-@dataclass(frozen=True)
-class Workspace:
-    """A clone with its own parameters; the label is empty for the user's own."""
-
-    label: str
-    root: Path
-    params: Params
-    stages: dict[str, Stage]
-
-    @classmethod
-    def open(cls, label: str, root: Path, targets: Sequence[str]) -> "Workspace":
-        """Read parameters and DAG; raise a ValueError if DVC cannot, or there is no such target."""
-        return cls(label, root, load_params(root / "params.yaml"), restrict(read_graph(root), targets))
-
-    def title(self, stage: str) -> str:
-        """Return the name of a stage's task run, unique among workspaces."""
-        return f"{stage} {self.label}".strip()
-
-
 class StagesRun:
-    """A run of the stages of some workspaces; no dataclass, or Prefect would wait for its futures.
+    """A run of stages of some workspaces, parents first; no dataclass, or Prefect would wait for its futures.
 
     Raises a ValueError if GPUs or deadlines are asked for that do not fit the stages.
     """
 
-    def __init__(self, params: RunParams, workspaces: Sequence[Workspace], for_others: bool = False) -> None:
-        self.params, self.workspaces = params, workspaces
+    def __init__(self, params: RunParams, stages: Sequence[Stage], for_others: bool = False) -> None:
+        self.params, self.stages = params, stages
         self.for_others = for_others  # whether this is a remote worker's, whose results go to the DVC remote
         self.gpus = self.checked_gpus()
         self.leases, self.stop = Leases(self.gpus, params.parallel), Stop()
@@ -88,7 +61,8 @@ class StagesRun:
         self.seconds: dict[str, float] = {}  # that they took, less the wait for GPUs or a place, by title
         self.fresh: set[str] = set()  # titles of the tasks that DVC has nothing to do for
         if not (params.force or for_others):
-            self.fresh = {space.title(name) for space in workspaces for name in up_to_date(space.root)}
+            fresh = {root: up_to_date(root) for root in {stage.root for stage in stages}}
+            self.fresh = {stage.title() for stage in stages if stage.name in fresh[stage.root]}
 
     def run(self) -> State[Any]:
         """Run all that can be run; return the flow run's state, with what went wrong, a paragraph a stage."""
@@ -115,9 +89,8 @@ class StagesRun:
     def checked_gpus(self) -> list[int]:
         """Return the GPUs to share; raise a ValueError if they or the deadlines fit no stage."""
         gpus = choose_gpus(self.params.gpus)
-        stages = [stage for _, stage in self.stages()]
-        check_names("hours", self.params.hours, stages)
-        for stage in stages:
+        check_names("hours", self.params.hours, self.stages)
+        for stage in self.stages:
             on_gpus = gpus or self.for_others  # at home, a machine without any trains on its CPU
             if on_gpus and stage.gpus > len(gpus) and not self.params.is_remote(stage):
                 raise ValueError(
@@ -133,8 +106,8 @@ class StagesRun:
         A stage that an earlier workspace computes, too, waits for that one and is restored from the cache.
         """
         firsts: dict[str, str] = {}
-        for space, stage in self.stages():
-            title = space.title(stage.name)
+        for stage in self.stages:
+            title = stage.title()
             first = firsts.setdefault(stage.signature, title)
             # No tags: Prefect asks the server once for their concurrency limits, and fails without it.
             configured = run_stage.with_options(
@@ -143,18 +116,14 @@ class StagesRun:
                 description=f"`{stage.command}`",
                 retries=0 if self.for_others else len(stage.retries),
             )
-            needed = [*map(space.title, stage.parents), first]
+            needed = [*map(stage.title, stage.parents), first]
             parents = [self.futures[parent] for parent in needed if parent in self.futures]
             force = self.params.force and first == title
-            self.futures[title] = configured.submit(self, space, stage, force, wait_for=parents)  # type: ignore[call-overload]
+            self.futures[title] = configured.submit(self, stage, force, wait_for=parents)  # type: ignore[call-overload]
 
     def states(self) -> dict[str, State[Any]]:
         """Return the last state of each task, by title."""
         return {title: future.wrapped_future.result() for title, future in self.futures.items()}
-
-    def stages(self) -> list[tuple[Workspace, Stage]]:
-        """Return every stage of every workspace, parents first."""
-        return [(space, stage) for space in self.workspaces for stage in space.stages.values()]
 
     def environment(self, stage: Stage, gpus: Sequence[int]) -> dict[str, str]:
         """Return the environment of a stage with these GPUs, and its share of the cores.
@@ -166,9 +135,8 @@ class StagesRun:
         places = len(self.gpus) // stage.gpus if stage.gpus and self.gpus else self.params.parallel
         to_run = {  # rows of a sweep share stages
             other.signature
-            for space, other in self.stages()
-            if other.kind == stage.kind
-            and not (space.title(other.name) in self.fresh or self.params.is_remote(other))
+            for other in self.stages
+            if other.kind == stage.kind and not (other.title() in self.fresh or self.params.is_remote(other))
         }
         stages = min(places, len(to_run))
         sharing = stages * max(1, stage.gpus) if stages > 1 else 1  # a training alone divides them itself
@@ -177,15 +145,8 @@ class StagesRun:
     def summary(self) -> str:
         """Return a line on all stages."""
         kinds = collections.Counter(kind_of(state) for state in self.states().values())
-        order = (*map(str.lower, OUTCOMES), "failed", "cancelled", "not run")
+        order = ("executed", "unchanged", "cached", "failed", "cancelled", "not run")
         return ", ".join(f"{kinds[kind]} {kind}" for kind in order if kinds[kind] or kind != "cancelled")
-
-    def report(self) -> str:
-        """Return what `make repro` prints at its end; empty without a stage that writes scores."""
-        root, stages = self.workspaces[0].root, self.workspaces[0].stages
-        if "evaluate" not in stages or "scores.csv" not in stages["evaluate"].outputs:
-            return ""
-        return shell.run(sys.executable, "-m", "pipelines.report.scores", cwd=root)
 
 
 def kind_of(state: State[Any]) -> str:
@@ -201,46 +162,39 @@ def went_wrong(state: State[Any]) -> bool:
 
 
 @task(cache_policy=NO_CACHE, persist_result=False)
-def run_stage(run: StagesRun, space: Workspace, stage: Stage, force: bool) -> State[Any]:
+def run_stage(run: StagesRun, stage: Stage, force: bool) -> State[Any]:
     """Bring one stage up to date; the state's name says what that took. Prefect retries what has Failed."""
     if (attempt := runtime.task_run.run_count) > 1:
         run.stop.wait(stage.retries[attempt - 2])  # Prefect's own wait hears no cancellation
     try:
-        fresh = space.title(stage.name) in run.fresh
-        outcome = "Unchanged" if fresh else execute(run, space, stage, force)
+        outcome = "Unchanged" if stage.title() in run.fresh else execute(run, stage, force)
     except Exception as fault:  # a full disk, a git that fails: whatever it is, the run must report it
         if not isinstance(fault, StageNotStarted):
-            artifacts.show(stage, space.root, space.label, failed=True)
+            artifacts.show(stage, failed=True)
         if isinstance(fault, StageEnded):  # which Prefect must not retry
-            late = isinstance(fault, StageTimedOut)
-            return Cancelled(name="TimedOut" if late else "Cancelled", message=str(fault))
+            return Cancelled(name=fault.state, message=str(fault))
         known = isinstance(fault, StageFailed)
         return Failed(message=str(fault) if known else f"failed, {type(fault).__name__}: {fault}")
-    artifacts.show(stage, space.root, space.label)
+    artifacts.show(stage)
     return Completed(name=outcome, message=f"{stage.name}: {outcome.lower()}")
 
 
-def execute(run: StagesRun, space: Workspace, stage: Stage, force: bool) -> str:
+def execute(run: StagesRun, stage: Stage, force: bool) -> str:
     """Bring one stage up to date once it has its GPUs or place, here or elsewhere; return what that took."""
-    elsewhere = run.params.is_remote(stage)
-    with run.leases.lease(None if elsewhere else stage.gpus, run.stop) as gpus:
-        if gpus is None:
-            raise StageNotStarted
-        seconds, log = run.params.seconds(stage), get_run_logger().info
-        runner = GuardedRunner(space.root, run.environment(stage, gpus), seconds, run.stop, log)
-        progress = artifacts.stage_key(stage, "progress", space.label)
+    far, log = run.params.is_remote(stage), get_run_logger().info
+    with contextlib.ExitStack() as stack:
+        gpus = [] if far else stack.enter_context(run.leases.lease(stage.gpus, run.stop))
+        env, seconds = run.environment(stage, gpus), run.params.seconds(stage)
+        runner = GuardedRunner(stage.root, env, seconds, run.stop, log)
+        if stage.work:
+            stack.enter_context(showing_progress(stage, stage.root / stage.work))
         start = time.monotonic()
-        with showing_progress(progress, space.root, stage.work):
-            outcome = (
-                execute_elsewhere(run, runner, stage)
-                if elsewhere
-                else execute_here(run, runner, stage, force)
-            )
-        run.seconds[space.title(stage.name)] = time.monotonic() - start
+        outcome = elsewhere(run, runner, stage) if far else here(run, runner, stage, force)
+        run.seconds[stage.title()] = time.monotonic() - start
         return outcome
 
 
-def execute_here(run: StagesRun, runner: GuardedRunner, stage: Stage, force: bool) -> str:
+def here(run: StagesRun, runner: GuardedRunner, stage: Stage, force: bool) -> str:
     """Run a stage through DVC; return what that took. A remote worker sends the outputs to the DVC remote."""
     pull = run.for_others or run.params.remote != "none"
     outcome = runner.reproduce(stage.name, *["--pull"] * pull, *["--force"] * force)
@@ -249,7 +203,7 @@ def execute_here(run: StagesRun, runner: GuardedRunner, stage: Stage, force: boo
     return outcome
 
 
-def execute_elsewhere(run: StagesRun, runner: GuardedRunner, stage: Stage) -> str:
+def elsewhere(run: StagesRun, runner: GuardedRunner, stage: Stage) -> str:
     """Have a remote worker run a stage, unless its outputs are known; return what DVC did with them here."""
     outcome = runner.restore(stage.name)
     if outcome is None:

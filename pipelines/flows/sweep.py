@@ -3,6 +3,7 @@
 import itertools
 import json
 import shlex
+from collections.abc import Sequence
 from typing import Annotated, Any, Self
 
 import pandas as pd
@@ -15,8 +16,9 @@ from convs2s.config.params import Params
 from convs2s.text.corpus.files import atomic_path
 from pipelines.flows import artifacts, experiment, workspace
 from pipelines.flows.form import AS_LIST, Form, RunParams, ValueParams, field, read_values, write_values
-from pipelines.flows.run_stages import THREADS, StagesRun, Workspace, claimed_root, went_wrong
-from pipelines.flows.summary import Summary
+from pipelines.flows.graph import Stage, read_graph
+from pipelines.flows.run_stages import THREADS, StagesRun, claimed_root, went_wrong
+from pipelines.flows.summary import summarize
 from pipelines.flows.workspace import ROOT
 from pipelines.results.comparison import Row, comparison, labels_of, results_of
 from pipelines.results.paper import Table, read_table, table_names
@@ -98,24 +100,21 @@ def sweep(params: SweepParams) -> State[Any]:
             name = f"{params.title}-{experiment.name_of(params.changes() | own, tree)}"
             rows.append(Row(name, params.changes() | own, facts))
             copies[name] = own
-        labels, spaces = labels_of(rows), dict[str, Workspace]()
+        labels, stages = labels_of(rows), dict[str, list[Stage]]()
         for name, own in copies.items():
             root = experiment.copy_workspace(ROOT, name, *params.written(ROOT, own))
-            spaces[name] = Workspace.open(labels[name], root, [])
-        run = StagesRun(params, list(spaces.values()))
-        summary = Summary(run)
+            stages[name] = list(read_graph(root, labels[name]).values())
+        run = StagesRun(params, [stage for row in stages.values() for stage in row])
         state = run.run()
         if not (state.is_completed() or state.is_failed()):  # cancelled, or its worker is gone
-            summary.finish(state)
-            return state
-        results = {name: results_or_fault(run, space) for name, space in spaces.items()}
-        for name, space in spaces.items():
+            return summarize(run, state)
+        results = {name: results_or_fault(run, row) for name, row in stages.items()}
+        for name, row in stages.items():
             if "failed" not in results[name]:
-                experiment.keep_experiment(ROOT, space.root, name)
+                experiment.keep_experiment(ROOT, row[0].root, name)
         table = comparison(rows, results)
         show(table, params.title, paper)
-        summary.finish(state, table.iloc[:, :9].to_string(index=False))
-    return state
+        return summarize(run, state, table.iloc[:, :9].to_string(index=False))
 
 
 def paper_rows(paper: Table, base: Params) -> list[tuple[dict[str, Any], dict[str, Any]]]:
@@ -126,13 +125,13 @@ def paper_rows(paper: Table, base: Params) -> list[tuple[dict[str, Any], dict[st
     ]
 
 
-def results_or_fault(run: StagesRun, space: Workspace) -> dict[str, Any]:
+def results_or_fault(run: StagesRun, row: Sequence[Stage]) -> dict[str, Any]:
     """Return a row's results, or why it has none, as `failed`."""
-    states = {stage: run.states()[space.title(stage)] for stage in space.stages}
-    missing = [stage for stage, state in states.items() if not state.is_completed()]
+    states = {stage.name: run.states()[stage.title()] for stage in row}
+    missing = [name for name, state in states.items() if not state.is_completed()]
     if not missing:
-        return results_of(space.root, [ROOT, *(other.root for other in run.workspaces)])
-    faults = [f"{stage} {states[stage].message}" for stage in missing if went_wrong(states[stage])]
+        return results_of(row[0].root, [ROOT, *dict.fromkeys(stage.root for stage in run.stages)])
+    faults = [f"{name} {states[name].message}" for name in missing if went_wrong(states[name])]
     # A stage that rows have in common fails in the one that runs it.
     line = " ".join(("; ".join(faults) or f"a stage of another row, before {missing[0]}, failed").split())
     return {"failed": line if len(line) <= LONGEST_FAULT else f"... {line[-LONGEST_FAULT:]}"}
@@ -140,16 +139,15 @@ def results_or_fault(run: StagesRun, space: Workspace) -> dict[str, Any]:
 
 def show(table: pd.DataFrame, name: str, paper: Table | None) -> None:
     """Write the table as CSV, and the paper's with ours beside it, and show them in the UI."""
-    folder, log = ROOT / "data" / "sweeps", get_run_logger().info
+    folder = ROOT / "data" / "sweeps"
     with atomic_path(folder / f"{name}.csv") as path:
         table.to_csv(path, index=False)
     records = json.loads(table.to_json(orient="records"))
     create_table_artifact(records, key=artifacts.key(4, "sweep", name), description=f"Sweep {name}")
-    log("\n%s", table.iloc[:, :9].to_string(index=False))
     if paper:
         from pipelines.results import ablation_report  # noqa: PLC0415  # matplotlib takes its time
 
         text, picture = ablation_report.write(name, paper, table, folder)
         create_markdown_artifact(text, key=artifacts.key(5, "table", name), description=paper.title)
         artifacts.image(picture, artifacts.key(6, "picture", name), paper.title)
-        log("\n%s", text)
+        get_run_logger().info("\n%s", text)

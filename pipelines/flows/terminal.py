@@ -9,12 +9,7 @@ from uuid import UUID
 
 import httpx
 from prefect.client.orchestration import SyncPrefectClient
-from prefect.client.schemas.filters import (
-    FlowRunFilter,
-    FlowRunFilterId,
-    LogFilter,
-    LogFilterFlowRunId,
-)
+from prefect.client.schemas.filters import FlowRunFilter, LogFilter
 from prefect.client.schemas.objects import Artifact, State, TaskRun
 from prefect.client.schemas.sorting import LogSort, TaskRunSort
 from rich.console import Console
@@ -47,48 +42,45 @@ def follow(
     `check` is called while the run waits to be taken; what it raises ends this. Prefect's own
     FlowRunSubscriber loses what is logged while the server is away.
     """
-    console, log = console or Console(highlight=False), Log(client, run)
+    console, seen, ended = console or Console(highlight=False), set[UUID](), False
     live = Live(console=console, auto_refresh=False) if console.is_terminal else None
     with live or contextlib.nullcontext():
         while True:
             with contextlib.suppress(httpx.HTTPError):  # a server that restarts comes back
                 state = client.read_flow_run(run).state
                 tasks = read_tasks(client, run)
-                for line in log.lines(tasks):
+                for line in new_lines(client, run, tasks, seen):
                     console.print(line, markup=False, soft_wrap=True)
                 if live and tasks:
                     trainings = read_artifacts(client, run, type="progress")
                     live.update(table(tasks, trainings, console.height - 4), refresh=True)
-                if state is not None and state.is_final():
+                assert state is not None
+                if ended and state.is_final():
                     return state
-                if state is not None and state.is_scheduled():
+                ended = state.is_final()  # its last lines may come later: look once more
+                if state.is_scheduled():
                     check()
             time.sleep(POLL)
 
 
-class Log:
-    """The log of a flow run."""
-
-    def __init__(self, client: SyncPrefectClient, run: UUID) -> None:
-        self.client, self.seen = client, set[UUID]()
-        self.of_run = LogFilter(flow_run_id=LogFilterFlowRunId(any_=[run]))
-
-    def lines(self, tasks: Sequence[TaskRun]) -> Iterator[str]:
-        """Yield the lines that are new, each after its stage's name."""
-        names = {task.id: title(task) for task in tasks}
-        # Each thread sends its lines in bundles, so a line may come after younger ones: look back a page.
-        offset = max(0, len(self.seen) - PAGE)
-        while page := self.client.read_logs(self.of_run, PAGE, offset, LogSort.TIMESTAMP_ASC):
-            offset += len(page)
-            for log in (log for log in page if log.id not in self.seen):
-                self.seen.add(log.id)
-                name = names.get(log.task_run_id, "") if log.task_run_id else "flow"
-                yield f"{name:<{NAME}} {log.message}"
+def new_lines(
+    client: SyncPrefectClient, run: UUID, tasks: Sequence[TaskRun], seen: set[UUID]
+) -> Iterator[str]:
+    """Yield the log lines of a flow run that are not among those seen, each after its stage's name."""
+    of_run = LogFilter.model_validate({"flow_run_id": {"any_": [run]}})
+    names: dict[UUID | None, str] = {None: "flow", **{task.id: title(task) for task in tasks}}
+    # Each thread sends its lines in bundles, so a line may come after younger ones: look back a page.
+    offset = max(0, len(seen) - PAGE)
+    while page := client.read_logs(of_run, PAGE, offset, LogSort.TIMESTAMP_ASC):
+        offset += len(page)
+        for log in (log for log in page if log.id not in seen):
+            seen.add(log.id)
+            yield f"{names.get(log.task_run_id, ''):<{NAME}} {log.message}"
 
 
 def read_tasks(client: SyncPrefectClient, run: UUID) -> list[TaskRun]:
     """Return the stages of a flow run in the order of the pipeline, which is that of their submission."""
-    of_run, tasks = FlowRunFilter(id=FlowRunFilterId(any_=[run])), list[TaskRun]()
+    of_run, tasks = FlowRunFilter.model_validate({"id": {"any_": [run]}}), list[TaskRun]()
     while page := client.read_task_runs(
         flow_run_filter=of_run, sort=TaskRunSort.EXPECTED_START_TIME_ASC, limit=PAGE, offset=len(tasks)
     ):

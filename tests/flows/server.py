@@ -1,5 +1,6 @@
 """A Prefect server of the tests' own, flow runs on it, and what its API says of them."""
 
+import contextlib
 import json
 import os
 import socket
@@ -7,8 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,7 @@ class Server:
         self.env |= {"PREFECT_API_URL": f"http://127.0.0.1:{self.port}/api", "GIT_AUTHOR_NAME": "toy"}
         self.env |= {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30", "GIT_AUTHOR_EMAIL": "toy"}
         self.env |= {"GIT_COMMITTER_NAME": "toy", "GIT_COMMITTER_EMAIL": "toy"}
-        self.env |= access.of_server(self.auth, self.env["PREFECT_API_URL"]) | {access.CLIENT: self.auth}
+        self.env[access.CLIENT] = self.auth
         with (self.home / "server.log").open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "pipelines.flows.server", str(self.port)],
@@ -88,6 +88,15 @@ class Server:
         if self.process is not None:
             end(self.process.pid)
             self.process.wait()
+
+    @contextlib.contextmanager
+    def away(self) -> Iterator[None]:
+        """End the server alone; start it again afterwards, also for other tests, on the same port."""
+        self.halt()
+        try:
+            yield
+        finally:
+            self.start()
 
     def client(self) -> httpx.Client:
         """Return a client of the API that knows the password; making one takes longer than asking."""
@@ -225,7 +234,10 @@ class FlowProcess:
 
 def copy_database(database: Path, copy: Path) -> None:
     """Copy the database of a server that may be at work."""
-    with closing(sqlite3.connect(database)) as old, closing(sqlite3.connect(copy)) as new:
+    with (
+        contextlib.closing(sqlite3.connect(database)) as old,
+        contextlib.closing(sqlite3.connect(copy)) as new,
+    ):
         old.backup(new)
 
 

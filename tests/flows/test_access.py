@@ -229,7 +229,7 @@ def test_a_server_of_another_user_gets_no_password(repo: Path) -> None:
     finally:
         other.kill()
         seen = other.communicate()[0]
-    assert done.returncode == 2 and "found a server of the user 65534" in done.stderr, done.stderr
+    assert done.returncode == 2 and "found a server of another user, or one that" in done.stderr, done.stderr
     assert "User-Agent" in seen and "Authorization" not in seen
 
 
@@ -293,7 +293,7 @@ def test_the_port_of_a_dead_server_is_no_other_user_s(monkeypatch: pytest.Monkey
     assert other(user=65534, group=65534).stdout == ""
     with access.share(access.port_of(address)) as again:
         again.listen()  # our next server
-        assert access.listener(address) == os.getuid()
+        assert access.hold(address)
     for port in access.held:
         port.close()
     assert "taken 127.0.0.1 []" in other(user=65534, group=65534).stdout
@@ -324,5 +324,5 @@ def test_an_address_elsewhere_is_not_held(monkeypatch: pytest.MonkeyPatch) -> No
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         for address in ("http://10.0.0.1:4200/api", f"http://127.0.0.1:{server.getsockname()[1]}/api", ""):
-            access.hold(address)
+            assert not access.hold(address)
     assert access.held == []

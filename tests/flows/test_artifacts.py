@@ -1,8 +1,9 @@
-"""What the UI shows of a whole run of the real pipeline at toy size."""
+"""What the UI shows of a run of the real pipeline at toy size."""
 
 import base64
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib.image
@@ -14,9 +15,9 @@ from ruamel.yaml import YAML
 from pipelines.flows import artifacts, summary
 from pipelines.flows.artifacts import stage_key
 from pipelines.flows.graph import read_graph
-from pipelines.flows.summary import SCORES
 from tests.flows import toy
 from tests.flows.server import Server
+from tests.fresh import run_here
 from tests.test_end_to_end import toy_params
 
 
@@ -39,16 +40,21 @@ def project(tmp_path: Path) -> Path:
     toy.run(folder, "git", "init", "--quiet")
     Repo.init(str(folder)).close()
     shutil.copy(toy.ROOT / ".dvc" / "config", folder / ".dvc" / "config")
+    for stage in read_graph(folder).values():  # in this process, since imports take longer than the work
+        run_here(stage.command, folder)
+    toy.dvc(folder, "commit", "--force")
+    toy.set_params(folder, {"evaluate.examples": 3})
     toy.commit(folder)
     return folder
 
 
 @pytest.mark.flows
 def test_a_run_shows_its_summary_curves_scores_and_report(server: Server, project: Path) -> None:
-    """Numbers are those of the files that DVC keeps."""
+    """Numbers are those of the files that DVC keeps, whether a stage has run or was up to date."""
     run = server.run_flow(project)
     assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
-    assert set(server.states(run).values()) == {"Executed"}
+    states = server.states(run)
+    assert states.pop("evaluate") == "Executed" and set(states.values()) == {"Unchanged"}
     assert "Not shown in the UI" not in server.logs(run)
     shown = server.artifacts(run)
     for name in ("2-train-1-curves", "2-train-2-curves"):
@@ -63,10 +69,11 @@ def test_a_run_shows_its_summary_curves_scores_and_report(server: Server, projec
     assert set(table["member"]) == {"1", "2", "mean", "std", "ensemble"}
     assert "bleu: `nrefs:1|case:mixed|eff:no|tok:13a" in shown["3-evaluate-scores"]["description"]
     text = shown[summary.KEY]["data"]
-    assert f"**Completed**: {len(server.states(run))} executed" in text
-    assert "| train@1 | Executed | 0:" in text
-    scores = SCORES.search(text)
-    assert scores is not None and scores[1].startswith("Scores of the test set") and "seed 2" in scores[1]
+    assert f"**Completed**: 1 executed, {len(states)} unchanged" in text
+    assert "| train@1 | Unchanged |  |" in text and "| evaluate | Executed | 0:" in text
+    scores = text.partition("\n```text\n")[2].partition("\n```\n")[0]
+    assert scores.startswith("Scores of the test set") and "seed 2" in scores
+    assert scores in server.logs(run)  # which `make flow` shows
     assert (
         f"- [2-train-1-curves]({server.env['PREFECT_API_URL'].removesuffix('/api')}/v2/artifacts/artifact/"
         in text
@@ -93,18 +100,19 @@ def test_a_training_that_failed_shows_how_far_it_came(
         "create_image_artifact",
         lambda url, key, description: shown.append((url[:22], description)),
     )
-    stage = read_graph(toy.ROOT)["train@1"]
-    artifacts.show(stage, tmp_path, "", failed=True)
+    stage = replace(read_graph(toy.ROOT)["train@1"], root=tmp_path)
+    artifacts.show(stage, failed=True)
     assert shown == []  # it failed before its first point
     curve = tmp_path / "data" / "checkpoints" / "1" / "curves" / "train" / "loss.tsv"
     curve.parent.mkdir(parents=True)
     curve.write_text("step\tloss\n50\t7.1\n100\t70.1\n")
-    artifacts.show(stage, tmp_path, "", failed=True)
+    artifacts.show(stage, failed=True)
     assert shown == [("data:image/png;base64,", "Curves of train@1 until it ended")]
 
 
 def test_keys_are_what_prefect_takes() -> None:
     """Small letters, digits and hyphens, in the order of the pipeline."""
     train, evaluate = (read_graph(toy.ROOT)[name] for name in ("train@1", "evaluate"))
-    assert stage_key(train, "curves", "dropout=0.3, seeds=[1]") == "2-train-1-curves-dropout-0-3-seeds-1"
-    assert summary.KEY < stage_key(train, "curves", "") < stage_key(evaluate, "scores", "") < "4-sweep"
+    row = replace(train, label="dropout=0.3, seeds=[1]")
+    assert stage_key(row, "curves") == "2-train-1-curves-dropout-0-3-seeds-1"
+    assert summary.KEY < stage_key(train, "curves") < stage_key(evaluate, "scores") < "4-sweep"

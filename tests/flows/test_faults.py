@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -24,23 +25,40 @@ def completes(server: Server, repo: Path) -> None:
     assert toy.dvc(repo, "status") == "Data and pipelines are up to date."
 
 
-def test_cancel_during_training(server: Server, repo: Path) -> None:
-    """The button in the UI, on a run that a worker has started."""
+def test_cancel_and_then_the_kill_of_the_worker(server: Server, repo: Path) -> None:
+    """The button in the UI; then a kill, after which no other worker takes the flow over: it ends itself."""
     server.deploy(repo)
-    toy.behave(repo, train_1={"seconds": 90}, train_2={"seconds": 90})
+    toy.behave(repo, train_1={"seconds": 90, "talks": True}, train_2={"seconds": 90})
     worker = server.worker(repo, "gpu")
     try:
-        run = server.trigger("reproduce/reproduce")
+        run = server.trigger("reproduce/reproduce", parallel=3)  # a place for align beside both trainings
         assert soon(lambda: training(repo)), (server.home / "worker.log").read_text()[-2000:]
+        assert soon(lambda: server.states(run).get("align") == "Executed")
         server.post(f"flow_runs/{run}/set_state", {"state": {"type": "CANCELLING"}})
         gone(repo, lambda line: "prefect worker" in line or "prefect.engine" in line)
         assert soon(lambda: server.flow_run(run)["state_type"] == "CANCELLED", 40), server.flow_run(run)[
             "state"
         ]
+        the_worker_is_killed(server, repo, worker)
     finally:
         end(worker.pid)
     gone(repo)
     completes(server, repo)
+
+
+def the_worker_is_killed(server: Server, repo: Path, worker: "subprocess.Popen[bytes]") -> None:
+    """While trainings go on from their checkpoints; log lines go to a broken pipe before the flow sees it."""
+    run = server.trigger("reproduce/reproduce")
+    again = {"train@1", "train@2"}
+    assert soon(lambda: {name for name, what, *_ in toy.notes(repo) if what == "start 1"} >= again)
+    worker.kill()
+    worker.wait()
+    gone(repo)
+    # The flow itself works elsewhere, and is still about to tell of its end.
+    assert soon(lambda: server.flow_run(run)["state_type"] == "CRASHED", 60), server.flow_run(run)["state"]
+    message = server.flow_run(run)["state"]["message"]
+    assert "the worker that had started this run is gone" in message
+    assert "0 executed, 2 unchanged, 0 cached, 0 failed, 2 cancelled, 1 not run" in message
 
 
 @pytest.mark.slow
@@ -49,31 +67,6 @@ def test_kill_of_the_flow(server: Server, repo: Path) -> None:
     flow = started(server, repo)
     flow.process.kill()
     gone(repo)
-    completes(server, repo)
-
-
-def test_kill_of_the_worker(server: Server, repo: Path) -> None:
-    """No other worker would take its flow over, so the flow sees it and ends.
-
-    Its log lines then go to a broken pipe, before it has seen it, too.
-    """
-    server.deploy(repo)
-    toy.behave(repo, train_1={"seconds": 90, "talks": True}, train_2={"seconds": 90})
-    worker = server.worker(repo, "gpu")
-    run = server.trigger("reproduce/reproduce", parallel=3)  # a place for align beside both trainings
-
-    def trains() -> bool:
-        return training(repo) and server.states(run).get("align") == "Executed"
-
-    assert soon(trains), (server.home / "worker.log").read_text()[-2000:]
-    worker.kill()
-    worker.wait()
-    gone(repo)
-    # The flow itself works elsewhere, and is still about to tell of its end.
-    assert soon(lambda: server.flow_run(run)["state_type"] == "CRASHED", 60), server.flow_run(run)["state"]
-    state = server.flow_run(run)["state"]
-    assert "the worker that had started this run is gone" in state["message"]
-    assert "2 executed, 0 unchanged, 0 cached, 0 failed, 2 cancelled, 1 not run" in state["message"]
     completes(server, repo)
 
 

@@ -67,7 +67,7 @@ def test_it_starts_what_is_missing_follows_the_run_and_stops_what_it_started(
         assert "Completed: 3 executed, 0 unchanged, 2 cached, 0 failed, 0 not run" in second.stdout
         assert "Starting" not in second.stdout and password not in second.stdout
         assert f"http://127.0.0.1:{port}/v2/runs" in second.stdout
-        assert "\nKept as the DVC experiment dropout-0-3-" in second.stdout  # of the summary, beside the log
+        assert "\nKept as the DVC experiment dropout-0-3-" in second.stdout  # in the log
         assert toy.dvc(repo, "exp", "list", "--name-only").startswith("dropout-0-3-")
     finally:
         stopped = play(repo, "stop")

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from pipelines.flows import progress
+from pipelines.flows.graph import Stage
 from pipelines.flows.progress import description, percentage, showing_progress
 
 HALF = {
@@ -65,7 +66,8 @@ def test_the_artifact_follows_the_file(tmp_path: Path, monkeypatch: pytest.Monke
 
     path.write_text(json.dumps(HALF))
     os.utime(path, (1, 1))
-    with showing_progress("key", tmp_path, "work"):
+    stage = Stage("train@1", "", frozenset(), 1, 1.0, (), "work", {}, True, "", tmp_path)
+    with showing_progress(stage, tmp_path / "work"):
         time.sleep(0.1)
         assert shown == []
         write(HALF)
@@ -74,6 +76,4 @@ def test_the_artifact_follows_the_file(tmp_path: Path, monkeypatch: pytest.Monke
     seen = [(arguments[0], *(a for a in arguments if isinstance(a, float))) for arguments in shown]
     assert seen[:2] == [("away",), (37.5, 37.5)]
     assert seen[2:] == [(identity, 40.0), (identity, 42.5)]
-    with showing_progress("key", tmp_path, None):  # a stage without a work folder
-        pass
     assert len(shown) == 4

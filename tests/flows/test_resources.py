@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.flows.dvc_stage import StageNotStarted
 from pipelines.flows.resources import Leases, choose_gpus, visible_gpus
 
 
@@ -78,7 +79,6 @@ def most_at_once(leases: Leases, wanted: list[int]) -> int:
     def hold(count: int) -> None:
         nonlocal most
         with leases.lease(count, threading.Event()) as gpus:
-            assert gpus is not None
             with lock:
                 assert not {gpu for others in held for gpu in others} & {*gpus}, "a GPU was leased twice"
                 held.append(gpus)
@@ -117,12 +117,13 @@ def test_a_stage_that_waits_for_a_gpu_ends_when_the_run_does() -> None:
     leases, stop, ended = Leases([0], places=1), threading.Event(), list[str]()
 
     def wait() -> None:
-        with leases.lease(1, stop) as gpus:
-            ended.append("not started" if gpus is None else "started")
+        with pytest.raises(StageNotStarted), leases.lease(1, stop):
+            ended.append("started")
+        ended.append("over")
 
     with leases.lease(1, threading.Event()):
         thread = threading.Thread(target=wait)
         thread.start()
         stop.set()
     thread.join(5)
-    assert ended == ["not started"]
+    assert ended == ["over"]

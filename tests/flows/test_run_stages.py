@@ -1,39 +1,34 @@
 """How stages that run side by side share the machine; nothing is run here."""
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from convs2s.config.load import load_params
 from pipelines.flows import run_stages
 from pipelines.flows.form import RunParams
 from pipelines.flows.graph import Stage
-from pipelines.flows.run_stages import StagesRun, Workspace
+from pipelines.flows.run_stages import StagesRun
 from tests.flows import toy
-
-PARAMS = load_params(toy.ROOT / "params.yaml")
 
 
 def stage(name: str, gpus: int = 0, signature: str = "") -> Stage:
     """Return a stage that needs no other."""
-    return Stage(name, "", frozenset(), gpus, 1.0, (), None, {}, True, signature or name)
+    return Stage(name, "", frozenset(), gpus, 1.0, (), None, {}, True, signature or name, toy.ROOT)
 
 
 def threads(
     *spaces: list[Stage], fresh: tuple[str, ...] = (), gpus: tuple[int, ...] = (), **params: Any
 ) -> str | None:
     """Return the number of threads given to the first stage of a run on a machine with 12 cores."""
-    workspaces = [
-        Workspace(str(number), toy.ROOT, PARAMS, {one.name: one for one in stages})
-        for number, stages in enumerate(spaces)
-    ]
+    rows = [[replace(one, label=str(row)) for one in stages] for row, stages in enumerate(spaces)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "sched_getaffinity", lambda _: set(range(12)), raising=False)
         patch.setattr(run_stages, "choose_gpus", lambda _: [*gpus])
         patch.setattr(run_stages, "up_to_date", lambda _: set(fresh))
-        run = StagesRun(RunParams(**params), workspaces)
-        return run.environment(spaces[0][0], gpus[:1]).get("OMP_NUM_THREADS")
+        run = StagesRun(RunParams(**params), [one for row in rows for one in row])
+        return run.environment(rows[0][0], gpus[:1]).get("OMP_NUM_THREADS")
 
 
 def test_stages_side_by_side_divide_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,24 +45,18 @@ def test_a_run_that_is_taken_for_dead_says_that_it_lives(server: Server, repo: P
     assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
 
 
-def test_a_server_that_restarts_during_a_run(server: Server, tmp_path: Path, repo: Path) -> None:
+def test_a_server_that_restarts_during_a_run(server: Server, repo: Path) -> None:
     """Stages go on, and begin, without it, and the run ends well."""
-    server = Server(tmp_path / "home", database=server.home / "prefect.db")
-    server.start()
-    try:
-        toy.behave(repo, train_1={"seconds": 2}, train_2={"seconds": 4})
-        flow = server.start_flow(repo)
-        run = flow.id()
-        assert soon(lambda: training(repo))
-        server.halt()
+    toy.behave(repo, train_1={"seconds": 2}, train_2={"seconds": 4})
+    flow = server.start_flow(repo)
+    run = flow.id()
+    assert soon(lambda: training(repo))
+    with server.away():
         assert soon(lambda: "evaluate" in toy.ran(repo))
-        server.start()
-        assert flow.process.wait(120) == 0
-        assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
-        assert server.states(run) == dict.fromkeys(toy.NAMES, "Executed")
-        server_and_flow_die_at_once(server, repo)
-    finally:
-        server.stop()
+    assert flow.process.wait(120) == 0
+    assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
+    assert server.states(run) == dict.fromkeys(toy.NAMES, "Executed")
+    server_and_flow_die_at_once(server, repo)
     gone(repo)
 
 
@@ -74,9 +68,8 @@ def server_and_flow_die_at_once(server: Server, repo: Path) -> None:
     flow = server.start_flow(repo)
     assert soon(lambda: len(toy.notes(repo)) == before + 2)  # both trainings
     flow.process.kill()
-    server.halt()
-    gone(repo)
-    server.start()
+    with server.away():
+        gone(repo)
     toy.behave(repo)
     run = server.run_flow(repo)
     assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]

@@ -1,5 +1,6 @@
 """The flow `sweep`: rows side by side, shared stages once, a table at the end."""
 
+from collections import Counter
 from io import StringIO
 from pathlib import Path
 
@@ -35,12 +36,12 @@ def test_a_grid_shares_what_its_rows_have_in_common(server: Server, repo: Path) 
         name="drops",
         parallel=3,
         grid={"train.dropout": [0.1, 0.3], "evaluate.examples": [5, 6]},
+        seeds=[1],
     )
     assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
     executed = [name.split()[0] for name, state in server.states(run).items() if state == "Executed"]
-    counts = {name: executed.count(name) for name in toy.NAMES}
-    assert counts == {"download": 1, "align": 1, "train@1": 2, "train@2": 2, "evaluate": 4}
-    assert len(server.states(run)) == 20
+    assert Counter(executed) == {"download": 1, "align": 1, "train@1": 2, "evaluate": 4}
+    assert len(server.states(run)) == 16
     table = pd.read_csv(repo / "data" / "sweeps" / "drops.csv")
     assert table["train.dropout"].tolist() == [0.1, 0.1, 0.3, 0.3]
     assert table["evaluate.examples"].tolist() == [5, 6, 5, 6]

@@ -42,13 +42,16 @@ def progress(stage: TaskRun) -> Any:
 
 
 class Client:
-    """Plays the server for one run, of which it says first that it runs and then that it has ended."""
+    """Plays the server for one run, which runs and then ends; its last line comes after that."""
 
     def __init__(self) -> None:
-        self.states: list[State[Any]] = [Running(), Completed()]
+        self.states: list[State[Any]] = [Running(), Completed(), Completed()]
+        self.last = SimpleNamespace(id=uuid4(), task_run_id=None, message="BLEU 42")
         self.log = [SimpleNamespace(id=uuid4(), task_run_id=STAGES[3].id, message="[b]epoch 1[/b]: done")]
 
     def read_flow_run(self, _: UUID) -> Any:
+        if len(self.states) == 1:
+            self.log.append(self.last)
         return SimpleNamespace(state=self.states.pop(0))
 
     def read_task_runs(self, offset: int, **_: Any) -> list[TaskRun]:
@@ -72,7 +75,7 @@ def test_a_run_is_followed(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -
     assert out.getvalue().count("train@1              [b]epoch 1[/b]: done\n") == 1
     assert ("2 of 6 stages are done" in out.getvalue()) == is_terminal
     if not is_terminal:
-        assert out.getvalue() == "train@1              [b]epoch 1[/b]: done\n"
+        assert out.getvalue() == "train@1              [b]epoch 1[/b]: done\nflow                 BLEU 42\n"
 
 
 def test_ctrl_c_leaves_the_terminal_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
