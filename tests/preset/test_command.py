@@ -41,7 +41,7 @@ def files() -> list[str]:
     return sorted(path.name for path in Path().iterdir())
 
 
-def edit(old: str = "dropout: 0.1", new: str = "dropout: 0.4") -> str:
+def edit(old: str = "dropout: 0.0", new: str = "dropout: 0.4") -> str:
     """Change a value of params.yaml; return the text."""
     text = PARAMS.read_text(encoding="utf-8")
     assert old in text
@@ -54,9 +54,9 @@ def test_a_preset_is_written_and_its_differences_are_listed(capsys: pytest.Captu
     assert main(["multi30k-en-de"]) == 0
     assert load_params() == params_of("multi30k-en-de")
     printed = capsys.readouterr().out.split("\n")
-    assert printed[0] == "params.yaml: 18 value(s) differ from preset multi30k-en-de"
-    assert "  train.dropout: 0.1 -> 0.2" in printed
-    assert "  train.anneal_after_epoch: 4 -> null" in printed
+    assert printed[0] == "params.yaml: 21 value(s) differ from preset multi30k-en-de"
+    assert "  train.dropout: 0.0 -> 0.2" in printed
+    assert "  train.anneal_after_epoch: 2 -> null" in printed
     assert '  package.name: "generated-en-de" -> "multi30k-en-de"' in printed
     (train,) = (line for line in printed if line.startswith("  download.train: "))
     assert train.startswith('  download.train: [{"kind": "generated", "pairs": 40000')

@@ -71,6 +71,7 @@ def tiny_params(folder: Path, **train: Any) -> Params:
         batch_by="sentences",
         batch_sentences=8,
         max_tokens=60,
+        learning_rate=0.25,
         anneal_after_epoch=None,
         min_epochs_before_anneal=0,
         patience=None,
