@@ -35,7 +35,7 @@ def test_dvcs_words_are_understood(tmp_path: Path) -> None:
     assert bring(repo, "train@2") == "Executed"
     toy.set_params(repo, {"train.dropout": 0.4})
     assert bring(repo, "train@2") == "Executed"
-    toy.set_params(repo, {"train.dropout": 0.1})
+    toy.set_params(repo, {"train.dropout": 0.0})
     assert bring(repo, "train@2") == "Cached"
     assert bring(repo, "train@2", force=True) == "Executed"
     assert toy.ran(repo) == ["download", "train@2", "train@2", "train@2"]

@@ -98,7 +98,7 @@ def test_several_runs_stand_side_by_side_with_what_differs(folder: Path, both: P
     changed = ["train.seeds", "train.dropout", "evaluate.ensembles"]
     assert list(one)[:5] == ["run", *changed, "validation perplexity"]
     assert [row["run"] for row in (one, two)] == ["one", "two"]
-    assert [row["train.dropout"] for row in (one, two)] == ["0.1", "0.3"]
+    assert [row["train.dropout"] for row in (one, two)] == ["0.0", "0.3"]
     assert two["BLEU"] == f"{metrics['mean']['bleu']:.2f} ± {metrics['std']['bleu']:.2f}"
     assert two["BLEU, ensemble"] == f"{metrics['ensemble']['bleu']:.2f}"
     assert two["validation perplexity"] == "6.00"  # the mean of 5.5 and 6.5
