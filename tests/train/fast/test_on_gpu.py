@@ -1,6 +1,8 @@
 """What only a GPU can show of a training; `make gpu-report` runs these."""
 
+import contextlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,19 @@ def training(folder: Path, place: Workers = GPU, **changes: Any) -> Training:
     """Return the tiny training in a folder of its own; without dropout, unless asked for."""
     folder.mkdir()
     return tiny_training(folder, place=place, **{"dropout": 0.0, **changes})
+
+
+@contextlib.contextmanager
+def waits_are_errors() -> Iterator[None]:
+    """Let CUDA raise an error where the host waits for the device, after checking that it does."""
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        with pytest.raises(RuntimeError, match="synchroniz"):
+            torch.ones((), device="cuda").item()
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
 
 
 def losses_and_gradients(run: Training, loss: SummedLoss) -> Tensors:
@@ -95,19 +110,13 @@ def test_an_update_is_that_of_the_plain_model(tmp_path: Path, precision: str) ->
 def test_the_host_does_not_wait_within_an_update(
     tmp_path: Path, precision: str, selection: dict[str, int] | None
 ) -> None:
-    """CUDA's debug mode makes a wait an error; a first update allocates, and loads kernels."""
+    """The first update is not looked at: it allocates, and loads kernels."""
     run = training(tmp_path / "a", precision=precision, selection=selection, dropout=0.1, max_tokens=20)
     losses = summed_loss(run.model, 0.1).train()
     entries = run.entries(run.train, batch(run))
     queue_update(run, losses, batch(run), entries, 0.1)
-    torch.cuda.synchronize()
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        with pytest.raises(RuntimeError, match="synchroniz"):
-            torch.ones((), device="cuda").item()
+    with waits_are_errors():
         results = queue_update(run, losses, batch(run), entries, 0.1)
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
     assert results.isfinite().all()
 
 
@@ -161,19 +170,15 @@ def test_a_training_goes_on_after_a_recording_that_fails(
 
 
 def test_the_host_does_not_wait_for_a_replay(tmp_path: Path) -> None:
-    """CUDA's debug mode makes a wait an error; two updates of the shape come before."""
+    """Two updates of the shape come before."""
     run = training(tmp_path / "a", dropout=0.1, max_tokens=1000)
     losses = summed_loss(run.model, 0.1).train()
     made = static_updates(run, losses, CudaGraphs())
     for _ in range(2):
         queue_update(run, losses, batch(run), None, 0.1, made)
     assert len(made.recordings) == 1
-    torch.cuda.synchronize()
-    torch.cuda.set_sync_debug_mode("error")
-    try:
+    with waits_are_errors():
         results = queue_update(run, losses, batch(run), None, 0.1, made)
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
     assert results.isfinite().all()
 
 
