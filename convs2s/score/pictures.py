@@ -134,5 +134,10 @@ def has_glyph(character: str) -> bool:
 
 def save(figure: Figure, path: Path) -> None:
     """Write a figure as PNG, without matplotlib's version in it, which would change the file's hash."""
-    FigureCanvasAgg(figure)
-    figure.savefig(path, format="png", dpi=100, metadata={"Software": None})
+    canvas = FigureCanvasAgg(figure)
+    figure.set_dpi(100)
+    # Figure.savefig would draw everything once more, only to lay it out.
+    if (layout := figure.get_layout_engine()) is not None:
+        layout.execute(figure)
+        figure.set_layout_engine("none")
+    canvas.print_png(path, metadata={"Software": None})  # type: ignore[no-untyped-call]

@@ -2,6 +2,7 @@
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -17,6 +18,7 @@ from convs2s.score.pictures import (
     drawable,
     easy_to_read,
     label_tokens,
+    save,
 )
 from convs2s.score.tables import Result, length_table, score_table
 
@@ -46,6 +48,20 @@ def test_a_heat_map_is_dark_where_attention_is(tmp_path: Path) -> None:
     cell = dark_area([[0, 0, 1], [0, 0, 0]], path)
     width, height = (right - left) / 2, (bottom - top) / 3
     assert cell == pytest.approx((left, bottom - height, left + width, bottom), abs=2)
+
+
+@pytest.mark.parametrize("layout", ["constrained", None])
+def test_it_is_laid_out_as_matplotlib_does(tmp_path: Path, layout: Any) -> None:
+    """A long label moves the axes, unless nothing is laid out."""
+    for name, write in (("ours.png", save), ("theirs.png", save_with_matplotlib)):
+        figure = Figure(figsize=(3, 2), layout=layout)
+        figure.add_subplot().set_yticks([0, 1], ["a" * 20, "b"])
+        write(figure, tmp_path / name)
+    assert (tmp_path / "ours.png").read_bytes() == (tmp_path / "theirs.png").read_bytes()
+
+
+def save_with_matplotlib(figure: Figure, path: Path) -> None:
+    figure.savefig(path, format="png", dpi=100, metadata={"Software": None})
 
 
 def test_source_is_on_the_y_axis_and_target_on_the_x_axis() -> None:
