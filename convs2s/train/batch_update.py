@@ -13,6 +13,7 @@ from convs2s.text.corpus.batching import Batch
 from convs2s.train.fast.recorded import SWITCH, CudaGraphs, RecordedUpdates, Recorder
 from convs2s.train.fast.weights import weights_of_update
 from convs2s.train.optimizer import update
+from convs2s.train.random_numbers import seed_generators
 from convs2s.train.training import Done, Inputs, Training
 
 
@@ -78,7 +79,7 @@ def queue_update(
         return recorded(*training.train.arrays(batch.parts[0]), scale, learning_rate, number)
 
     def compute() -> Tensor:
-        torch.manual_seed(number)
+        seed_generators(number)
         parts = [training.inputs(training.train, part) for part in batch.parts]
         counted_scale = scale if batch.counted else 0.0
         return _compute_update(training, losses, parts, entries, counted_scale, learning_rate)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
+from convs2s.train.random_numbers import seed_generators
 
 Result = TypeVar("Result")
 Shape = tuple[int, int, int, int]
@@ -148,13 +149,13 @@ class RecordedUpdates:
         recording = self.recordings[shape]
         recording.ids.copy_(ids, non_blocking=True)
         recording.numbers.copy_(numbers, non_blocking=True)
-        torch.manual_seed(seed)
+        seed_generators(seed)
         recording.replay()
         return recording.result
 
     def _compute(self, ids: Tensor, numbers: Tensor, shape: Shape, seed: int) -> Float[Tensor, "2"]:
         ids, numbers = (one.to(self.device, non_blocking=True) for one in (ids, numbers))
-        torch.manual_seed(seed)
+        seed_generators(seed)
         return self.update(*split_ids(ids, shape), *numbers.unbind())
 
     def make_way_for(self, work: Callable[[], Result]) -> Result:
