@@ -22,6 +22,7 @@ from pathlib import Path
 from convs2s.text.corpus.files import atomic_path, write_lines
 
 RUNNER = "pipelines.stages.__main__"
+BLOCKS = ast.stmt, ast.excepthandler, ast.match_case
 
 
 class Module:
@@ -73,7 +74,7 @@ class Module:
 def imported(tree: ast.Module, functions: bool) -> set[str]:
     """Return the names that code imports, with or without the imports inside functions."""
     found: set[str] = set()
-    for node in walk(tree, functions):
+    for node in statements(tree, functions):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -81,12 +82,21 @@ def imported(tree: ast.Module, functions: bool) -> set[str]:
     return found
 
 
-def walk(tree: ast.AST, functions: bool) -> Iterator[ast.AST]:
-    """Yield the nodes of a syntax tree, with or without those inside functions."""
-    for node in ast.iter_child_nodes(tree):
-        if functions or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            yield node
-            yield from walk(node, functions)
+def statements(tree: ast.AST, functions: bool) -> Iterator[ast.stmt]:
+    """Yield the statements below a node of a syntax tree, with or without functions and what they hold."""
+    for child in parts(tree):
+        if functions or not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            if isinstance(child, ast.stmt):
+                yield child
+            yield from statements(child, functions)
+
+
+def parts(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what a node holds of statements, `except` and `case`, not its many expressions."""
+    for field in node._fields:
+        held = getattr(node, field)
+        if isinstance(held, list) and held and isinstance(held[0], BLOCKS):
+            yield from held
 
 
 def bare(source: str, tree: ast.Module) -> str:
@@ -97,8 +107,8 @@ def bare(source: str, tree: ast.Module) -> str:
     """
     lines = source.split("\n")
     cuts = [(*token.start, *token.end) for token in tokens(source) if token.type == tokenize.COMMENT]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and is_docstring(node):
+    for node in statements(tree, functions=True):
+        if is_docstring(node):
             assert node.end_lineno is not None and node.end_col_offset is not None
             first = character(lines[node.lineno - 1], node.col_offset)
             last = character(lines[node.end_lineno - 1], node.end_col_offset)

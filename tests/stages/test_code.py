@@ -120,6 +120,26 @@ def test_an_edit_changes_the_digests_of_the_stages_that_can_execute_it(
     assert [stage for stage in before if before[stage] != after[stage]] == ["one.txt"]
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class A:\n    def f():\n        for a in b:\n            {}\n",
+        "try:\n    a\nexcept E:\n    {}\nfinally:\n    b\n",
+        "try:\n    a\nexcept* E:\n    b\nelse:\n    {}\n",
+        "if a:\n    b\nelif c:\n    {}\n",
+        "async def f():\n    async with a:\n        {}\n",
+        "match a:\n    case 1:\n        b\n    case 2:\n        {}\n",
+    ],
+)
+def test_statements_are_found_in_every_block(source: str, tmp_path: Path) -> None:
+    """Imports, and docstrings to leave out."""
+    path = tmp_path / "module.py"
+    path.write_text(source.format("from a import b"))
+    assert code.Module(path).imports == {"a.b"}
+    assert code.Module(path).own_imports == (set() if "def" in source else {"a.b"})
+    assert digest(tmp_path, source.format("'text'")) == digest(tmp_path, source.format("'other'"))
+
+
 def test_a_schema_module_is_left_out_but_what_it_imports_is_not(project: Path) -> None:
     """The values of params.yaml are tracked by DVC; the code that reads them is code."""
     before = written(project)
