@@ -73,11 +73,10 @@ def fairseq_variant(
         params: of the model.
         sizes: entries of both vocabularies.
     """
-    group = training.optimizer.param_groups[0]
     model = fairseq_model(params, sizes, training.model.dropout.p).to(training.workers.device)
     optimizer = importlib.import_module("fairseq.optim.nag").NAG
     return FairseqVariant(
-        training, model, optimizer(model.parameters(), lr=0.1, momentum=group["momentum"]), batches
+        training, model, optimizer(model.parameters(), lr=0.1, momentum=training.optimizer.momentum), batches
     )
 
 

@@ -30,7 +30,7 @@ from convs2s.train.batch_update import queue_update, static_updates
 from convs2s.train.fast.loss import GpuSummedLoss
 from convs2s.train.fast.switch import few_operations
 from convs2s.train.loss import SummedLoss
-from convs2s.train.optimizer import nesterov
+from convs2s.train.optimizer import Nesterov
 from convs2s.train.training import Training
 
 SEVERAL = {"convolution": 2, "convolution_backward": 3}
@@ -84,7 +84,7 @@ def without_content(training: Training, mode: FakeTensorMode) -> None:
     for module in training.model.modules():
         for name, parameter in module.named_parameters(recurse=False):
             setattr(module, name, nn.Parameter(mode.from_tensor(parameter.detach())))
-    training.optimizer = nesterov(training.model.parameters(), 0.1, 0.99)
+    training.optimizer = Nesterov(training.model.parameters(), 0.99)
 
 
 def count(training: Training, path: str) -> Counter[str]:

@@ -42,6 +42,9 @@ def run_and_look(command: str, folder: Path) -> set[str]:
     """Run the command here; return the modules of the project that are imported now."""
     assert not of_project(), "the process is not fresh"
     run_here(command, folder)
+    assert "torch._dynamo" not in sys.modules, (
+        "a stage has loaded PyTorch's compiler, more than a second's work"
+    )
     return of_project()
 
 

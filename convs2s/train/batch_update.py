@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from convs2s.text.corpus.batching import Batch
 from convs2s.train.fast.recorded import SWITCH, CudaGraphs, RecordedUpdates, Recorder
 from convs2s.train.fast.weights import weights_of_update
-from convs2s.train.optimizer import update
 from convs2s.train.random_numbers import seed_generators
 from convs2s.train.training import Done, Inputs, Training
 
@@ -102,10 +101,10 @@ def _compute_update(
     """
     try:
         total = _add_gradients(training, losses, parts, entries, scale)
-        norm = update(training.optimizer, learning_rate, training.clip_norm)
+        norm = training.optimizer.update(learning_rate, training.clip_norm)
         return torch.stack([training.workers.total(total), norm.double()])
     except RuntimeError:
-        training.optimizer.zero_grad()  # who makes the update again must not find half of its gradients
+        training.optimizer.clear_gradients()  # who makes the update again must not find half of its gradients
         raise
 
 

@@ -48,12 +48,9 @@ def save_checkpoint(path: Path, training: Training, prints: dict[str, str]) -> N
     Raises:
         OSError: if the disk is full, for example; whatever was at `path` stays as it was.
     """
-    names = [name for name, _ in training.model.named_parameters()]
-    tensors = {f"weights/{name}": p.detach() for name, p in training.model.named_parameters()}
-    momentum = training.optimizer.state_dict()["state"]
-    for i, name in enumerate(names):
-        if i in momentum:
-            tensors[f"momentum/{name}"] = momentum[i]["momentum_buffer"]
+    parameters, momenta = dict(training.model.named_parameters()), training.optimizer.momenta
+    tensors = {f"weights/{name}": p.detach() for name, p in parameters.items()}
+    tensors |= {f"momentum/{name}": momenta[p] for name, p in parameters.items() if p in momenta}
     tensors = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
     metadata = {
         "state": json.dumps(dataclasses.asdict(training.state)),
@@ -143,9 +140,7 @@ def restore(checkpoint: Checkpoint, training: Training, origin: Path) -> None:
             )
     load_weights(training.model, checkpoint, origin)
     for name, tensor in momentum.items():
-        training.optimizer.state[parameters[name]]["momentum_buffer"] = tensor.to(
-            training.workers.device, copy=True
-        )
+        training.optimizer.momenta[parameters[name]] = tensor.to(training.workers.device, copy=True)
     training.state = checkpoint.state
 
 

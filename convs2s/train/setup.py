@@ -15,7 +15,7 @@ from convs2s.text.vocabulary.selection import VocabularySelection
 from convs2s.text.vocabulary.vocabulary import PAD, read_vocabulary
 from convs2s.train.annealing import Annealing
 from convs2s.train.distributed import Workers
-from convs2s.train.optimizer import nesterov
+from convs2s.train.optimizer import Nesterov
 from convs2s.train.training import Pairs, Training
 
 
@@ -45,7 +45,7 @@ def build_training(
         check_lengths(encoded / name, pairs, model)
     return Training(
         model=model,
-        optimizer=nesterov(model.parameters(), params.learning_rate, params.momentum),
+        optimizer=Nesterov(model.parameters(), params.momentum),
         train=train_pairs,
         valid=valid_pairs,
         batching=Batching(

@@ -18,6 +18,7 @@ from convs2s.text.vocabulary.vocabulary import PAD
 from convs2s.train.annealing import Annealing
 from convs2s.train.distributed import Workers
 from convs2s.train.fast.recorded import pinned
+from convs2s.train.optimizer import Nesterov
 
 Record = dict[str, float | int]
 Inputs = tuple[Tensor, Tensor, Tensor]
@@ -124,7 +125,7 @@ class Training:
     """
 
     model: Seq2Seq
-    optimizer: torch.optim.SGD
+    optimizer: Nesterov
     train: Pairs
     valid: Pairs
     batching: Batching

@@ -9,12 +9,12 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 
 from benchmarks.launches import Launches, count
-from convs2s.train import batch_update
 from convs2s.train.batch_update import queue_update
 from convs2s.train.distributed import Workers
 from convs2s.train.fast import gpu_layers
 from convs2s.train.fast.loss import GpuSummedLoss
 from convs2s.train.fast.switch import summed_loss
+from convs2s.train.optimizer import Nesterov
 from tests.train.tiny import tiny_training
 
 BATCH = 200  # all sentences of the tiny corpus, in one update
@@ -44,7 +44,7 @@ def test_a_gpu_s_update_has_fewer_launches_and_no_wait(tmp_path: Path) -> None:
 def test_a_wait_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The probe itself: a loss that asks for its value, or for which targets are real."""
     run = tiny_training(tmp_path, batch_sentences=BATCH, max_tokens=1500)
-    monkeypatch.setattr(batch_update, "update", lambda *_: torch.tensor(float(torch.ones(()).cos())))
+    monkeypatch.setattr(Nesterov, "update", lambda *_: torch.tensor(float(torch.ones(()).cos())))
     with pytest.raises(DataDependentOutputException):
         count(run, "plain")
 
@@ -65,7 +65,7 @@ def test_all_tensors_of_an_update_are_where_the_model_is(
         gradients.extend(p.grad for p in run.model.parameters() if p.grad is not None)
         return torch.zeros((), device="meta")
 
-    monkeypatch.setattr(batch_update, "update", update)
+    monkeypatch.setattr(Nesterov, "update", update)
     loss = summed_loss(run.model, 0.1)
     assert type(loss) is GpuSummedLoss
     batch = run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0)[0]

@@ -39,7 +39,7 @@ def test_a_batch_s_gradient_is_the_sum_over_its_tokens_divided_by_their_number(t
     logits, _ = run.model.eval()(source, torch.cat([start, target[:, :-1]], dim=1))
     F.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=0, reduction="mean").backward()
     wanted = {name: p.grad.clone() for name, p in run.model.named_parameters() if p.grad is not None}
-    run.optimizer.zero_grad()
+    run.optimizer.clear_gradients()
     run.model.train()
     make_update(run, SummedLoss(run.model, 0.0), batch, learning_rate=1.0)
     for name, parameter in run.model.named_parameters():

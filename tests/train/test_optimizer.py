@@ -5,18 +5,18 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from convs2s.train.optimizer import nesterov, update
+from convs2s.train.optimizer import Nesterov
 
 
 def test_updates_follow_nesterov_s_formula() -> None:
     """Sutskever's form by the authors' code: x += mu^2 v - (1 + mu) lr g; v = mu v - lr g (T12), by hand."""
     mu, rate = 0.9, 0.1
     parameter = nn.Parameter(torch.tensor([1.0], dtype=torch.float64))
-    optimizer = nesterov([parameter], rate, mu)
+    optimizer = Nesterov([parameter], mu)
     x, v = 1.0, 0.0
     for gradient in (0.05, -0.02, 0.03):
         parameter.grad = torch.tensor([gradient], dtype=torch.float64)
-        update(optimizer, rate, clip_norm=1.0)
+        optimizer.update(rate, clip_norm=1.0)
         x += mu**2 * v - (1 + mu) * rate * gradient
         v = mu * v - rate * gradient
         assert_close(parameter.detach(), torch.tensor([x], dtype=torch.float64))
@@ -26,9 +26,9 @@ def test_a_large_gradient_is_scaled_to_the_norm_and_a_small_one_kept() -> None:
     """Renormalized when the norm exceeds 0.1 (§4.2): (3, 4) has norm 5 and becomes (0.06, 0.08)."""
     for gradient, wanted in (([3.0, 4.0], [0.06, 0.08]), ([0.03, 0.04], [0.03, 0.04])):
         parameter = nn.Parameter(torch.zeros(2))
-        optimizer = nesterov([parameter], 1.0, 1e-12)
+        optimizer = Nesterov([parameter], 1e-12)
         parameter.grad = torch.tensor(gradient)
-        norm = float(update(optimizer, 1.0, clip_norm=0.1))
+        norm = float(optimizer.update(1.0, clip_norm=0.1))
         assert norm == pytest.approx(math.hypot(*gradient))
         assert_close(parameter.detach(), -torch.tensor(wanted))
         assert parameter.grad is None
@@ -39,7 +39,10 @@ def test_a_large_gradient_is_scaled_to_the_norm_and_a_small_one_kept() -> None:
 def test_a_gradient_that_is_not_finite_changes_no_weight(bad: float) -> None:
     """One bad update would ruin all weights for good."""
     parameter = nn.Parameter(torch.ones(2))
-    optimizer = nesterov([parameter], 1.0, 0.5)
+    optimizer = Nesterov([parameter], 0.5)
     parameter.grad = torch.tensor([0.1, bad])
-    assert not update(optimizer, 1.0, clip_norm=0.1).isfinite()
+    assert not optimizer.update(1.0, clip_norm=0.1).isfinite()
     assert_close(parameter.detach(), torch.ones(2))
+    parameter.grad = torch.tensor([0.1, 0.0])
+    optimizer.update(1.0, clip_norm=1.0)  # nothing of the bad one is in the momentum
+    assert_close(parameter.detach(), torch.tensor([0.85, 1.0]))

@@ -85,8 +85,7 @@ def tape(run: Training) -> Recorder:
     """Return a recorder for a training, whose optimizer has made an update."""
 
     def record(work: Callable[[], Tensor]) -> tuple[Callable[[], object], Tensor]:
-        momenta = [state["momentum_buffer"] for state in run.optimizer.state.values()]
-        return Tape([*run.model.parameters(), *momenta]).record(work)
+        return Tape([*run.model.parameters(), *run.optimizer.momenta.values()]).record(work)
 
     return record
 
