@@ -7,7 +7,7 @@ empty has the schema of what may be put there, and no default: `int | None` woul
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -22,9 +22,11 @@ from pydantic import (
 )
 
 from convs2s.config.params import Params
-from pipelines.flows.graph import Stage
 from pipelines.preset.overrides import overridden, override, written
 from pipelines.preset.render import preset_names, render
+
+if TYPE_CHECKING:  # a command line that is wrong says so before DVC is loaded
+    from pipelines.flows.graph import Stage
 
 USUAL = {
     "seeds": "train.seeds",
@@ -152,11 +154,11 @@ class RunParams(Form):
             )
         return self
 
-    def is_remote(self, stage: Stage) -> bool:
+    def is_remote(self, stage: "Stage") -> bool:
         """Tell whether a stage goes to a remote worker."""
         wanted = self.remote == "all" or (self.remote == "gpu" and stage.gpus > 0)
         return wanted and stage.travels
 
-    def seconds(self, stage: Stage) -> float:
+    def seconds(self, stage: "Stage") -> float:
         """Return a stage's deadline."""
         return 3600.0 * self.hours.get(stage.name, self.hours.get(stage.kind, stage.hours))

@@ -29,6 +29,7 @@ import psutil
 from pipelines.check import check_folder
 from pipelines.flows import access
 from pipelines.flows.access import HOME
+from pipelines.flows.form import ValueParams
 from pipelines.flows.resources import queues
 from pipelines.flows.workspace import ROOT
 from pipelines.preset.overrides import override
@@ -231,8 +232,6 @@ def execute(options: argparse.Namespace) -> int:
         print(f"Ended: {stop()} of server and worker.")
         return 0
     if options.command in ("run", "sweep"):  # before anything starts, and before DVC makes commands of it
-        from pipelines.flows.form import ValueParams  # noqa: PLC0415  # DVC takes a second to load
-
         asked = ValueParams(overrides=dict(options.overrides))
         check_folder(asked.written(ROOT)[1], ROOT / "params.yaml")
         params = asked.model_dump(include={"overrides"})
