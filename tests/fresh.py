@@ -16,7 +16,8 @@ from pathlib import Path
 from unittest import mock
 
 # What stages import of others, most of their time; a process begins as a copy of one that has imported these.
-LIBRARIES = ["torch", "pydantic", "ruamel.yaml", "pandas", "matplotlib.figure", "sacremoses", "sacrebleu"]
+LIBRARIES = ["torch", "ruamel.yaml", "pandas", "matplotlib.figure", "sacremoses", "sacrebleu"]
+LIBRARIES += ["pydantic.main", "pydantic.types", "rouge_score.rouge_scorer", "numba", "numba.cpython.charseq"]
 
 
 def run_here(command: str, folder: Path) -> None:
