@@ -5,7 +5,7 @@ import json
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -34,10 +34,8 @@ def played() -> Iterator[Servers]:
 
 def make_local(source: dict[str, Any], folder: Path) -> None:
     """Write the two files of a local source, compressed as their names say."""
-    split: Literal["train", "test"] = (
-        "test" if "test" in source["source"] or "duc" in source["source"] else "train"
-    )
-    pairs = generated(7, split)
+    is_test = "test" in source["source"] or "duc" in source["source"]
+    pairs = generated(8, PAIRS // 2) if is_test else generated(7, PAIRS)
     for name, side in ((source["source"], english), (source["target"], german)):
         data = "".join(side(pair.source, pair.target) + "\n" for pair in pairs).encode()
         (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
