@@ -41,16 +41,15 @@ def set_param(name: str, value: object) -> Callable[[Path], None]:
     """Return an edit of params.yaml."""
 
     def edit(repo: Path) -> None:
-        yaml, path = YAML(), repo / "params.yaml"
-        content = yaml.load(path.read_text(encoding="utf-8"))
+        path = repo / "params.yaml"
+        content = YAML(typ="safe").load(path)
         *sections, key = name.split(".")
         target = content
         for section in sections:
             target = target[section]
         assert target[key] != value
         target[key] = value
-        with path.open("w", encoding="utf-8") as stream:
-            yaml.dump(content, stream)
+        path.write_text(json.dumps(content), encoding="utf-8")  # which is YAML, too, and read at once
 
     return edit
 
