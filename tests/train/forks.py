@@ -1,9 +1,9 @@
 """Workers as torchrun starts them, but as forks of this process, whose imports are paid for."""
 
 import contextlib
+import importlib
 import multiprocessing
 import os
-import runpy
 import sys
 from collections.abc import Callable, Iterator
 from multiprocessing.context import ForkProcess
@@ -40,11 +40,15 @@ def run(rank: int, count: int, port: int, work: Callable[[], object]) -> None:
 
 
 def launch_forks(module: str, arguments: list[str], workers: int, *_: object) -> None:
-    """Take the place of `launch` on one machine: run `python -m module arguments` in each worker."""
+    """Take the place of `launch` on one machine: run `python -m module arguments` in each worker.
+
+    Not by runpy: it would leave a .pyc with checked shapes under the name of a plain one, and processes that
+    check nothing cannot import that.
+    """
 
     def work() -> None:
         sys.argv = [module, *arguments]
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        importlib.import_module(module).main()
 
     with forked(workers, work) as processes:
         for process in processes:
