@@ -25,6 +25,7 @@ from convs2s.train.training import CURVE_UPDATES, State, Training
 CONTENT = ("state", "fingerprint")  # all metadata of a checkpoint written before there were checksums
 EPOCH = {"epoch", "updates", "learning_rate", "training_loss", "validation_loss", "validation_perplexity"}
 POINT = {"update", "loss", "gradient_norm", "learning_rate"}
+STATE, PRINTS = TypeAdapter(State), TypeAdapter(dict[str, str])
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,9 @@ def read_checkpoint(path: Path) -> Checkpoint:
         checked = set(metadata) != set(CONTENT)
         if checked and json.loads(metadata["crc32"]) != checksums(metadata, tensors):
             raise ValueError("its checksums do not fit its content")
-        state = TypeAdapter(State).validate_json(metadata["state"], strict=True)
+        state = STATE.validate_json(metadata["state"], strict=True)
         check_state(state)
-        prints: dict[str, str] = TypeAdapter(dict[str, str]).validate_json(metadata["fingerprint"])
+        prints = PRINTS.validate_json(metadata["fingerprint"])
     except (SafetensorError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         first = f"{type(error).__name__}: {error}".splitlines()[0]
         raise ValueError(
@@ -96,7 +97,7 @@ def read_prints(path: Path) -> dict[str, str]:
     try:
         with safe_open(path, framework="pt") as file:
             prints = (file.metadata() or {})["fingerprint"]
-        return TypeAdapter(dict[str, str]).validate_json(prints)
+        return PRINTS.validate_json(prints)
     except (SafetensorError, KeyError, ValueError) as error:
         raise ValueError(f"{path} is damaged ({type(error).__name__})") from error
 

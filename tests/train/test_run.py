@@ -48,7 +48,7 @@ run.train_model(params.model, params.train, 1, *map(Path, sys.argv[1:]))
 """
 
 
-def prepare(folder: Path, pairs: int = 150, **changes: object) -> Params:
+def prepare(folder: Path, pairs: int = 150, **changes: Any) -> Params:
     folder.mkdir()
     write_tiny(folder, pairs)
     return tiny_params(folder, **changes)

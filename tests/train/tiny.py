@@ -52,17 +52,21 @@ def default_params() -> Params:
     return params_of("generated")
 
 
-def tiny_params(folder: Path, **train: Any) -> Params:
-    """Write folder/params.yaml: the default preset with a tiny model, changed as given; return it."""
+def tiny_params(folder: Path, layers: int = 2, **train: Any) -> Params:
+    """Write folder/params.yaml: the default preset with a tiny model, changed as given; return it.
+
+    Args:
+        layers: of the encoder, and of the decoder; one is enough where only the course of a training counts.
+    """
     content = default_params().model_dump()
     content["model"].update(
         embedding_size=16,
         output_embedding_size=16,
-        encoder_widths=[16, 16],
-        encoder_kernels=[3, 3],
-        decoder_widths=[16, 16],
-        decoder_kernels=[3, 3],
-        attention=[True, True],
+        encoder_widths=[16] * layers,
+        encoder_kernels=[3] * layers,
+        decoder_widths=[16] * layers,
+        decoder_kernels=[3] * layers,
+        attention=[True] * layers,
         max_positions=32,
     )
     content["train"].update(
@@ -89,10 +93,12 @@ def tiny_params(folder: Path, **train: Any) -> Params:
     return Params.model_validate(content)
 
 
-def tiny_training(folder: Path, pairs: int = 150, place: Workers = ALONE, **train: Any) -> Training:
+def tiny_training(
+    folder: Path, pairs: int = 150, place: Workers = ALONE, layers: int = 2, **train: Any
+) -> Training:
     """Build a training of the tiny corpus, with these changes of `train`, seen from this place."""
     write_tiny(folder, pairs)
-    params = tiny_params(folder, **train)
+    params = tiny_params(folder, layers, **train)
     paths = folder / "encoded", folder / "vocabulary", folder / "candidates" / "candidates.npz"
     return build_training(params.model, params.train, 1, *paths, place)
 

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+Content = dict[Path, bytes | None]
+"""The bytes of each file; None for a folder."""
+
 
 class Moments:
     """What is on disk before each operation that changes something in these folders.
@@ -21,7 +24,7 @@ class Moments:
 
     def __init__(self, patch: pytest.MonkeyPatch, *folders: Path, failing: int | None = None) -> None:
         self.folders, self.names, self.failing = folders, list[str](), failing
-        self.contents: list[dict[Path, bytes | None]] = []
+        self.contents: list[Content] = []
         writes = lambda _, mode="r", *__, **___: bool(set(mode) & set("wax"))  # noqa: E731
         for module, name, changes in (
             (os, "mkdir", lambda path, *_, **__: not Path(path).exists()),
@@ -44,23 +47,25 @@ class Moments:
             }
             if ours and changes(path, *args, **options):
                 self.names.append(f"{name} {path}")
-                self.contents.append(self.content())
+                self.contents.append(content(*self.folders))
                 if len(self.names) - 1 == self.failing:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
             return operation(path, *args, **options)
 
         return call
 
-    def content(self) -> dict[Path, bytes | None]:
-        """Return each file's bytes; None for a folder."""
-        paths = [path for folder in self.folders for path in (folder, *folder.rglob("*")) if path.exists()]
-        return {path: None if path.is_dir() else path.read_bytes() for path in sorted(paths)}
 
-    def put_back(self, content: dict[Path, bytes | None]) -> None:
-        for folder in self.folders:
-            shutil.rmtree(folder, ignore_errors=True)
-        for path, data in content.items():
-            if data is None:
-                path.mkdir()
-            else:
-                path.write_bytes(data)
+def content(*folders: Path) -> Content:
+    """Return what is in these folders."""
+    paths = [path for folder in folders for path in (folder, *folder.rglob("*")) if path.exists()]
+    return {path: None if path.is_dir() else path.read_bytes() for path in sorted(paths)}
+
+
+def put_back(found: Content, *folders: Path) -> None:
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    for path, data in found.items():
+        if data is None:
+            path.mkdir()
+        else:
+            path.write_bytes(data)

@@ -44,7 +44,7 @@ def test_after_damage_an_earlier_checkpoint_gives_the_same_outputs(
     """Of those after 9, 8, 6 (the best) and 4 updates, whichever are damaged; stderr has why."""
     nats = [3.0, 2.5, 2.0, 2.7, 2.8]
     validating(monkeypatch, nats)
-    wanted = undisturbed(nats)
+    wanted = undisturbed()
     checkpoints = interrupt(monkeypatch, after=9)
     assert [updates_of(path) for path in checkpoints] == [9, 8, 6, 4]
     for i in damaged:
@@ -84,7 +84,7 @@ def test_damage_of_the_best_checkpoint_while_training_is_an_error(monkeypatch: p
     """Never a model; the next run falls back."""
     nats = [3.0, 2.0, 2.5, 2.6, 2.7]
     validating(monkeypatch, nats)
-    wanted = undisturbed(nats)
+    wanted = undisturbed()
     original = loop.train
 
     def damaging(training: Training) -> Iterator[Any]:

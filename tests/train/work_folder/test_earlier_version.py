@@ -14,10 +14,11 @@ from convs2s.train.setup import build_training
 from convs2s.train.training import Training
 from convs2s.train.work_folder import WorkFolder
 from tests.train.tiny import ALONE, tiny_params
-from tests.train.work_folder.moments import Moments
+from tests.train.work_folder.moments import Moments, put_back
 from tests.train.work_folder.trainings import (
     INPUTS,
     OUT,
+    TINY,
     WORK,
     finish,
     interrupt,
@@ -57,9 +58,9 @@ def test_a_checkpoint_of_an_earlier_version_is_continued(
 ) -> None:
     """With the best model that it left, if no later epoch is better, and its cost."""
     validating(monkeypatch, nats)
-    wanted = undisturbed(nats)
+    wanted = undisturbed()
     (newest, *_) = interrupt(monkeypatch, after=7)
-    settings = tiny_params(Path())
+    settings = tiny_params(Path(), **TINY)
     make_older(newest, build_training(settings.model, settings.train, 1, *INPUTS, ALONE), settings)
     capsys.readouterr()
     with monkeypatch.context() as patch:
@@ -72,7 +73,7 @@ def test_a_checkpoint_of_an_earlier_version_is_continued(
     assert len(list((WORK / "costs").iterdir())) == 1
     adopting = [i for i, name in enumerate(moments.names) if name.startswith("rename")][1:3]
     for i in adopting:  # killed after the best model was moved, and then its cost
-        moments.put_back(moments.contents[i])
+        put_back(moments.contents[i], WORK, OUT)
         assert (WORK / "checkpoint.safetensors").is_file()
         assert not (WORK / "best").exists()
         assert finish() == wanted
@@ -84,7 +85,7 @@ def test_a_checkpoint_of_an_earlier_version_and_other_settings_is_kept(
 ) -> None:
     """Where it is."""
     (newest, *_) = interrupt(monkeypatch, after=7)
-    settings = tiny_params(Path())
+    settings = tiny_params(Path(), **TINY)
     make_older(newest, build_training(settings.model, settings.train, 1, *INPUTS, ALONE), settings)
     older = WORK / "checkpoint.safetensors"
     content = older.read_bytes()

@@ -11,7 +11,7 @@ import pytest
 from convs2s.text.corpus.files import remove
 from convs2s.train import work_folder
 from tests.train.tiny import write_tiny
-from tests.train.work_folder.moments import Moments
+from tests.train.work_folder.moments import Moments, put_back
 from tests.train.work_folder.trainings import (
     OUT,
     WORK,
@@ -39,10 +39,10 @@ def test_killed_at_any_operation_the_next_run_ends_as_an_undisturbed_one(
     assert kinds == {"open", "mkdir", "replace", "rename", "unlink", "rmdir"}
     assert len(moments.names) > 40, moments.names
     for name, content in zip(moments.names, moments.contents, strict=True):
-        moments.put_back(content)
+        put_back(content, WORK, OUT)
         outputs = finish(**settings)
         if outputs != wanted:  # one of 1,000 trainings rounds differently, killed or not: docs/reliability.md
-            moments.put_back(content)
+            put_back(content, WORK, OUT)
             outputs = finish(**settings)
         assert outputs == wanted, name
         assert [path.name for path in sorted(WORK.iterdir())] == ["costs", "lock"], name

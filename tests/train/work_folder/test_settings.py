@@ -14,6 +14,7 @@ from tests.train.work_folder.trainings import (
     EPOCHS,
     INPUTS,
     OUT,
+    TINY,
     WORK,
     finish,
     interrupt,
@@ -49,7 +50,7 @@ def test_another_end_gives_what_an_undisturbed_training_to_it_gives(
     nats = [3.0, 2.5, 2.6, 2.4, 2.3]
     validating(monkeypatch, nats)
     common = {"anneal_factor": 0.1, "anneal_after_epoch": 3}
-    wanted = undisturbed(nats, **common | now)
+    wanted = undisturbed(**common | now)
     interrupt(monkeypatch, after=after, **common | before)
     identity = next(WORK.glob("*/checkpoint-*")).parent.name
     capsys.readouterr()
@@ -98,7 +99,7 @@ def test_a_training_that_diverges_leaves_no_model(monkeypatch: pytest.MonkeyPatc
 def test_other_workers_follow_the_one_that_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     """To the same checkpoint, even if there is a newer one; without it, they say what to share."""
     (*_, older) = interrupt(monkeypatch, after=5)
-    settings = tiny_params(Path(), max_epochs=EPOCHS)
+    settings = tiny_params(Path(), max_epochs=EPOCHS, **TINY)
     training = build_training(settings.model, settings.train, 1, *INPUTS, ALONE)
     folder = WorkFolder(WORK, read_checkpoint(older).prints)
     folder.follow(training, updates_of(older))

@@ -2,7 +2,8 @@
 
 import hashlib
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,19 @@ from convs2s.train.loop import EpochReport
 from convs2s.train.run import PATHS, train_model
 from convs2s.train.training import State, Training
 from tests.train.tiny import tiny_params
+from tests.train.work_folder.moments import Content, content, put_back
 
 EPOCHS, UPDATES = 5, 2  # of a whole training: epochs, and updates in each
+TINY: dict[str, Any] = {"layers": 1, "max_tokens": 1000}  # updates of few operations
 WORK, OUT = Path("work"), Path("out")
 INPUTS = Path("encoded"), Path("vocabulary"), Path("candidates/candidates.npz")
 KNOWN: dict[str, dict[str, str]] = {}
+LEFT: dict[str, Content] = {}
 
 
 def finish(**changes: Any) -> dict[str, str]:
     """Train to the end; return the outputs, as hashes by name."""
-    wanted = tiny_params(Path(), **{"max_epochs": EPOCHS, "checkpoint_updates": 1} | changes)
+    wanted = tiny_params(Path(), **TINY | {"max_epochs": EPOCHS, "checkpoint_updates": 1} | changes)
     train_model(wanted.model, wanted.train, 1, *map(Path, PATHS))
     return {
         str(path): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -32,9 +36,9 @@ def finish(**changes: Any) -> dict[str, str]:
     }
 
 
-def undisturbed(nats: Sequence[float] = (), **changes: Any) -> dict[str, str]:
+def undisturbed(**changes: Any) -> dict[str, str]:
     """Train from the beginning to the end, once for all tests, and leave no trace."""
-    key = repr((nats, changes))
+    key = repr((loop.validation_loss, changes))
     if key not in KNOWN:
         KNOWN[key] = whole(**changes)
     return KNOWN[key]
@@ -54,7 +58,21 @@ class Killed(BaseException):
 
 
 def interrupt(monkeypatch: pytest.MonkeyPatch, after: int, **changes: Any) -> list[Path]:
-    """Train until so many updates are done; return the checkpoints, the newest first."""
+    """Train until so many updates are done; return the checkpoints, the newest first.
+
+    What this leaves in an empty folder is made once for all tests.
+    """
+    key = None if WORK.exists() else repr((loop.validation_loss, after, changes))
+    if key in LEFT:
+        put_back(LEFT[key], WORK)
+    else:
+        train_until(after, monkeypatch, **changes)
+    if key:
+        LEFT[key] = content(WORK)
+    return sorted(WORK.glob("*/checkpoint-*"), key=updates_of, reverse=True)
+
+
+def train_until(after: int, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
     original = loop.train
 
     def interrupted(training: Training) -> Iterator[Any]:
@@ -67,7 +85,6 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, after: int, **changes: Any) -> li
         patch.setattr(run, "train", interrupted)
         with pytest.raises(Killed):
             finish(**changes)
-    return sorted(WORK.glob("*/checkpoint-*"), key=updates_of, reverse=True)
 
 
 def updates_of(checkpoint: Path) -> int:
@@ -85,6 +102,16 @@ def state_of(checkpoint: Path) -> State:
     return read_checkpoint(checkpoint).state
 
 
+@dataclass(frozen=True)
+class Given:
+    """Takes the place of `validation_loss`."""
+
+    nats: list[float]
+
+    def __call__(self, training: Training) -> float:
+        return self.nats[len(training.state.epochs)]
+
+
 def validating(monkeypatch: pytest.MonkeyPatch, nats: list[float]) -> None:
     """Let each epoch have a given validation loss, whichever epoch a training continues with."""
-    monkeypatch.setattr(loop, "validation_loss", lambda training: nats[len(training.state.epochs)])
+    monkeypatch.setattr(loop, "validation_loss", Given(nats))
