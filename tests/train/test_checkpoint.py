@@ -31,12 +31,12 @@ PRINTS = {"seed": "1", "model": "small"}
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint in the second epoch of a training."""
     folder = tmp_path_factory.mktemp("saved")
-    save_checkpoint(folder / "c", stopped_after(27, folder), PRINTS)
+    save_checkpoint(folder / "c", stopped_after(12, folder), PRINTS)
     return folder / "c"
 
 
 def stopped_after(updates: int, folder: Path) -> Training:
-    training = tiny_training(folder, max_epochs=2)
+    training = tiny_training(folder, pairs=60, max_epochs=2)
     for report in train(training):
         if isinstance(report, UpdateReport) and report.update == updates:
             break
@@ -47,11 +47,11 @@ def test_a_resumed_training_ends_as_an_uninterrupted_one(tmp_path: Path, saved: 
     """Same batches, same random numbers, same weights, to the last bit, from any update."""
     for name in ("whole", "second"):
         (tmp_path / name).mkdir()
-    whole = tiny_training(tmp_path / "whole", max_epochs=2)
+    whole = tiny_training(tmp_path / "whole", pairs=60, max_epochs=2)
     list(train(whole))
-    second = tiny_training(tmp_path / "second", max_epochs=2)
+    second = tiny_training(tmp_path / "second", pairs=60, max_epochs=2)
     restore(read_checkpoint(saved), second, saved)
-    assert second.state.updates == 27
+    assert second.state.updates == 12
     list(train(second))
     assert torch.equal(weights(whole), weights(second))
     assert dataclasses.asdict(whole.state) == dataclasses.asdict(second.state)
@@ -62,7 +62,7 @@ def test_a_checkpoint_holds_what_was_saved(tmp_path: Path, saved: Path) -> None:
     found = read_checkpoint(saved)
     assert found.checked
     assert found.prints == read_prints(saved) == PRINTS
-    assert found.state == stopped_after(27, tmp_path).state
+    assert found.state == stopped_after(12, tmp_path).state
 
 
 def test_any_flipped_bit_is_found(tmp_path: Path, saved: Path) -> None:
@@ -123,8 +123,8 @@ def test_missing_metadata_are_found(tmp_path: Path, saved: Path, key: str) -> No
     "change",
     [
         {"updates": -1},
-        {"updates": 26},
-        {"updates": "27"},
+        {"updates": 11},
+        {"updates": "12"},
         {"batch": 9},
         {"epoch_loss": float("nan")},
         {"epoch_loss": float("inf")},
@@ -150,7 +150,7 @@ def test_an_impossible_state_is_found(tmp_path: Path, saved: Path, change: dict[
 
 def test_the_states_of_a_training_are_possible(tmp_path: Path) -> None:
     """At the beginning, after an update, and at the end."""
-    training = tiny_training(tmp_path, max_epochs=3)
+    training = tiny_training(tmp_path, layers=1, max_epochs=3, max_tokens=1000)
     check_state(training.state)
     for _ in train(training):
         check_state(training.state)

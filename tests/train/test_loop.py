@@ -18,10 +18,10 @@ from tests.train.tiny import VOCABULARY, tiny_training, weights
 
 def test_training_learns(tmp_path: Path) -> None:
     """Copying a sentence is learned: perplexity falls from that of guessing, about 30, to below 8."""
-    run = tiny_training(tmp_path, max_epochs=12, dropout=0.0)
+    run = tiny_training(tmp_path, max_epochs=6, dropout=0.0)
     assert math.exp(validation_loss(run)) > 20
     reports = [r for r in train(run) if isinstance(r, EpochReport)]
-    assert len(reports) == 12
+    assert len(reports) == 6
     assert run.state.perplexities[-1] < 8
 
 
@@ -51,7 +51,7 @@ def test_same_seed_same_weights_another_seed_others(tmp_path: Path) -> None:
     results = []
     for i, seed in enumerate((1, 1, 2)):
         (tmp_path / str(i)).mkdir()
-        run = tiny_training(tmp_path / str(i), max_epochs=1)
+        run = tiny_training(tmp_path / str(i), pairs=40, max_epochs=1)
         run.seed = seed
         list(train(run))
         results.append(weights(run))
@@ -61,11 +61,11 @@ def test_same_seed_same_weights_another_seed_others(tmp_path: Path) -> None:
 
 def test_reports_count_what_was_done(tmp_path: Path) -> None:
     """The updates, tokens and sentences of an epoch add up to the corpus."""
-    run = tiny_training(tmp_path, max_epochs=1)
+    run = tiny_training(tmp_path, pairs=45, max_epochs=1)
     reports = list(train(run))
     updates = [r for r in reports if isinstance(r, UpdateReport)]
-    assert len(updates) == updates[0].batches == run.state.updates == math.ceil(150 / 8)
-    assert sum(u.sentences for u in updates) == 150
+    assert len(updates) == updates[0].batches == run.state.updates == math.ceil(45 / 8)
+    assert sum(u.sentences for u in updates) == 45
     assert sum(u.target_tokens for u in updates) == int(run.train.target.lengths.sum())
     assert [u.update for u in updates] == list(range(1, len(updates) + 1))
 
@@ -75,7 +75,9 @@ def test_bfloat16_stays_near_float32(tmp_path: Path) -> None:
     losses = {}
     for precision in ("float32", "bfloat16"):
         (tmp_path / precision).mkdir()
-        run = tiny_training(tmp_path / precision, max_epochs=3, dropout=0.0, precision=precision)
+        run = tiny_training(
+            tmp_path / precision, max_epochs=3, max_tokens=1000, dropout=0.0, precision=precision
+        )
         list(train(run))
         losses[precision] = run.state.epochs[-1]["training_loss"]
         assert all(p.dtype == torch.float32 for p in run.model.parameters())
@@ -103,10 +105,10 @@ def test_a_validation_loss_that_is_no_number_ends_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nats: float
 ) -> None:
     """The epoch is not counted, so no checkpoint and no curve can have it."""
-    run = tiny_training(tmp_path)
+    run = tiny_training(tmp_path, pairs=20)
     monkeypatch.setattr(loop, "validation_loss", lambda _: nats)
     with pytest.raises(
-        FloatingPointError, match=rf"after epoch 1 \(19 updates\) the validation loss is {nats}"
+        FloatingPointError, match=rf"after epoch 1 \(3 updates\) the validation loss is {nats}"
     ):
         list(train(run))
     assert run.state.epochs == []
@@ -188,7 +190,7 @@ def test_how_a_batch_is_split_changes_no_loss_with_selection(tmp_path: Path) -> 
 def test_selection_learns_and_reports_how_much_it_selects(tmp_path: Path) -> None:
     """Training and validation are over the selected entries; every record has their mean number."""
     run = tiny_training(
-        tmp_path, max_epochs=8, max_tokens=1000, dropout=0.0, selection={"common": 2, "candidates": 5}
+        tmp_path, max_epochs=4, max_tokens=1000, dropout=0.0, selection={"common": 2, "candidates": 5}
     )
     reports = list(train(run))
     assert run.state.perplexities[-1] < run.state.perplexities[0] / 1.5
@@ -200,7 +202,7 @@ def test_selection_learns_and_reports_how_much_it_selects(tmp_path: Path) -> Non
 
 def test_without_selection_no_record_has_it(tmp_path: Path) -> None:
     """Metrics are then those of plain training."""
-    run = tiny_training(tmp_path, max_epochs=1)
+    run = tiny_training(tmp_path, pairs=20, max_epochs=1)
     reports = list(train(run))
     assert all(r.selected is None for r in reports if isinstance(r, UpdateReport))
     assert "selected_types" not in run.state.epochs[0]

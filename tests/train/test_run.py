@@ -74,17 +74,17 @@ def test_outputs_are_a_model_metrics_and_curves(
         seen.append(json.loads(file.path.read_text()))
 
     monkeypatch.setattr(ProgressFile, "epoch", see)
-    in_process(folder, prepare(folder, max_epochs=4), monkeypatch)
+    in_process(folder, prepare(folder, pairs=40, max_epochs=4), monkeypatch)
     metrics = json.loads((folder / "out" / "metrics.json").read_text())
     assert metrics["epochs"] == 4
-    assert metrics["updates"] == 4 * 19
+    assert metrics["updates"] == 4 * 5
     assert 1 <= metrics["best_epoch"] <= 4
     curve = (folder / "out" / "curves" / "valid" / "perplexity.tsv").read_text().splitlines()
     assert len(curve) == 1 + 4
     perplexities = [float(line.split("\t")[1]) for line in curve[1:]]
     assert perplexities[metrics["best_epoch"] - 1] == pytest.approx(metrics["validation_perplexity"])
     assert [(s["epoch"], s["max_epochs"], s["update"], s["updates"]) for s in seen] == [
-        (n, 4, 19, 19) for n in (1, 2, 3, 4)
+        (n, 4, 5, 5) for n in (1, 2, 3, 4)
     ]
     assert [s["validation_perplexity"] for s in seen] == pytest.approx(perplexities)
     assert sorted(path.name for path in (folder / "out" / "model").iterdir()) == [
@@ -93,7 +93,7 @@ def test_outputs_are_a_model_metrics_and_curves(
     ]
     assert sorted(path.name for path in (folder / "work").iterdir()) == ["costs", "lock"]
     (session,) = read_sessions(folder / "work/costs" / file_name(folder / "out/model/weights.safetensors"))
-    assert (session.first, session.last) == (0, 4 * 19)
+    assert (session.first, session.last) == (0, 4 * 5)
     corpus = EncodedCorpus.open(folder / "encoded" / "train", "target")
     assert session.target_tokens == 4 * corpus.lengths.sum()
     assert 0 < (session.training_seconds or 0) < session.seconds
@@ -134,12 +134,12 @@ def test_ctrl_c_saves_the_update_and_the_same_command_continues(
 ) -> None:
     """Not only every checkpoint_updates; the end is that of an undisturbed training."""
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    in_process(whole, prepare(whole, max_epochs=2), monkeypatch)
-    params, train = prepare(broken, max_epochs=2), run.train
+    in_process(whole, prepare(whole, pairs=60, max_epochs=2), monkeypatch)
+    params, train = prepare(broken, pairs=60, max_epochs=2), run.train
 
     def interrupted(training: Training) -> Iterator[UpdateReport | EpochReport]:
         for report in train(training):
-            if isinstance(report, UpdateReport) and report.update == 23:  # the next checkpoint is after 30
+            if isinstance(report, UpdateReport) and report.update == 12:  # the next checkpoint is after 15
                 signal.raise_signal(signal.SIGINT)
             yield report
 
@@ -151,7 +151,7 @@ def test_ctrl_c_saves_the_update_and_the_same_command_continues(
     in_process(broken, params, monkeypatch)
     said = capsys.readouterr().err
     assert "Interrupted: the update is finished and saved first; Ctrl-C again ends at once." in said
-    assert "epoch 2, after 23 updates" in said
+    assert "epoch 2, after 12 updates" in said
     one, other = (load_file(folder / "out" / "model" / "weights.safetensors") for folder in (whole, broken))
     assert all(torch.equal(one[name], other[name]) for name in one)
 
@@ -182,6 +182,7 @@ def test_two_workers_of_half_the_batch_give_the_weights_of_one(
         folder = tmp_path / str(workers)
         params = prepare(
             folder,
+            pairs=60,
             workers=workers,
             dropout=0.0,
             batch_by=batch_by,

@@ -175,7 +175,7 @@ def test_a_training_that_resumes_without_recordings_goes_on_the_same(tmp_path: P
     """The first update of a shape is computed in one, and replayed in the other."""
     results = []
     for name in ("whole", "resumed"):
-        run, losses = training(tmp_path / name)
+        run, losses = training(tmp_path / name, layers=1)
         made = static_updates(run, losses, tape(run))
         after(run, losses, made, [0.5])
         if name == "resumed":
@@ -188,9 +188,9 @@ def test_a_recording_that_fails_is_said_once_and_training_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In the middle of backward; it leaves no gradient behind, and is not tried again."""
-    run, losses = training(tmp_path / "computed")
+    run, losses = training(tmp_path / "computed", layers=1)
     wanted = after(run, losses, static_updates(run, losses, None), [0.5, 0.5])
-    run, losses = training(tmp_path / "failed")
+    run, losses = training(tmp_path / "failed", layers=1)
     tries = []
 
     def record(work: Callable[[], Tensor]) -> tuple[Callable[[], object], Tensor]:
@@ -249,7 +249,7 @@ def test_recordings_make_way_for_an_update_that_needs_their_memory(
 def test_there_are_only_so_many_recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shapes beyond that are computed."""
     monkeypatch.setattr(recorded, "GRAPHS", 1)
-    run, losses = training(tmp_path / "a")
+    run, losses = training(tmp_path / "a", layers=1)
     made = static_updates(run, losses, tape(run))
     after(run, losses, made, [0.5, 0.5])
     assert len(made.recordings) == 1 < len(made.seen)
@@ -273,7 +273,7 @@ def test_one_process_with_a_gpu_records(
     """Nothing else: a CPU has no graphs, and several processes exchange gradients during backward."""
     graphs = lambda work: (work, torch.zeros(2))  # noqa: E731
     monkeypatch.setattr(batch_update, "CudaGraphs", lambda: graphs)
-    run, losses = training(tmp_path / "a")
+    run, losses = training(tmp_path / "a", layers=1)
     run.workers = Workers(0, workers, torch.device(place))
     made = recorded_updates(run, losses)
     assert (made is not None) == (is_recorded and workers == 1)
@@ -284,9 +284,9 @@ def test_one_process_with_a_gpu_records(
 
 def test_the_tape_notices_a_number_of_the_host(tmp_path: Path) -> None:
     """The probe itself: a learning rate that is no tensor stays that of the recording."""
-    run, losses = training(tmp_path / "wanted")
+    run, losses = training(tmp_path / "wanted", layers=1)
     wanted = after(run, losses, static_updates(run, losses, None), [0.5, 0.125])
-    run, losses = training(tmp_path / "found")
+    run, losses = training(tmp_path / "found", layers=1)
     made = static_updates(run, losses, tape(run))
     whole = made.update
 
