@@ -11,10 +11,12 @@ from convs2s.serve.pairs import Pair, Pairs
 from tests.serve.running import running
 
 TEXT = "ein Haus und"
+# A connection per request. httpx.get would read the certificates of all authorities each time.
+HTTP = httpx.Client(verify=False, limits=httpx.Limits(max_keepalive_connections=0))
 
 
 def post(server: str, path: str = "translate", **fields: Any) -> httpx.Response:
-    return httpx.post(server + path, json={"source": "en", "target": "de"} | fields)
+    return HTTP.post(server + path, json={"source": "en", "target": "de"} | fields)
 
 
 def test_json_form_and_query_string_give_the_translators_answer(server: str, pairs: Pairs) -> None:
@@ -22,8 +24,8 @@ def test_json_form_and_query_string_give_the_translators_answer(server: str, pai
     fields = {"q": TEXT, "source": "en", "target": "de"}
     wanted = {"translatedText": pairs.find("en", "de").translator.translate([TEXT])[0]}
     assert post(server, q=TEXT).json() == wanted
-    assert httpx.post(server + "translate", data=fields).json() == wanted
-    assert httpx.post(server + "translate", params=fields).json() == wanted
+    assert HTTP.post(server + "translate", data=fields).json() == wanted
+    assert HTTP.post(server + "translate", params=fields).json() == wanted
 
 
 def test_a_list_gives_a_list_and_lines_stay_lines(server: str, pairs: Pairs) -> None:
@@ -48,7 +50,7 @@ def test_each_pair_has_its_model(server: str, pairs: Pairs) -> None:
     answers = [post(server, q=TEXT, source=source).json()["translatedText"] for source in ("en", "fr")]
     assert answers == [pairs.find(source, "de").translator.translate([TEXT])[0] for source in ("en", "fr")]
     assert answers[0] != answers[1]
-    assert httpx.get(server + "languages").json() == [
+    assert HTTP.get(server + "languages").json() == [
         {"code": "de", "name": "German", "targets": []},
         {"code": "en", "name": "English", "targets": ["de"]},
         {"code": "fr", "name": "French", "targets": ["de"]},
@@ -98,7 +100,7 @@ def test_a_body_that_cannot_be_read_is_refused(
     server: str, body: bytes, content_type: str, status: int, error: str
 ) -> None:
     """With the same form of error."""
-    answer = httpx.post(server + "translate", content=body, headers={"Content-Type": content_type})
+    answer = HTTP.post(server + "translate", content=body, headers={"Content-Type": content_type})
     assert (answer.status_code, answer.json()["error"][: len(error)]) == (status, error)
 
 
@@ -121,11 +123,11 @@ def test_with_keys_every_translation_needs_one(pairs: Pairs) -> None:
         assert [post(server, q="a", api_key=key).status_code for key in ("", "firs", "first2")] == [403] * 3
         for path in ("n-best", "attention"):
             assert post(server, path, q="a").status_code == 403
-        assert httpx.get(server + "metrics").status_code == 403
+        assert HTTP.get(server + "metrics").status_code == 403
         bearer = {"Authorization": "Bearer first"}
-        assert httpx.get(server + "metrics", headers=bearer).status_code == 200
-        assert httpx.get(server + "frontend/settings").json()["keyRequired"] is True
-        assert httpx.get(server + "health").json() == {"status": "ok"}
+        assert HTTP.get(server + "metrics", headers=bearer).status_code == 200
+        assert HTTP.get(server + "frontend/settings").json()["keyRequired"] is True
+        assert HTTP.get(server + "health").json() == {"status": "ok"}
 
 
 def test_n_best_has_scores_and_replaced_words(server: str, pairs: Pairs) -> None:
@@ -171,23 +173,23 @@ def test_one_failing_line_fails_no_other(pairs: Pairs, monkeypatch: pytest.Monke
 def test_every_answer_has_security_headers(server: str) -> None:
     """The page may load nothing from elsewhere."""
     for path in ("", "docs", "languages", "nowhere"):
-        headers = httpx.get(server + path).headers
+        headers = HTTP.get(server + path).headers
         assert headers["content-security-policy"].startswith("default-src 'none'; script-src 'self';")
         assert headers["x-content-type-options"] == "nosniff"
-    assert httpx.get(server + "nowhere").json() == {"error": "Not Found"}
+    assert HTTP.get(server + "nowhere").json() == {"error": "Not Found"}
 
 
 def test_no_file_of_the_page_names_another_host(server: str) -> None:
     """It works without a network."""
     for path in ("", "page.css", "page.js", "docs", "docs.js"):
-        answer = httpx.get(server + path)
+        answer = HTTP.get(server + path)
         assert answer.status_code == 200
         assert "//" not in answer.text.replace("// ", "")
 
 
 def test_openapi_describes_every_route(server: str) -> None:
     """Also the bodies, which are parsed by hand."""
-    content = httpx.get(server + "openapi.json").json()
+    content = HTTP.get(server + "openapi.json").json()
     assert {"/translate", "/languages", "/health", "/n-best", "/attention"} <= set(content["paths"])
     body = content["paths"]["/translate"]["post"]["requestBody"]["content"]
     assert set(body) == {"application/json", "application/x-www-form-urlencoded"}
@@ -200,9 +202,9 @@ def test_metrics_count_requests_and_lines(pairs: Pairs) -> None:
     with running(pairs) as server:
         post(server, q=["a", "b"])
         post(server, q="a", target="fr")
-        httpx.get(server + "x1")
-        httpx.get(server + "x2")
-        text = httpx.get(server + "metrics").text
+        HTTP.get(server + "x1")
+        HTTP.get(server + "x2")
+        text = HTTP.get(server + "metrics").text
     for line in (
         'convs2s_requests_total{path="/translate",status="200"} 1.0',
         'convs2s_requests_total{path="/translate",status="400"} 1.0',
