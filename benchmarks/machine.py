@@ -20,6 +20,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from convs2s.train.cost import cpu_name
 
 DTYPES = ("float32", "bfloat16")
+ROWS = {"cuda": 8192, "cpu": 1024}  # of the matrices whose products show a device's limit
 Work = Callable[[], float]
 """Does some work and returns how many units it was, such as tokens."""
 
@@ -111,7 +112,7 @@ def product_peaks(device: torch.device) -> dict[str, float]:
 
 def product_peak(dtype: torch.dtype, device: torch.device) -> float:
     """Return the highest of 20 speeds; on a CPU of processor time."""
-    rows = 8192 if device.type == "cuda" else 1024
+    rows = ROWS[device.type]
     x, y = (torch.randn(rows, rows, device=device).to(dtype) for _ in range(2))
     product = x @ y
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from benchmarks import machine
 from benchmarks.table3 import PAPER, Job, Setting, equal_lengths, main, quality, timed, translator
 from convs2s.decode.hypotheses import TextHypothesis
 from convs2s.score.corpus_scores import tokenized_bleu
@@ -18,6 +19,11 @@ from tests.package.small_package import write_small_package
 
 SOURCES = ["Das ist ein Haus .", "Hund", "", "Maus und Haus", "der Hund", "die Maus"]
 TARGETS = ["Das ist ein Haus .", "Hund", "", "noch eins", "ein Hund", "die Maus aus"]
+
+
+@pytest.fixture(autouse=True)
+def _small_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(machine.ROWS, "cpu", 256)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks import train_step
+from benchmarks import machine, train_step
 from pipelines.preset.render import preset_params
 
 
@@ -21,6 +21,7 @@ def test_it_measures_all_variants_of_a_preset(
         | dict.fromkeys(("encoder_widths", "decoder_widths"), [16] * 3)
     )
     monkeypatch.setattr(train_step, "preset_params", lambda _: params.model_copy(update={"model": model}))
+    monkeypatch.setitem(machine.ROWS, "cpu", 256)
     monkeypatch.setattr(train_step, "keep_freed_memory", lambda: True)
     options = [
         "--presets",
