@@ -158,6 +158,8 @@ def fault(pair: GeneratedPair) -> str:
     """Return why the paper's filter drops a pair, or an empty string."""
     if not pair.source or not pair.target:
         return "empty"
+    if max(len(text.split()) for text in pair[:2]) > 175:  # Moses splits words and joins none
+        return "long"
     english, german = map(len, tokens(pair))
     if max(english, german) > 175:
         return "long"
