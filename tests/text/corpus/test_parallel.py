@@ -1,42 +1,13 @@
 """Work in chunks on all cores."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 import pytest
 
 from convs2s.text.corpus.parallel import cores, map_chunks
-
-
-def add_process(numbers: list[int]) -> list[tuple[int, int]]:
-    return [(number, os.getpid()) for number in numbers]
-
-
-def make_adder() -> Callable[[list[int]], list[tuple[int, int]]]:
-    return add_process
-
-
-def fail_at(wanted: int, numbers: list[int]) -> int:
-    if wanted in numbers:
-        raise ValueError(f"number {wanted} is bad")
-    return sum(numbers)
-
-
-def make_failing(wanted: int) -> Callable[[list[int]], int]:
-    return partial(fail_at, wanted)
-
-
-def make_nothing() -> Callable[[list[int]], int]:
-    raise ValueError("cannot be made")
-
-
-def leave(numbers: list[int]) -> int:
-    os._exit(3)
-
-
-def make_leaving() -> Callable[[list[int]], int]:
-    return leave
+from tests.text.corpus.chunk_work import make_adder, make_failing, make_leaving, make_nothing
 
 
 def test_results_are_in_order_and_complete() -> None:
