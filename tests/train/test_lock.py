@@ -3,11 +3,13 @@
 import errno
 import fcntl
 import os
+import queue
 import socket
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -25,9 +27,11 @@ def free(folder: Path) -> bool:
 
 
 @pytest.mark.fault("concurrency")
-def test_the_second_waits_and_says_for_whom(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_second_waits_and_says_for_whom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By process, machine and time; it goes on as soon as the first ends."""
     order = []
+    said = queue.SimpleQueue[str]()  # capsys may lose what a thread writes while it is read
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(write=said.put, flush=lambda: None))
 
     def second() -> None:
         with hold(tmp_path / "work"):
@@ -36,13 +40,12 @@ def test_the_second_waits_and_says_for_whom(tmp_path: Path, capsys: pytest.Captu
     with hold(tmp_path / "work"):
         thread = threading.Thread(target=second)
         thread.start()
-        message = ""
-        while "Waiting" not in message and thread.is_alive():
-            message += capsys.readouterr().err
+        message = said.get(timeout=20)
         order.append("first")
     thread.join(10)
     assert order == ["first", "second"]
     assert f"is in use by process {os.getpid()} on {socket.gethostname()}, since 20" in message
+    assert "Waiting" in message
     assert free(tmp_path / "work")
 
 

@@ -9,7 +9,9 @@ from torch.testing import assert_close
 from convs2s.text.corpus.batching import Batch, Batching
 from convs2s.text.vocabulary.vocabulary import EOS
 from convs2s.train import loop
-from convs2s.train.batch_update import make_update
+from convs2s.train.batch_update import make_update, queue_update
+from convs2s.train.distributed import Workers
+from convs2s.train.fast.switch import summed_loss
 from convs2s.train.loop import EpochReport, UpdateReport, train, validation_loss
 from convs2s.train.loss import SummedLoss
 from convs2s.train.training import Training
@@ -57,6 +59,22 @@ def test_same_seed_same_weights_another_seed_others(tmp_path: Path) -> None:
         results.append(weights(run))
     assert torch.equal(results[0], results[1])
     assert not torch.equal(results[0], results[2])
+
+
+def test_random_numbers_differ_by_seed_update_and_worker(tmp_path: Path) -> None:
+    """Of the same batch and weights, each gives another loss, and the same again the same."""
+    run = tiny_training(tmp_path, pairs=8, dropout=0.3, max_tokens=1000)
+    (batch,) = run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0)
+    losses = summed_loss(run.model, 0.0).train()
+
+    def loss(seed: int, updates: int, rank: int) -> float:
+        run.seed, run.state.updates, run.workers = seed, updates, Workers(rank, 1, torch.device("cpu"))
+        return float(queue_update(run, losses, batch, None, learning_rate=0.0)[0])
+
+    places = [(1, 0, 0), (2, 0, 0), (1, 1, 0), (1, 0, 1)]
+    found = [loss(*place) for place in places]
+    assert len(set(found)) == 4
+    assert [loss(*place) for place in places] == found
 
 
 def test_reports_count_what_was_done(tmp_path: Path) -> None:
