@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from torch.export import ExportedProgram
 from torch.testing import assert_close
 
 from convs2s.cli import main
@@ -74,13 +73,6 @@ def test_an_exported_model_translates_elsewhere(
 ) -> None:
     """The files alone, run by onnxruntime and by PyTorch without our modules, at sizes not traced."""
     runtime = needs_onnx()
-    loaded: dict[str, ExportedProgram] = {}  # as the command itself loads each file, which takes long
-
-    def load(path: Path) -> ExportedProgram:
-        return loaded.setdefault(path.name, torch_load(path))
-
-    torch_load = torch.export.load
-    monkeypatch.setattr(torch.export, "load", load)
     folder, out = save_with_words(tmp_path / "model"), tmp_path / "out"
     assert main(["export", "--model", str(folder), "--out", str(out)]) == 0
     written = capsys.readouterr()
@@ -100,7 +92,7 @@ def test_an_exported_model_translates_elsewhere(
     model = StepwiseModel(small_model())
     memory, state = model.encode(source), model.start(2)
     encoder, step = (runtime.InferenceSession(out / f"{name}.onnx") for name in ("encoder", "decoder_step"))
-    exported = [loaded[f"{name}.pt2"].module() for name in ("encoder", "decoder_step")]
+    exported = [torch.export.load(out / f"{name}.pt2").module() for name in ("encoder", "decoder_step")]
     found = encoder.run(None, {"source": source.numpy()})
     for array, tensor in zip(found, exported[0](source), strict=True):
         assert_close(torch.from_numpy(array), tensor, atol=1e-5, rtol=1e-5)
