@@ -40,11 +40,7 @@ def test_killed_at_any_operation_the_next_run_ends_as_an_undisturbed_one(
     assert len(moments.names) > 40, moments.names
     for name, content in zip(moments.names, moments.contents, strict=True):
         put_back(content, WORK, OUT)
-        outputs = finish(**settings)
-        if outputs != wanted:  # one of 1,000 trainings rounds differently, killed or not: docs/reliability.md
-            put_back(content, WORK, OUT)
-            outputs = finish(**settings)
-        assert outputs == wanted, name
+        assert finish(**settings) == wanted, name
         assert [path.name for path in sorted(WORK.iterdir())] == ["costs", "lock"], name
         assert len(list((WORK / "costs").iterdir())) == 1, name
 
