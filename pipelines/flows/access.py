@@ -1,6 +1,6 @@
-"""Who may use the Prefect server: whoever can read the password in .prefect/, which only its owner can.
+"""Access to the Prefect server: a password in .prefect/ that only the owner of the clone can read.
 
-Prefect's API starts processes, so whoever may call it acts as the user who started server and workers.
+Prefect's API starts processes, so anyone who can call it acts as the user who started the server and workers.
 """
 
 import contextlib
@@ -16,21 +16,21 @@ HOME = ROOT / ".prefect"
 CLIENT = "PREFECT_API_AUTH_STRING"
 PASSWORD = HOME / "password"  # as Prefect's clients and pages take it: user:password
 
-held: list[socket.socket] = []  # ports that this process holds, so that no other user can take them
+held: list[socket.socket] = []  # ports kept open by this process, so that no other user can bind them
 
 
 def make_home() -> None:
-    """Make the folder of server and worker, its database and logs; nobody but the owner can open them."""
+    """Create .prefect/ with the database and the logs, readable only by the owner."""
     HOME.mkdir(mode=0o700, exist_ok=True)
-    HOME.chmod(0o700)  # older ones were open to all
+    HOME.chmod(0o700)  # earlier versions left it open to everyone
     for name in ("prefect.db", "server.log", "worker.log"):
         (HOME / name).touch(mode=0o600)
         (HOME / name).chmod(0o600)
 
 
 def make_password() -> str:
-    """Return this clone's password, made at the first call; of two calls at once, both return the same."""
-    with tempfile.NamedTemporaryFile("w", dir=HOME, encoding="ascii") as draft:  # only its owner can open it
+    """Return this clone's password, creating it on the first call; concurrent calls return the same one."""
+    with tempfile.NamedTemporaryFile("w", dir=HOME, encoding="ascii") as draft:  # created with mode 600
         draft.write(f"convs2s:{secrets.token_urlsafe(24)}\n")
         draft.flush()
         with contextlib.suppress(FileExistsError):
@@ -49,15 +49,15 @@ def read_password() -> str:
         return ""
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise RuntimeError(
-            f"{PASSWORD}: found permissions {stat.S_IMODE(mode):o}, so that other users may know it. Wanted "
-            "600: remove the file and run make flow-stop, and the next make flow makes another; in the clone "
+            f"{PASSWORD}: found permissions {stat.S_IMODE(mode):o}, so other users may have read it. Wanted "
+            "600: remove the file and run make flow-stop; the next make flow creates a new one. In the clone "
             "of a remote worker: chmod 600."
         )
     user, colon, password = text.partition(":")
     if not (user and colon and password):
         raise RuntimeError(
-            f"{PASSWORD}: found something else than user:password. Remove it and run make flow-stop, and "
-            "the next make flow makes another; in the clone of a remote worker, copy it again."
+            f"{PASSWORD}: found something other than user:password. Remove it and run make flow-stop; "
+            "the next make flow creates a new one. In the clone of a remote worker, copy it again."
         )
     return text
 
@@ -68,7 +68,7 @@ def port_of(address: str) -> int:
 
 
 def share(port: int) -> socket.socket:
-    """Bind a port of 127.0.0.1; on Linux, only processes of the same user can share it, if they ask to."""
+    """Bind a port of 127.0.0.1 with SO_REUSEPORT, which Linux lets only processes of the same user share."""
     shared = socket.socket()
     shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     shared.bind(("127.0.0.1", port))
@@ -77,9 +77,10 @@ def share(port: int) -> socket.socket:
 
 @contextlib.contextmanager
 def claim(port: int) -> Iterator[socket.socket]:
-    """Bind a port as the only server on it: of two that shared it, each would get some of the calls.
+    """Bind a port as its only server: two that shared it would each get some of the calls.
 
-    Raises a RuntimeError if another server has it, and with it UDP's port of that number, which none shares.
+    The UDP port of the same number, which is never shared, serves as the lock. Raises a RuntimeError if
+    another server holds it.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -95,9 +96,9 @@ def claim(port: int) -> Iterator[socket.socket]:
 
 
 def hold(address: str) -> bool:
-    """Hold the port of our server while this process lives, also when the server dies; tell whether we do.
+    """Keep the port of our server bound while this process lives, even if the server dies; return success.
 
-    Nothing is done for a server elsewhere, of another user, or one that does not share its port.
+    Does nothing if the server is on another machine, belongs to another user, or does not share its port.
     """
     with contextlib.suppress(OSError):
         if address.startswith("http://127.0.0.1:"):

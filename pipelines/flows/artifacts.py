@@ -1,4 +1,4 @@
-"""What the Prefect UI shows of a run: its keys begin with numbers, so that they sort as the pipeline goes."""
+"""Artifacts of a run in the Prefect UI; their keys start with numbers, to sort in pipeline order."""
 
 import base64
 import contextlib
@@ -18,16 +18,16 @@ from pipelines import shell
 from pipelines.flows.graph import Stage
 from pipelines.flows.workspace import ROOT
 
-ORDER = {"train": 2, "evaluate": 3}  # after the summary; of a sweep's rows together, before its table
+ORDER = {"train": 2, "evaluate": 3}  # after the summary; those of a sweep's rows come before its table
 
 
 def address(kind: str, identity: object) -> str:
-    """Return the address of a page; under that of the older UI, one who has not logged in sees an error."""
+    """Return the URL of a page; at the older UI's URLs, users who have not logged in get an error."""
     return f"{PREFECT_UI_URL.value()}/v2/{kind}/{identity}"
 
 
 def key(*parts: object) -> str:
-    """Return an artifact's key: small letters, digits and hyphens."""
+    """Return an artifact's key: lower-case letters, digits and hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", "-".join(str(part) for part in parts if part).lower()).strip("-")
 
 
@@ -38,28 +38,28 @@ def stage_key(stage: Stage, what: str) -> str:
 
 @contextlib.contextmanager
 def shown() -> Iterator[None]:
-    """Show something in the UI; a server that is away costs the picture, not the stage."""
+    """Show something in the UI; if that fails, log a warning rather than fail the stage."""
     try:
         yield
-    except Exception as error:  # whatever it is, the stage's result is safe in DVC
+    except Exception as error:  # the stage's result is already safe in DVC
         get_run_logger().warning("Not shown in the UI: %s: %s", type(error).__name__, error)
 
 
 def image(path: Path, name: str, description: str) -> None:
-    """Show a PNG; it travels within the artifact, for the server need not see this machine's files."""
+    """Show a PNG, embedded in the artifact because the server may not have access to this machine's files."""
     data = base64.b64encode(path.read_bytes()).decode()
     create_image_artifact(f"data:image/png;base64,{data}", key=name, description=description)
 
 
 @shown()
 def show(stage: Stage, failed: bool = False) -> None:
-    """Show the curves of a training, also of one that failed, or the scores of an evaluation.
+    """Show the curves of a training, even a failed one, or the scores of an evaluation.
 
-    The report, which a run ends with, has all else.
+    Everything else is in the report at the end of a run.
     """
     if stage.kind == "train":
         curves = stage.root / (f"{stage.work}/curves" if failed else stage.outputs["curves"])
-        if curves.is_dir():  # it may have failed before its first point
+        if curves.is_dir():  # absent if it failed before logging anything
             show_curves(stage, curves, " until it ended" * failed)
     elif stage.kind == "evaluate" and not failed:
         show_scores(stage)
@@ -67,7 +67,7 @@ def show(stage: Stage, failed: bool = False) -> None:
 
 def show_curves(stage: Stage, curves: Path, until: str) -> None:
     """Show the curves of a training as a picture."""
-    from convs2s.score.curves import draw_curves  # noqa: PLC0415  # drawing takes a second to load
+    from convs2s.score.curves import draw_curves  # noqa: PLC0415  # matplotlib takes a second to load
 
     with TemporaryDirectory() as folder:
         picture = Path(folder) / "curves.png"
@@ -77,7 +77,7 @@ def show_curves(stage: Stage, curves: Path, until: str) -> None:
 
 def show_scores(stage: Stage) -> None:
     """Show the score table with its signatures."""
-    import pandas as pd  # noqa: PLC0415  # half a second
+    import pandas as pd  # noqa: PLC0415  # takes half a second to load
 
     scores = pd.read_csv(stage.root / stage.outputs["scores.csv"], dtype={"member": str})
     signatures = json.loads((stage.root / stage.outputs["signatures.json"]).read_text(encoding="utf-8"))
@@ -90,11 +90,11 @@ def show_scores(stage: Stage) -> None:
 
 @shown()
 def show_report(root: Path, name: str) -> None:
-    """Write the report on a finished run, and link it.
+    """Write the report on a finished run, and link to it.
 
     Args:
-        root: of the run, this clone or a copy of it; the report stays in this clone.
-        name: of the run's experiment; empty for this clone's own run.
+        root: the run's workspace, this clone or a copy of it; the report itself stays in this clone.
+        name: the run's experiment; empty for a run in this clone.
     """
     page = ROOT / "data" / f"report{name and '-' + name}.html"
     shell.run(sys.executable, "-m", "pipelines.report", str(root), "--out", str(page), cwd=ROOT)

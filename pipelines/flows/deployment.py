@@ -1,4 +1,4 @@
-"""What a Prefect server needs to know of this project, and a run of it followed to its end."""
+"""Deployments, work pools and automation of this project on a Prefect server, and runs of them."""
 
 import contextlib
 import sys
@@ -15,19 +15,19 @@ from pipelines import shell
 from pipelines.flows import artifacts, terminal
 from pipelines.flows.workspace import ROOT
 
-# Prefect's own template lets a run choose command, environment and working folder; ours has no variables.
+# Prefect's default template lets a run set command, environment and working directory; ours has no variables.
 JOB_TEMPLATE = {
     "job_configuration": {"stream_output": True},
     "variables": {"type": "object", "properties": {}, "additionalProperties": False},
 }
 POOLS = {
-    "gpu": "flows that run the whole pipeline, on a machine with the data",
+    "gpu": "flows that run the whole pipeline, on the machine that has the data",
     "remote": "single stages in clones on other machines",
 }
 
 
 def deploy() -> None:
-    """Set up pools, automation and deployments; what is there already is brought up to date."""
+    """Create work pools, automation and deployments, or bring existing ones up to date."""
     make_pools([])
     with get_client(sync_client=True) as client:
         content = YAML(typ="safe", pure=True).load(ROOT / "deploy" / "automation.yaml")
@@ -38,21 +38,21 @@ def deploy() -> None:
 
 
 def make_pools(queues: Sequence[str]) -> None:
-    """Make the work pools, and work queues of the pool for remote workers, or bring them up to date."""
+    """Create the work pools, or bring them up to date, and the work queues of the pool `remote`."""
     with get_client(sync_client=True) as client:
         for name, description in POOLS.items():
             with contextlib.suppress(ObjectAlreadyExists):
                 client.create_work_pool(WorkPoolCreate(name=name, type="process", description=description))
             client.update_work_pool(name, WorkPoolUpdate(base_job_template=JOB_TEMPLATE))
-        for name in queues:  # a worker gets no run at all while one of its queues is missing
+        for name in queues:  # a worker gets no runs at all while one of its queues is missing
             with contextlib.suppress(ObjectAlreadyExists):
                 client.create_work_queue(name, work_pool_name="remote")
 
 
 def trigger_and_follow(flow: str, params: Mapping[str, Any], check: Callable[[], None]) -> int:
-    """Run the flow, show how it goes, and return an exit status: 0 if it completed, else 1.
+    """Run the flow, show its progress, and return an exit status: 0 if it completed, else 1.
 
-    `check` is called while the run waits to be taken; what it raises ends this.
+    `check` is called while the run waits for a worker; its exceptions are passed on.
     """
     with get_client(sync_client=True) as client:
         deployment = client.read_deployment_by_name(f"{flow}/{flow}")
@@ -62,7 +62,7 @@ def trigger_and_follow(flow: str, params: Mapping[str, Any], check: Callable[[],
         try:
             state = terminal.follow(client, run.id, check)
         except KeyboardInterrupt:
-            print(f"\nThe run goes on: {address}. Cancel it there, or end all with: make flow-stop")
+            print(f"\nThe run continues: {address}. Cancel it there, or stop everything with: make flow-stop")
             return 130
     print(f"\n{state.name}: {state.message}\n{address}", flush=True)
     return 0 if state.is_completed() else 1

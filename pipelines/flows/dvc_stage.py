@@ -1,4 +1,4 @@
-"""One stage item through DVC, as a child process that never outlives the flow."""
+"""Runs one stage item through DVC, in a child process that never outlives the flow."""
 
 import dataclasses
 import io
@@ -17,34 +17,34 @@ from convs2s.text.corpus.parallel import cores
 from pipelines.flows.guard import ENDED_BY_GUARD, TIMED_OUT
 
 DVC = (sys.executable, "-m", "dvc")
-LAST_LINES = 12  # of a failed stage's output, shown in its state message
+LAST_LINES = 12  # of a failed stage's output, for its state message
 
 
 class StageFailed(RuntimeError):
-    """A stage failed; the message has its last lines."""
+    """A stage failed; the message has the last lines of its output."""
 
 
 class StageEnded(RuntimeError):
-    """A stage was ended, for its deadline or since somebody cancelled it or the flow run."""
+    """A stage was stopped at its deadline, or because it or the flow run was cancelled."""
 
     state = "Cancelled"
 
 
 class StageTimedOut(StageEnded):
-    """A stage was ended at its deadline."""
+    """A stage was stopped at its deadline."""
 
     state = "TimedOut"
 
 
 class StageNotStarted(StageEnded):
-    """The flow run was over before the stage began."""
+    """The flow run ended before the stage started."""
 
     def __init__(self) -> None:
         super().__init__("was not started, because the flow run was cancelled or ended")
 
 
-# Names of Prefect states, by what DVC says of a stage (reproduce, run and run_stage in dvc/stage). If it says
-# several, the first in this order counts: it runs a stage after it has failed to pull the data.
+# Names of Prefect states, each with DVC's message for it (reproduce, run and run_stage in dvc/stage). If
+# several match, the first in this order counts: DVC runs a stage after failing to pull its data.
 OUTCOMES = {
     "Executed": re.compile(r"Running stage '.*':$"),
     "Cached": re.compile(
@@ -52,8 +52,8 @@ OUTCOMES = {
     ),
     "Unchanged": re.compile(r"Stage '.*' didn't change, skipping$|Verifying outputs in frozen stage: "),
 }
-BAR = re.compile(r"\d+%\|.*\|")  # its last state ends like any other line
-# What DVC says after each stage, about all stages or as advice.
+BAR = re.compile(r"\d+%\|.*\|")  # a progress bar's last state ends with a newline like any other line
+# Hints that DVC prints after each stage.
 HINTS = re.compile(
     r"To (track|enable auto)|\s+(git add|dvc config) |Data and pipelines are up to date|Use `dvc push` to"
 )
@@ -63,24 +63,24 @@ COLORS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 def without_secrets(line: str) -> str:
-    """Hide users and passwords of addresses, and what follows password=, token=, secret= or "token":."""
+    """Mask the credentials in URLs, and values that follow password=, token=, secret= or "token":."""
     return SECRET.sub(r"\1***", ADDRESS.sub("***@", line))
 
 
 def environment(gpus: Sequence[int] | None, sharing: int = 1) -> dict[str, str]:
-    """Return the environment of a stage: the flow's own, less Prefect's, with its share of the machine.
+    """Return the environment of a stage: that of the flow without Prefect's variables, plus its resources.
 
     Args:
-        gpus: that it has leased; an empty list hides all, None leaves CUDA_VISIBLE_DEVICES as it is.
-        sharing: processes among which the cores are divided, unless OMP_NUM_THREADS is set already.
+        gpus: leased GPUs; an empty list hides all, None leaves CUDA_VISIBLE_DEVICES unchanged.
+        sharing: number of processes that divide the cores among them, unless OMP_NUM_THREADS is already set.
     """
-    # PREFECT_API_AUTH_STRING is a secret, and a stage knows nothing of Prefect.
+    # PREFECT_API_AUTH_STRING is a secret, and stages do not use Prefect.
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
     kept |= {"DVC_NO_ANALYTICS": "1", "PYTHONUNBUFFERED": "1"}
-    # `dvc` and the `python` of dvc.yaml are those of the flow, however the worker was started.
+    # So that `dvc`, and `python` in dvc.yaml, are those of the flow, however the worker was started.
     kept["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", os.defpath)])
     if gpus is not None:
-        kept["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # CUDA then counts as nvidia-smi does
+        kept["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # number GPUs as nvidia-smi does
         kept["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, gpus))
     if sharing > 1:
         kept.setdefault("OMP_NUM_THREADS", str(max(1, cores() // sharing)))
@@ -88,14 +88,14 @@ def environment(gpus: Sequence[int] | None, sharing: int = 1) -> dict[str, str]:
 
 
 class Stop(threading.Event):
-    """Set when a flow run is over: this closes the pipe on whose other end the guards of its stages read."""
+    """Set when a flow run is over; this closes the pipe that the guards of its stages read from."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.pipe, self._held = os.pipe()  # the system closes it when this process dies
+        self.pipe, self._held = os.pipe()  # closed by the system if this process dies
 
     def set(self) -> None:
-        """End what runs; again, without effect."""
+        """Stop all stages that are running; further calls have no effect."""
         if not self.is_set():
             super().set()
             os.close(self._held)
@@ -103,19 +103,19 @@ class Stop(threading.Event):
 
 @dataclass(frozen=True)
 class GuardedRunner:
-    """Runs commands in a workspace, as children under the process guard."""
+    """Runs commands in a workspace, as child processes under the process guard."""
 
     root: Path
     env: Mapping[str, str]
-    seconds: float  # deadline of a command
+    seconds: float  # deadline of each command
     stop: Stop
-    on_line: Callable[[str], None]  # called with each line as it comes; not with states of progress bars
+    on_line: Callable[[str], None]  # called with each line of output as it arrives, except progress bars
 
     def run(self, *command: str) -> None:
-        """Run a command, of which no process is left then.
+        """Run a command, and leave none of its processes behind.
 
-        StageFailed is raised if it ends with a status other than 0, and StageEnded if `stop` was set or the
-        deadline has passed, with its last lines.
+        Raises StageFailed if its exit status is not 0, StageTimedOut at the deadline, and StageEnded if
+        `stop` was set, each with the last lines of its output.
         """
         python_path = os.pathsep.join(filter(None, [str(self.root), self.env.get("PYTHONPATH")]))
         process = subprocess.Popen(
@@ -125,11 +125,11 @@ class GuardedRunner:
             stdin=self.stop.pipe,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # Prefect kills the flow's process group; the guard must outlive that
+            start_new_session=True,  # Prefect kills the flow's process group; the guard must survive that
         )
         assert process.stdout is not None
         last: deque[str] = deque(maxlen=LAST_LINES)
-        # With newline="", a line also ends at a carriage return, as a progress bar's states do, and keeps it.
+        # With newline="", lines also end at the carriage returns of progress bars, and keep them.
         with io.TextIOWrapper(process.stdout, encoding="utf-8", errors="replace", newline="") as lines:
             for line in lines:
                 clean = without_secrets(COLORS.sub("", line).rstrip())
@@ -145,7 +145,7 @@ class GuardedRunner:
             raise StageFailed(f"ended with status {status}. {tail}")
 
     def reproduce(self, stage: str, *options: str) -> str:
-        """Bring one stage item up to date through DVC; return what that took, one of OUTCOMES."""
+        """Bring one stage item up to date through DVC; return how, one of OUTCOMES."""
         found = set[str]()
 
         def note_outcome(line: str) -> None:
@@ -153,7 +153,7 @@ class GuardedRunner:
             if not HINTS.match(line):
                 self.on_line(line)
 
-        # --single-item: the flow orders the stages; without it, DVC would lock what others are writing.
+        # --single-item: the flow orders the stages; without it, DVC would lock files that others are writing.
         command = [*DVC, "--wait-for-lock", "repro", "--single-item", *options, stage]
         dataclasses.replace(self, on_line=note_outcome).run(*command)
         if not found:
@@ -164,9 +164,9 @@ class GuardedRunner:
         return next(outcome for outcome in OUTCOMES if outcome in found)
 
     def restore(self, stage: str) -> str | None:
-        """Bring one stage item up to date from DVC's caches, here and remote; None if it has to run."""
+        """Restore one stage item from DVC's local and remote caches; return None if it has to run instead."""
         lines = list[str]()
-        # DVC runs commands by $SHELL. This one ends at once, so that DVC stops where it would run the stage.
+        # DVC runs commands in $SHELL. `false` exits at once, so DVC stops where it would run the stage.
         env = {**self.env, "SHELL": shutil.which("false") or "/bin/false"}
         try:
             outcome = dataclasses.replace(self, env=env, on_line=lines.append).reproduce(stage, "--pull")

@@ -1,4 +1,4 @@
-"""Copies of the workspace with other parameters; what they give becomes a DVC experiment."""
+"""Copies of the workspace with changed parameters, whose results become DVC experiments."""
 
 import hashlib
 import json
@@ -18,11 +18,11 @@ from pipelines.flows.workspace import IDENTITY, git, snapshot
 from pipelines.repair.clone import repair
 from pipelines.repair.local_config import write_local
 
-COPIES = Path(".dvc/tmp/flows")  # until their runs have succeeded; DVC keeps it out of git
+COPIES = Path(".dvc/tmp/flows")  # removed once their runs have succeeded; ignored by git, thanks to DVC
 
 
 def name_of(overrides: Mapping[str, Any], tree: str) -> str:
-    """Return a name for an experiment: its overrides, readable, and a hash of them and of git's tree."""
+    """Return a name for an experiment: its readable overrides, and a hash of them and the git tree."""
     facts = json.dumps([overrides, tree], sort_keys=True, default=str)
     words = "-".join(f"{key.split('.')[-1]}-{value}" for key, value in overrides.items())
     readable = re.sub(r"[^A-Za-z0-9]+", "-", words).strip("-")[:40].strip("-")
@@ -30,12 +30,13 @@ def name_of(overrides: Mapping[str, Any], tree: str) -> str:
 
 
 def copy_workspace(root: Path, name: str, text: str, params: Params) -> Path:
-    """Return a git worktree with the workspace's files as they are, other parameters, and the same DVC cache.
+    """Return a git worktree with the workspace's files, uncommitted edits included, and the same DVC cache.
 
-    One that an earlier run left behind, since it did not succeed, is used again with its checkpoints.
+    A copy left by an earlier run that did not succeed is reused, with its checkpoints.
 
     Args:
-        text: of the copy's params.yaml, which says `params`.
+        text: the content of the copy's params.yaml.
+        params: the parameters in `text`.
     """
     folder = root / COPIES / name
     if not (folder / ".git").is_file():
@@ -44,10 +45,10 @@ def copy_workspace(root: Path, name: str, text: str, params: Params) -> Path:
     git(folder, "update-ref", "--no-deref", "HEAD", git(root, "rev-parse", "HEAD"))
     git(folder, "read-tree", "--reset", "-u", snapshot(root))
     repair(folder)  # an earlier run may have been killed
-    mine = Config(str(root / ".dvc"))  # relative paths are absolute once read
+    mine = Config(str(root / ".dvc"))  # reading it makes relative paths absolute
     cache = mine.get("cache", {}).get("dir") or root / ".dvc" / "cache"
     remotes = {f'remote "{name}"': remote for name, remote in mine.get("remote", {}).items()}
-    settings = {"core": mine.get("core", {}), "cache": {"dir": cache}, **remotes}  # with credentials
+    settings = {"core": mine.get("core", {}), "cache": {"dir": cache}, **remotes}  # including credentials
     write_local(folder, settings)
     link_ignored_inputs(root, folder, params.download.folder)
     (folder / "params.yaml").write_text(text, encoding="utf-8")
@@ -55,16 +56,18 @@ def copy_workspace(root: Path, name: str, text: str, params: Params) -> Path:
 
 
 def link_ignored_inputs(root: Path, folder: Path, source: str) -> None:
-    """Link a user's own texts, which git ignores, into a copy; raise a ValueError if it would not find them.
+    """Link the user's own texts, which git ignores, into a copy.
 
-    Those outside the repository stay where they are.
+    An absolute path outside the repository works unchanged; a relative one raises a ValueError.
     """
-    if not Path(os.path.normpath(root / source)).is_relative_to(root):  # a link within is within
+    if not Path(os.path.normpath(root / source)).is_relative_to(
+        root
+    ):  # symbolic links count by their own place
         if Path(source).is_absolute():
             return
         raise ValueError(
             f"download.folder: found {source}, which lies outside the repository. Overrides and sweeps run "
-            f"in copies, where it would be another folder; wanted the whole path: {(root / source).resolve()}"
+            f"in copies, where this is another folder; wanted its absolute path: {(root / source).resolve()}"
         )
     own = git(root, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", str(source))
     for name in filter(None, own.split("\0")):
@@ -73,13 +76,13 @@ def link_ignored_inputs(root: Path, folder: Path, source: str) -> None:
         target.unlink(missing_ok=True)
         try:
             target.hardlink_to(root / name)
-        except OSError:  # another file system
+        except OSError:  # on another file system
             shutil.copy2(root / name, target)
 
 
 def keep_experiment(root: Path, folder: Path, name: str) -> None:
-    """Keep a copy's results as a DVC experiment of the workspace, then remove the copy."""
+    """Save a copy's results as a DVC experiment of the workspace, then remove the copy."""
     shell.run(*DVC, "exp", "save", "--force", "--name", name, cwd=folder, env=IDENTITY)
-    for costs in folder.glob("data/checkpoints/*/costs"):  # no outputs, so DVC leaves them
+    for costs in folder.glob("data/checkpoints/*/costs"):  # not outputs, so DVC does not save them
         shutil.copytree(costs, root / costs.relative_to(folder), dirs_exist_ok=True)
     git(root, "worktree", "remove", "--force", str(folder))

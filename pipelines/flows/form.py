@@ -1,7 +1,7 @@
-"""What one can ask of a flow; the form of the Prefect pages is made of these classes.
+"""The parameters of the flows; Prefect builds its run form from these classes.
 
-A dictionary would be a field of raw JSON there, so values by name are lists of NAME=VALUE. What may stay
-empty has the schema of what may be put there, and no default: `int | None` would be two fields with a switch.
+The form shows a dictionary as a raw JSON field, so named values are lists of NAME=VALUE. It shows `int |
+None` as two fields with a switch, so an optional field has the schema of its value, and no default.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from convs2s.config.params import Params
 from pipelines.preset.overrides import overridden, override, written
 from pipelines.preset.render import preset_names, render
 
-if TYPE_CHECKING:  # a command line that is wrong says so before DVC is loaded
+if TYPE_CHECKING:  # so that a wrong command line is reported before DVC is loaded
     from pipelines.flows.graph import Stage
 
 USUAL = {
@@ -38,7 +38,7 @@ USUAL = {
 
 
 def read_values(found: Any) -> Any:
-    """Return a list of NAME=VALUE as a dictionary; raise a ValueError if one has another form."""
+    """Return a list of NAME=VALUE as a dictionary; raise a ValueError if an item has another form."""
     try:
         return dict(map(override, found)) if isinstance(found, list) else found
     except argparse.ArgumentTypeError as error:
@@ -66,7 +66,7 @@ Hours = Annotated[dict[str, Positive], *AS_LIST]
 
 
 class Form(BaseModel):
-    """A form, which Prefect keeps without the fields that are empty; its check of defaults knows no null."""
+    """A form, serialized without its empty fields: Prefect's validation rejects null."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -76,32 +76,32 @@ class Form(BaseModel):
 
 
 def field(title: str, description: str, default: Any = None, **bounds: Any) -> Any:
-    """Return a field of a form, which may stay empty."""
+    """Return a form field, which may be left empty."""
     if default is None:
         return Field(default_factory=lambda: None, title=title, description=description)
     return Field(default=default, title=title, description=description, **bounds)
 
 
 class ValueParams(Form):
-    """Values other than in params.yaml."""
+    """Values that replace those of params.yaml."""
 
     preset: Annotated[str | None, WithJsonSchema({"type": "string", "enum": preset_names()})] = field(
-        "Preset", "where the values come from; empty: params.yaml"
+        "Preset", "source of all other values; if empty, params.yaml"
     )
-    seeds: list[int] = field("Seeds", "one training each; train.seeds", [])
+    seeds: list[int] = field("Seeds", "one training for each (train.seeds)", [])
     ensembles: Ensembles = field(
-        "Ensembles", "all: the models of all seeds also translate together; evaluate.ensembles", []
+        "Ensembles", "all: also translate with an ensemble of all seeds (evaluate.ensembles)", []
     )
-    max_epochs: Whole = field("Epochs", "at most; train.max_epochs")
-    dropout: Number = field("Dropout", "probability of dropping; train.dropout")
-    beam_size: Whole = field("Beam", "hypotheses of the search; translate.beam_size")
-    overrides: Values = field("Other values", "each as NAME=VALUE: train.learning_rate=0.1", {})
+    max_epochs: Whole = field("Epochs", "maximum number of epochs (train.max_epochs)")
+    dropout: Number = field("Dropout", "dropout probability (train.dropout)")
+    beam_size: Whole = field("Beam", "beam size of the search (translate.beam_size)")
+    overrides: Values = field("Other values", "each as NAME=VALUE, such as train.learning_rate=0.1", {})
 
     @model_validator(mode="after")
     def _once(self) -> Self:
         if twice := sorted(self._usual().keys() & self.overrides.keys()):
             raise ValueError(
-                f"overrides: found {', '.join(twice)}, which has a field of its own. Use that one."
+                f"overrides: found {', '.join(twice)}, which has a field of its own. Use that field."
             )
         return self
 
@@ -114,48 +114,46 @@ class ValueParams(Form):
         return self._usual() | self.overrides
 
     def changes(self) -> dict[str, Any]:
-        """Return what is other than in params.yaml: the preset, if one is named, and all values."""
+        """Return everything that replaces params.yaml: the preset, if any, and all values."""
         return ({"preset": self.preset} if self.preset else {}) | self.values()
 
     def written(self, root: Path, more: Mapping[str, Any] | None = None) -> tuple[str, Params]:
-        """Return the text of params.yaml in a clone with these values and `more`, and what it says.
+        """Return the text of a clone's params.yaml with these values and `more`, and the parsed parameters.
 
-        Raises a ValueError if there is no such preset or name, or a value is not valid.
+        Raises a ValueError if there is no such preset or key, or a value is invalid.
         """
         base = render(self.preset) if self.preset else (root / "params.yaml").read_text(encoding="utf-8")
         return overridden(base, {**self.values(), **(more or {})})
 
 
 class RunParams(Form):
-    """How stages are run."""
+    """How and where stages run."""
 
-    force: bool = field("Force", "run stages again that are up to date", False)
-    parallel: int = field("CPU stages at once", "also trainings, where there is no GPU", 2, ge=1)
-    gpus: list[int] = field("GPUs", "ids of GPUs to use; none: all there are", [])
+    force: bool = field("Force", "rerun stages that are up to date", False)
+    parallel: int = field("CPU stages at once", "includes trainings on a machine without GPUs", 2, ge=1)
+    gpus: list[int] = field("GPUs", "ids of the GPUs to use; if empty, all", [])
     hours: Hours = field(
-        "Deadlines", "in hours, other than those of dvc.yaml, each as STAGE=HOURS: train=48", {}
+        "Deadlines", "hours that replace those of dvc.yaml, each as STAGE=HOURS: train=48", {}
     )
     remote: Literal["none", "gpu", "all"] = field(
-        "Remote stages", "which stages go to remote workers: those that take GPUs, or all", "none"
+        "Remote stages", "stages to send to remote workers: none, those that use GPUs, or all", "none"
     )
     remote_wait: Positive = field(
-        "Wait for remote workers",
-        "minutes that a stage may wait while no remote worker is there that can take it",
-        1,
+        "Wait for remote workers", "minutes a stage waits when no suitable remote worker is online", 1
     )
-    git_remote: str = field("Git remote", "shared with remote workers", "origin")
+    git_remote: str = field("Git remote", "the git remote shared with remote workers", "origin")
 
     @model_validator(mode="after")
     def _force_is_local(self) -> Self:
         if self.force and self.remote != "none":
             raise ValueError(
-                "force and remote: stages run elsewhere come back through DVC's cache of runs, which would "
-                "give the old results; wanted force only with remote none"
+                "force and remote: results of remote stages come back through DVC's run cache, which would "
+                "return the old ones; wanted force only with remote none"
             )
         return self
 
     def is_remote(self, stage: "Stage") -> bool:
-        """Tell whether a stage goes to a remote worker."""
+        """Return whether a stage goes to a remote worker."""
         wanted = self.remote == "all" or (self.remote == "gpu" and stage.gpus > 0)
         return wanted and stage.travels
 

@@ -1,4 +1,4 @@
-"""The DAG as DVC knows it: stage items, what each needs, and what dvc.yaml says about running it."""
+"""The DAG as DVC sees it: stage items, their parents, and the settings for running them from dvc.yaml."""
 
 import contextlib
 import hashlib
@@ -12,7 +12,7 @@ from dvc.exceptions import DvcException
 from dvc.repo import Repo
 from networkx import lexicographical_topological_sort  # type: ignore[import-untyped]
 
-HOURS = 24.0  # deadline of a stage whose `meta` names none
+HOURS = 24.0  # default deadline of a stage, if its `meta` sets none
 
 
 @dataclass(frozen=True)
@@ -21,24 +21,24 @@ class Stage:
 
     name: str  # as DVC names it: train@2
     command: str
-    parents: frozenset[str]  # names of the stages whose outputs it takes
-    gpus: int  # how many it takes where there are any; 0 for a CPU stage
-    hours: float  # its deadline
-    retries: tuple[float, ...]  # seconds to wait before each further attempt
-    work: str | None  # folder of what it leaves while it runs and when it fails, if it has one
-    outputs: dict[str, str]  # by file name, what it writes: paths relative to the repository
-    travels: bool  # whether all outputs are in DVC's cache, so that a remote worker can send them home
-    signature: str  # equal for two stages, of two workspaces, that compute the same
+    parents: frozenset[str]  # names of the stages whose outputs it reads
+    gpus: int  # number of GPUs it uses on a machine that has any; 0 for a CPU stage
+    hours: float  # deadline
+    retries: tuple[float, ...]  # seconds to wait before each retry
+    work: str | None  # work folder, which outlives a failed run, if it has one
+    outputs: dict[str, str]  # file name to path relative to the repository
+    travels: bool  # whether all outputs are in DVC's cache, so that a remote worker can send them back
+    signature: str  # equal for stages of two workspaces that compute the same thing
     root: Path  # of its workspace
-    label: str = ""  # of its workspace, unique among those of a run
+    label: str = ""  # of its workspace, unique within a run
 
     @property
     def kind(self) -> str:
-        """Name without the item: train of train@2."""
+        """Name without the item: train for train@2."""
         return self.name.split("@")[0]
 
     def title(self, name: str = "") -> str:
-        """Return the name of its task run, or of that of another stage of its workspace."""
+        """Return the name of its task run, or of that of another stage in its workspace."""
         return f"{name or self.name} {self.label}".strip()
 
 
@@ -52,16 +52,16 @@ def read_graph(root: Path, label: str = "") -> dict[str, Stage]:
     except DvcException as error:
         message = f"DVC cannot read the pipeline in {root}: {error}"
         if "dvc.lock" in message:
-            message += "\nRestore it (git checkout dvc.lock), or remove it: what was run is in DVC's cache."
+            message += "\nRestore it (git checkout dvc.lock), or remove it: past results are in DVC's cache."
         raise ValueError(message) from error
     return stages
 
 
 def up_to_date(root: Path) -> set[str]:
-    """Return the stages that DVC would leave alone, as it would all that they need.
+    """Return the stages that are up to date, together with all their ancestors.
 
-    In this process, and in a second or two; a `dvc repro` for each stage takes as much. None if DVC does not
-    say now: then it will when the stage is run.
+    This takes a second or two in all, as much as one `dvc repro` of a single stage. Returns an empty set if
+    DVC cannot tell now; `dvc repro` will find out then.
     """
     fresh = set[str]()
     with contextlib.suppress(DvcException), Repo(str(root)) as repo, repo.lock:
@@ -73,7 +73,7 @@ def up_to_date(root: Path) -> set[str]:
 
 def _ordered(repo: Repo) -> Iterator[tuple[Any, set[str]]]:
     """Yield DVC's stages, parents first, and the names of their parents."""
-    children = repo.index.graph.reverse()  # DVC's edges lead from a stage to what it needs
+    children = repo.index.graph.reverse()  # DVC's edges point from a stage to its parents
     for stage in lexicographical_topological_sort(children, key=lambda stage: str(stage.name)):
         yield stage, {parent.name for parent in children.predecessors(stage)}
 
@@ -99,19 +99,19 @@ def _stage(stage: Any, parents: Sequence[Stage], root: Path, label: str) -> Stag
 
 
 def check_names(key: str, names: Iterable[str], stages: Iterable[Stage]) -> None:
-    """Check that all names are of items (train@2) or whole stages (train); raise a ValueError if not."""
+    """Check that every name is an item (train@2) or a whole stage (train); raise a ValueError if not."""
     known = {name for stage in stages for name in (stage.name, stage.kind)}
     if unknown := set(names) - known:
         raise ValueError(
-            f"{key}: found {', '.join(sorted(unknown))}, which is no stage. "
+            f"{key}: found {', '.join(sorted(unknown))}, which is not a stage. "
             f"Wanted some of: {', '.join(sorted(known))}."
         )
 
 
 def restrict(stages: Mapping[str, Stage], targets: Sequence[str]) -> dict[str, Stage]:
-    """Return the targets, items (train@2) or whole stages (train), and all they need; without targets, all.
+    """Return the targets, items (train@2) or whole stages (train), with all ancestors; without targets, all.
 
-    A ValueError is raised if there is no such stage.
+    Raises a ValueError if there is no such stage.
     """
     check_names("targets", targets, stages.values())
     needed = {name for name, stage in stages.items() if not targets or {name, stage.kind} & {*targets}}

@@ -1,11 +1,11 @@
-"""Process guard: a command and everything it starts end once whoever started the guard is gone.
+"""Process guard: stops a command and all its descendants once the process that started the guard is gone.
 
     python -m pipelines.flows.guard SECONDS COMMAND ARGUMENT...
 
-Standard input is a pipe whose other end only the flow holds. It closes when the flow is cancelled and when it
-dies, kill -9 included. Then, or when the seconds have passed, every process below the guard gets SIGTERM, and
-SIGKILL 3 s later. Prefect alone leaves them running: it kills the process group of the flow, but torchrun
-starts its workers in sessions of their own.
+Standard input is a pipe whose other end only the flow holds. It closes when the flow is cancelled or dies,
+even by kill -9. Then, or when SECONDS have passed, every descendant of the guard gets SIGTERM, and SIGKILL 3
+s later. Prefect alone would leave some running: it kills the flow's process group, but torchrun starts its
+workers in sessions of their own.
 """
 
 import contextlib
@@ -21,16 +21,16 @@ from collections.abc import Sequence
 import psutil
 
 GRACE = 3.0  # seconds from SIGTERM to SIGKILL: enough for a training to finish writing a checkpoint
-POLL = 0.05  # seconds between two checks whether the command has ended; a closed pipe is seen at once
+POLL = 0.05  # seconds between checks whether the command has ended; a closed pipe is noticed at once
 ENDED_BY_GUARD = 128 + signal.SIGTERM
 TIMED_OUT = 124  # as of timeout(1)
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
 
 def end_descendants(grace: float) -> None:
-    """End all processes below this one: SIGTERM, and SIGKILL for what is left after `grace` seconds.
+    """Stop all descendants of this process: SIGTERM first, then SIGKILL after `grace` seconds.
 
-    Processes that start in the meantime are caught by the next round.
+    Processes that start in the meantime are caught in the next round.
     """
     deadline = time.monotonic() + grace
     signalled: set[psutil.Process] = set()
@@ -41,12 +41,12 @@ def end_descendants(grace: float) -> None:
                 signalled.add(process)
                 with contextlib.suppress(psutil.NoSuchProcess):
                     process.send_signal(signal.SIGKILL if late else signal.SIGTERM)
-        psutil.wait_procs(left, timeout=0.1)  # also collects the exit statuses of adopted orphans
+        psutil.wait_procs(left, timeout=0.1)  # also reaps adopted orphans
 
 
 def guard(seconds: float, command: Sequence[str]) -> int:
-    """Run a command until it ends, standard input closes or time is up; return its status as a shell does."""
-    if sys.platform == "linux":  # become the parent of every descendant whose own parent dies
+    """Run a command until it ends, stdin closes, or the deadline passes; return a shell's exit status."""
+    if sys.platform == "linux":  # adopt every descendant whose own parent dies
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     terminated = threading.Event()
@@ -58,7 +58,7 @@ def guard(seconds: float, command: Sequence[str]) -> int:
         if flow_is_gone or terminated.is_set() or time.monotonic() > deadline:
             end_descendants(GRACE)
             return ENDED_BY_GUARD if flow_is_gone or terminated.is_set() else TIMED_OUT
-    end_descendants(0.0)  # what a command leaves behind would hold its GPU
+    end_descendants(0.0)  # a process left behind would keep its GPU memory
     return child.returncode if child.returncode >= 0 else 128 - child.returncode
 
 

@@ -1,16 +1,16 @@
-"""Prefect on one machine: `make flow` starts what is missing and runs the pipeline, `make flow-stop` ends it.
+"""Prefect on one machine: `make flow` starts it and runs the pipeline, `make flow-stop` stops it.
 
     python -m pipelines.flows.machine run [NAME=VALUE ...]
     python -m pipelines.flows.machine sweep TABLE [NAME=VALUE ...]   # experiments/tables/TABLE.yaml
     python -m pipelines.flows.machine stop
-    python -m pipelines.flows.machine deploy           # onto the server that PREFECT_API_URL names
+    python -m pipelines.flows.machine deploy           # to the server at PREFECT_API_URL
     python -m pipelines.flows.machine server           # in the foreground, for services
     python -m pipelines.flows.machine worker POOL      # in the foreground, for services and batch systems
 
-Database, logs and password live in .prefect/ of the clone. With PREFECT_API_URL set, that server is used, and
-never started or stopped. Server and worker are found again by their processes' working folder, command and
-environment. (`prefect server start --background` keeps a process id, which may be another program's after a
-reboot, and no log; and Prefect has no such thing for a worker.)
+Database, logs and password live in .prefect/ of the clone. If PREFECT_API_URL is set, that server is used,
+and never started or stopped. Server and worker are identified by their processes' working directory, command
+and environment. (`prefect server start --background` relies on a process ID, which after a reboot may belong
+to another program, and writes no log; and Prefect has no equivalent for workers.)
 """
 
 import argparse
@@ -35,18 +35,18 @@ from pipelines.flows.workspace import ROOT
 from pipelines.preset.overrides import override
 from pipelines.results.paper import read_table
 
-WAIT = 90.0  # seconds for a server to come up
-MARK = "CONVS2S_BACKGROUND"  # in the environment of the server and the worker that this program has started
+WAIT = 90.0  # seconds to wait for a server to come up
+MARK = "CONVS2S_BACKGROUND"  # environment variable that marks the server and worker started by this program
 PROGRAMS = {"server": ["pipelines.flows.server"], "worker": ["prefect", "worker", "start"]}  # after python -m
 DEFAULTS = {
     "PREFECT_HOME": str(HOME),
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
     "DO_NOT_TRACK": "1",
-    "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false",  # a server that is missing is an error, not a new one
-    "PREFECT_WORKER_QUERY_SECONDS": "2",  # else a run begins after 13 s
-    "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",  # for the automation that finds the dead
-    "PREFECT_CLIENT_MAX_RETRIES": "8",  # 2, 4, 8, ... s: a server that restarts may be away for minutes
+    "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false",  # a missing server is an error
+    "PREFECT_WORKER_QUERY_SECONDS": "2",  # otherwise a run starts only after 13 s
+    "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",  # for the automation that detects dead runs
+    "PREFECT_CLIENT_MAX_RETRIES": "8",  # after 2, 4, 8, ... s: a restarting server may be down for minutes
     "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
 }
 
@@ -54,52 +54,52 @@ DEFAULTS = {
 def use_server(start_missing: bool) -> None:
     """Set the environment of this process and its children; raise a RuntimeError if no server answers.
 
-    The server is ours, if it runs; else one on the port FLOW_PORT.
+    The server is this clone's if it is running, otherwise the one on port FLOW_PORT.
     """
     access.make_home()
     named, server = os.environ.get("PREFECT_API_URL"), running("server")
     if server and not named:
         address, password = (server.environ().get(name, "") for name in ("PREFECT_API_URL", access.CLIENT))
         if not password:
-            raise RuntimeError("the server of this clone asks for no password. End it first: make flow-stop")
+            raise RuntimeError("this clone's server has no password. Stop it first: make flow-stop")
     else:
         address = named or own_address()
         password = access.make_password() if start_missing and not named else access.read_password()
     set_environment(address, password)
     if start_missing and not (named or server):
         start_server()
-    ours = access.hold(address)  # and nobody else's from now on
+    ours = access.hold(address)  # from now on, no other user can bind the port
     if not answers(address):
         raise RuntimeError(
-            f"no Prefect server answers at {address}. Start it, or set PREFECT_API_URL to the address of one "
-            "that runs (unset, `make flow` starts one here)."
+            f"no Prefect server answers at {address}. Start it, set PREFECT_API_URL to the address of a "
+            "running server, or unset it: `make flow` then starts a server here."
         )
     if not (ours or named):
         raise RuntimeError(
-            f"{address}: found a server of another user, or one that make flow did not start. Another user "
-            "would learn the password and give our worker orders. Choose another port: make flow "
+            f"{address}: found a server that belongs to another user or was not started by make flow. "
+            "Another user could learn the password and send our worker runs. Choose another port: make flow "
             f"FLOW_PORT={access.port_of(address) + 1}, or set PREFECT_API_URL if the server is yours."
         )
     if not answers(address, os.environ.get(access.CLIENT, ":")):
         raise RuntimeError(
-            f"the server at {address} refuses the password. Wanted what .prefect/password holds in the clone "
+            f"the server at {address} rejects the password. Wanted the one in .prefect/password of the clone "
             f"that started it: copy that file here, or set {access.CLIENT}."
         )
 
 
 def set_environment(address: str, password: str) -> None:
-    """Set what Prefect reads once, when it is loaded; the user's settings come before ours."""
+    """Set the environment variables that Prefect reads on import; the user's settings take precedence."""
     settings = {"PREFECT_API_URL": address} | ({access.CLIENT: password} if password else {})
     os.environ.update({**DEFAULTS, **settings, **os.environ})
 
 
 def own_address() -> str:
-    """Return the address of a server that is started here."""
+    """Return the address of a server started in this clone."""
     return f"http://127.0.0.1:{os.environ.get('FLOW_PORT', '4200')}/api"
 
 
 def run(flow: str, params: Mapping[str, Any]) -> int:
-    """Start what is missing, run a flow and follow it to its end; return an exit status."""
+    """Start server and worker if needed, run a flow and follow it to its end; return an exit status."""
     start = time.monotonic()
     use_server(start_missing=True)
     from pipelines.flows import deployment  # noqa: PLC0415
@@ -111,7 +111,7 @@ def run(flow: str, params: Mapping[str, Any]) -> int:
 
 
 def answers(address: str, login: str = "") -> bool:
-    """Tell whether a Prefect server is there, and with a login, user:password, whether it accepts that."""
+    """Return whether a Prefect server answers, and accepts the login (user:password), if one is given."""
     path, auth = ("/admin/version", login.partition(":")[::2]) if login else ("/health", None)
     try:
         answer = httpx.get(address.rstrip("/") + path, auth=auth, timeout=5)
@@ -121,33 +121,33 @@ def answers(address: str, login: str = "") -> bool:
 
 
 def start_server() -> None:
-    """Start the server on loopback; raise a RuntimeError if it ends at once, or its port is taken."""
+    """Start the server on loopback; raise a RuntimeError if it exits early or its port is taken."""
     port = access.port_of(own_address())
-    with access.claim(port):  # fails before the server would, seconds later
+    with access.claim(port):  # fails seconds earlier than the server would
         print(f"Starting the Prefect server on 127.0.0.1:{port} ...", flush=True)
     start_detached("server", [*PROGRAMS["server"], str(port)])
     deadline = time.monotonic() + WAIT
     while not answers(own_address()) and time.monotonic() < deadline:
         time.sleep(0.2)
         check_runs("server")
-    print(f"Its pages ask for a password: {os.environ[access.CLIENT]} (in {access.PASSWORD})", flush=True)
+    print(f"Password of its pages: {os.environ[access.CLIENT]} (kept in {access.PASSWORD})", flush=True)
 
 
 def start_worker() -> None:
-    """Start a worker of the pool `gpu` unless ours runs; it takes its runs within seconds."""
+    """Start a worker of the pool `gpu` unless it is already running; it picks up runs within seconds."""
     worker = running("worker")
     if worker is None:
         print("Starting a worker ...", flush=True)
         start_detached("worker", worker_command("gpu"))
     elif (serves := worker.environ()["PREFECT_API_URL"]) != os.environ["PREFECT_API_URL"]:
-        raise RuntimeError(f"the worker of this clone serves {serves}. End it first: make flow-stop")
+        raise RuntimeError(f"the worker of this clone serves {serves}. Stop it first: make flow-stop")
 
 
 def worker_command(pool: str) -> list[str]:
     """Return the module and arguments that start a worker.
 
-    It takes one run at a time, for a clone is one workspace; a run that waits shows as Late meanwhile. One of
-    the pool `remote` takes only stages that its GPUs are enough for.
+    It takes one run at a time, because a clone is one workspace; runs that wait are shown as Late. In the
+    pool `remote`, it takes only stages for which it has enough GPUs.
     """
     name = f"{socket.gethostname()} {ROOT.name}"
     served = [f"--work-queue={queue}" for queue in (queues() if pool == "remote" else [])]
@@ -156,7 +156,7 @@ def worker_command(pool: str) -> list[str]:
 
 
 def start_detached(name: str, arguments: Sequence[str]) -> None:
-    """Start a program that outlives this one, and holds our ports; its output goes to .prefect/NAME.log."""
+    """Start a program that outlives this one and keeps our ports; its output goes to .prefect/NAME.log."""
     with (HOME / f"{name}.log").open("ab") as log:
         subprocess.Popen(
             [sys.executable, "-m", *arguments],
@@ -171,7 +171,7 @@ def start_detached(name: str, arguments: Sequence[str]) -> None:
 
 
 def running(name: str) -> psutil.Process | None:
-    """Return the server or worker that this program has started in this clone, if it still runs."""
+    """Return the server or worker that this program has started in this clone, if it is still running."""
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             command = process.cmdline()[2:5]
@@ -183,28 +183,28 @@ def running(name: str) -> psutil.Process | None:
 
 
 def check_runs(name: str) -> None:
-    """Check that our server or worker still runs; raise a RuntimeError with the end of its log if not."""
+    """Check that our server or worker is running; raise a RuntimeError with the end of its log if not."""
     if not running(name):
         log = HOME / f"{name}.log"
         end = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
-        raise RuntimeError(f"the {name} has ended; {log} ends with:\n{end}")
+        raise RuntimeError(f"the {name} has exited; {log} ends with:\n{end}")
 
 
-def stop() -> int:
-    """End the worker, with the flow runs it has, and the server; return how many were ended."""
-    ended = [process for name in ("worker", "server") if (process := running(name))]
-    for process in ended:
+def stop() -> list[str]:
+    """Stop the worker, with its flow runs, and the server; return which of them were running."""
+    stopped = {name: process for name in ("worker", "server") if (process := running(name))}
+    for process in stopped.values():
         family = [process, *process.children(recursive=True)]
         for end in (psutil.Process.terminate, psutil.Process.kill):
             for member in family:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     end(member)
             _, family = psutil.wait_procs(family, timeout=10)
-    return len(ended)
+    return list(stopped)
 
 
 def become(arguments: Sequence[str]) -> NoReturn:
-    """Go on as another program, which holds our ports."""
+    """Replace this process with another program, which keeps our ports."""
     os.chdir(ROOT)
     for port in access.held:
         port.set_inheritable(True)
@@ -227,11 +227,12 @@ def parser() -> argparse.ArgumentParser:
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Do what the command line asks for; return an exit status."""
+    """Execute a command; return an exit status."""
     if options.command == "stop":
-        print(f"Ended: {stop()} of server and worker.")
+        stopped = stop()
+        print(f"Stopped: {', '.join(stopped)}." if stopped else "Neither server nor worker was running.")
         return 0
-    if options.command in ("run", "sweep"):  # before anything starts, and before DVC makes commands of it
+    if options.command in ("run", "sweep"):  # before anything starts, and before DVC builds commands of them
         asked = ValueParams(overrides=dict(options.overrides))
         check_folder(asked.written(ROOT)[1], ROOT / "params.yaml")
         params = asked.model_dump(include={"overrides"})

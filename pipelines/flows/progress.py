@@ -1,4 +1,4 @@
-"""Training progress on the pages, from the file progress.json in the stage's work folder."""
+"""Training progress in the Prefect UI, from progress.json in the stage's work folder."""
 
 import contextlib
 import contextvars
@@ -17,17 +17,17 @@ from pipelines.flows.artifacts import stage_key
 from pipelines.flows.graph import Stage
 
 FILE = "progress.json"
-SECONDS = 2.0  # between two updates of the artifact
+SECONDS = 2.0  # between updates of the artifact
 
 
 def percentage(progress: Mapping[str, Any]) -> float:
-    """Return how much of all epochs is done; an annealed training may end before its last epoch."""
+    """Return the percentage of `max_epochs` that is done; annealing may end a training earlier."""
     done = progress["epoch"] - 1 + progress["update"] / max(1, progress["updates"])
     return float(round(min(100.0, 100.0 * done / progress["max_epochs"]), 1))
 
 
 def description(progress: Mapping[str, Any]) -> str:
-    """Return training progress in words, what one looks for at its beginning; the end may be cut off."""
+    """Return training progress in words, the most important first, since the end may be cut off."""
     perplexity = progress["validation_perplexity"]
     return (
         "epoch {epoch} of {max_epochs}, {left} left in it, {tokens_per_second:,.0f} tokens/s, "
@@ -40,13 +40,14 @@ def description(progress: Mapping[str, Any]) -> str:
 
 @contextlib.contextmanager
 def showing_progress(stage: Stage, work: Path) -> Iterator[None]:
-    """Keep an artifact up to date with the training that works in a folder.
+    """Keep an artifact up to date with the training in a work folder.
 
-    A thread does it: a server that is away would make the reader of the training's output wait, and with it
-    the training itself. It is not waited for at the end, either.
+    This runs in a thread: if the server is unreachable, waiting for it would stall the reader of the
+    training's output, and with it the training. For the same reason the thread gets only a few seconds to
+    finish.
     """
     over, key = threading.Event(), stage_key(stage, "progress")
-    context = contextvars.copy_context()  # the artifact belongs to the task run of the calling thread
+    context = contextvars.copy_context()  # so that the artifact belongs to the calling thread's task run
     thread = threading.Thread(target=context.run, args=(_keep, key, work / FILE, over), daemon=True)
     thread.start()
     try:
@@ -57,11 +58,11 @@ def showing_progress(stage: Stage, work: Path) -> Iterator[None]:
 
 
 def _keep(key: str, path: Path, over: threading.Event) -> None:
-    shown, artifact = time.time_ns(), None  # what an earlier training has left there is not shown
+    shown, artifact = time.time_ns(), None  # ignore a file left by an earlier training
     last = False
     while not last:
         last = over.wait(SECONDS)
-        with contextlib.suppress(Exception):  # no such file yet, or no server: the stage goes on
+        with contextlib.suppress(Exception):  # no file yet, or no server: neither may stop the stage
             if (written := path.stat().st_mtime_ns) > shown:
                 progress = json.loads(path.read_text(encoding="utf-8"))
                 if artifact is None:

@@ -1,9 +1,9 @@
-"""Stages on other machines, which share only git and a DVC remote with the one that orchestrates.
+"""Stages on other machines, which share only a git remote and a DVC remote with the orchestrator.
 
-The orchestrator commits its files, dvc.lock among them, to a branch `run/...` of the git remote and pushes
-the stage's inputs to the DVC remote. A worker checks that commit out in a clone of its own, runs the stage
-there and pushes its outputs with DVC's cache of runs. The orchestrator's own `dvc repro --pull` then finds
-that this stage has been run already, and fetches what it gave.
+The orchestrator commits its files, including dvc.lock, to a branch `run/...` of the git remote and pushes the
+stage's inputs to the DVC remote. A worker checks out that commit in its own clone, runs the stage, and pushes
+the outputs together with DVC's run cache. The orchestrator's `dvc repro --pull` then finds that the stage has
+already run, and fetches its outputs.
 """
 
 import contextlib
@@ -29,13 +29,13 @@ from pipelines.flows.resources import queue
 from pipelines.flows.workspace import ROOT, git
 from pipelines.repair.locks import COMMANDS, locked
 
-POLL = 2.0  # seconds between two queries of a remote run's state
-RECENT = 20.0  # seconds since a worker's last query after which it is no longer there
-SURVIVAL = 10.0  # seconds within which a run that the server takes for Crashed, but which lives, says so
+POLL = 2.0  # seconds between queries of a remote run's state
+RECENT = 20.0  # seconds since its last query after which a worker counts as offline
+SURVIVAL = 10.0  # seconds in which a live run that the server has marked Crashed corrects its state
 
 
 def check(root: Path, git_remote: str) -> None:
-    """Check that there are a git remote and a DVC remote to share; raise a ValueError if not."""
+    """Check that the git remote and a shareable DVC remote exist; raise a ValueError if not."""
     if git_remote not in git(root, "remote").split():
         raise ValueError(
             f"git_remote: found {git_remote!r}, but {root} has {git(root, 'remote').split() or 'none'}. "
@@ -47,13 +47,13 @@ def check(root: Path, git_remote: str) -> None:
     if not default or url.startswith("http"):
         found = f"the DVC remote {default} is plain http" if default else f"{root} has no default DVC remote"
         raise ValueError(
-            f"{found}. Machines share data and DVC's cache of runs through one, and plain http cannot hold "
-            "that cache. Wanted a folder, S3, SSH, ...: dvc remote add --default NAME URL."
+            f"{found}. Machines share data and DVC's run cache through a DVC remote, and plain http cannot "
+            "store the run cache. Wanted a folder, S3, SSH, ...: dvc remote add --default NAME URL."
         )
 
 
 def publish(stage: Stage, runner: GuardedRunner, git_remote: str) -> tuple[str, str]:
-    """Push what a worker needs for a stage; return branch and commit."""
+    """Push everything that a worker needs for a stage; return branch and commit."""
     if stage.parents:
         push(runner, *sorted(stage.parents))
     tree = ""
@@ -61,25 +61,26 @@ def publish(stage: Stage, runner: GuardedRunner, git_remote: str) -> tuple[str, 
         if runner.stop.is_set():
             raise StageNotStarted
         with contextlib.suppress(ValueError), locked(runner.root, COMMANDS):
-            tree = workspace.snapshot(runner.root)  # nobody writes dvc.lock meanwhile
+            tree = workspace.snapshot(runner.root)  # while nobody writes dvc.lock
     message = f"Inputs of {stage.name}"
     commit = git(runner.root, "commit-tree", tree, "-p", "HEAD", "-m", message, env=workspace.IDENTITY)
     run_id = runtime.flow_run.root_flow_run_id or runtime.flow_run.id
-    branch = f"run/{run_id}/{stage.name}-{commit[:12]}"  # rows of a sweep have the same stages
+    branch = f"run/{run_id}/{stage.name}-{commit[:12]}"  # rows of a sweep have stages of the same name
     git(ROOT, "push", "--quiet", "--force", git_remote, f"{commit}:refs/heads/{branch}")
     return branch, commit
 
 
 def push(runner: GuardedRunner, *stages: str) -> None:
-    """Push the outputs of stages to the DVC remote, with the cache of runs, under the process guard."""
+    """Push the outputs of stages and the run cache to the DVC remote, under the process guard."""
     runner.run(*DVC, "--wait-for-lock", "push", "--run-cache", *stages)
 
 
 def execute(stage: Stage, runner: GuardedRunner, git_remote: str, patience: float) -> None:
-    """Have a remote worker run a stage, and wait for its end; if the runner is to stop, the run is cancelled.
+    """Have a remote worker run a stage, and wait for it to finish.
 
-    Raises StageFailed with the message of its run, or if no worker that can take it has been there for
-    `patience` seconds; else StageEnded.
+    Raises StageFailed if the remote run fails, or if no suitable worker has been online for `patience`
+    seconds; StageEnded if the runner is stopped, which cancels the remote run, or if that was cancelled
+    elsewhere.
     """
     branch, commit = publish(stage, runner, git_remote)
     order = {"stage": stage.name, "branch": branch, "commit": commit, "git_remote": git_remote}
@@ -105,14 +106,14 @@ def execute(stage: Stage, runner: GuardedRunner, git_remote: str, patience: floa
 
 @dataclass
 class WorkerWatch:
-    """Whether a worker is there for a run that nobody has taken yet."""
+    """Watches whether a worker is online for a run that is still waiting for one."""
 
     name: str  # of the work queue
-    patience: float
-    alone: float = 0.0  # since when nobody has been there; 0 while somebody is
+    patience: float  # seconds
+    alone: float = 0.0  # time since which no worker has been online; 0 while one is
 
     def look(self, client: SyncPrefectClient) -> bool:
-        """Tell whether to go on waiting; logs once when nobody is there."""
+        """Return whether to keep waiting; log a warning when the last worker goes offline."""
         if self.served(client):
             self.alone = 0.0
         elif not self.alone:
@@ -121,28 +122,28 @@ class WorkerWatch:
         return not self.alone or time.monotonic() < self.alone + self.patience
 
     def served(self, client: SyncPrefectClient) -> bool:
-        """Tell whether a worker has lately asked for runs of the work queue; each does every few seconds."""
+        """Return whether a worker has polled the work queue recently; each does so every few seconds."""
         polled = client.read_work_queue_by_name(self.name, work_pool_name="remote").last_polled
         return polled is not None and (datetime.now(UTC) - polled).total_seconds() < RECENT
 
     def fault(self) -> str:
-        """Return what is wrong while nobody is there, and what to do."""
+        """Return the error message: no worker is online, and how to start one."""
         wanted = "" if self.name == queue(0) else f" with {self.name.removeprefix('gpus-')} GPU(s)"
         return (
-            f"No remote worker{wanted} is there: none asks for runs of the work queue {self.name}. Start one "
-            "on such a machine: python -m pipelines.flows.machine worker remote."
+            f"No remote worker{wanted} is online: none polls the work queue {self.name}. Start one on a "
+            "suitable machine: python -m pipelines.flows.machine worker remote."
         )
 
 
 def wait(run: UUID, stop: Stop, watch: WorkerWatch) -> State[Any]:
-    """Wait for a flow run's end; cancel it when `stop` is set, or when no worker has been there for too long.
+    """Wait for a flow run to finish; cancel it if `stop` is set, or if no worker has been online for long.
 
-    Prefect's own wait_for_flow_run ends at Crashed, and hears of no cancellation here.
+    Prefect's own wait_for_flow_run returns at Crashed, and could not be interrupted by `stop`.
     """
     logged, doubted = "", False
     with get_client(sync_client=True) as client:
         while True:
-            with contextlib.suppress(httpx.HTTPError):  # the server is away for a while
+            with contextlib.suppress(httpx.HTTPError):  # the server may be unreachable for a while
                 state = client.read_flow_run(run).state
                 assert state is not None
                 doubted = state.is_crashed() and not doubted
@@ -153,10 +154,10 @@ def wait(run: UUID, stop: Stop, watch: WorkerWatch) -> State[Any]:
                     get_run_logger().info("The remote run is %s", logged)
                 if (state.is_scheduled() or state.is_pending()) and not watch.look(client):
                     client.set_flow_run_state(run, Cancelled(message=watch.fault()), force=True)
-                    raise StageFailed(f"waited {watch.patience / 60:g} minutes for nobody. {watch.fault()}")
+                    raise StageFailed(f"waited {watch.patience / 60:g} minutes in vain. {watch.fault()}")
                 if stop.is_set():
                     client.set_flow_run_state(run, Cancelling(), force=True)
                     raise StageEnded(
-                        "was cancelled on its remote worker, as the flow run was cancelled or ended"
+                        "was cancelled on its remote worker because the flow run was cancelled or ended"
                     )
             stop.wait(SURVIVAL if doubted else POLL)

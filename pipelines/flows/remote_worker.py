@@ -1,4 +1,4 @@
-"""Flow `run-stage`: one stage in a remote worker's clone, for an orchestrator elsewhere."""
+"""Flow `run-stage`: one stage in a remote worker's clone, for an orchestrator on another machine."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ from pipelines.flows.run_stages import THREADS, StagesRun
 from pipelines.flows.workspace import ROOT, git
 from pipelines.repair.clone import repair
 
-# Names only: git would take options, refspecs and programs in their place.
+# Plain names only: git would also accept options, refspecs and programs.
 Name = Annotated[str, Field(pattern=r"^\w[\w@.-]*$")]
 Branch = Annotated[str, Field(pattern=r"^run/\w[\w-]*/\w[\w@.-]*$")]
 Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
@@ -24,7 +24,7 @@ Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
 def run_stage(
     stage: Name, branch: Branch, commit: Commit, git_remote: Name, seconds: Positive = 86_400.0
 ) -> State[Any]:
-    """Run one stage in this worker's clone for an orchestrator elsewhere, whose files are on the branch."""
+    """Run one stage in this worker's clone, on the files that the orchestrator has pushed to a branch."""
     with workspace.claim(ROOT, f"run-stage {runtime.flow_run.name}"):
         for sentence in repair(ROOT):
             get_run_logger().warning(sentence)
@@ -34,12 +34,12 @@ def run_stage(
 
 
 def check_out(root: Path, git_remote: str, branch: str, commit: str) -> None:
-    """Check a run's commit out; raise a ValueError if files are edited here: that would be lost."""
+    """Check out the commit of a run; raise a ValueError if files have been edited here, to keep the edits."""
     edited = [name for name in git(root, "diff", "--name-only", "HEAD").splitlines() if name != "dvc.lock"]
     if edited:
         raise ValueError(
-            f"{root} has edited files: {', '.join(edited)}. A remote worker checks out what it is sent; give "
-            "it a clone of its own, or commit the edits and reset."
+            f"{root} has edited files: {', '.join(edited)}. A remote worker checks out the commits it is "
+            "sent; give it a clone of its own, or commit the edits to a branch."
         )
     git(root, "fetch", "--quiet", git_remote, f"refs/heads/{branch}")
     if (found := git(root, "rev-parse", "FETCH_HEAD")) != commit:

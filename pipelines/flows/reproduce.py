@@ -1,4 +1,4 @@
-"""Flow `reproduce`: what `dvc repro` does, stages side by side."""
+"""Flow `reproduce`: does the work of `dvc repro`, with stages in parallel."""
 
 import sys
 from typing import Any, Self
@@ -17,23 +17,23 @@ from pipelines.flows.workspace import ROOT
 
 
 class ReproduceParams(RunParams, ValueParams):
-    """With a preset or any other value than in params.yaml, the results become a DVC experiment."""
+    """With a preset or any value that replaces one of params.yaml, the results become a DVC experiment."""
 
     targets: list[str] = field(
-        "Stages", "to bring up to date, with all they need: train@1, evaluate; none: all", []
+        "Stages", "bring only these and their ancestors up to date, such as train@1 or evaluate", []
     )
 
     @model_validator(mode="after")
     def _experiments_are_whole(self) -> Self:
         if self.changes() and self.targets:
             raise ValueError(
-                "overrides and targets: an experiment has the outputs of all stages; wanted one of the two"
+                "overrides and targets: an experiment has the outputs of all stages; wanted one of them"
             )
         return self
 
 
 def run_name() -> str:
-    """Return a flow run's name: data set, seeds and revision, and what is other than in params.yaml."""
+    """Return a flow run's name: data set, seeds, revision, and what differs from params.yaml."""
     asked = ReproduceParams.model_validate(runtime.flow_run.parameters.get("params") or {})
     try:
         _, params = asked.written(ROOT)
@@ -48,12 +48,13 @@ def run_name() -> str:
 
 @flow(name="reproduce", flow_run_name=run_name, task_runner=THREADS, persist_result=False)
 def reproduce(params: ReproduceParams = ReproduceParams()) -> State[Any]:  # noqa: B008
-    """Bring every stage of dvc.yaml up to date, each as soon as its parents are and a place is free.
+    """Bring every stage of dvc.yaml up to date, each as soon as its parents are and resources are free.
 
-    The same as `dvc repro`, and with the same results: DVC is the truth. Trainings that share a CPU's cores
-    have fewer threads each, so theirs can differ by rounding. The DAG is read from DVC; each stage is a task,
-    whose state says whether DVC has Executed it, found it Unchanged or restored it (Cached).
-    With overrides it runs in a copy of the workspace, and its results become an experiment (`dvc exp show`).
+    This does the same as `dvc repro`, with the same results, except that trainings that share a CPU's cores
+    run with fewer threads each, so their results can differ by rounding. The DAG is read from DVC. Each stage
+    is a task, whose final state says what DVC did: Executed, Unchanged, or Cached (restored from the cache).
+    With overrides, the run takes place in a copy of the workspace, and its results become a DVC experiment
+    (`dvc exp show`).
     """
     with claimed_root(params):
         root, name, changes = ROOT, "", params.changes()
@@ -70,5 +71,5 @@ def reproduce(params: ReproduceParams = ReproduceParams()) -> State[Any]:  # noq
             artifacts.show_report(root, name)
         if name and state.is_completed():
             experiment.keep_experiment(ROOT, root, name)
-            scores += f"\nKept as the DVC experiment {name}: dvc exp show, dvc exp apply {name}"
+            scores += f"\nSaved as the DVC experiment {name}: dvc exp show, dvc exp apply {name}"
         return summarize(run, state, scores.strip())

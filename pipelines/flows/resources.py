@@ -1,4 +1,4 @@
-"""What stages share: the GPUs of this machine, and how many stages may use its CPU at once."""
+"""Shared resources: the GPUs of this machine, and the number of stages that may use its CPU at once."""
 
 import contextlib
 import os
@@ -14,8 +14,8 @@ from pipelines.flows.dvc_stage import StageNotStarted
 def visible_gpus() -> list[int]:
     """Return the ids of the GPUs that this process may use; none if there is no driver.
 
-    CUDA_VISIBLE_DEVICES narrows them, as for any program that uses CUDA. A ValueError is raised if it names
-    GPUs in another way, or nvidia-smi fails.
+    CUDA_VISIBLE_DEVICES restricts them, as for any CUDA program. Raises a ValueError if its value is not a
+    list of numbers, or if nvidia-smi fails.
     """
     if shutil.which("nvidia-smi") is None:
         return []
@@ -23,7 +23,8 @@ def visible_gpus() -> list[int]:
         shown = shell.run("nvidia-smi", "--query-gpu=index", "--format=csv,noheader", cwd=Path())
     except shell.CommandFailed as error:
         raise ValueError(
-            f"GPUs cannot be leased: {error}. Fix the driver, or take nvidia-smi off PATH to run on the CPU."
+            f"GPUs cannot be leased: {error}. Fix the driver, or remove nvidia-smi from PATH to run "
+            "on the CPU."
         ) from error
     present = [int(line) for line in shown.split() if line.isdigit()]
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -31,55 +32,58 @@ def visible_gpus() -> list[int]:
         wanted = present if named is None else [int(part) for part in named.split(",") if part.strip()]
     except ValueError:
         raise ValueError(
-            f"CUDA_VISIBLE_DEVICES: found {named}, wanted numbers as nvidia-smi counts GPUs."
+            f"CUDA_VISIBLE_DEVICES: found {named}, wanted GPU numbers as shown by nvidia-smi."
         ) from None
     return [gpu for gpu in wanted if gpu in present]
 
 
 def choose_gpus(asked: Sequence[int]) -> list[int]:
-    """Return the GPU ids to lease: those asked for, or all; raise a ValueError if one is missing or twice."""
+    """Return the GPU ids to lease: `asked`, or all if empty.
+
+    Raises a ValueError if one is missing on this machine or duplicated.
+    """
     present = visible_gpus()
     if not asked:
         return present
     if len(set(asked)) < len(asked) or not set(asked) <= set(present):
         raise ValueError(
             f"gpus: found {list(asked)}; this machine shows {present or 'none'} "
-            f"(CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', 'unset')}). Wanted ids of GPUs "
-            "that are there, each once; leave gpus empty to use all of them."
+            f"(CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', 'unset')}). Wanted ids of its "
+            "GPUs, each once; leave gpus empty to use all of them."
         )
     return list(asked)
 
 
 def queue(gpus: int) -> str:
-    """Return the name of the work queue for stages that take so many GPUs."""
+    """Return the name of the work queue for stages that use this number of GPUs."""
     return f"gpus-{gpus}" if gpus else "cpu"
 
 
 def queues() -> list[str]:
-    """Return the work queues that a worker on this machine can serve; raises what `visible_gpus` does."""
+    """Return the work queues that a worker on this machine can serve; raises as `visible_gpus` does."""
     return [queue(gpus) for gpus in range(len(visible_gpus()) + 1)]
 
 
 class Leases:
-    """GPUs, and places on the CPU, that stages side by side lease; without GPUs every stage takes a place."""
+    """Leases GPUs and CPU slots to concurrent stages; without GPUs, every stage takes a CPU slot."""
 
-    def __init__(self, gpus: Sequence[int], places: int) -> None:
-        self.gpus, self.places = list(gpus), list(range(places))
+    def __init__(self, gpus: Sequence[int], slots: int) -> None:
+        self.gpus, self.slots = list(gpus), list(range(slots))
         self.has_gpus = bool(gpus)
         self.changed = threading.Condition()
 
     @contextlib.contextmanager
     def lease(self, wanted: int, stop: threading.Event) -> Iterator[list[int]]:
-        """Wait until so many GPUs, or a place, are free; give the GPUs' ids.
+        """Wait until this number of GPUs, or a CPU slot, is free; yield the GPUs' ids.
 
-        Raises StageNotStarted if `stop` is set before.
+        Raises StageNotStarted if `stop` is set first.
         """
         on_gpu = bool(wanted and self.has_gpus)
-        free = self.gpus if on_gpu else self.places
+        free = self.gpus if on_gpu else self.slots
         count = wanted if on_gpu else 1
         with self.changed:
             while len(free) < count and not stop.is_set():
-                self.changed.wait(0.5)  # nobody notifies of `stop`
+                self.changed.wait(0.5)  # `stop` does not notify
             if stop.is_set():
                 raise StageNotStarted
             taken = [free.pop(0) for _ in range(count)]

@@ -1,4 +1,4 @@
-"""Stages of one or several workspaces as Prefect tasks, side by side."""
+"""Runs the stages of one or several workspaces as concurrent Prefect tasks."""
 
 import collections
 import concurrent.futures
@@ -30,14 +30,14 @@ from pipelines.flows.resources import Leases, choose_gpus
 from pipelines.flows.watch import make_check
 from pipelines.flows.workspace import ROOT
 
-PAUSE = 2.0  # seconds between two checks whether the run itself is to go on
-# A thread per stage; it only waits, for parents, which come before it in the queue, or a child process.
+PAUSE = 2.0  # seconds between checks whether the run should continue
+# One thread per stage, which only waits: for parents, which are submitted first, or for a child process.
 THREADS: Any = ThreadPoolTaskRunner(max_workers=256)
 
 
 @contextlib.contextmanager
 def claimed_root(params: RunParams) -> Iterator[None]:
-    """Hold the workspace for the present flow run, after checking that the run may start there."""
+    """Hold the workspace for the current flow run, after checking that the run can start there."""
     with workspace.claim(ROOT, f"{runtime.flow_run.flow_name} {runtime.flow_run.name}"):
         for sentence in workspace.check_workspace(ROOT):
             get_run_logger().warning(sentence)
@@ -47,25 +47,26 @@ def claimed_root(params: RunParams) -> Iterator[None]:
 
 
 class StagesRun:
-    """A run of stages of some workspaces, parents first; no dataclass, or Prefect would wait for its futures.
+    """A run of stages of one or several workspaces, parents first.
 
-    Raises a ValueError if GPUs or deadlines are asked for that do not fit the stages.
+    This is not a dataclass, because Prefect would wait for the futures in its fields. Raises a ValueError if
+    the requested GPUs or deadlines do not fit the stages.
     """
 
     def __init__(self, params: RunParams, stages: Sequence[Stage], for_others: bool = False) -> None:
         self.params, self.stages = params, stages
-        self.for_others = for_others  # whether this is a remote worker's, whose results go to the DVC remote
+        self.for_others = for_others  # True on a remote worker, which pushes results to the DVC remote
         self.gpus = self.checked_gpus()
         self.leases, self.stop = Leases(self.gpus, params.parallel), Stop()
         self.futures: dict[str, PrefectConcurrentFuture[Any]] = {}  # of tasks, by title
-        self.seconds: dict[str, float] = {}  # that they took, less the wait for GPUs or a place, by title
-        self.fresh: set[str] = set()  # titles of the tasks that DVC has nothing to do for
+        self.seconds: dict[str, float] = {}  # run time by title, excluding the wait for GPUs or a CPU slot
+        self.fresh: set[str] = set()  # titles of the tasks that are up to date
         if not (params.force or for_others):
             fresh = {root: up_to_date(root) for root in {stage.root for stage in stages}}
             self.fresh = {stage.title() for stage in stages if stage.name in fresh[stage.root]}
 
     def run(self) -> State[Any]:
-        """Run all that can be run; return the flow run's state, with what went wrong, a paragraph a stage."""
+        """Run all stages that can run; return the flow run's state, with a paragraph per failed stage."""
         self.submit()
         waited_for, check = [future.wrapped_future for future in self.futures.values()], make_check()
         early: State[Any] | None = None
@@ -76,9 +77,8 @@ class StagesRun:
             self.stop.set()
             concurrent.futures.wait(waited_for)
         if early:
-            early.message = (
-                f"{early.message}. {self.summary()}. Nothing finished is lost; a new run goes on from there."
-            )
+            kept = "No finished work is lost; a new run continues from there."
+            early.message = f"{early.message}. {self.summary()}. {kept}"
             return early
         states = self.states()
         if all(state.is_completed() for state in states.values()):
@@ -87,29 +87,29 @@ class StagesRun:
         return Failed(message="\n\n".join([self.summary(), *faults]))
 
     def checked_gpus(self) -> list[int]:
-        """Return the GPUs to share; raise a ValueError if they or the deadlines fit no stage."""
+        """Return the GPUs to lease; raise a ValueError if they, or the deadlines, do not fit the stages."""
         gpus = choose_gpus(self.params.gpus)
         check_names("hours", self.params.hours, self.stages)
         for stage in self.stages:
-            on_gpus = gpus or self.for_others  # at home, a machine without any trains on its CPU
+            on_gpus = gpus or self.for_others  # a local run without GPUs trains on the CPU
             if on_gpus and stage.gpus > len(gpus) and not self.params.is_remote(stage):
                 raise ValueError(
-                    f"{stage.name} takes {stage.gpus} GPUs, but {socket.gethostname()} has {len(gpus)}: it "
-                    "could never start. Lower train.workers in params.yaml, name more ids in gpus, or use a "
+                    f"{stage.name} needs {stage.gpus} GPUs, but {socket.gethostname()} has {len(gpus)}: it "
+                    "could never start. Lower train.workers in params.yaml, list more ids in gpus, or use a "
                     "worker with more GPUs."
                 )
         return gpus
 
     def submit(self) -> None:
-        """Submit a Prefect task for each stage, which begins when its parents have succeeded.
+        """Submit a Prefect task for each stage, which starts when its parents have succeeded.
 
-        A stage that an earlier workspace computes, too, waits for that one and is restored from the cache.
+        If an earlier workspace has the same stage, this one waits for it and is restored from the cache.
         """
         firsts: dict[str, str] = {}
         for stage in self.stages:
             title = stage.title()
             first = firsts.setdefault(stage.signature, title)
-            # No tags: Prefect asks the server once for their concurrency limits, and fails without it.
+            # No tags: Prefect would query the server for their concurrency limits, and fail if it is down.
             configured = run_stage.with_options(
                 name=stage.name,
                 task_run_name=title,
@@ -126,49 +126,49 @@ class StagesRun:
         return {title: future.wrapped_future.result() for title, future in self.futures.items()}
 
     def environment(self, stage: Stage, gpus: Sequence[int]) -> dict[str, str]:
-        """Return the environment of a stage with these GPUs, and its share of the cores.
+        """Return the environment of a stage with these GPUs and its share of the cores.
 
-        Cores are divided among the stages of a kind that can run at once, and the processes of each. That
-        depends on nothing that a run may do differently next time: with another number of threads, results
-        can differ in their last digits.
+        Cores are divided among the stages of one kind that can run at once, and among their processes. The
+        number must not depend on timing, because with a different number of threads, results can differ in
+        their last digits.
         """
-        places = len(self.gpus) // stage.gpus if stage.gpus and self.gpus else self.params.parallel
-        to_run = {  # rows of a sweep share stages
+        slots = len(self.gpus) // stage.gpus if stage.gpus and self.gpus else self.params.parallel
+        to_run = {  # by signature, because rows of a sweep share stages
             other.signature
             for other in self.stages
             if other.kind == stage.kind and not (other.title() in self.fresh or self.params.is_remote(other))
         }
-        stages = min(places, len(to_run))
-        sharing = stages * max(1, stage.gpus) if stages > 1 else 1  # a training alone divides them itself
-        return environment(gpus if self.gpus else None, sharing)  # with GPUs it sees only its own
+        stages = min(slots, len(to_run))
+        sharing = stages * max(1, stage.gpus) if stages > 1 else 1  # a lone training divides them itself
+        return environment(gpus if self.gpus else None, sharing)  # a stage sees only its own GPUs
 
     def summary(self) -> str:
-        """Return a line on all stages."""
+        """Return one line that counts the stages by how they ended."""
         kinds = collections.Counter(kind_of(state) for state in self.states().values())
         order = ("executed", "unchanged", "cached", "failed", "cancelled", "not run")
         return ", ".join(f"{kinds[kind]} {kind}" for kind in order if kinds[kind] or kind != "cancelled")
 
 
 def kind_of(state: State[Any]) -> str:
-    """Return how a stage ended: one of OUTCOMES, failed, cancelled, or not run, as its parents had failed."""
+    """Return how a stage ended: one of OUTCOMES, failed, cancelled, or, after a failed parent, not run."""
     if state.is_completed() or state.name == "Cancelled":
         return str(state.name).lower()
     return "failed" if state.is_final() else "not run"
 
 
 def went_wrong(state: State[Any]) -> bool:
-    """Tell whether a stage has a fault of its own to report."""
+    """Return whether a stage itself has an error to report."""
     return state.is_final() and not state.is_completed()
 
 
 @task(cache_policy=NO_CACHE, persist_result=False)
 def run_stage(run: StagesRun, stage: Stage, force: bool) -> State[Any]:
-    """Bring one stage up to date; the state's name says what that took. Prefect retries what has Failed."""
+    """Bring one stage up to date; the state's name gives the outcome. Prefect retries it if it has Failed."""
     if (attempt := runtime.task_run.run_count) > 1:
-        run.stop.wait(stage.retries[attempt - 2])  # Prefect's own wait hears no cancellation
+        run.stop.wait(stage.retries[attempt - 2])  # unlike Prefect's own wait, it ends at a cancellation
     try:
         outcome = "Unchanged" if stage.title() in run.fresh else execute(run, stage, force)
-    except Exception as fault:  # a full disk, a git that fails: whatever it is, the run must report it
+    except Exception as fault:  # a full disk, a failing git, ...: the run must report whatever it is
         if not isinstance(fault, StageNotStarted):
             artifacts.show(stage, failed=True)
         if isinstance(fault, StageEnded):  # which Prefect must not retry
@@ -180,7 +180,7 @@ def run_stage(run: StagesRun, stage: Stage, force: bool) -> State[Any]:
 
 
 def execute(run: StagesRun, stage: Stage, force: bool) -> str:
-    """Bring one stage up to date once it has its GPUs or place, here or elsewhere; return what that took."""
+    """Bring one stage up to date, here or remotely, once it has its GPUs or CPU slot; return the outcome."""
     far, log = run.params.is_remote(stage), get_run_logger().info
     with contextlib.ExitStack() as stack:
         gpus = [] if far else stack.enter_context(run.leases.lease(stage.gpus, run.stop))
@@ -195,7 +195,7 @@ def execute(run: StagesRun, stage: Stage, force: bool) -> str:
 
 
 def here(run: StagesRun, runner: GuardedRunner, stage: Stage, force: bool) -> str:
-    """Run a stage through DVC; return what that took. A remote worker sends the outputs to the DVC remote."""
+    """Run a stage through DVC; return the outcome. A remote worker then pushes the outputs."""
     pull = run.for_others or run.params.remote != "none"
     outcome = runner.reproduce(stage.name, *["--pull"] * pull, *["--force"] * force)
     if run.for_others:
@@ -204,14 +204,14 @@ def here(run: StagesRun, runner: GuardedRunner, stage: Stage, force: bool) -> st
 
 
 def elsewhere(run: StagesRun, runner: GuardedRunner, stage: Stage) -> str:
-    """Have a remote worker run a stage, unless its outputs are known; return what DVC did with them here."""
+    """Have a remote worker run a stage, unless its outputs are in a cache; return the outcome here."""
     outcome = runner.restore(stage.name)
     if outcome is None:
         remote.execute(stage, runner, run.params.git_remote, 60 * run.params.remote_wait)
         outcome = runner.restore(stage.name)
     if outcome is None:
         raise StageFailed(
-            "ran on a remote worker, but its outputs are not in the DVC remote: is it the same there? See "
-            "the log of the remote run."
+            "ran on a remote worker, but its outputs are not in the DVC remote. Does the worker use the same "
+            "remote? See the log of the remote run."
         )
     return outcome

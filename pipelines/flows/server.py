@@ -1,8 +1,8 @@
-"""The Prefect server of this clone: `prefect server start`, on a port that stays its owner's.
+"""The Prefect server of this clone: `prefect server start`, on a port that no other user can take over.
 
-Prefect's command cannot share its port. If such a server dies while its worker lives, any user of the machine
-could take the port, learn the password and give the worker orders. Nor can it keep its pages from asking
-another host for the settings of their statistics, which they do even when these are off.
+Prefect's own command cannot share its port: if the server died before its worker, any local user could bind
+the port, learn the password and send the worker runs. It also cannot stop its pages from fetching analytics
+settings from another host, which they do even with analytics disabled.
 """
 
 import os
@@ -14,7 +14,7 @@ from pipelines.flows import access
 
 
 def main(port: int) -> None:
-    """Serve on 127.0.0.1 until a signal: no call without the password, none from pages of another origin."""
+    """Serve on 127.0.0.1 until a signal; calls need the password, and cannot come from another origin."""
     settings = {
         "PREFECT_SERVER_API_AUTH_STRING": os.environ[access.CLIENT],
         "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": os.environ["PREFECT_API_URL"].removesuffix("/api"),

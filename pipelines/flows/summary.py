@@ -1,4 +1,4 @@
-"""The artifact that sums up a run: what it is of, scores, stages, and links to all else that is shown."""
+"""The artifact that summarizes a run: scores, stages, and links to all other artifacts."""
 
 import socket
 from datetime import timedelta
@@ -15,11 +15,11 @@ from prefect.states import State
 from pipelines.flows import artifacts
 from pipelines.flows.run_stages import StagesRun
 
-KEY = "1-summary"  # the first of all keys
+KEY = "1-summary"  # sorts first
 
 
 def summarize(run: StagesRun, state: State[Any], scores: str = "") -> State[Any]:
-    """Log the scores of a run, and show how it ended; return its state."""
+    """Log the scores of a run, create its summary, and return its state."""
     if scores:
         get_run_logger().info("\n%s", scores)
     with artifacts.shown(), get_client(sync_client=True) as client:
@@ -38,18 +38,18 @@ def summarize(run: StagesRun, state: State[Any], scores: str = "") -> State[Any]
             *(f"| {title} | {last.name} | {took(run, title)} |" for title, last in run.states().items()),
             *("\n## Pictures and tables\n", *links),
         ]
-        create_markdown_artifact("\n".join(lines), KEY, "The run in short")
+        create_markdown_artifact("\n".join(lines), KEY, "Summary of the run")
     return state
 
 
 def took(run: StagesRun, title: str) -> str:
-    """Return the time that a stage took; empty if it was not run."""
+    """Return a stage's run time; empty if it did not run."""
     seconds = run.seconds.get(title)
     return "" if seconds is None else str(timedelta(seconds=round(seconds)))
 
 
 def read_artifacts(client: SyncPrefectClient, run: UUID, **only: str) -> list[Artifact]:
-    """Return the artifacts of a flow run, or only those of a type, in the order of their keys."""
+    """Return the artifacts of a flow run, or only those of one type, sorted by key."""
     wanted = {"flow_run_id": {"any_": [run]}, **{name: {"any_": [value]} for name, value in only.items()}}
     found = client.read_artifacts(artifact_filter=ArtifactFilter.model_validate(wanted))
     return sorted(found, key=lambda artifact: artifact.key or "")

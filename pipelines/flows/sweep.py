@@ -30,30 +30,30 @@ Configuration = Annotated[
     PlainSerializer(lambda row: shlex.join(write_values(row))),
     WithJsonSchema({"type": "string"}),
 ]
-LONGEST_FAULT = 300  # characters in a table; the page of the run has all
+LONGEST_FAULT = 300  # characters in the table; the run's page shows the whole message
 
 
 class RowParams(Form):
-    """What differs between the rows of a sweep; as the last base class, its fields are first in the form."""
+    """What differs between the rows of a sweep. As the last base class, its fields come first in the form."""
 
     table: Annotated[TableName | None, WithJsonSchema({"type": "string", "enum": table_names()})] = field(
-        "Table of the paper", "from experiments/tables"
+        "Table of the paper", "a file in experiments/tables"
     )
     configurations: list[Configuration] = field(
         "Rows",
-        "instead of a table, each as NAME=VALUE NAME=VALUE: train.dropout=0.2 model.attention=[]",
+        "used if no table is chosen, each as NAME=VALUE NAME=VALUE: train.dropout=0.2 model.attention=[]",
         [],
     )
     grid: Annotated[dict[str, list[Any]], *AS_LIST] = field(
         "Grid", "all combinations, each as NAME=[VALUE,VALUE]: train.dropout=[0.1,0.2]", {}
     )
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$")] = field(
-        "Name", "of experiments and table, where no table of the paper gives them one", "sweep"
+        "Name", "of the experiments and the table of results, unless a table of the paper is chosen", "sweep"
     )
 
 
 class SweepParams(RunParams, ValueParams, RowParams):
-    """Rows, and values for all of them; where a row has one of its own, that counts."""
+    """Rows, and values common to all of them; a row's own value takes precedence."""
 
     @model_validator(mode="after")
     def _something(self) -> Self:
@@ -67,11 +67,11 @@ class SweepParams(RunParams, ValueParams, RowParams):
 
     @property
     def title(self) -> str:
-        """What experiments and files are named after."""
+        """Prefix of experiment names, and name of the files."""
         return self.table or self.name
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return what each row changes: each of the list with each combination of the grid."""
+        """Return what each row changes: every configuration with every combination of the grid."""
         combined = [dict(zip(self.grid, v, strict=True)) for v in itertools.product(*self.grid.values())]
         return [row | more for row in self.configurations or [{}] for more in combined]
 
@@ -84,12 +84,12 @@ def run_name() -> str:
 
 @flow(name="sweep", flow_run_name=run_name, task_runner=THREADS, persist_result=False)
 def sweep(params: SweepParams) -> State[Any]:
-    """Run the pipeline for every row of a table of parameters, side by side on the free GPUs.
+    """Run the pipeline for every row of a table of parameters, in parallel on the available GPUs.
 
-    Each row runs in a copy of the workspace and becomes a DVC experiment. A stage that several rows have in
-    common runs once; the others take it from DVC's cache. Ends with a table of scores: an artifact, and
-    data/sweeps/NAME.csv; `dvc exp show` shows the same. Of a table of the paper it becomes that, with the
-    published figures beside ours: NAME.md, NAME.png.
+    Each row runs in a copy of the workspace and becomes a DVC experiment. A stage that several rows share
+    runs once; the others restore it from DVC's cache. The result is a table of scores, as an artifact and in
+    data/sweeps/NAME.csv; `dvc exp show` shows the same scores. For a table of the paper, NAME.md and NAME.png
+    show the published figures next to ours.
     """
     with claimed_root(params):
         paper = read_table(params.table) if params.table else None
@@ -106,7 +106,7 @@ def sweep(params: SweepParams) -> State[Any]:
             stages[name] = list(read_graph(root, labels[name]).values())
         run = StagesRun(params, [stage for row in stages.values() for stage in row])
         state = run.run()
-        if not (state.is_completed() or state.is_failed()):  # cancelled, or its worker is gone
+        if not (state.is_completed() or state.is_failed()):  # cancelled, or its worker has died
             return summarize(run, state)
         results = {name: results_or_fault(run, row) for name, row in stages.items()}
         for name, row in stages.items():
@@ -118,7 +118,7 @@ def sweep(params: SweepParams) -> State[Any]:
 
 
 def paper_rows(paper: Table, base: Params) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Return the rows of a table of the paper: what the table says of each, and what that changes here."""
+    """Return the rows of a table of the paper: each row's labels, and its parameter changes."""
     of_all = {"commit": workspace.revision(ROOT), "corpus": base.package.name}
     return [
         ({"row": row.row, "column": row.column} | of_all, row.overrides(base.model)) for row in paper.rows
@@ -126,26 +126,26 @@ def paper_rows(paper: Table, base: Params) -> list[tuple[dict[str, Any], dict[st
 
 
 def results_or_fault(run: StagesRun, row: Sequence[Stage]) -> dict[str, Any]:
-    """Return a row's results, or why it has none, as `failed`."""
+    """Return a row's results, or under the key `failed`, the reason why it has none."""
     states = {stage.name: run.states()[stage.title()] for stage in row}
     missing = [name for name, state in states.items() if not state.is_completed()]
     if not missing:
         return results_of(row[0].root, [ROOT, *dict.fromkeys(stage.root for stage in run.stages)])
     faults = [f"{name} {states[name].message}" for name in missing if went_wrong(states[name])]
-    # A stage that rows have in common fails in the one that runs it.
+    # A stage that rows share fails in the row that runs it.
     line = " ".join(("; ".join(faults) or f"a stage of another row, before {missing[0]}, failed").split())
     return {"failed": line if len(line) <= LONGEST_FAULT else f"... {line[-LONGEST_FAULT:]}"}
 
 
 def show(table: pd.DataFrame, name: str, paper: Table | None) -> None:
-    """Write the table as CSV, and the paper's with ours beside it, and show them in the UI."""
+    """Write the table as CSV, and next to the paper's if there is one, and show both in the UI."""
     folder = ROOT / "data" / "sweeps"
     with atomic_path(folder / f"{name}.csv") as path:
         table.to_csv(path, index=False)
     records = json.loads(table.to_json(orient="records"))
     create_table_artifact(records, key=artifacts.key(4, "sweep", name), description=f"Sweep {name}")
     if paper:
-        from pipelines.results import ablation_report  # noqa: PLC0415  # matplotlib takes its time
+        from pipelines.results import ablation_report  # noqa: PLC0415  # matplotlib is slow to load
 
         text, picture = ablation_report.write(name, paper, table, folder)
         create_markdown_artifact(text, key=artifacts.key(5, "table", name), description=paper.title)

@@ -1,4 +1,4 @@
-"""A flow run in the terminal: its log, and on a terminal that can show it, a table of its stages below."""
+"""A flow run in the terminal: its log and, where the terminal can show it, a live table of its stages."""
 
 import contextlib
 import time
@@ -20,10 +20,10 @@ from rich.text import Text
 
 from pipelines.flows.summary import read_artifacts
 
-POLL = 2.0  # seconds between two queries of a run's state and log
-NAME = len("download@development")  # columns of a stage's name, in the log
-LABEL = 40  # columns that a name may have in the table, where a row of a sweep adds its label
-PAGE = 200  # log lines or stages that the server gives at once
+POLL = 2.0  # seconds between queries of a run's state and log
+NAME = len("download@development")  # width of stage names in the log
+LABEL = 40  # maximum width of stage names in the table, where rows of a sweep add their labels
+PAGE = 200  # log lines or stages per request
 STYLES = {
     "Running": "cyan",
     "Executed": "green",
@@ -39,14 +39,14 @@ def follow(
 ) -> State[Any]:
     """Show a flow run until it ends; return its last state.
 
-    `check` is called while the run waits to be taken; what it raises ends this. Prefect's own
-    FlowRunSubscriber loses what is logged while the server is away.
+    `check` is called while the run waits for a worker; its exceptions are passed on. Prefect's own
+    FlowRunSubscriber loses log lines while the server is unreachable.
     """
     console, seen, ended = console or Console(highlight=False), set[UUID](), False
     live = Live(console=console, auto_refresh=False) if console.is_terminal else None
     with live or contextlib.nullcontext():
         while True:
-            with contextlib.suppress(httpx.HTTPError):  # a server that restarts comes back
+            with contextlib.suppress(httpx.HTTPError):  # the server may be restarting
                 state = client.read_flow_run(run).state
                 tasks = read_tasks(client, run)
                 for line in new_lines(client, run, tasks, seen):
@@ -57,7 +57,7 @@ def follow(
                 assert state is not None
                 if ended and state.is_final():
                     return state
-                ended = state.is_final()  # its last lines may come later: look once more
+                ended = state.is_final()  # its last log lines may arrive late, so look once more
                 if state.is_scheduled():
                     check()
             time.sleep(POLL)
@@ -66,10 +66,10 @@ def follow(
 def new_lines(
     client: SyncPrefectClient, run: UUID, tasks: Sequence[TaskRun], seen: set[UUID]
 ) -> Iterator[str]:
-    """Yield the log lines of a flow run that are not among those seen, each after its stage's name."""
+    """Yield the new log lines of a flow run, each prefixed with its stage's name; adds them to `seen`."""
     of_run = LogFilter.model_validate({"flow_run_id": {"any_": [run]}})
     names: dict[UUID | None, str] = {None: "flow", **{task.id: title(task) for task in tasks}}
-    # Each thread sends its lines in bundles, so a line may come after younger ones: look back a page.
+    # Threads send their lines in batches, so a line can arrive after newer ones: go back one page.
     offset = max(0, len(seen) - PAGE)
     while page := client.read_logs(of_run, PAGE, offset, LogSort.TIMESTAMP_ASC):
         offset += len(page)
@@ -79,7 +79,7 @@ def new_lines(
 
 
 def read_tasks(client: SyncPrefectClient, run: UUID) -> list[TaskRun]:
-    """Return the stages of a flow run in the order of the pipeline, which is that of their submission."""
+    """Return the stages of a flow run in the order of submission, which is that of the pipeline."""
     of_run, tasks = FlowRunFilter.model_validate({"id": {"any_": [run]}}), list[TaskRun]()
     while page := client.read_task_runs(
         flow_run_filter=of_run, sort=TaskRunSort.EXPECTED_START_TIME_ASC, limit=PAGE, offset=len(tasks)
@@ -89,14 +89,14 @@ def read_tasks(client: SyncPrefectClient, run: UUID) -> list[TaskRun]:
 
 
 def table(tasks: Sequence[TaskRun], trainings: Sequence[Artifact], height: int) -> Table:
-    """Return the table of stages: state, time, and of a training how far it is.
+    """Return the table of stages with state, time and training progress.
 
-    If there are more than `height`, those that are done are left out first, then those that have not begun.
+    If there are more than `height`, finished stages are left out first, then those that have not started.
     """
     progress = {training.task_run_id: training for training in trainings}
     names = Column("stage", max_width=LABEL, no_wrap=True)
     others = (Column(title, no_wrap=True) for title in ("state", "time", ""))
-    # A terminal that is too narrow for all cuts off the words on a training, since they may wrap.
+    # On a narrow terminal, the text on a training is cut off.
     rows = Table(names, *others, Column(ratio=1), expand=True, box=None, header_style="dim")
     shown = fitting(tasks, max(1, height))
     for task in shown:
@@ -114,12 +114,12 @@ def table(tasks: Sequence[TaskRun], trainings: Sequence[Artifact], height: int) 
 
 
 def fitting(tasks: Sequence[TaskRun], height: int) -> list[TaskRun]:
-    """Return the stages to show in so many rows, what is under way and what went wrong first."""
+    """Return the stages that fit into `height` rows: running and failed stages first."""
 
     def rank(number: int) -> tuple[int, int]:
         state = tasks[number].state
         if state is None or state.is_pending() or state.is_scheduled():
-            return 1, number  # the next ones
+            return 1, number  # those to start next
         return (2, -number) if state.is_completed() else (0, number)
 
     chosen = sorted(range(len(tasks)), key=rank)[:height]
@@ -127,12 +127,12 @@ def fitting(tasks: Sequence[TaskRun], height: int) -> list[TaskRun]:
 
 
 def title(task: TaskRun) -> str:
-    """Return the name of a stage, without what Prefect appends to it until it begins."""
+    """Return the name of a stage, without the suffix that Prefect adds until it starts."""
     return task.name.removesuffix(f"-{task.dynamic_key[:3]}")
 
 
 def elapsed(task: TaskRun) -> str:
-    """Return the time since a stage began, or that it took; empty before it."""
+    """Return a stage's run time so far, or in all; empty before it has started."""
     if task.start_time is None:
         return ""
     end = task.end_time or datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""The clone that a flow works in, and whether it may start there."""
+"""The clone that a flow runs in: whether a run can start there, its lock, and its git state."""
 
 import contextlib
 import fcntl
@@ -16,21 +16,22 @@ from pipelines.repair.rwlock import readers_and_writers
 
 ROOT = Path(__file__).parents[2]
 IDENTITY = {
-    f"GIT_{role}_{part}": value  # a machine of workers may have no name of its own
+    f"GIT_{role}_{part}": value  # git on a worker machine may have no user configured
     for role in ("AUTHOR", "COMMITTER")
     for part, value in (("NAME", "convs2s flow"), ("EMAIL", "flow@localhost"))
 }
 
 
 def git(root: Path, *arguments: str, env: Mapping[str, str] | None = None) -> str:
-    """Run git in a clone; return what it prints."""
+    """Run git in a clone; return its output."""
     return shell.run("git", *arguments, cwd=root, env=env)
 
 
 def check_workspace(root: Path) -> list[str]:
-    """Repair what a kill has left of DVC's files, and check that a flow may start; return what was repaired.
+    """Repair DVC files damaged by a kill, and check that a flow can start; return a sentence for each repair.
 
-    Raises a ValueError if params.yaml is invalid or DVC is at work. Dead processes on its list do not matter.
+    Raises a ValueError if params.yaml is invalid or DVC is running. DVC's lock may list dead processes; these
+    are ignored.
     """
     load_params(root / "params.yaml")
     repaired = repair(root)
@@ -42,9 +43,9 @@ def check_workspace(root: Path) -> list[str]:
 
 @contextlib.contextmanager
 def claim(root: Path, who: str) -> Iterator[None]:
-    """Hold a workspace for one flow run; raise a ValueError if another holds it, with its name.
+    """Lock a workspace for one flow run; raise a ValueError that names the holder if it is already locked.
 
-    The system releases it however the run ends, kill -9 included.
+    The operating system releases the lock however the run ends, kill -9 included.
     """
     path = root / ".dvc" / "tmp" / "flow.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,8 +55,8 @@ def claim(root: Path, who: str) -> Iterator[None]:
         except BlockingIOError:
             stream.seek(0)
             raise ValueError(
-                f"another flow run works in {root}: {stream.read().strip() or 'one that has just begun'}. "
-                "Wait for its end, or cancel it; a second clone can run beside it."
+                f"another flow run works in {root}: {stream.read().strip() or 'one that has just started'}. "
+                "Wait for it to end, or cancel it; a second clone can run at the same time."
             ) from None
         stream.truncate(0)
         stream.write(f"{who}, process {os.getpid()}\n")
@@ -64,7 +65,7 @@ def claim(root: Path, who: str) -> Iterator[None]:
 
 
 def revision(root: Path) -> str:
-    """Return the commit that is checked out, short, with + if files differ from it; none without a commit."""
+    """Return the short hash of the checked-out commit, with + if files differ; `none` without a commit."""
     try:
         return git(root, "describe", "--always", "--dirty=+", "--exclude=*")
     except shell.CommandFailed:
@@ -72,7 +73,7 @@ def revision(root: Path) -> str:
 
 
 def snapshot(root: Path) -> str:
-    """Return git's tree of all files as they are now, ignored ones aside; index and files stay untouched."""
+    """Return a git tree of all current files, except ignored ones, without touching the index."""
     index = root / ".dvc" / "tmp" / f"index-{os.getpid()}"
     index.parent.mkdir(parents=True, exist_ok=True)
     env = {"GIT_INDEX_FILE": str(index)}

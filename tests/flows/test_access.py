@@ -131,7 +131,7 @@ def test_nobody_but_the_owner_runs_anything(server: Server, repo: Path) -> None:
         repo, "worker", "remote", PREFECT_API_URL=str(client.base_url), PREFECT_API_AUTH_STRING="a:b"
     )
     assert wrong.returncode == 2
-    assert "refuses the password. Wanted what .prefect/password holds in the clone" in wrong.stderr
+    assert "rejects the password. Wanted the one in .prefect/password of the clone" in wrong.stderr
 
 
 JOB_VARIABLES: list[dict[str, Any]] = [
@@ -202,11 +202,11 @@ def test_a_password_that_others_may_know_is_refused(home: Path) -> None:
     assert access.read_password() == ""
     access.make_password()
     access.PASSWORD.chmod(0o640)
-    with pytest.raises(RuntimeError, match=r"password: found permissions 640, so that .* Wanted 600: remove"):
+    with pytest.raises(RuntimeError, match=r"password: found permissions 640, so .* Wanted 600: remove"):
         access.read_password()
     access.PASSWORD.chmod(0o600)
     access.PASSWORD.write_text("convs2s:\n")
-    with pytest.raises(RuntimeError, match=r"found something else than user:password\. Remove it"):
+    with pytest.raises(RuntimeError, match=r"found something other than user:password\. Remove it"):
         access.make_password()
 
 
@@ -229,7 +229,7 @@ def test_a_server_of_another_user_gets_no_password(repo: Path) -> None:
     finally:
         other.kill()
         seen = other.communicate()[0]
-    assert done.returncode == 2 and "found a server of another user, or one that" in done.stderr, done.stderr
+    assert done.returncode == 2 and "found a server that belongs to another user or" in done.stderr, done.stderr
     assert "User-Agent" in seen and "Authorization" not in seen
 
 
@@ -244,7 +244,7 @@ def test_a_server_without_a_password_is_not_used(repo: Path) -> None:
     done = play(repo, "run")
     old.communicate()
     assert done.returncode == 2
-    assert "the server of this clone asks for no password. End it first: make flow-stop" in done.stderr
+    assert "this clone's server has no password. Stop it first: make flow-stop" in done.stderr
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to play another user")

@@ -85,7 +85,7 @@ def test_targets_bring_what_they_need(stages: dict[str, Stage]) -> None:
     }  # fmt: skip
     assert restrict(stages, []) == stages
     with pytest.raises(
-        ValueError, match=r"targets: found filtr, which is no stage\. Wanted some of: align, c"
+        ValueError, match=r"targets: found filtr, which is not a stage\. Wanted some of: align, c"
     ):
         restrict(stages, ["filtr"])
 

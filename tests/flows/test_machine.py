@@ -52,7 +52,7 @@ def test_it_starts_what_is_missing_follows_the_run_and_stops_what_it_started(
         assert first.returncode == 1, first.stdout + first.stderr
         assert f"Watch it at http://127.0.0.1:{port}/v2/runs/flow-run/" in first.stdout
         password = (repo / ".prefect" / "password").read_text().strip()
-        assert f"Its pages ask for a password: {password} (in " in first.stdout
+        assert f"Password of its pages: {password} (kept in " in first.stdout
         logs = [(repo / ".prefect" / f"{name}.log").read_text() for name in ("server", "worker")]
         assert password.split(":")[1] not in "".join(logs)
         for path in (repo / ".prefect").iterdir():
@@ -67,16 +67,16 @@ def test_it_starts_what_is_missing_follows_the_run_and_stops_what_it_started(
         assert "Completed: 3 executed, 0 unchanged, 2 cached, 0 failed, 0 not run" in second.stdout
         assert "Starting" not in second.stdout and password not in second.stdout
         assert f"http://127.0.0.1:{port}/v2/runs" in second.stdout
-        assert "\nKept as the DVC experiment dropout-0-3-" in second.stdout  # in the log
+        assert "\nSaved as the DVC experiment dropout-0-3-" in second.stdout  # in the log
         assert toy.dvc(repo, "exp", "list", "--name-only").startswith("dropout-0-3-")
     finally:
         stopped = play(repo, "stop")
-    assert stopped.stdout == "Ended: 2 of server and worker.\n"
+    assert stopped.stdout == "Stopped: worker, server.\n"
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", int(port))) != 0
     left = [p for p in psutil.process_iter(["cwd"]) if p.info["cwd"] == str(repo)]
     assert left == []
-    assert play(repo, "stop").stdout == "Ended: 0 of server and worker.\n"
+    assert play(repo, "stop").stdout == "Neither server nor worker was running.\n"
 
 
 def test_a_port_that_is_taken_is_told(repo: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_dead_servers_number_is_not_taken_for_it(repo: Path, server: Server) -
     assert server.process is not None
     (repo / ".prefect").mkdir()
     (repo / ".prefect" / "server.pid").write_text(str(server.process.pid))
-    assert play(repo, "stop").stdout == "Ended: 0 of server and worker.\n"
+    assert play(repo, "stop").stdout == "Neither server nor worker was running.\n"
     assert machine.answers(server.env["PREFECT_API_URL"])
 
 

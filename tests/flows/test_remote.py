@@ -128,10 +128,12 @@ def test_a_stage_that_no_worker_can_take_is_said_and_fails(server: Server, clone
     (repo / "dvc.yaml").write_text(content)
     run = server.run_flow(repo, remote="gpu", targets=["train@1"], remote_wait=0.05)
     message = server.flow_run(run)["state"]["message"]
-    wanted = "waited 0.05 minutes for nobody. No remote worker with 2 GPU(s) is there: none asks for runs of"
+    wanted = (
+        "waited 0.05 minutes in vain. No remote worker with 2 GPU(s) is online: none polls the work queue"
+    )
     assert wanted in message, message
-    assert "Start one on such a machine" in message
-    assert "No remote worker with 2 GPU(s) is there" in server.logs(run)
+    assert "Start one on a suitable machine" in message
+    assert "No remote worker with 2 GPU(s) is online" in server.logs(run)
     assert [toy.ran(worker) for worker in workers] == [[], []]
     assert toy.run(repo, "git", "ls-remote", "origin", "refs/heads/run/*") == ""
 
@@ -142,7 +144,7 @@ def test_a_worker_with_too_few_gpus_refuses(repo: Path, monkeypatch: pytest.Monk
     stages = list(restrict(read_graph(repo), ["train@1"]).values())
     run_stages.StagesRun(run_stages.RunParams(), stages)  # at home, the CPU will do
     with pytest.raises(
-        ValueError, match=r"train@1 takes 1 GPUs, but .* has 0: .* use a worker with more GPUs"
+        ValueError, match=r"train@1 needs 1 GPUs, but .* has 0: .* use a worker with more GPUs"
     ):
         run_stages.StagesRun(run_stages.RunParams(), stages, for_others=True)
 
@@ -239,7 +241,7 @@ def test_a_workers_clone_is_not_overwritten_when_someone_edits_there(clones: lis
     toy.run(repo, "git", "push", "--quiet", "origin", f"{commit}:refs/heads/run/x")
     (worker / "toy.py").write_text("edited")
     with pytest.raises(
-        ValueError, match=r"has edited files: toy\.py\. A remote worker checks out what it is sent"
+        ValueError, match=r"has edited files: toy\.py\. A remote worker checks out the commits it is sent"
     ):
         remote_worker.check_out(worker, "origin", "run/x", commit)
     toy.run(worker, "git", "checkout", "toy.py")

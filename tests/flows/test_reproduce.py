@@ -153,12 +153,12 @@ def test_a_flow_refuses_to_start_and_says_why(server: Server, repo: Path) -> Non
 
 def test_names_and_gpus_that_are_not_there_are_told_at_the_start(repo: Path) -> None:
     """Not when the first stage that needs them is due."""
-    with pytest.raises(ValueError, match="targets: found nothing, which is no stage"):
+    with pytest.raises(ValueError, match="targets: found nothing, which is not a stage"):
         restrict(read_graph(repo), ["nothing"])
     stages = list(read_graph(repo).values())
     with pytest.raises(ValueError, match=r"gpus: found \[0, 99\]"):
         run_stages.StagesRun(ReproduceParams(gpus=[0, 99]), stages)
-    with pytest.raises(ValueError, match="hours: found trian, which is no stage"):
+    with pytest.raises(ValueError, match="hours: found trian, which is not a stage"):
         run_stages.StagesRun(ReproduceParams(hours={"trian": 3}), stages)
 
 
@@ -208,7 +208,7 @@ def test_parameters_that_contradict_each_other_are_refused() -> None:
         ValidationError, match="overrides and targets: an experiment has the outputs of all stages"
     ):
         ReproduceParams(overrides={"train.dropout": 0.1}, targets=["align"])
-    with pytest.raises(ValidationError, match="force and remote: stages run elsewhere come back through"):
+    with pytest.raises(ValidationError, match="force and remote: results of remote stages come back through"):
         ReproduceParams(force=True, remote="gpu")
     for hours in (0, -1, float("nan")):
         with pytest.raises(ValidationError, match=r"hours\.train"):

@@ -38,7 +38,7 @@ def test_cuda_visible_devices_narrows_them(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert visible_gpus() == []
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-1f2e")
-    with pytest.raises(ValueError, match="CUDA_VISIBLE_DEVICES: found GPU-1f2e, wanted numbers"):
+    with pytest.raises(ValueError, match="CUDA_VISIBLE_DEVICES: found GPU-1f2e, wanted GPU numbers"):
         visible_gpus()
 
 
@@ -97,24 +97,24 @@ def most_at_once(leases: Leases, wanted: list[int]) -> int:
 
 def test_each_stage_has_gpus_of_its_own() -> None:
     """Two trainings on one GPU would run out of its memory."""
-    assert most_at_once(Leases([4, 7], places=1), [1, 1, 1, 1]) == 2
-    assert most_at_once(Leases([4], places=9), [1, 1]) == 1
-    assert most_at_once(Leases([0, 1, 2], places=1), [2, 2]) == 1
-    assert most_at_once(Leases([0, 1, 2], places=1), [2, 1]) == 2
+    assert most_at_once(Leases([4, 7], slots=1), [1, 1, 1, 1]) == 2
+    assert most_at_once(Leases([4], slots=9), [1, 1]) == 1
+    assert most_at_once(Leases([0, 1, 2], slots=1), [2, 2]) == 1
+    assert most_at_once(Leases([0, 1, 2], slots=1), [2, 1]) == 2
 
 
-def test_places_bound_the_stages_on_the_cpu() -> None:
+def test_slots_bound_the_stages_on_the_cpu() -> None:
     """These include trainings, where there is no GPU; stages that need none leave the GPUs alone."""
-    assert most_at_once(Leases([], places=2), [1, 1, 0]) == 2
-    assert most_at_once(Leases([3], places=1), [0, 0, 0]) == 1
-    assert most_at_once(Leases([3], places=1), [0, 1]) == 2
-    with Leases([3], places=1).lease(0, threading.Event()) as none:
+    assert most_at_once(Leases([], slots=2), [1, 1, 0]) == 2
+    assert most_at_once(Leases([3], slots=1), [0, 0, 0]) == 1
+    assert most_at_once(Leases([3], slots=1), [0, 1]) == 2
+    with Leases([3], slots=1).lease(0, threading.Event()) as none:
         assert none == []
 
 
 def test_a_stage_that_waits_for_a_gpu_ends_when_the_run_does() -> None:
     """It must not start after a cancellation, when others give their GPUs back."""
-    leases, stop, ended = Leases([0], places=1), threading.Event(), list[str]()
+    leases, stop, ended = Leases([0], slots=1), threading.Event(), list[str]()
 
     def wait() -> None:
         with pytest.raises(StageNotStarted), leases.lease(1, stop):

@@ -37,7 +37,7 @@ def test_stages_side_by_side_divide_the_cores(monkeypatch: pytest.MonkeyPatch) -
     seeds = [stage(f"train@{seed}", 1) for seed in range(1, 5)]
     assert threads(seeds) == "6"  # two at once by default
     assert threads(seeds, parallel=3) == "4"
-    assert threads(seeds, parallel=99) == "3"  # more places than stages
+    assert threads(seeds, parallel=99) == "3"  # more slots than stages
     many = [stage(f"train@{seed}", 1) for seed in range(50)]
     assert threads(many, parallel=50) == "1"
     assert threads([stage("tokenize@train"), stage("tokenize@valid")]) == "6"

@@ -113,7 +113,7 @@ def test_texts_outside_the_repository_stay_there(repo: Path, tmp_path: Path) -> 
     assert workspace.load_params(copy / "params.yaml").download.folder == str(tmp_path / "corpus")
     toy.set_params(repo, {"download.folder": "../corpus"})
     with pytest.raises(
-        ValueError, match=r"found \.\./corpus, which lies outside the repository\. .* whole path: /"
+        ValueError, match=r"found \.\./corpus, which lies outside the repository\. .* absolute path: /"
     ):
         copy_of(repo, "two", {})
 
