@@ -1,4 +1,4 @@
-"""One Prefect server for all tests of flows in a process."""
+"""Fixtures of the flow tests: one Prefect server per test process."""
 
 import fcntl
 import os
@@ -12,7 +12,7 @@ from tests.flows.server import Server, copy_database
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server that all tests share; the first one's migrated database serves all processes of this run."""
+    """A server that all tests share; the first to start migrates the database for all test processes."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
     database = tmp_path_factory.getbasetemp().parent / f"prefect-{run}.db"
     with database.with_suffix(".lock").open("w") as lock:
@@ -27,7 +27,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    """A repository with played stages."""
+    """A repository with fake stages."""
     from tests.flows import toy  # noqa: PLC0415
 
     return toy.make(tmp_path / "toy")

@@ -26,7 +26,7 @@ LIBRARIES += ["dvc.repo", "dvc.lock"]
 
 
 class Program:
-    """What `subprocess.Popen` is for a program: starts `code` in a folder, in a session of its own."""
+    """Like `subprocess.Popen`: runs `code` in a folder, in a session of its own."""
 
     def __init__(self, code: str, arguments: list[str], folder: Path, env: dict[str, str], log: Path) -> None:
         self.process = context().Process(target=run, args=(code, arguments, folder, env, log))
@@ -39,10 +39,10 @@ class Program:
         return self.process.exitcode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end; return the exit status.
+        """Wait until it ends; return the exit status.
 
         Raises:
-            TimeoutError: it has not ended within `timeout` seconds.
+            TimeoutError: if it is still running after `timeout` seconds.
         """
         self.process.join(timeout)
         if self.process.exitcode is None:
@@ -56,7 +56,7 @@ class Program:
 
 @functools.cache
 def context() -> ForkServerContext:
-    """Return what starts processes as copies of one that has made the imports."""
+    """Return a multiprocessing context that forks a process with the imports already done."""
     server = multiprocessing.get_context("forkserver")
     server.set_forkserver_preload(LIBRARIES)
     return server

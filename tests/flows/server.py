@@ -1,4 +1,4 @@
-"""A Prefect server of the tests' own, flow runs on it, and what its API says of them."""
+"""A Prefect server for the tests, flow runs on it, and queries of its API."""
 
 import contextlib
 import json
@@ -24,15 +24,15 @@ FINAL = {"COMPLETED", "FAILED", "CANCELLED", "CRASHED"}
 
 
 def over(task: Mapping[str, Any]) -> bool:
-    """Tell whether a task run has ended, or will never begin since a parent failed."""
+    """Return whether a task run has ended, or can never start because a parent has failed."""
     return task["state_type"] in FINAL or task["state_name"] == "NotReady"
 
 
 @dataclass
 class Server:
-    """A server on loopback, closed as that of `make flow`; `auth` is user:password.
+    """A server on loopback, protected like that of `make flow`; `auth` is user:password.
 
-    It begins with a copy of `database`, which spares it the migrations of an empty one.
+    It starts with a copy of `database`, which saves the migrations of an empty one.
     """
 
     home: Path
@@ -75,7 +75,7 @@ class Server:
         ).read_text()[-3000:]
 
     def stop(self) -> None:
-        """End it, and flows that a failed test has left."""
+        """Stop it, and any flows that a failed test has left running."""
         for flow in self.flows:
             if flow.poll() is None:  # else its number may be another process's
                 end(flow.pid)
@@ -83,7 +83,7 @@ class Server:
         self.halt()
 
     def halt(self) -> None:
-        """End the server alone."""
+        """Stop only the server."""
         self.http = None
         if self.process is not None:
             end(self.process.pid)
@@ -91,7 +91,7 @@ class Server:
 
     @contextlib.contextmanager
     def away(self) -> Iterator[None]:
-        """End the server alone; start it again afterwards, also for other tests, on the same port."""
+        """Stop only the server, and restart it on the same port afterwards, for other tests, too."""
         self.halt()
         try:
             yield
@@ -99,7 +99,7 @@ class Server:
             self.start()
 
     def client(self) -> httpx.Client:
-        """Return a client of the API that knows the password; making one takes longer than asking."""
+        """Return an API client that knows the password; creating a client takes longer than a query."""
         if self.http is None:
             auth = httpx.BasicAuth(*self.auth.split(":"))
             self.http = httpx.Client(base_url=f"http://127.0.0.1:{self.port}/api", auth=auth, timeout=30)
@@ -109,7 +109,7 @@ class Server:
         return self.http
 
     def post(self, path: str, content: Mapping[str, Any]) -> Any:
-        """Ask the API."""
+        """Send a POST request to the API."""
         for _ in range(5):
             answer = self.client().post(path, json=content)
             if (
@@ -125,9 +125,9 @@ class Server:
         return dict(self.post("flow_runs/filter", {"flow_runs": {"id": {"any_": [run]}}})[0])
 
     def tasks(self, run: str) -> dict[str, dict[str, Any]]:
-        """Return the task runs of a flow run, by name; those of a run that has ended, in their last states.
+        """Return the task runs of a flow run, by name; if the run has ended, wait for their final states.
 
-        The server learns of them by events, which may come after the end of the run.
+        The server learns of these from events, which may arrive after the end of the run.
         """
 
         def read() -> list[dict[str, Any]]:
@@ -148,7 +148,7 @@ class Server:
         return {artifact["key"]: artifact for artifact in found}
 
     def logs(self, run: str) -> str:
-        """Return all that a flow run has logged."""
+        """Return all log messages of a flow run."""
         text: list[str] = []
         offset = 0
         while True:
@@ -160,7 +160,7 @@ class Server:
             offset += len(page)
 
     def start_flow(self, repo: Path, flow: str = "reproduce", **params: Any) -> "FlowProcess":
-        """Start a flow in a process of its own, in a clone."""
+        """Start a flow in a clone, in a process of its own."""
         module, model = f"pipelines.flows.{flow}", f"{flow.capitalize()}Params"
         code = (
             f"import json, sys; from {module} import {flow}, {model}\n"
@@ -172,18 +172,18 @@ class Server:
         return FlowProcess(self, process, self.known())
 
     def known(self) -> set[str]:
-        """Return the ids of all flow runs that no other has started."""
+        """Return the ids of all flow runs that are not subflows."""
         return {run["id"] for run in self.post("flow_runs/filter", {}) if not run["parent_task_run_id"]}
 
     def run_flow(self, repo: Path, flow: str = "reproduce", **params: Any) -> str:
-        """Run a flow to its end; return the id of its run."""
+        """Run a flow to its end; return its run's id."""
         started = self.start_flow(repo, flow, **params)
         run = started.id()
         started.process.wait(300)
         return run
 
     def worker(self, repo: Path, pool: str) -> subprocess.Popen[bytes]:
-        """Start a worker in a clone, for one run at a time."""
+        """Start a worker in a clone; it takes one run at a time."""
         with (self.home / "worker.log").open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", "pipelines.flows.machine", "worker", pool],
@@ -196,7 +196,7 @@ class Server:
             )
 
     def deploy(self, repo: Path, again: bool = False) -> None:
-        """Register pools, automation and deployments, as `make flow` does; once is enough for all clones."""
+        """Register pools, automation and deployments, as `make flow` does; once for all clones."""
         if self.deployed and not again:
             return
         self.deployed = True
@@ -206,7 +206,7 @@ class Server:
         assert Program(code, [], repo, env, log).wait(120) == 0, log.read_text()[-3000:]
 
     def trigger(self, deployment: str, **params: Any) -> str:
-        """Ask for a run of a deployment, FLOW/NAME; return its id."""
+        """Trigger a run of a deployment, FLOW/NAME; return its id."""
         found = self.client().get(f"deployments/name/{deployment}").raise_for_status().json()
         body = {"parameters": {"params": params}, "state": {"type": "SCHEDULED"}}
         return str(self.post(f"deployments/{found['id']}/create_flow_run", body)["id"])
@@ -222,7 +222,7 @@ class FlowProcess:
     run: str = ""
 
     def id(self) -> str:
-        """Return the id of its run, once the server knows it."""
+        """Return its run's id, once the server knows it."""
         if self.run:
             return self.run
         assert soon(lambda: bool(self.server.known() - self.before) or self.process.poll() is not None)
@@ -233,7 +233,7 @@ class FlowProcess:
 
 
 def copy_database(database: Path, copy: Path) -> None:
-    """Copy the database of a server that may be at work."""
+    """Copy the database of a server that may be running."""
     with (
         contextlib.closing(sqlite3.connect(database)) as old,
         contextlib.closing(sqlite3.connect(copy)) as new,
@@ -242,7 +242,7 @@ def copy_database(database: Path, copy: Path) -> None:
 
 
 def soon(condition: Callable[[], bool], seconds: float = 120.0) -> bool:
-    """Wait for a condition, at most so long."""
+    """Wait for a condition, up to a time limit."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():
@@ -252,7 +252,7 @@ def soon(condition: Callable[[], bool], seconds: float = 120.0) -> bool:
 
 
 def end(pid: int) -> None:
-    """Kill a process and all below it."""
+    """Kill a process and all its descendants."""
     try:
         family = [*psutil.Process(pid).children(recursive=True), psutil.Process(pid)]
     except psutil.NoSuchProcess:

@@ -1,4 +1,4 @@
-"""Who may use the Prefect server: attacks of other users and foreign web pages, and the password's file."""
+"""Access to the Prefect server: attacks by other users and foreign web pages, and the password file."""
 
 import functools
 import json
@@ -63,7 +63,7 @@ print(json.dumps({
 
 
 def attack(server: Server, deployment: str) -> Any:
-    """Attack a server as the user nobody, or, if we cannot become that, as ourselves."""
+    """Attack a server as the user nobody or, if we may not switch users, as ourselves."""
     assert server.process is not None
     nobody = {"user": 65534, "group": 65534, "extra_groups": []} if os.getuid() == 0 else {}
     done = subprocess.run(  # type: ignore[call-overload]
@@ -82,7 +82,7 @@ def attack(server: Server, deployment: str) -> Any:
 
 @pytest.mark.flows
 def test_nobody_but_the_owner_runs_anything(server: Server, repo: Path) -> None:
-    """Without a password, any user of the machine had a worker execute a command, and so had any web page."""
+    """Without a password, any local user and any web page could have a worker execute a command."""
     server.deploy(repo)
     client = server.client()
     deployment = client.get("deployments/name/reproduce/reproduce").raise_for_status().json()["id"]
@@ -160,8 +160,8 @@ JOB_VARIABLES: list[dict[str, Any]] = [
         ("seconds", -1.0),
     ],
 )
-def test_an_order_of_a_remote_worker_holds_names_only(name: str, value: object) -> None:
-    """Git takes options and whole programs in the place of a remote."""
+def test_a_remote_run_accepts_only_plain_names(name: str, value: object) -> None:
+    """In place of a remote's name, git accepts options and even programs to run."""
     order = {"stage": "train@1", "branch": "run/0-a/train@1-0b", "commit": "0" * 40, "git_remote": "origin"}
     run_stage.validate_parameters(order)
     with pytest.raises((ValidationError, ParameterTypeError), match=name):
@@ -170,7 +170,7 @@ def test_an_order_of_a_remote_worker_holds_names_only(name: str, value: object) 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A clone's .prefect."""
+    """The folder .prefect of a clone."""
     monkeypatch.setattr(access, "HOME", tmp_path / ".prefect")
     monkeypatch.setattr(access, "PASSWORD", tmp_path / ".prefect" / "password")
     (tmp_path / ".prefect").mkdir(mode=0o755)
@@ -179,8 +179,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / ".prefect"
 
 
-def test_only_the_owner_opens_the_folder_of_server_and_worker(home: Path) -> None:
-    """The database holds all parameters and logs; folders of earlier versions were open to all."""
+def test_only_the_owner_can_read_the_folder(home: Path) -> None:
+    """The database holds all parameters and logs; earlier versions left the folder open to everyone."""
     access.make_password()
     modes = {path.name: path.stat().st_mode & 0o777 for path in (home, *home.iterdir())}
     assert modes.pop(".prefect") == 0o700
@@ -188,8 +188,8 @@ def test_only_the_owner_opens_the_folder_of_server_and_worker(home: Path) -> Non
     assert (home / "server.log").read_text() == "kept"
 
 
-def test_two_at_once_make_one_password(home: Path) -> None:
-    """Else one of two `make flow` would know another password than the server."""
+def test_concurrent_calls_create_one_password(home: Path) -> None:
+    """Otherwise one of two concurrent `make flow` would use a password that the server does not know."""
     with ProcessPoolExecutor(4, mp_context=get_context("fork")) as pool:
         made = {future.result() for future in [pool.submit(access.make_password) for _ in range(8)]}
     assert made == {access.read_password()}
@@ -197,8 +197,8 @@ def test_two_at_once_make_one_password(home: Path) -> None:
     assert not list(home.glob("tmp*"))
 
 
-def test_a_password_that_others_may_know_is_refused(home: Path) -> None:
-    """As ssh does with keys."""
+def test_a_password_readable_by_others_is_refused(home: Path) -> None:
+    """Other users may have read it; ssh refuses such keys, too."""
     assert access.read_password() == ""
     access.make_password()
     access.PASSWORD.chmod(0o640)
@@ -212,7 +212,7 @@ def test_a_password_that_others_may_know_is_refused(home: Path) -> None:
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to play another user")
 def test_a_server_of_another_user_gets_no_password(repo: Path) -> None:
-    """Somebody may wait on the port for `make flow`: a server chooses what its workers run."""
+    """Another user may be waiting on the port for `make flow`: a server decides what its workers run."""
     code = (
         "import http.server as s\n"
         "class Yes(s.BaseHTTPRequestHandler):\n"
@@ -229,12 +229,14 @@ def test_a_server_of_another_user_gets_no_password(repo: Path) -> None:
     finally:
         other.kill()
         seen = other.communicate()[0]
-    assert done.returncode == 2 and "found a server that belongs to another user or" in done.stderr, done.stderr
+    assert done.returncode == 2 and "found a server that belongs to another user or" in done.stderr, (
+        done.stderr
+    )
     assert "User-Agent" in seen and "Authorization" not in seen
 
 
 def test_a_server_without_a_password_is_not_used(repo: Path) -> None:
-    """Of an earlier version, still at work when the clone is upgraded."""
+    """Servers of earlier versions may still be running when a clone is upgraded."""
     old = subprocess.Popen(
         [sys.executable, "-", "pipelines.flows.server"],
         cwd=repo,
@@ -251,7 +253,7 @@ def test_a_server_without_a_password_is_not_used(repo: Path) -> None:
 def test_a_process_of_another_user_is_not_taken_for_our_server(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its environment would say where our worker asks for work."""
+    """Its environment would set the server from which our worker takes its runs."""
     monkeypatch.setattr(machine, "ROOT", repo)
     command = [shutil.which("python3", path=os.defpath) or sys.executable, "-", "pipelines.flows.server"]
     for user, found in ((0, True), (65534, False)):
@@ -280,8 +282,8 @@ for address in ("127.0.0.1", "0.0.0.0"):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to play another user")
-def test_the_port_of_a_dead_server_is_no_other_user_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a worker or a flow lives, which would tell whoever listens there the password."""
+def test_no_other_user_can_bind_the_port_of_a_dead_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker or flow that is still alive would send its password to whoever listens there."""
     monkeypatch.setattr(access, "held", [])
     with access.share(0) as server:
         server.listen()
@@ -300,7 +302,7 @@ def test_the_port_of_a_dead_server_is_no_other_user_s(monkeypatch: pytest.Monkey
 
 
 def test_a_port_has_one_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Though it can be shared; of two at once, each would get some of the calls. A worker may hold it."""
+    """Of two servers sharing a port, each would get some of the calls. Workers do share it, to hold it."""
     monkeypatch.setattr(access, "held", [])
     with access.share(0) as free:
         port = int(free.getsockname()[1])
@@ -319,7 +321,7 @@ def test_a_port_has_one_server(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_address_elsewhere_is_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor one whose server does not share its port: of another version, or another program."""
+    """Nor is a port whose server does not share it: an earlier version, or another program."""
     monkeypatch.setattr(access, "held", [])
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))

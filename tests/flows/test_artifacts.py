@@ -1,4 +1,4 @@
-"""What the UI shows of a run of the real pipeline at toy size."""
+"""Artifacts in the UI after a run of the real pipeline at toy size."""
 
 import base64
 import json
@@ -23,7 +23,7 @@ from tests.test_end_to_end import toy_params
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A clone of this project with a tiny corpus and model, two seeds."""
+    """A clone of this project with a tiny corpus, a tiny model and two seeds."""
     folder = tmp_path / "project"
     folder.mkdir()
     for name in ("pipelines", "experiments", "docs"):
@@ -50,7 +50,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.mark.flows
 def test_a_run_shows_its_summary_curves_scores_and_report(server: Server, project: Path) -> None:
-    """Numbers are those of the files that DVC keeps, whether a stage has run or was up to date."""
+    """Figures match the files that DVC tracks, whether a stage has run or was up to date."""
     run = server.run_flow(project)
     assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
     states = server.states(run)
@@ -90,10 +90,8 @@ def test_a_run_shows_its_summary_curves_scores_and_report(server: Server, projec
     assert "not up to date" not in text
 
 
-def test_a_training_that_failed_shows_how_far_it_came(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A loss that runs away is seen on the curve."""
+def test_a_failed_training_shows_its_curves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A diverging loss can be seen on the curve."""
     shown: list[tuple[str, str]] = []
     monkeypatch.setattr(
         artifacts,
@@ -110,8 +108,8 @@ def test_a_training_that_failed_shows_how_far_it_came(
     assert shown == [("data:image/png;base64,", "Curves of train@1 until it ended")]
 
 
-def test_keys_are_what_prefect_takes() -> None:
-    """Small letters, digits and hyphens, in the order of the pipeline."""
+def test_keys_are_valid_and_sorted() -> None:
+    """Prefect accepts lower-case letters, digits and hyphens, and sorts artifacts by key."""
     train, evaluate = (read_graph(toy.ROOT)[name] for name in ("train@1", "evaluate"))
     row = replace(train, label="dropout=0.3, seeds=[1]")
     assert stage_key(row, "curves") == "2-train-1-curves-dropout-0-3-seeds-1"

@@ -1,4 +1,4 @@
-"""Files for services, batch systems and containers, as far as they can be tried without these."""
+"""Files for services, batch systems and containers, tested as far as possible without these."""
 
 import os
 import re
@@ -19,14 +19,14 @@ UNITS = ["convs2s-server.service", "convs2s-worker@.service"]
 
 
 def commands(path: Path) -> list[str]:
-    """Return the arguments after `pipelines.flows.machine` in a file, comments aside."""
+    """Return the arguments after `pipelines.flows.machine` in a file, ignoring comments."""
     lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
     return re.findall(r"pipelines\.flows\.machine (.*)", "\n".join(lines))
 
 
 @pytest.mark.parametrize("name", [*UNITS, "worker.slurm", "start-worker.sh"])
-def test_they_start_servers_and_workers_by_commands_that_exist(name: str) -> None:
-    """A renamed option would be found out on somebody's cluster."""
+def test_their_commands_exist(name: str) -> None:
+    """A renamed option would otherwise be noticed only on someone's cluster."""
     found = commands(DEPLOY / name)
     assert len(found) == 1
     words = shlex.split(found[0].replace("%i", "remote").replace('"${1:-remote}"', "remote"))
@@ -37,7 +37,7 @@ def test_they_start_servers_and_workers_by_commands_that_exist(name: str) -> Non
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
 @pytest.mark.parametrize("name", UNITS)
 def test_systemd_accepts_the_units(name: str, tmp_path: Path) -> None:
-    """With this machine's paths in the place of those of a server."""
+    """Checked with this machine's paths in place of the server's."""
     text = (DEPLOY / name).read_text().replace("/srv/convs2s/.venv/bin/python", sys.executable)
     text = text.replace("/srv/convs2s", str(toy.ROOT)).replace("User=convs2s", "User=root")
     text = text.replace("/etc/convs2s/prefect.env", str(DEPLOY / "prefect.env.example"))
@@ -50,15 +50,15 @@ def test_systemd_accepts_the_units(name: str, tmp_path: Path) -> None:
     assert complaints == []
 
 
-def test_the_example_of_settings_has_no_password() -> None:
-    """Whoever forgets to change one would have that which all the world can read."""
+def test_the_example_settings_have_no_password() -> None:
+    """Users who forget to change it would have a password that is public."""
     text = (DEPLOY / "prefect.env.example").read_text()
     lines = dict(line.split("=", 1) for line in text.splitlines() if not line.startswith("#"))
     assert lines == {"PREFECT_API_URL": "http://127.0.0.1:4200/api"}
 
 
 def test_the_image_copies_files_that_exist_and_pins_what_it_installs() -> None:
-    """Docker itself says so only after minutes."""
+    """Docker would report a missing file only after minutes."""
     text = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ")
     lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
     assert {line[0] for line in lines} == {"FROM", "RUN", "ARG", "COPY", "USER", "VOLUME", "ENTRYPOINT"}
@@ -72,17 +72,17 @@ def test_the_image_copies_files_that_exist_and_pins_what_it_installs() -> None:
 
 
 @pytest.mark.parametrize("name", ["worker.slurm", "start-worker.sh"])
-def test_the_shell_understands_the_scripts(name: str) -> None:
-    """Syntax at least."""
+def test_the_scripts_have_valid_syntax(name: str) -> None:
+    """A syntax error would otherwise be noticed only on someone's cluster."""
     subprocess.run(["bash", "-n", str(DEPLOY / name)], check=True)
 
 
 @pytest.mark.flows
 @pytest.mark.parametrize("name", ["worker.slurm", pytest.param("start-worker.sh", marks=pytest.mark.slow)])
-def test_the_scripts_bring_a_worker_up_in_a_clone_of_its_own(
+def test_the_scripts_start_a_worker_in_its_own_clone(
     server: Server, repo: Path, tmp_path: Path, name: str
 ) -> None:
-    """The program within is the same as under Slurm or in a container."""
+    """Slurm and containers run the same program."""
     server.deploy(repo)
     toy.run(tmp_path, "git", "clone", "--quiet", "--bare", str(repo), "shared.git")
     toy.run(repo, "git", "remote", "add", "origin", str(tmp_path / "shared.git"))
@@ -99,6 +99,6 @@ def test_the_scripts_bring_a_worker_up_in_a_clone_of_its_own(
 
 
 def online(server: Server) -> list[str]:
-    """Return the names of the workers that have reported to the pool `remote`."""
+    """Return the names of the workers that have contacted the pool `remote`."""
     found = server.post("work_pools/remote/workers/filter", {})
     return [worker["name"] for worker in found]

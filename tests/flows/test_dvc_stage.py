@@ -1,4 +1,4 @@
-"""A stage through DVC as a child process: what it did, and how it ends."""
+"""A stage through DVC as a child process: its outcome, and how it ends."""
 
 import os
 import sys
@@ -27,8 +27,8 @@ def bring(repo: Path, name: str, force: bool = False) -> str:
     return outcome
 
 
-def test_dvcs_words_are_understood(tmp_path: Path) -> None:
-    """The states in the UI rest on them, and DVC may change them."""
+def test_dvcs_messages_are_recognized(tmp_path: Path) -> None:
+    """The states in the UI depend on DVC's messages, which DVC may change."""
     repo = toy.make(tmp_path / "toy")
     assert bring(repo, "download") == "Executed"
     assert bring(repo, "download") == "Unchanged"
@@ -52,10 +52,10 @@ def test_dvcs_words_are_understood(tmp_path: Path) -> None:
         (["Verifying outputs in frozen stage: 'a'", "Use `dvc push` to send your updates"], "Unchanged"),
     ],
 )
-def test_a_stage_that_ran_is_executed_whatever_else_dvc_said(
+def test_a_stage_that_ran_is_executed_whatever_else_dvc_says(
     said: list[str], outcome: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """DVC runs a stage after it has failed to pull its data, and never runs a frozen one."""
+    """DVC runs a stage after failing to pull its data, and never runs a frozen one."""
     monkeypatch.setattr(GuardedRunner, "run", lambda runner, *_: [*map(runner.on_line, said)])
     heard: list[str] = []
     assert GuardedRunner(toy.ROOT, {}, 60, Stop(), heard.append).reproduce("a") == outcome
@@ -65,8 +65,8 @@ def test_a_stage_that_ran_is_executed_whatever_else_dvc_said(
         GuardedRunner(toy.ROOT, {}, 60, Stop(), heard.append).reproduce("a")
 
 
-def test_what_is_known_is_restored_and_nothing_else_runs(tmp_path: Path) -> None:
-    """At home, before a stage goes to another machine; here in a clone whose data are in the remote only."""
+def test_cached_results_are_restored_and_nothing_runs(tmp_path: Path) -> None:
+    """Done before a stage is sent to another machine; here in a clone whose data are only in the remote."""
     repo, heard = toy.make(tmp_path / "toy"), list[str]()
     toy.dvc(repo, "remote", "add", "--default", "folder", str(tmp_path / "remote"))
     toy.dvc(repo, "repro", "train@2")
@@ -85,7 +85,7 @@ def test_what_is_known_is_restored_and_nothing_else_runs(tmp_path: Path) -> None
 
 
 def test_a_failure_shows_the_last_lines(tmp_path: Path) -> None:
-    """The reason must be in the state message, not in a log somewhere."""
+    """The reason should be in the state message, where users look first."""
     repo = toy.make(tmp_path / "toy")
     toy.behave(repo, download={"fails": 9})
     with pytest.raises(
@@ -101,8 +101,8 @@ def play(code: str, seconds: float = 30, stop: Stop | None = None) -> list[str]:
     return heard
 
 
-def test_lines_come_one_by_one_and_bars_are_dropped() -> None:
-    """The log is for people; a bar's hundred states are not."""
+def test_lines_arrive_one_by_one_and_bars_are_dropped() -> None:
+    """The hundreds of states of a progress bar would make the log unreadable."""
     code = r"""
 import sys
 sys.stdout.buffer.write("\repoch 1:  0%| | 0/2\repoch 1: 50%|# | 1/2\repoch 1: 100%|##| 2/2\n".encode())
@@ -112,7 +112,7 @@ sys.stdout.buffer.write("\x1b[31mred\x1b[0m \xe4\n".encode() + b"\xff bad\n\n  \
     assert play(code) == ["red ä", "\N{REPLACEMENT CHARACTER} bad", "no end"]
 
 
-def test_it_is_ended_at_its_deadline() -> None:
+def test_it_is_stopped_at_its_deadline() -> None:
     """A download that hangs must not hang the run."""
     start = time.monotonic()
     with pytest.raises(StageEnded, match=r"(?s)was ended at its deadline, 0\.000\d* h\..*begun"):
@@ -120,8 +120,8 @@ def test_it_is_ended_at_its_deadline() -> None:
     assert time.monotonic() - start < 20
 
 
-def test_it_is_ended_when_the_flow_stops() -> None:
-    """A cancellation ends what runs."""
+def test_it_is_stopped_when_the_flow_stops() -> None:
+    """A cancelled run must leave no stage running."""
     stop = Stop()
     threading.Timer(1.0, stop.set).start()
     with pytest.raises(StageEnded, match="the flow run was cancelled or ended"):
@@ -129,13 +129,13 @@ def test_it_is_ended_when_the_flow_stops() -> None:
 
 
 def test_a_flood_of_output_does_not_block_the_end() -> None:
-    """A full pipe would keep a child from ending."""
+    """A full pipe would keep the child from exiting."""
     with pytest.raises(StageEnded):
         play("import itertools\nfor i in itertools.count(): print('x' * 1000)", seconds=1.0)
 
 
 def test_secrets_are_hidden() -> None:
-    """Logs go to a server that others read."""
+    """Logs are stored on a server that other people may read."""
     assert (
         without_secrets("fetch https://me:pw@host/x and s3://key:word@b")
         == "fetch https://***@host/x and s3://***@b"
@@ -146,8 +146,8 @@ def test_secrets_are_hidden() -> None:
     )
 
 
-def test_a_stage_sees_no_password_of_prefect_and_only_its_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has no business with the server."""
+def test_a_stage_sees_neither_prefects_password_nor_other_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stage does not use the server, and must not use GPUs leased to others."""
     monkeypatch.setenv("PREFECT_API_AUTH_STRING", "admin:pw")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
     assert not [name for name in environment([1, 3]) if name.startswith("PREFECT_")]

@@ -1,4 +1,4 @@
-"""Cancel and kill -9: no process stays behind, and the next run completes."""
+"""Cancellation and kill -9: no process is left behind, and the next run completes."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.flows
 
 
 def completes(server: Server, repo: Path) -> None:
-    """The next run does what is left, trainings from their checkpoints."""
+    """The next run does the remaining work, and trainings continue from their checkpoints."""
     toy.behave(repo)
     run = server.run_flow(repo)
     states = server.states(run)
@@ -25,8 +25,8 @@ def completes(server: Server, repo: Path) -> None:
     assert toy.dvc(repo, "status") == "Data and pipelines are up to date."
 
 
-def test_cancel_and_then_the_kill_of_the_worker(server: Server, repo: Path) -> None:
-    """The button in the UI; then a kill, after which no other worker takes the flow over: it ends itself."""
+def test_cancellation_and_then_a_killed_worker(server: Server, repo: Path) -> None:
+    """First by the button in the UI; after the kill, the flow must end itself: no worker takes it over."""
     server.deploy(repo)
     toy.behave(repo, train_1={"seconds": 90, "talks": True}, train_2={"seconds": 90})
     worker = server.worker(repo, "gpu")
@@ -47,7 +47,7 @@ def test_cancel_and_then_the_kill_of_the_worker(server: Server, repo: Path) -> N
 
 
 def the_worker_is_killed(server: Server, repo: Path, worker: "subprocess.Popen[bytes]") -> None:
-    """While trainings go on from their checkpoints; log lines go to a broken pipe before the flow sees it."""
+    """Kill it while trainings continue from checkpoints and log lines go to a pipe that is now broken."""
     run = server.trigger("reproduce/reproduce")
     again = {"train@1", "train@2"}
     assert soon(lambda: {name for name, what, *_ in toy.notes(repo) if what == "start 1"} >= again)
@@ -62,16 +62,16 @@ def the_worker_is_killed(server: Server, repo: Path, worker: "subprocess.Popen[b
 
 
 @pytest.mark.slow
-def test_kill_of_the_flow(server: Server, repo: Path) -> None:
-    """The kernel may do it when memory is short."""
+def test_a_killed_flow(server: Server, repo: Path) -> None:
+    """The kernel may kill it when memory runs out."""
     flow = started(server, repo)
     flow.process.kill()
     gone(repo)
     completes(server, repo)
 
 
-def test_ctrl_c_ends_all(server: Server, repo: Path) -> None:
-    """On a flow that was started by hand."""
+def test_ctrl_c_stops_everything(server: Server, repo: Path) -> None:
+    """For a flow started by hand."""
     flow = started(server, repo)
     os.kill(flow.process.pid, signal.SIGINT)
     gone(repo, lambda line: "import reproduce" in line)  # which still tells the server of its end

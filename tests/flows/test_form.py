@@ -1,4 +1,4 @@
-"""What one can ask of a flow, as its form has it."""
+"""The parameters of flows, as in the run form."""
 
 import json
 from pathlib import Path
@@ -18,8 +18,8 @@ PLAIN = {"string", "integer", "number", "boolean"}
 
 
 @pytest.mark.parametrize("flow", [reproduce, sweep])
-def test_every_parameter_is_a_field_of_its_own(flow: Any) -> None:
-    """The pages show an object as raw JSON, and anyOf as a switch between fields."""
+def test_every_parameter_is_a_plain_field(flow: Any) -> None:
+    """The UI shows an object as raw JSON, and anyOf as a switch between fields."""
     definitions = flow.parameters.definitions
     (form,) = definitions.values()
     for name, field in form["properties"].items():
@@ -29,16 +29,16 @@ def test_every_parameter_is_a_field_of_its_own(flow: Any) -> None:
 
 
 @pytest.mark.parametrize("asked", [{}, {"seeds": [1, 2], "overrides": ["train.clip_norm=1e-1"]}])
-def test_what_a_form_sends_passes_the_servers_check(asked: dict[str, Any]) -> None:
-    """With fields left empty as it fills them in itself: from the default, which must not have null."""
+def test_a_submitted_form_passes_the_servers_validation(asked: dict[str, Any]) -> None:
+    """The form fills empty fields from the schema's defaults, which must not be null."""
     schema = reproduce.parameters.model_dump_for_openapi()
     default = schema["properties"]["params"]["default"]
     assert validate({"params": default | asked}, schema) == []
     assert None not in default.values() and default["overrides"] == default["hours"] == []
 
 
-def test_values_are_those_of_the_fields_and_of_the_list() -> None:
-    """By the names that params.yaml has."""
+def test_fields_and_overrides_are_merged() -> None:
+    """By their names in params.yaml."""
     others = ["train.clip_norm=1e-1", "package.name=a b"]
     asked = ValueParams(seeds=[3, 1], ensembles=["all"], beam_size=7, overrides=others)  # type: ignore[arg-type]
     values = {"train.seeds": [3, 1], "evaluate.ensembles": ["all"], "translate.beam_size": 7}
@@ -50,8 +50,8 @@ def test_values_are_those_of_the_fields_and_of_the_list() -> None:
     assert ValueParams().changes() == {}
 
 
-def test_a_preset_is_where_values_come_from() -> None:
-    """Whatever params.yaml says."""
+def test_a_preset_replaces_params_yaml() -> None:
+    """Values of params.yaml must not leak into it."""
     asked = ValueParams(preset="multi30k-en-de", seeds=[5])
     assert asked.changes() == {"preset": "multi30k-en-de", "train.seeds": [5]}
     _, params = asked.written(Path("nowhere"))
@@ -64,23 +64,23 @@ def test_a_preset_is_where_values_come_from() -> None:
 def test_a_run_is_named_after_data_seeds_and_revision(
     monkeypatch: pytest.MonkeyPatch, seeds: list[int], words: str
 ) -> None:
-    """And what else was asked for."""
+    """And after everything that differs from params.yaml, so that runs can be told apart."""
     asked = SimpleNamespace(parameters={"params": {"preset": "generated", "seeds": seeds}})
     monkeypatch.setattr("pipelines.flows.reproduce.runtime", SimpleNamespace(flow_run=asked))
     monkeypatch.setattr("pipelines.flows.workspace.revision", lambda _: "abc")
     assert run_name() == f"generated-en-de, {words}, abc, preset=generated"
 
 
-def test_a_value_is_given_once_and_has_a_name() -> None:
-    """Else one of two would be taken silently."""
+def test_a_value_must_be_named_and_given_once() -> None:
+    """Otherwise one of two values would be used silently."""
     with pytest.raises(ValidationError, match=r"found train\.seeds, which has a field of its own"):
         ValueParams(seeds=[1], overrides={"train.seeds": [2]})
     with pytest.raises(ValidationError, match=r"found 'train\.dropout', wanted NAME=VALUE"):
         ValueParams(overrides=["train.dropout"])  # type: ignore[arg-type]
 
 
-def test_rows_of_a_sweep_are_lines() -> None:
-    """Each with several values."""
+def test_each_row_of_a_sweep_is_a_line() -> None:
+    """A line can hold several values."""
     asked = {"configurations": ["train.dropout=0.1 'package.name=a b'"], "grid": ["train.clip_norm=[1, 2]"]}
     first = {"train.dropout": 0.1, "package.name": "a b"}
     sweep = SweepParams.model_validate(asked)

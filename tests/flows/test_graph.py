@@ -1,4 +1,4 @@
-"""The DAG, read from DVC."""
+"""The DAG as read from DVC."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,16 +18,16 @@ def stages() -> dict[str, Stage]:
     return read_graph(ROOT)
 
 
-def test_an_ensembles_stages_are_run_as_those_of_a_seed(tmp_path: Path) -> None:
-    """They exist only if it is wanted."""
+def test_an_ensembles_stages_run_like_those_of_a_seed(tmp_path: Path) -> None:
+    """They exist only if the ensemble is requested."""
     stages = read_graph(bare_repository(tmp_path, WITH_ENSEMBLE))
     assert (stages["tune-ensemble@all"].gpus, stages["ensemble@all"].gpus) == (1, 1)
     assert stages["replace-ensemble@all"].parents == {"code", "ensemble@all", "align"}
     assert "replace-ensemble@all" in stages["evaluate"].parents
 
 
-def test_parents_are_those_of_dvc(stages: dict[str, Stage]) -> None:
-    """The flow has no DAG of its own."""
+def test_parents_come_from_dvc(stages: dict[str, Stage]) -> None:
+    """The flow has no DAG of its own, which could differ."""
     parents = {"code", "train@1", "tune@1", "vocabulary", "candidates", "truecase", "download@test"}
     assert stages["translate@1"].parents == parents
     assert stages["download@train"].parents == {"code"}
@@ -36,8 +36,8 @@ def test_parents_are_those_of_dvc(stages: dict[str, Stage]) -> None:
     assert all(names.index(parent) < names.index(name) for name in names for parent in stages[name].parents)
 
 
-def test_dvc_yaml_says_how_stages_are_run(stages: dict[str, Stage]) -> None:
-    """GPUs, deadlines and retries stand where the stage stands."""
+def test_dvc_yaml_sets_how_stages_run(stages: dict[str, Stage]) -> None:
+    """GPUs, deadlines and retries are declared with the stage."""
     train, download, align = stages["train@1"], stages["download@train"], stages["align"]
     assert (train.gpus, train.hours, train.retries) == (1, 720, (10,))
     assert train.work == "data/checkpoints/1"
@@ -47,8 +47,8 @@ def test_dvc_yaml_says_how_stages_are_run(stages: dict[str, Stage]) -> None:
     assert all(stages[name].gpus == 1 for name in ("tune@1", "translate@1"))
 
 
-def test_what_dvc_does_not_cache_is_made_at_home(stages: dict[str, Stage]) -> None:
-    """An output in git would not come back from a remote worker, whose clone it would leave edited."""
+def test_stages_with_uncached_outputs_run_locally(stages: dict[str, Stage]) -> None:
+    """An output kept in git would not come back from a remote worker, and would leave its clone edited."""
     everything = RunParams(remote="all")
     assert all(everything.is_remote(stage) for stage in stages.values())
     assert not everything.is_remote(replace(stages["evaluate"], travels=False))
@@ -56,8 +56,8 @@ def test_what_dvc_does_not_cache_is_made_at_home(stages: dict[str, Stage]) -> No
     assert trainings.is_remote(stages["train@1"]) and not trainings.is_remote(stages["align"])
 
 
-def test_trainings_take_as_many_gpus_as_workers(tmp_path: Path) -> None:
-    """Else two trainings would share one."""
+def test_trainings_lease_a_gpu_per_worker(tmp_path: Path) -> None:
+    """Otherwise two trainings would share a GPU."""
     repo = toy.make(tmp_path / "toy")
     content = (repo / "dvc.yaml").read_text().replace("gpus: 1", 'gpus: "${train.workers}"')
     (repo / "dvc.yaml").write_text(content)
@@ -66,7 +66,7 @@ def test_trainings_take_as_many_gpus_as_workers(tmp_path: Path) -> None:
 
 
 def test_a_missing_output_is_named(stages: dict[str, Stage]) -> None:
-    """The artifacts rest on names in dvc.yaml."""
+    """Artifacts rely on the names of outputs in dvc.yaml."""
     for kind, names in {
         "train@1": ("curves", "metrics.json"),
         "evaluate": ("scores.csv", "signatures.json", "examples.tsv", "pictures"),
@@ -75,8 +75,8 @@ def test_a_missing_output_is_named(stages: dict[str, Stage]) -> None:
             assert stages[kind].outputs[name].endswith(name)
 
 
-def test_targets_bring_what_they_need(stages: dict[str, Stage]) -> None:
-    """As `dvc repro TARGET` does."""
+def test_targets_include_their_ancestors(stages: dict[str, Stage]) -> None:
+    """Like `dvc repro TARGET`."""
     assert set(restrict(stages, ["filter"])) == {
         "code", "download@train", "download@valid", "truecase", "tokenize@train", "tokenize@valid", "filter",
     }  # fmt: skip
@@ -90,8 +90,8 @@ def test_targets_bring_what_they_need(stages: dict[str, Stage]) -> None:
         restrict(stages, ["filtr"])
 
 
-def test_the_signature_changes_with_all_that_a_stage_computes_from(tmp_path: Path) -> None:
-    """A sweep shares stages by it."""
+def test_the_signature_depends_on_all_inputs_of_a_stage(tmp_path: Path) -> None:
+    """Rows of a sweep share the stages whose signatures are equal."""
     repo = toy.make(tmp_path / "toy")
     before = {name: stage.signature for name, stage in read_graph(repo).items()}
     toy.set_params(repo, {"train.dropout": 0.4})
@@ -100,8 +100,8 @@ def test_the_signature_changes_with_all_that_a_stage_computes_from(tmp_path: Pat
     assert len(set(before.values())) == len(toy.NAMES)
 
 
-def test_what_is_up_to_date_is_known_without_a_run(tmp_path: Path) -> None:
-    """What needs a stage that is not may change with it, so DVC must be asked again then."""
+def test_up_to_date_stages_are_known_without_a_run(tmp_path: Path) -> None:
+    """A descendant of a stage that must run may change with it, so DVC must check it again then."""
     repo = toy.make(tmp_path / "toy")
     assert up_to_date(repo) == set()
     toy.dvc(repo, "repro")
@@ -115,7 +115,7 @@ def test_what_is_up_to_date_is_known_without_a_run(tmp_path: Path) -> None:
 
 
 def test_a_broken_dvc_yaml_is_reported_with_dvcs_reason(tmp_path: Path) -> None:
-    """It may be edited by hand."""
+    """Users may edit it by hand."""
     repo = toy.make(tmp_path / "toy")
     (repo / "dvc.yaml").write_text("stages: {train: {cmd: x, matrix: {seed: '${nothing.there}'}}}")
     with pytest.raises(ValueError, match=r"DVC cannot read the pipeline in .*nothing"):

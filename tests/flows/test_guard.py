@@ -1,4 +1,4 @@
-"""The process guard: nothing of a command outlives the flow."""
+"""The process guard: no process of a command outlives the flow."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ time.sleep(60)
 
 
 def living(mark: str) -> list[psutil.Process]:
-    """Return the processes with this mark in their command line, the guard itself and zombies aside."""
+    """Return the processes with this mark in their command line, except the guard itself and zombies."""
     found = []
     for process in psutil.process_iter(["cmdline", "status"]):
         line = process.info["cmdline"] or []
@@ -47,7 +47,7 @@ HASTY_GUARD = [sys.executable, "-c", HASTE, sys.executable, "-c"]
 
 
 def soon(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
-    """Wait for a condition, at most so long."""
+    """Wait for a condition, up to a time limit."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():
@@ -58,7 +58,7 @@ def soon(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
 
 @pytest.fixture
 def guarded(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """A guard over a family of processes that are all up."""
+    """A guard over a family of processes, once all of them are running."""
     mark, up = f"mark-{tmp_path.name}-{os.getpid()}", tmp_path / "up"
     command = [*HASTY_GUARD, FAMILY, mark, str(up)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
@@ -72,7 +72,7 @@ def guarded(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
 
 
 def test_all_end_when_the_pipe_closes(guarded: tuple[subprocess.Popen[bytes], str]) -> None:
-    """The flow closes it when it is cancelled; the system does after kill -9."""
+    """The flow closes it on cancellation; the system closes it after kill -9."""
     process, mark = guarded
     assert process.stdin is not None
     process.stdin.close()
@@ -80,16 +80,16 @@ def test_all_end_when_the_pipe_closes(guarded: tuple[subprocess.Popen[bytes], st
     assert living(mark) == []
 
 
-def test_all_end_when_the_guard_is_told_to(guarded: tuple[subprocess.Popen[bytes], str]) -> None:
-    """A system that shuts down sends SIGTERM to everyone."""
+def test_all_end_when_the_guard_gets_sigterm(guarded: tuple[subprocess.Popen[bytes], str]) -> None:
+    """A system that shuts down sends SIGTERM to every process."""
     process, mark = guarded
     process.terminate()
     assert process.wait(10) == 128 + signal.SIGTERM
     assert living(mark) == []
 
 
-def test_what_a_command_leaves_behind_ends_with_it(guarded: tuple[subprocess.Popen[bytes], str]) -> None:
-    """Else a crashed training's workers would keep their GPU."""
+def test_processes_left_behind_by_a_command_end_with_it(guarded: tuple[subprocess.Popen[bytes], str]) -> None:
+    """Otherwise a crashed training's workers would keep their GPU."""
     process, mark = guarded
     child = next(p for p in living(mark) if p.ppid() == process.pid and FAMILY in p.cmdline())
     child.kill()
@@ -98,8 +98,8 @@ def test_what_a_command_leaves_behind_ends_with_it(guarded: tuple[subprocess.Pop
 
 
 @pytest.mark.parametrize("status", [0, 3])
-def test_the_status_is_the_commands(status: int) -> None:
-    """DVC's failure must reach the flow."""
+def test_the_exit_status_is_the_commands(status: int) -> None:
+    """The flow must learn that DVC has failed."""
     command = [*GUARD, f"raise SystemExit({status})"]
     assert subprocess.Popen(command, stdin=subprocess.PIPE).wait(30) == status
 

@@ -1,4 +1,4 @@
-"""`make flow` and `make flow-stop`: what is missing is started, once, and ended again."""
+"""`make flow` and `make flow-stop`: server and worker are started once if missing, and stopped again."""
 
 import argparse
 import os
@@ -39,10 +39,8 @@ def free_port() -> str:
 
 
 @pytest.mark.flows
-def test_it_starts_what_is_missing_follows_the_run_and_stops_what_it_started(
-    server: Server, repo: Path
-) -> None:
-    """One command for someone who has never seen Prefect."""
+def test_it_starts_server_and_worker_follows_the_run_and_stops_them(server: Server, repo: Path) -> None:
+    """One command for users who have never seen Prefect."""
     port = free_port()
     (repo / ".prefect").mkdir()
     copy_database(server.home / "prefect.db", repo / ".prefect" / "prefect.db")
@@ -79,8 +77,8 @@ def test_it_starts_what_is_missing_follows_the_run_and_stops_what_it_started(
     assert play(repo, "stop").stdout == "Neither server nor worker was running.\n"
 
 
-def test_a_port_that_is_taken_is_told(repo: Path) -> None:
-    """By something that is no Prefect server."""
+def test_a_taken_port_is_reported(repo: Path) -> None:
+    """By a program that is not a Prefect server."""
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -93,15 +91,15 @@ def test_a_port_that_is_taken_is_told(repo: Path) -> None:
     )
 
 
-def test_a_server_of_the_users_own_is_never_replaced(repo: Path) -> None:
-    """PREFECT_API_URL names it."""
+def test_a_users_own_server_is_never_replaced(repo: Path) -> None:
+    """PREFECT_API_URL has its address."""
     done = play(repo, "run", PREFECT_API_URL=f"http://127.0.0.1:{free_port()}/api")
     assert done.returncode == 2
     assert "no Prefect server answers at http://127.0.0.1:" in done.stderr
 
 
-def test_a_table_that_is_not_there_is_told_before_anything_starts(repo: Path) -> None:
-    """A server and a worker would take half a minute to say it."""
+def test_a_missing_table_is_reported_before_anything_starts(repo: Path) -> None:
+    """Starting server and worker first would delay the message by half a minute."""
     (repo / "experiments" / "tables").mkdir(parents=True)
     (repo / "experiments" / "tables" / "table4.yaml").write_text("rows: 3\n", encoding="utf-8")
     missing = play(repo, "sweep", "tabel4", "train.seeds=[1]")
@@ -111,7 +109,7 @@ def test_a_table_that_is_not_there_is_told_before_anything_starts(repo: Path) ->
     assert not (repo / ".prefect").exists()
 
 
-def test_overrides_are_read_as_params_yaml_is() -> None:
+def test_overrides_are_parsed_like_params_yaml() -> None:
     """1e-4 is a number."""
     words = ["run", "train.seeds=[1, 2]", "train.learning_rate=1e-4", "package.name=a b"]
     assert dict(machine.parser().parse_args(words).overrides) == {
@@ -124,8 +122,8 @@ def test_overrides_are_read_as_params_yaml_is() -> None:
 
 
 @pytest.mark.flows
-def test_a_dead_servers_number_is_not_taken_for_it(repo: Path, server: Server) -> None:
-    """After a reboot another program may have it; `make flow-stop` must not end that."""
+def test_a_reused_process_id_is_not_taken_for_our_server(repo: Path, server: Server) -> None:
+    """After a reboot another program may have it, which `make flow-stop` must not kill."""
     assert server.process is not None
     (repo / ".prefect").mkdir()
     (repo / ".prefect" / "server.pid").write_text(str(server.process.pid))
@@ -133,10 +131,10 @@ def test_a_dead_servers_number_is_not_taken_for_it(repo: Path, server: Server) -
     assert machine.answers(server.env["PREFECT_API_URL"])
 
 
-def test_values_that_do_not_fit_are_told_before_anything_starts(
+def test_invalid_values_are_reported_before_anything_starts(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server and a worker would take half a minute to say it."""
+    """Starting server and worker first would delay the message by half a minute."""
     monkeypatch.setattr(machine, "ROOT", repo)
     monkeypatch.setattr(machine, "run", lambda *_: pytest.fail("the run has started"))
     for word, message in (

@@ -1,4 +1,4 @@
-"""Training progress, from the file that the stage writes to the pages."""
+"""Training progress in the UI, from the file that the stage writes."""
 
 import json
 import os
@@ -28,14 +28,14 @@ HALF = {
 
 
 def test_the_percentage_is_of_all_epochs() -> None:
-    """The first update of the first epoch is near 0, the last of the last is 100."""
+    """The first update of the first epoch is close to 0, the last update of the last epoch is 100."""
     assert percentage(HALF) == 37.5
     assert percentage(HALF | {"epoch": 4, "update": 100}) == 100.0
     assert percentage(HALF | {"epoch": 1, "update": 0, "updates": 0}) == 0.0
 
 
-def test_progress_in_words() -> None:
-    """What one looks for on the page; there is no perplexity before the first validation."""
+def test_progress_as_text() -> None:
+    """The most important first; there is no perplexity before the first validation."""
     text = "epoch 2 of 4, 0:01:15 left in it, 11,801 tokens/s, loss 2.483, 50 of 100 updates"
     assert description(HALF) == text
     later = description(HALF | {"validation_perplexity": 31.391})
@@ -43,7 +43,7 @@ def test_progress_in_words() -> None:
 
 
 def test_the_artifact_follows_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not the file of an earlier training, and whatever the server does, the stage goes on."""
+    """A file of an earlier training is ignored, and no error of the server stops the stage."""
     shown: list[tuple[Any, ...]] = []
     identity = uuid4()
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.flows
 
 @dataclass
 class Machines:
-    """The orchestrator's clone and two workers', with a bare repository and a folder as remotes."""
+    """Clones of the orchestrator and two workers, with a bare repository and a folder as remotes."""
 
     server: Server
     clones: list[Path]
@@ -32,7 +32,7 @@ class Machines:
         self.processes[clone] = self.server.worker(clone, "remote")
 
     def reset(self) -> None:
-        """Leave of earlier tests nothing in the clones and in the remote folder."""
+        """Remove everything that earlier tests have left in the clones and the remote folder."""
         for clone in self.clones:
             toy.run(clone, "git", "checkout", "--quiet", "--force", "-B", "main", self.first)
             toy.run(clone, "git", "clean", "--quiet", "--force", "-dx")
@@ -41,7 +41,7 @@ class Machines:
 
 @pytest.fixture(scope="module")
 def machines(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
-    """Clones on machines with one GPU each (nvidia-smi is played), and workers there."""
+    """Clones on machines with one GPU each (a fake nvidia-smi), and their workers."""
     folder = tmp_path_factory.mktemp("machines")
     repo, *workers = clones = [folder / name for name in ("home", "one", "two")]
     toy.make(repo)
@@ -69,13 +69,13 @@ def machines(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.fixture
 def clones(machines: Machines) -> list[Path]:
-    """The clones, the orchestrator's first, as new."""
+    """The clones in their initial state, the orchestrator's first."""
     machines.reset()
     return machines.clones
 
 
-def test_two_trainings_run_at_once_elsewhere(server: Server, clones: list[Path]) -> None:
-    """The orchestrator ends with all outputs and a clean status, having executed neither."""
+def test_two_trainings_run_remotely_at_the_same_time(server: Server, clones: list[Path]) -> None:
+    """The orchestrator ends with all outputs and a clean status, without having run either."""
     repo, *workers = clones
     toy.set_params(repo, {"train.dropout": 0.25})  # not committed: the flow's commit carries it
     for worker in workers:
@@ -93,11 +93,11 @@ def test_two_trainings_run_at_once_elsewhere(server: Server, clones: list[Path])
     assert "dropout-0.25" in (repo / "data/trained/1/content").read_text()
     assert toy.run(repo, "git", "ls-remote", "origin", "refs/heads/run/*") == ""
     assert toy.run(repo, "git", "status", "--porcelain", "--", "params.yaml") == "M params.yaml"
-    later_runs_send_only_what_has_changed(server, repo, workers)
+    later_runs_send_only_changes(server, repo, workers)
 
 
-def later_runs_send_only_what_has_changed(server: Server, repo: Path, workers: list[Path]) -> None:
-    """In a clone without the data, a new seed is trained elsewhere; a run without changes asks nobody."""
+def later_runs_send_only_changes(server: Server, repo: Path, workers: list[Path]) -> None:
+    """In a clone without the data, a new seed trains remotely; a run without changes needs no worker."""
     toy.dvc(repo, "push", "--run-cache")
     toy.set_params(repo, {"train.seeds": [1, 2, 3]})
     toy.commit(repo)
@@ -121,8 +121,8 @@ def later_runs_send_only_what_has_changed(server: Server, repo: Path, workers: l
     assert "Stage '" not in server.logs(run)
 
 
-def test_a_stage_that_no_worker_can_take_is_said_and_fails(server: Server, clones: list[Path]) -> None:
-    """A worker with too few GPUs would train on its CPU; what nobody takes would wait for ever."""
+def test_a_stage_that_no_worker_can_take_fails(server: Server, clones: list[Path]) -> None:
+    """A worker with too few GPUs would train on its CPU; without a worker the stage would wait forever."""
     repo, *workers = clones
     content = (repo / "dvc.yaml").read_text().replace("gpus: 1", "gpus: 2")
     (repo / "dvc.yaml").write_text(content)
@@ -139,7 +139,7 @@ def test_a_stage_that_no_worker_can_take_is_said_and_fails(server: Server, clone
 
 
 def test_a_worker_with_too_few_gpus_refuses(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its GPUs may have gone since it has started."""
+    """It may have lost GPUs since it was started."""
     monkeypatch.setattr(run_stages, "choose_gpus", lambda _: [])
     stages = list(restrict(read_graph(repo), ["train@1"]).values())
     run_stages.StagesRun(run_stages.RunParams(), stages)  # at home, the CPU will do
@@ -150,8 +150,8 @@ def test_a_worker_with_too_few_gpus_refuses(repo: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-def test_overrides_train_elsewhere_too(server: Server, clones: list[Path]) -> None:
-    """Each row of a sweep sends its own files; the copies know the remotes of the workspace."""
+def test_overrides_train_remotely(server: Server, clones: list[Path]) -> None:
+    """Each row of a sweep sends its own files; copies of the workspace use its remotes."""
     repo, *workers = clones
     grid, overrides = {"train.dropout": [0.1, 0.3]}, {"train.seeds": [1]}
     run = server.run_flow(repo, "sweep", name="far", remote="gpu", grid=grid, overrides=overrides)
@@ -162,8 +162,8 @@ def test_overrides_train_elsewhere_too(server: Server, clones: list[Path]) -> No
     assert toy.run(repo, "git", "ls-remote", "origin", "refs/heads/run/*") == ""
 
 
-def test_a_failure_elsewhere_is_told_here(server: Server, clones: list[Path]) -> None:
-    """With its last lines, for nobody wants to log in to look."""
+def test_a_remote_failure_is_reported_locally(server: Server, clones: list[Path]) -> None:
+    """With the last lines of output, so that nobody has to log in to the worker."""
     repo, *workers = clones
     content = (repo / "dvc.yaml").read_text().replace("retries: [0]", "retries: []")
     (repo / "dvc.yaml").write_text(content)
@@ -176,9 +176,9 @@ def test_a_failure_elsewhere_is_told_here(server: Server, clones: list[Path]) ->
 
 @pytest.mark.slow
 def test_cancelling_reaches_the_remote_worker(server: Server, clones: list[Path]) -> None:
-    """Else a GPU of another machine would go on for days."""
+    """Otherwise a GPU of another machine would stay busy for days."""
     repo, *workers = clones
-    flow, there = trains_elsewhere(server, repo, workers)
+    flow, there = trains_remotely(server, repo, workers)
     pid = toy.notes(there)[0][3]
     server.post(f"flow_runs/{flow.id()}/set_state", {"state": {"type": "CANCELLING"}})
     assert soon(lambda: not Path(f"/proc/{pid}").exists() or os.getpgid(pid) == 0, 40)
@@ -191,7 +191,7 @@ def test_a_killed_remote_worker_leaves_nothing(
 ) -> None:
     """Its stage ends within ten seconds, and another worker takes over."""
     repo, *workers = clones
-    flow, there = trains_elsewhere(server, repo, workers)
+    flow, there = trains_remotely(server, repo, workers)
     other = workers[1 - workers.index(there)]
     toy.behave(other)
     machines.processes[there].kill()
@@ -203,8 +203,8 @@ def test_a_killed_remote_worker_leaves_nothing(
     assert toy.ran(other) == ["train@1"]
 
 
-def trains_elsewhere(server: Server, repo: Path, workers: list[Path]) -> tuple[FlowProcess, Path]:
-    """Start a flow; return it once a worker trains for it, with that worker's clone."""
+def trains_remotely(server: Server, repo: Path, workers: list[Path]) -> tuple[FlowProcess, Path]:
+    """Start a flow; return it once a worker trains for it, together with that worker's clone."""
     for worker in workers:
         toy.behave(worker, train_1={"seconds": 120})
     flow = server.start_flow(repo, remote="gpu", targets=["train@1"])
@@ -214,8 +214,8 @@ def trains_elsewhere(server: Server, repo: Path, workers: list[Path]) -> tuple[F
     return flow, next(worker for worker in workers if toy.notes(worker))
 
 
-def test_missing_remotes_are_named_at_the_start(server: Server, repo: Path) -> None:
-    """Not after the first stages have run."""
+def test_missing_remotes_are_reported_at_the_start(server: Server, repo: Path) -> None:
+    """Rather than after the first stages have run."""
     with pytest.raises(
         ValueError, match=r"git_remote: found 'origin', but .* has none\. Remote workers fetch"
     ):
@@ -233,8 +233,8 @@ def test_missing_remotes_are_named_at_the_start(server: Server, repo: Path) -> N
     assert "has no default DVC remote" in server.flow_run(run)["state"]["message"]
 
 
-def test_a_workers_clone_is_not_overwritten_when_someone_edits_there(clones: list[Path]) -> None:
-    """It may be somebody's."""
+def test_an_edited_workers_clone_is_not_overwritten(clones: list[Path]) -> None:
+    """The edits may be a user's unsaved work."""
     repo, worker, _ = clones
     toy.set_params(repo, {"train.dropout": 0.2})
     commit = toy.run(repo, "git", "commit-tree", workspace.snapshot(repo), "-p", "HEAD", "-m", "x")

@@ -1,4 +1,4 @@
-"""The flow `reproduce` on a real server, with played stages: order, states, overrides, refusals."""
+"""The flow `reproduce` on a real server, with fake stages: order, states, overrides, errors."""
 
 import json
 import os
@@ -18,10 +18,10 @@ from tests.flows.server import Server, soon
 pytestmark = pytest.mark.flows
 
 
-def test_seeds_run_side_by_side_and_dvc_has_nothing_left_to_do(
+def test_seeds_run_in_parallel_and_dvc_has_nothing_left_to_do(
     server: Server, repo: Path, tmp_path: Path
 ) -> None:
-    """DVC is the truth: the flow leaves what `dvc repro` would have left."""
+    """The flow leaves the workspace as `dvc repro` would."""
     toy.behave(repo, train_1={"seconds": 6}, train_2={"seconds": 6})
     run = server.run_flow(repo, parallel=3)  # align, too, starts at that moment
     assert server.flow_run(run)["state_type"] == "COMPLETED"
@@ -40,7 +40,7 @@ def test_seeds_run_side_by_side_and_dvc_has_nothing_left_to_do(
 def test_each_training_gets_a_gpu_and_cores_of_its_own(
     server: Server, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Leased ids reach the child as CUDA_VISIBLE_DEVICES; others see none (nvidia-smi is played)."""
+    """Leased ids become the child's CUDA_VISIBLE_DEVICES; other stages see no GPU (nvidia-smi is fake)."""
     program = tmp_path / "nvidia-smi"
     program.write_text('#!/bin/sh\nprintf "0\\n1\\n2\\n3\\n"\n')
     program.chmod(0o755)
@@ -58,8 +58,8 @@ def test_each_training_gets_a_gpu_and_cores_of_its_own(
     assert toy.overlap(repo, "train@1", "train@2")
 
 
-def test_a_run_shows_what_it_is_of(server: Server, repo: Path) -> None:
-    """Among a hundred runs one wants to find the right one."""
+def test_a_run_shows_its_data_seeds_and_changes(server: Server, repo: Path) -> None:
+    """So that users can find the right one among a hundred runs."""
     run = server.run_flow(repo, targets=["download"])
     found = server.flow_run(run)
     assert found["name"] == f"generated-en-de, seeds 1, 2, {workspace.revision(repo)}"
@@ -71,7 +71,7 @@ def test_a_run_shows_what_it_is_of(server: Server, repo: Path) -> None:
 
 
 def test_an_edit_runs_only_what_it_affects(server: Server, repo: Path) -> None:
-    """Executed, Unchanged and Cached tell in the UI what DVC did."""
+    """In the UI, the states Executed, Unchanged and Cached show what DVC did."""
     toy.dvc(repo, "repro")
     toy.set_params(repo, {"train.dropout": 0.4})
     run = server.run_flow(repo)
@@ -87,7 +87,7 @@ def test_an_edit_runs_only_what_it_affects(server: Server, repo: Path) -> None:
 
 
 def test_overrides_become_an_experiment_and_leave_the_workspace_alone(server: Server, repo: Path) -> None:
-    """A user's params.yaml is never edited by a flow."""
+    """A flow must never edit the user's params.yaml."""
     toy.dvc(repo, "repro")
     before = {path: (repo / path).read_bytes() for path in ("params.yaml", "dvc.lock")}
     run = server.run_flow(repo, overrides={"train.dropout": 0.35})
@@ -107,7 +107,7 @@ def test_overrides_become_an_experiment_and_leave_the_workspace_alone(server: Se
 
 
 def test_a_failing_stage_is_retried_and_its_last_lines_are_in_its_state(server: Server, repo: Path) -> None:
-    """What does not need it still runs; the next run does only the rest."""
+    """Stages that do not depend on it still run; the next run does only the remaining work."""
     toy.behave(repo, download={"fails": 2}, train_2={"fails": 2})
     run = server.run_flow(repo)
     assert server.flow_run(run)["state_type"] == "FAILED"
@@ -125,8 +125,8 @@ def test_a_failing_stage_is_retried_and_its_last_lines_are_in_its_state(server: 
     assert server.states(run) == dict.fromkeys(toy.NAMES, "Unchanged") | rest
 
 
-def test_a_stage_beyond_its_deadline_is_ended(server: Server, repo: Path) -> None:
-    """And not retried, for it would take as long again."""
+def test_a_stage_is_stopped_at_its_deadline(server: Server, repo: Path) -> None:
+    """It is not retried, because it would take just as long again."""
     toy.behave(repo, align={"seconds": 60})
     run = server.run_flow(repo, targets=["align"], hours={"align": 0.002})
     assert "was ended at its deadline, 0.002 h." in server.flow_run(run)["state"]["message"]
@@ -134,7 +134,7 @@ def test_a_stage_beyond_its_deadline_is_ended(server: Server, repo: Path) -> Non
 
 
 def test_a_flow_refuses_to_start_and_says_why(server: Server, repo: Path) -> None:
-    """A second run in the same workspace, and a value that is not valid."""
+    """If another run uses the workspace, or a value is invalid."""
     toy.behave(repo, download={"seconds": 90})
     first = server.start_flow(repo)
     run = first.id()
@@ -151,8 +151,8 @@ def test_a_flow_refuses_to_start_and_says_why(server: Server, repo: Path) -> Non
     assert "params.yaml has 1 fault(s)" in server.flow_run(server.run_flow(repo))["state"]["message"]
 
 
-def test_names_and_gpus_that_are_not_there_are_told_at_the_start(repo: Path) -> None:
-    """Not when the first stage that needs them is due."""
+def test_unknown_names_and_gpus_are_reported_at_the_start(repo: Path) -> None:
+    """Rather than when the first stage needs them."""
     with pytest.raises(ValueError, match="targets: found nothing, which is not a stage"):
         restrict(read_graph(repo), ["nothing"])
     stages = list(read_graph(repo).values())
@@ -163,7 +163,7 @@ def test_names_and_gpus_that_are_not_there_are_told_at_the_start(repo: Path) -> 
 
 
 def test_any_fault_of_a_stage_fails_the_run(server: Server, repo: Path) -> None:
-    """Not only those that were thought of: a run that did not do all is never Completed."""
+    """Unforeseen errors, too: a run is Completed only if all its stages are."""
     module = repo / "pipelines" / "flows" / "dvc_stage.py"
     module.write_text(module.read_text() + UNTHOUGHT_OF)
     run = server.run_flow(repo, targets=["train"])
@@ -188,8 +188,8 @@ GuardedRunner.reproduce = reproduce
 """
 
 
-def test_a_cancellation_is_heard_while_a_stage_waits_for_its_next_attempt(server: Server, repo: Path) -> None:
-    """Those of a download are minutes apart."""
+def test_a_cancellation_ends_the_wait_for_a_retry(server: Server, repo: Path) -> None:
+    """Retries of a download are minutes apart."""
     content = (repo / "dvc.yaml").read_text().replace("retries: [0, 0]", "retries: [300]")
     (repo / "dvc.yaml").write_text(content)
     toy.behave(repo, download={"fails": 9})
@@ -202,8 +202,8 @@ def test_a_cancellation_is_heard_while_a_stage_waits_for_its_next_attempt(server
     assert len(toy.notes(repo)) == 1
 
 
-def test_parameters_that_contradict_each_other_are_refused() -> None:
-    """By the form, before anything starts."""
+def test_contradictory_parameters_are_rejected() -> None:
+    """The form rejects them before anything starts."""
     with pytest.raises(
         ValidationError, match="overrides and targets: an experiment has the outputs of all stages"
     ):

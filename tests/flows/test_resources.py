@@ -1,4 +1,4 @@
-"""Which GPUs there are (nvidia-smi is played by a script on PATH), and who may use them."""
+"""The available GPUs (nvidia-smi is a fake script on PATH), and leases of them."""
 
 import os
 import threading
@@ -31,8 +31,8 @@ def test_all_are_used_unless_named() -> None:
 
 
 @pytest.mark.usefixtures("three_gpus")
-def test_cuda_visible_devices_narrows_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker may be given a part of a machine."""
+def test_cuda_visible_devices_restricts_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker may own only some of a machine's GPUs."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,2")
     assert visible_gpus() == [1, 2]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
@@ -42,10 +42,8 @@ def test_cuda_visible_devices_narrows_them(monkeypatch: pytest.MonkeyPatch) -> N
         visible_gpus()
 
 
-def test_a_driver_that_fails_is_no_machine_without_gpus(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All trainings would start at once on the CPU, or on the GPUs without a lease."""
+def test_a_failing_driver_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise all trainings would start at once on the CPU, or on GPUs that they have not leased."""
     program = tmp_path / "nvidia-smi"
     program.write_text("#!/bin/sh\necho mismatch of versions; exit 18\n")
     program.chmod(0o755)
@@ -57,14 +55,14 @@ def test_a_driver_that_fails_is_no_machine_without_gpus(
 
 
 @pytest.mark.usefixtures("three_gpus")
-def test_a_missing_gpu_is_named() -> None:
-    """The stage would fail hours later."""
+def test_a_missing_gpu_is_reported() -> None:
+    """Otherwise the stage would fail hours later."""
     with pytest.raises(ValueError, match=r"gpus: found \[0, 5\]; this machine shows \[0, 1, 2\] \(CUDA_VIS"):
         choose_gpus([0, 5])
 
 
 def test_without_a_driver_there_are_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The pipeline runs on the CPU then."""
+    """The pipeline then runs on the CPU."""
     monkeypatch.setenv("PATH", str(tmp_path))
     assert visible_gpus() == []
     with pytest.raises(ValueError, match="this machine shows none"):
@@ -72,7 +70,7 @@ def test_without_a_driver_there_are_none(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def most_at_once(leases: Leases, wanted: list[int]) -> int:
-    """Lease from a thread each, all at once; return how many held a lease at the same time."""
+    """Take out these leases at once, each in a thread; return the largest number held at the same time."""
     lock, held, most = threading.Lock(), list[list[int]](), 0
     full = threading.Event()
 
@@ -96,15 +94,15 @@ def most_at_once(leases: Leases, wanted: list[int]) -> int:
 
 
 def test_each_stage_has_gpus_of_its_own() -> None:
-    """Two trainings on one GPU would run out of its memory."""
+    """Two trainings on one GPU would run out of memory."""
     assert most_at_once(Leases([4, 7], slots=1), [1, 1, 1, 1]) == 2
     assert most_at_once(Leases([4], slots=9), [1, 1]) == 1
     assert most_at_once(Leases([0, 1, 2], slots=1), [2, 2]) == 1
     assert most_at_once(Leases([0, 1, 2], slots=1), [2, 1]) == 2
 
 
-def test_slots_bound_the_stages_on_the_cpu() -> None:
-    """These include trainings, where there is no GPU; stages that need none leave the GPUs alone."""
+def test_slots_limit_the_stages_on_the_cpu() -> None:
+    """Without GPUs that includes trainings; stages that need no GPU lease none."""
     assert most_at_once(Leases([], slots=2), [1, 1, 0]) == 2
     assert most_at_once(Leases([3], slots=1), [0, 0, 0]) == 1
     assert most_at_once(Leases([3], slots=1), [0, 1]) == 2
@@ -113,7 +111,7 @@ def test_slots_bound_the_stages_on_the_cpu() -> None:
 
 
 def test_a_stage_that_waits_for_a_gpu_ends_when_the_run_does() -> None:
-    """It must not start after a cancellation, when others give their GPUs back."""
+    """After a cancellation it must not start when other stages release their GPUs."""
     leases, stop, ended = Leases([0], slots=1), threading.Event(), list[str]()
 
     def wait() -> None:

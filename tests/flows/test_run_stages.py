@@ -1,4 +1,4 @@
-"""How stages that run side by side share the machine; nothing is run here."""
+"""How concurrent stages share the machine; nothing is run here."""
 
 import os
 from dataclasses import replace
@@ -14,7 +14,7 @@ from tests.flows import toy
 
 
 def stage(name: str, gpus: int = 0, signature: str = "") -> Stage:
-    """Return a stage that needs no other."""
+    """Return a stage without parents."""
     return Stage(name, "", frozenset(), gpus, 1.0, (), None, {}, True, signature or name, toy.ROOT)
 
 
@@ -31,8 +31,8 @@ def threads(
         return run.environment(rows[0][0], gpus[:1]).get("OMP_NUM_THREADS")
 
 
-def test_stages_side_by_side_divide_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two trainings with a thread per core each take longer than one after the other."""
+def test_concurrent_stages_divide_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two trainings with a thread per core are slower than one after the other."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     seeds = [stage(f"train@{seed}", 1) for seed in range(1, 5)]
     assert threads(seeds) == "6"  # two at once by default
@@ -44,7 +44,7 @@ def test_stages_side_by_side_divide_the_cores(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_stage_that_runs_alone_has_all_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As with `dvc repro`: the default run then gives the same bytes."""
+    """As under `dvc repro`, so that the default run gives the same bytes."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     seeds = [stage("train@1", 1), stage("train@2", 1)]
     assert threads([seeds[0], stage("align")], parallel=8) is None
@@ -57,14 +57,14 @@ def test_a_stage_that_runs_alone_has_all_cores(monkeypatch: pytest.MonkeyPatch) 
 def test_rows_of_a_sweep_divide_the_cores_unless_they_share_the_stage(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A shared stage runs once."""
+    """A shared stage runs only once."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     assert threads([stage("train@1", 1, "a")], [stage("train@1", 1, "b")]) == "6"
     assert threads([stage("train@1", 1, "a")], [stage("train@1", 1, "a")]) is None
 
 
 def test_processes_of_a_training_divide_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of one training alone do so themselves; on GPUs, as many trainings run as GPUs are enough for."""
+    """A lone training divides them itself; on GPUs, as many trainings run as there are GPUs for."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     pair = [stage("train@1", 2), stage("train@2", 2)]
     assert threads(pair) == "3"
@@ -73,7 +73,7 @@ def test_processes_of_a_training_divide_its_cores(monkeypatch: pytest.MonkeyPatc
     assert threads(pair, gpus=(0, 1, 2, 3), parallel=1) == "3"
 
 
-def test_the_users_own_number_of_threads_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever sets it knows what else the machine does."""
+def test_a_number_of_threads_set_by_the_user_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user knows what else the machine has to do."""
     monkeypatch.setenv("OMP_NUM_THREADS", "5")
     assert threads([stage("train@1", 1), stage("train@2", 1)]) == "5"

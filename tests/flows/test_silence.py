@@ -1,4 +1,4 @@
-"""A flow that dies without a word, and a server that is away for a while."""
+"""A flow that dies without reporting it, and a server that is down for a while."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.flows
 
 
 def test_a_killed_flow_is_marked_crashed(server: Server, repo: Path) -> None:
-    """Nobody is left to say so but the automation that the deployment sets up, after a time of silence."""
+    """Nothing else reports it: the automation of the deployment does, after a period without heartbeats."""
     path = repo / "deploy" / "automation.yaml"
     content = path.read_text().replace("within: 90", "within: 35").replace("convs2s: ", "hasty: ")
     path.write_text(content)
@@ -33,8 +33,8 @@ def test_a_killed_flow_is_marked_crashed(server: Server, repo: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_that_is_taken_for_dead_says_that_it_lives(server: Server, repo: Path) -> None:
-    """A server that was away has heard no heartbeat; that must not end a training of days."""
+def test_a_live_run_marked_crashed_corrects_its_state(server: Server, repo: Path) -> None:
+    """A server that was down has missed heartbeats; that must not end a training of days."""
     toy.behave(repo, train_1={"seconds": 14}, train_2={"seconds": 14})
     flow = server.start_flow(repo)
     run = flow.id()
@@ -46,7 +46,7 @@ def test_a_run_that_is_taken_for_dead_says_that_it_lives(server: Server, repo: P
 
 
 def test_a_server_that_restarts_during_a_run(server: Server, repo: Path) -> None:
-    """Stages go on, and begin, without it, and the run ends well."""
+    """Stages continue, and even start, without the server, and the run completes."""
     toy.behave(repo, train_1={"seconds": 2}, train_2={"seconds": 4})
     flow = server.start_flow(repo)
     run = flow.id()
@@ -61,7 +61,7 @@ def test_a_server_that_restarts_during_a_run(server: Server, repo: Path) -> None
 
 
 def server_and_flow_die_at_once(server: Server, repo: Path) -> None:
-    """As with the machine's memory: no stage goes on alone, and the next run goes on from the checkpoints."""
+    """As when memory runs out: no stage continues alone, and the next run resumes from the checkpoints."""
     toy.set_params(repo, {"train.dropout": 0.4})
     toy.behave(repo, train_1={"seconds": 90}, train_2={"seconds": 90})
     before = len(toy.notes(repo))

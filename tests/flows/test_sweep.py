@@ -1,4 +1,4 @@
-"""The flow `sweep`: rows side by side, shared stages once, a table at the end."""
+"""The flow `sweep`: parallel rows, shared stages run once, a table at the end."""
 
 from collections import Counter
 from io import StringIO
@@ -14,7 +14,7 @@ from tests.flows.server import Server
 
 
 def test_rows_are_the_list_times_the_grid() -> None:
-    """An ablation table is a list, a search is a grid; each may vary the other."""
+    """An ablation table is a list, a hyperparameter search is a grid, and the two can be combined."""
     both = SweepParams(configurations=[{"a": 1}, {"b": 2}], grid={"c": [3, 4]})
     assert both.rows() == [{"a": 1, "c": 3}, {"a": 1, "c": 4}, {"b": 2, "c": 3}, {"b": 2, "c": 4}]
     assert SweepParams(grid={"c": [3], "d": [5, 6]}).rows() == [{"c": 3, "d": 5}, {"c": 3, "d": 6}]
@@ -26,8 +26,8 @@ def test_rows_are_the_list_times_the_grid() -> None:
 
 
 @pytest.mark.flows
-def test_a_grid_shares_what_its_rows_have_in_common(server: Server, repo: Path) -> None:
-    """Four rows, two of which train differently: each stage runs as often as it differs."""
+def test_rows_of_a_grid_share_stages(server: Server, repo: Path) -> None:
+    """Of four rows, two train differently: each stage runs once per distinct variant."""
     toy.behave(repo, train_1={"seconds": 2})
     lock = (repo / "params.yaml").read_bytes()
     run = server.run_flow(
@@ -82,8 +82,8 @@ if name.startswith("train"):
 
 
 @pytest.mark.flows
-def test_a_table_of_the_paper_ends_with_ours_beside_its_figures(server: Server, repo: Path) -> None:
-    """As a table, a picture and a CSV, rows called as in the paper; one whose training fails says so."""
+def test_a_table_of_the_paper_shows_our_figures_next_to_its_own(server: Server, repo: Path) -> None:
+    """As a table, a picture and a CSV, with the paper's row names; a row whose training fails says why."""
     (repo / "experiments" / "tables").mkdir(parents=True)
     (repo / "experiments" / "tables" / "tiny.yaml").write_text(TABLE, encoding="utf-8")
     breaks = 'import sys\nif sys.argv[-1].endswith("true-false"):\n    sys.exit("toy: out of memory")\n'

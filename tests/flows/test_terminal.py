@@ -1,4 +1,4 @@
-"""What `make flow` shows of a run."""
+"""The output of `make flow` for a run."""
 
 import io
 from datetime import UTC, datetime, timedelta
@@ -19,7 +19,7 @@ BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def task(name: str, state: State[Any], seconds: int | None = None) -> TaskRun:
-    """Return a stage that took so long."""
+    """Return a stage that took this long."""
     end = None if seconds is None else BEGIN + timedelta(seconds=seconds)
     times = {"start_time": end and BEGIN, "end_time": end}
     found = TaskRun(name=name, task_key=name, dynamic_key=name[:3], state=state)
@@ -42,7 +42,7 @@ def progress(stage: TaskRun) -> Any:
 
 
 class Client:
-    """Plays the server for one run, which runs and then ends; its last line comes after that."""
+    """Acts as the server for one run, which runs and then ends; its last log line arrives after that."""
 
     def __init__(self) -> None:
         self.states: list[State[Any]] = [Running(), Completed(), Completed()]
@@ -66,7 +66,7 @@ class Client:
 
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_a_run_is_followed(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Log lines once each and as they are; the table only where a terminal can redraw it."""
+    """Each log line is printed once, unchanged; the table only where a terminal can redraw it."""
     monkeypatch.setattr(terminal, "POLL", 0.0)
     out = io.StringIO()
     console = Console(file=out, force_terminal=is_terminal, width=80, height=30, color_system=None)
@@ -79,7 +79,7 @@ def test_a_run_is_followed(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_ctrl_c_leaves_the_terminal_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It ends the following only; a cursor that stays hidden would outlast it."""
+    """Ctrl-C stops only the following; a hidden cursor would remain afterwards."""
     monkeypatch.setattr(terminal.time, "sleep", mock.Mock(side_effect=KeyboardInterrupt))
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=80, height=30)
@@ -90,7 +90,7 @@ def test_ctrl_c_leaves_the_terminal_as_it_was(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_table_shows_states_times_and_progress() -> None:
-    """In the order of the pipeline."""
+    """In pipeline order."""
     console = Console(file=io.StringIO(), width=70, color_system=None)
     with console.capture() as shown:
         console.print(table(STAGES, [progress(STAGES[3])], 20))
@@ -107,8 +107,8 @@ def test_the_table_shows_states_times_and_progress() -> None:
 
 
 @pytest.mark.parametrize(("width", "end"), [(55, "━"), (60, "…"), (80, "9 token…")])
-def test_a_narrow_terminal_cuts_off_no_name(width: int, end: str) -> None:
-    """But the words on a training."""
+def test_a_narrow_terminal_shows_whole_names(width: int, end: str) -> None:
+    """It cuts off the text on a training instead."""
     stages = [task("download@development", Completed(name="Unchanged"), 1), STAGES[3]]
     console = Console(file=io.StringIO(), width=width, color_system=None)
     with console.capture() as shown:
@@ -118,8 +118,8 @@ def test_a_narrow_terminal_cuts_off_no_name(width: int, end: str) -> None:
     assert second.split()[0] == "train@1" and second.endswith(end)
 
 
-def test_a_low_terminal_shows_what_matters() -> None:
-    """What is under way and what went wrong, then what comes next, then what is done, latest first."""
+def test_a_short_terminal_shows_what_matters() -> None:
+    """Running and failed stages first, then the next to start, then the latest to finish."""
 
     def names(height: int) -> list[str]:
         return [stage.name for stage in fitting(STAGES, height)]

@@ -1,4 +1,4 @@
-"""Where a flow works: what it refuses, and copies for other parameters."""
+"""The workspace of a flow: when it refuses to start, and copies with other parameters."""
 
 import json
 import subprocess
@@ -20,19 +20,19 @@ def repo(tmp_path: Path) -> Path:
 
 
 def copy_of(repo: Path, name: str, overrides: dict[str, Any]) -> Path:
-    """Copy a workspace, with other values."""
+    """Copy a workspace with changed values."""
     return experiment.copy_workspace(repo, name, *ValueParams(overrides=overrides).written(repo))
 
 
 def test_a_sound_workspace_is_accepted(repo: Path) -> None:
-    """With and without a lock file."""
+    """With or without a lock file."""
     workspace.check_workspace(repo)
     toy.dvc(repo, "repro", "download")
     workspace.check_workspace(repo)
 
 
 def test_a_typo_in_params_yaml_is_refused(repo: Path) -> None:
-    """Before hours of stages, not after."""
+    """Before the stages run for hours, not after."""
     (repo / "params.yaml").write_text((repo / "params.yaml").read_text().replace("dropout:", "droput:"))
     with pytest.raises(ValueError, match=r"train\.droput"):
         workspace.check_workspace(repo)
@@ -42,14 +42,14 @@ def test_a_typo_in_params_yaml_is_refused(repo: Path) -> None:
     "text", ["stages:\n<<<<<<< HEAD\n  a: 1\n=======\n  a: 2\n>>>>>>> other\n", "", "stages: {a: ["]
 )
 def test_a_dirty_lock_is_refused(repo: Path, text: str) -> None:
-    """Each stage would fail on it, one after the other."""
+    """Otherwise every stage would fail on it, one after the other."""
     (repo / "dvc.lock").write_text(text)
     with pytest.raises(ValueError, match=r"(?s)cannot read the pipeline.*dvc\.lock.*git checkout dvc\.lock"):
         read_graph(repo)
 
 
-def test_a_dvc_command_at_work_is_refused_but_not_a_dead_one(repo: Path) -> None:
-    """DVC's own list of who reads and writes stays behind after a kill."""
+def test_a_running_dvc_command_is_refused_but_not_a_dead_one(repo: Path) -> None:
+    """After a kill, DVC's list of readers and writers still has the dead process."""
     child = subprocess.Popen([sys.executable, "-c", "pass"])
     child.wait()
     path = repo / ".dvc" / "tmp" / "rwlock"
@@ -68,8 +68,8 @@ def test_a_dvc_command_at_work_is_refused_but_not_a_dead_one(repo: Path) -> None
         process.wait()
 
 
-def test_a_workspace_is_held_by_one(repo: Path) -> None:
-    """Two flows would run the same stages twice; the system gives the claim back even after kill -9."""
+def test_a_workspace_is_locked_by_one_run(repo: Path) -> None:
+    """Two flows would run the same stages twice; the system releases the lock even after kill -9."""
     code = (
         "import sys, time; from pathlib import Path; from pipelines.flows.workspace import claim\n"
         "with claim(Path(sys.argv[1]), 'the first run'): print('held', flush=True); time.sleep(60)"
@@ -86,7 +86,7 @@ def test_a_workspace_is_held_by_one(repo: Path) -> None:
 
 
 def test_a_copy_is_the_workspace_with_other_values(repo: Path) -> None:
-    """Uncommitted files and texts that git ignores belong to it; the user's own stay as they are."""
+    """Uncommitted files and texts ignored by git are copied; the user's own files do not change."""
     (repo / "notes.txt").write_text("new")
     (repo / "toy.py").write_text((repo / "toy.py").read_text() + "\n# edited\n")
     own = repo / "data" / "own" / "mine.txt"
@@ -106,7 +106,7 @@ def test_a_copy_is_the_workspace_with_other_values(repo: Path) -> None:
 
 
 def test_texts_outside_the_repository_stay_there(repo: Path, tmp_path: Path) -> None:
-    """A corpus for several projects lies somewhere else; a relative path to it would lead elsewhere."""
+    """A corpus may be shared by several projects; from a copy, a relative path would lead elsewhere."""
     (tmp_path / "corpus").mkdir()
     toy.set_params(repo, {"download.folder": str(tmp_path / "corpus")})
     copy = copy_of(repo, "one", {})
@@ -119,7 +119,7 @@ def test_texts_outside_the_repository_stay_there(repo: Path, tmp_path: Path) -> 
 
 
 def test_a_linked_folder_of_texts_is_linked_in_the_copy(repo: Path, tmp_path: Path) -> None:
-    """Large corpora often lie on another disk."""
+    """Large corpora are often on another disk."""
     (tmp_path / "big").mkdir()
     (tmp_path / "big" / "a.txt").write_text("text")
     (repo / "data").mkdir(exist_ok=True)
@@ -130,7 +130,7 @@ def test_a_linked_folder_of_texts_is_linked_in_the_copy(repo: Path, tmp_path: Pa
 
 
 def test_a_copy_reaches_the_same_remotes(repo: Path) -> None:
-    """Paths that are relative to the workspace, and credentials of its local configuration, too."""
+    """Including relative paths, and credentials from the local configuration."""
     toy.dvc(repo, "remote", "add", "--default", "store", "../store")
     toy.dvc(repo, "remote", "add", "--local", "bucket", "s3://bucket/x")
     toy.dvc(repo, "remote", "modify", "--local", "bucket", "access_key_id", "me")
@@ -143,7 +143,7 @@ def test_a_copy_reaches_the_same_remotes(repo: Path) -> None:
 
 
 def test_a_copys_results_become_an_experiment(repo: Path) -> None:
-    """That of the workspace's commit, so that `dvc exp show` lists it there."""
+    """Of the workspace's commit, so that `dvc exp show` lists it there."""
     copy = copy_of(repo, "one", {"train.dropout": 0.3})
     toy.dvc(copy, "repro")
     score = (copy / "data/evaluation/metrics.json").read_text()
@@ -156,8 +156,8 @@ def test_a_copys_results_become_an_experiment(repo: Path) -> None:
     assert workspace.load_params(repo / "params.yaml").train.dropout == 0.3
 
 
-def test_names_tell_overrides_apart() -> None:
-    """They are git references."""
+def test_names_are_readable_and_distinct() -> None:
+    """Experiment names are git references."""
     names = [experiment.name_of(o, "tree") for o in ({"train.dropout": 0.1}, {"train.dropout": 0.2}, {})]
     assert names[0].startswith("dropout-0-1-") and names[2].startswith("same-")
     assert len(set(names)) == 3
@@ -166,7 +166,7 @@ def test_names_tell_overrides_apart() -> None:
 
 
 def test_the_revision_shows_edits(repo: Path) -> None:
-    """A score must be traced to what gave it."""
+    """A score must be traceable to the code that produced it."""
     commit = toy.run(repo, "git", "rev-parse", "--short", "HEAD")
     assert workspace.revision(repo) == commit
     toy.set_params(repo, {"train.dropout": 0.4})

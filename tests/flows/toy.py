@@ -1,4 +1,4 @@
-"""A small repository with the flows' code and played stages: tests see in seconds what flows do."""
+"""A small repository with the flows' code and fake stages, so that tests of flows take seconds."""
 
 import contextlib
 import io
@@ -88,12 +88,12 @@ IDENTITY = {f"GIT_{role}_{part}": "toy" for role in ("AUTHOR", "COMMITTER") for 
 
 
 def python_path(folder: Path) -> str:
-    """Return where Python finds the flows' code of a repository, and the library of this tree."""
+    """Return a PYTHONPATH with the flows' code of a repository, and the library of this tree."""
     return os.pathsep.join(map(str, (folder, ROOT)))
 
 
 def run(folder: Path, *command: str) -> str:
-    """Run a program in a folder; return what it prints."""
+    """Run a program in a folder; return its output."""
     env = {**os.environ, **IDENTITY, "DVC_NO_ANALYTICS": "1"}
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -101,9 +101,9 @@ def run(folder: Path, *command: str) -> str:
 
 
 def dvc(folder: Path, *arguments: str) -> str:
-    """Run a DVC command; return what it prints.
+    """Run a DVC command; return its output.
 
-    In this process, since the start of DVC takes longer than its work.
+    It runs in this process, because starting DVC takes longer than its work.
     """
     out = io.StringIO()
     with contextlib.ExitStack() as undone:
@@ -120,7 +120,7 @@ def dvc(folder: Path, *arguments: str) -> str:
 
 
 def make(folder: Path) -> Path:
-    """Make the repository, with two seeds and a first commit."""
+    """Create the repository, with two seeds and a first commit."""
     folder.mkdir(parents=True)
     # What is compiled stays so; what another process is writing there has a number after .pyc.
     shutil.copytree(ROOT / "pipelines", folder / "pipelines", ignore=shutil.ignore_patterns("*.pyc.*"))
@@ -147,7 +147,7 @@ def commit(folder: Path) -> None:
 
 
 def set_params(folder: Path, values: dict[str, Any]) -> None:
-    """Edit params.yaml, two levels deep."""
+    """Edit params.yaml, down to two levels."""
     yaml, path = YAML(), folder / "params.yaml"
     content = yaml.load(path.read_text(encoding="utf-8"))
     for name, value in values.items():
@@ -158,25 +158,25 @@ def set_params(folder: Path, values: dict[str, Any]) -> None:
 
 
 def behave(folder: Path, **stages: dict[str, Any]) -> None:
-    """Say how stages are to behave: seconds they take, whether they log lines then, how often they fail."""
+    """Set the behavior of stages: how many seconds they take, whether they log, how often they fail."""
     (folder / "behave.json").write_text(
         json.dumps({name.replace("_", "@"): how for name, how in stages.items()})
     )
 
 
 def notes(folder: Path) -> list[list[Any]]:
-    """Return what the played stages noted: stage, what, time, process, its GPUs and threads."""
+    """Return the notes of the fake stages: stage, event, time, process, its GPUs and threads."""
     path = folder / "notes.jsonl"
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def ran(folder: Path) -> list[str]:
-    """Return the stages that have run to their end, in that order."""
+    """Return the stages that have run to completion, in order."""
     return [note[0] for note in notes(folder) if note[1] == "end"]
 
 
 def overlap(folder: Path, first: str, second: str) -> bool:
-    """Tell whether two stages ran at the same time."""
+    """Return whether two stages ran at the same time."""
     spans = []
     for name in (first, second):
         times = [note[2] for note in notes(folder) if note[0] == name]

@@ -1,6 +1,6 @@
-"""Flows that train until somebody stops them, and the processes they leave.
+"""Flows that train until they are stopped, and the processes they leave.
 
-Counted are all processes whose working folder is the test's repository.
+All processes count whose working directory is the test's repository.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from tests.flows.server import FlowProcess, Server, soon
 
 
 def processes(repo: Path) -> list[str]:
-    """Return the command lines of all processes that work in a repository."""
+    """Return the command lines of all processes in a repository."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
@@ -24,12 +24,12 @@ def processes(repo: Path) -> list[str]:
 
 
 def training(repo: Path) -> bool:
-    """Tell whether both trainings are under way."""
+    """Return whether both trainings are running."""
     return {note[0] for note in toy.notes(repo)} >= {"train@1", "train@2"}
 
 
 def started(server: Server, repo: Path) -> FlowProcess:
-    """Start a flow and wait until it trains."""
+    """Start a flow and wait until it is training."""
     toy.behave(repo, train_1={"seconds": 90}, train_2={"seconds": 90})
     flow = server.start_flow(repo)
     assert soon(lambda: training(repo)), (server.home / "flow.log").read_text()[-2000:]
@@ -38,5 +38,5 @@ def started(server: Server, repo: Path) -> FlowProcess:
 
 
 def gone(repo: Path, keep: Callable[[str], bool] = lambda _: False) -> None:
-    """No process is left within ten seconds."""
+    """Check that no process is left after ten seconds."""
     assert soon(lambda: not [p for p in processes(repo) if not keep(p)], 10), processes(repo)
