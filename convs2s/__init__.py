@@ -3,11 +3,11 @@
 import os
 from typing import Any
 
-# Threads of PyTorch that wait must sleep, not spin: where cores are shared, spinning ones keep working ones
-# from their core, and training takes ten times as long. PyTorch reads this at its import, so set it before.
+# PyTorch's threads must sleep while they wait, not spin: on shared cores, spinning threads block working
+# ones, and training takes ten times as long. PyTorch reads this when it is imported, so set it before.
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
-    # But a fraction of a millisecond first: most waits of a training end by then.
+    # But let them spin for a fraction of a millisecond first: most waits during training are over by then.
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 

@@ -1,4 +1,4 @@
-"""Errors as users see them: one message, and a traceback only for bugs of ours or on request."""
+"""Errors as users see them: one message, and a traceback only for our own bugs or on request."""
 
 import contextlib
 import os
@@ -7,12 +7,12 @@ import sys
 from collections.abc import Iterator
 
 DEBUG = "CONVS2S_DEBUG"
-"""Environment variable: with any value but 0, errors and interrupts show their traceback."""
+"""Environment variable: with any value except 0, errors and interrupts show their traceback."""
 
 TRAINING_MEMORY = "Lower train.max_tokens in params.yaml, or the widths of the model."
-"""What to do if a training runs out of memory."""
+"""What to do if training runs out of memory."""
 
-# What files, values, other programs and the machine cause. Anything else is a bug of ours.
+# Errors caused by files, values, other programs or the machine. Anything else is our bug.
 EXPECTED = (OSError, ValueError, FloatingPointError)
 
 
@@ -22,7 +22,7 @@ def debugging() -> bool:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether memory ran out, of the machine or of a GPU."""
+    """Return whether the machine or a GPU ran out of memory."""
     if isinstance(error, MemoryError):
         return True
     signs = ("out of memory", "can't allocate memory")  # PyTorch's, of GPU and CPU
@@ -48,16 +48,16 @@ def message_of(error: BaseException, memory_advice: str) -> str | None:
 
 
 def reader_is_gone() -> int:
-    """Keep Python from complaining at its end that nobody reads standard output; return the exit status."""
+    """Keep Python from complaining at exit that standard output is closed; return the exit status."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 141
 
 
 @contextlib.contextmanager
 def reported(program: str, memory_advice: str, interrupted: str) -> Iterator[None]:
-    """End the process on an error that a user can act on, with one message and no traceback.
+    """Exit on an error that a user can act on, with one message and no traceback.
 
-    The status is 2, 130 after Ctrl-C, or 141 if nobody reads standard output.
+    The exit status is 2, 130 after Ctrl-C, or 141 if standard output is closed.
 
     Args:
         program: begins the message.

@@ -1,4 +1,4 @@
-"""Processes that end with the one they work for, even if that one is killed."""
+"""Processes that exit when the process they work for does, even if it is killed."""
 
 import contextlib
 import os
@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-POLL = 0.5  # seconds between two looks at a process where the system cannot wait for it (not Linux)
+POLL = 0.5  # seconds between checks of a process, where the system cannot wait for it (not Linux)
 
 
 def is_alive(process: int) -> bool:
-    """Tell whether a process with this number is running on this machine.
+    """Return whether a process with this id is running on this machine.
 
-    One that has ended keeps its number until its parent asks for its status, which the first process of a
+    A process that has exited keeps its id until its parent reads its exit status, which process 1 of a
     container may never do (on Linux).
     """
     try:
@@ -29,11 +29,11 @@ def is_alive(process: int) -> bool:
 
 
 def end_with_parent(parent: int) -> None:
-    """End this process, at once and without clean-up, when its parent ends.
+    """Exit, at once and without clean-up, when this process's parent exits.
 
     Args:
-        parent: number of the process that has started this one, as it knows it itself: a parent that has
-            already died cannot be asked for.
+        parent: id of the parent, taken in the parent itself: if it has already died, `os.getppid` would
+            return another process.
     """
     at_end_of(parent, lambda: os._exit(1))
     if os.getppid() != parent:
@@ -41,9 +41,9 @@ def end_with_parent(parent: int) -> None:
 
 
 def at_end_of(process: int, action: Callable[[], object]) -> None:
-    """Call a function, in another thread, when a process has ended; at once if there is none.
+    """Call a function, in another thread, when a process exits; at once if there is no such process.
 
-    From the return of this call on, another process with the same number is not mistaken for it (on Linux).
+    Once this call has returned, a new process with the same id is not mistaken for the old one (on Linux).
     """
     try:
         descriptor = os.pidfd_open(process)

@@ -57,12 +57,12 @@ def changed(folder: Path, name: str, value: Any) -> Path:
         ("model.encoder_kernels", [3], r"model: encoder_widths has length \d but encoder_kernels 1;"),
         ("model.decoder_kernels", [3], r"model: decoder_widths has length \d but decoder_kernels 1;"),
         ("model.encoder_kernels", [3, 4, 3], r"model: encoder_kernels has the even width 4"),
-        ("train.seeds", [1, 1], r"train: seeds \[1, 1\] has a seed twice"),
+        ("train.seeds", [1, 1], r"train: seeds \[1, 1\] has duplicates; wanted distinct seeds"),
         ("evaluate.ensembles", MISSING, r"evaluate\.ensembles: missing"),
         (
             "evaluate.ensembles",
             ["all"],
-            r"evaluate\.ensembles is \['all'\] but train\.seeds is \[1\]: one model is no e",
+            r"evaluate\.ensembles is \['all'\] but train\.seeds is \[1\]: an ensemble needs two models",
         ),
         ("evaluate.ensembles", ["none"], r"evaluate\.ensembles\.0: found 'none', wanted 'all'"),
         ("train.nodes", 2, r"train: nodes is 2 but rendezvous is None"),
@@ -87,7 +87,7 @@ def changed(folder: Path, name: str, value: Any) -> Path:
         ("train.learning_rate", math.inf, r"train\.learning_rate: found inf, wanted a finite number"),
         ("model.embedding_size", 10**30, r"model\.embedding_size: found 10+, wanted less than or equal to"),
         ("tune.alphas", [], r"tune\.alphas: found \[\]"),
-        ("tune.alphas", [1.0, 1], r"tune: alphas \[1\.0, 1\.0\] has a value twice; wanted distinct values"),
+        ("tune.alphas", [1.0, 1], r"tune: alphas \[1\.0, 1\.0\] has duplicates; wanted distinct values"),
         ("translate.n_best", 9, r"translate: n_best 9 exceeds beam_size"),
         ("download.valid", [GENERATED], r"filter\.valid_every and download\.valid: exactly one"),
         (
@@ -98,7 +98,7 @@ def changed(folder: Path, name: str, value: Any) -> Path:
         (
             "train.selection",
             {"common": 500, "candidates": 100},
-            r"train\.selection is set but translate\.selection is null: .* wanted a selection there, too",
+            r"train\.selection is set but translate\.selection is null: .* wanted a selection there as well",
         ),
         (
             "train.selection",

@@ -1,4 +1,4 @@
-"""The command `convs2s attention`: what each decoder layer attends to, as a picture or as numbers."""
+"""The command `convs2s attention`: what each decoder layer attends to, as pictures or as numbers."""
 
 import argparse
 from pathlib import Path
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def check_names(paths: list[Path]) -> None:
-    """Raise ValueError unless all files are PNG or NPZ, before any time is spent."""
+    """Raise ValueError unless all files are PNG or NPZ, before any slow work."""
     for path in paths:
         if path.suffix.lower() not in SUFFIXES:
             raise ValueError(

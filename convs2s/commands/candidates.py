@@ -1,4 +1,4 @@
-"""The command `convs2s candidates`: parallel text -> the file of `convs2s translate --candidates`."""
+"""The command `convs2s candidates`: parallel text -> the file for `convs2s translate --candidates`."""
 
 import argparse
 import sys
@@ -11,10 +11,10 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     """Add the command's parser."""
     command = commands.add_parser(
         "candidates",
-        help="make the file with which `translate --candidates` is faster",
-        description="Align parallel text with the entries of a model's vocabularies, and write which target "
-        "entries each source entry is linked with. With this file, translation considers only the target "
-        "entries that the source sentences need. The model's training data are best.",
+        help="make the file for `translate --candidates`, which speeds up translation",
+        description="Split parallel text into a model's vocabulary entries, align them, and write the target "
+        "entries that each source entry is linked to. With this file, translation considers only the target "
+        "entries that the source sentences need. The model's own training data work best.",
         formatter_class=Help,
         epilog=examples(
             "convs2s candidates --model MODEL --source train.en --target train.de --output candidates.npz",
@@ -23,7 +23,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     )
     command.set_defaults(run=run)
     for name, kind, text in (
-        ("--model", "DIR", "model folder, also an imported one"),
+        ("--model", "DIR", "model folder, trained or imported"),
         ("--source", "FILE", "UTF-8 text, one sentence per line"),
         ("--target", "FILE", "its translation, line by line"),
         ("--output", "FILE", "file to write, such as candidates.npz"),

@@ -11,14 +11,15 @@ def add(commands: Any) -> None:
     """Add the command's parser.
 
     Args:
-        commands: what `add_subparsers` of argparse returned.
+        commands: what argparse's `add_subparsers` returned.
     """
     command = commands.add_parser(
         "export",
-        help="write encoder and decoder step for torch.export and ONNX",
-        description="Write encoder and decoder step of a model as .pt2 (torch.export) and .onnx, weight norm "
-        "folded in, and compare them with the model. Vocabularies come along, and translate.py, an example "
-        "that decodes with onnxruntime and NumPy alone. Needs: pip install 'convs2s[export]'.",
+        help="export a model's encoder and decoder step as torch.export and ONNX files",
+        description="Write a model's encoder and decoder step as .pt2 (torch.export) and .onnx files, with "
+        "weight norm folded in, and compare them with the model. The vocabularies are included, and so is "
+        "translate.py, an example that decodes with only onnxruntime and NumPy. "
+        "Needs: pip install 'convs2s[export]'.",
         formatter_class=Help,
         epilog=examples("convs2s export --model data/models/1 --out exported"),
     )

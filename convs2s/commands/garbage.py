@@ -1,4 +1,4 @@
-"""Garbage collection around what stays until a process ends."""
+"""Garbage collection while long-lived objects are created."""
 
 import gc
 from collections.abc import Iterator
@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def lasting() -> Iterator[None]:
-    """Make objects that stay until the end: imports, a model.
+    """Create objects that live until the process exits: imports, a model.
 
-    Python would look through them while they are made, and again whenever many others have been: a tenth of
+    Python would scan them while they are created, and again whenever many other objects have been: a tenth of
     a second each time for PyTorch's alone.
     """
     enabled = gc.isenabled()

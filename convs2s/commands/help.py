@@ -1,12 +1,12 @@
-"""How `--help` looks: defaults where there are any, examples as they are typed."""
+"""The format of `--help`: defaults where there are any, examples as typed."""
 
 import argparse
 
 
 class Help(argparse.ArgumentDefaultsHelpFormatter):
-    """Adds defaults that are values, and keeps the line ends of examples.
+    """Shows defaults that are values, and keeps the line breaks of examples.
 
-    An option whose default is None says in its own text what happens without it.
+    If an option's default is None, its help text says what happens without the option.
     """
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
@@ -21,6 +21,6 @@ class Help(argparse.ArgumentDefaultsHelpFormatter):
 
 
 def examples(*commands: str) -> str:
-    """Return the end of a command's help, with command lines to copy."""
+    """Return the last part of a command's help: command lines to copy."""
     title = "examples:" if len(commands) > 1 else "example:"
     return "\n".join([title, *(f"  {command}" for command in commands)])

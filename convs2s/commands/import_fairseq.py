@@ -23,7 +23,7 @@ def add(commands: Any) -> None:
     """Add the command's parser.
 
     Args:
-        commands: what `add_subparsers` of argparse returned.
+        commands: what argparse's `add_subparsers` returned.
     """
     command = commands.add_parser(
         "import-fairseq",
@@ -37,9 +37,9 @@ def add(commands: Any) -> None:
     )
     command.set_defaults(run=run)
     add = command.add_argument
-    add("checkpoint", type=Path, metavar="CHECKPOINT", help="file that any version of fairseq saved")
-    add("--source-dict", required=True, type=Path, metavar="FILE", help="fairseq's dictionary of the source")
-    add("--target-dict", required=True, type=Path, metavar="FILE", help="fairseq's dictionary of the target")
+    add("checkpoint", type=Path, metavar="CHECKPOINT", help="checkpoint from any version of fairseq")
+    add("--source-dict", required=True, type=Path, metavar="FILE", help="fairseq dictionary of the source")
+    add("--target-dict", required=True, type=Path, metavar="FILE", help="fairseq dictionary of the target")
     add("--out", required=True, type=Path, metavar="DIR", help="model folder to write; must not exist")
     add(
         "--source-language",
@@ -48,26 +48,26 @@ def add(commands: Any) -> None:
     )
     add("--target-language", metavar="CODE", help="such as de (default: likewise)")
     add_segmentation(command)
-    add("--lowercase", action="store_true", help="lower-case all words, after either tokenizer")
+    add("--lowercase", action="store_true", help="lowercase all words, with either tokenizer")
     add_length_limits(command)
     add_moses(command)
 
 
 def add_segmentation(command: argparse.ArgumentParser) -> None:
-    """Add what says how text becomes words and pieces."""
+    """Add the options for splitting text into words and pieces."""
     add, pieces = command.add_argument, command.add_mutually_exclusive_group()
     pieces.add_argument(
         "--bpe-codes",
         type=Path,
         metavar="FILE",
-        help="codes of subword-nmt; without them, words are looked up whole, so segment the text first "
+        help="subword-nmt codes; without them, words are looked up whole, so segment the text first "
         "(default: none)",
     )
     add(
         "--bpe-vocabulary",
         type=Path,
         metavar="FILE",
-        help="with codes: what subword-nmt apply-bpe was given as --vocabulary for the source "
+        help="with --bpe-codes: the --vocabulary given to subword-nmt apply-bpe for the source "
         "(default: none)",
     )
     add(
@@ -75,35 +75,35 @@ def add_segmentation(command: argparse.ArgumentParser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="and as --vocabulary-threshold",
+        help="its --vocabulary-threshold",
     )
     pieces.add_argument(
-        "--sentencepiece-model", type=Path, metavar="FILE", help="instead of codes (default: none)"
+        "--sentencepiece-model", type=Path, metavar="FILE", help="instead of --bpe-codes (default: none)"
     )
     add(
         "--tokenizer",
         choices=["moses", "none"],
         default="none",
-        help="none for whitespace-separated words, and for sentencepiece",
+        help="none: for whitespace-separated words, and for SentencePiece",
     )
 
 
 def add_length_limits(command: argparse.ArgumentParser) -> None:
-    """Add the limits of a hypothesis's length."""
+    """Add the limits on the length of hypotheses."""
     add = command.add_argument
     add(
         "--max-length-ratio",
         type=float,
         metavar="X",
-        help="longest hypothesis: X * source tokens + N tokens, not counting EOS (default: 1.2); fairseq's "
-        "--max-len-a A --max-len-b B, which counts the source's EOS, is X = A and N = A + B",
+        help="longest hypothesis: X * source tokens + N tokens, not counting EOS (default: 1.2); for "
+        "fairseq's --max-len-a A --max-len-b B, which count the source's EOS, give X = A and N = A + B",
     )
     add("--max-length-extra", type=float, metavar="N", help="see --max-length-ratio (default: 11.2)")
     add(
         "--max-length-of",
         choices=["sentence", "batch"],
-        help="whose source tokens: the sentence's own, or those of the longest sentence in the batch, as "
-        "fairseq counts (default: sentence)",
+        help="which source tokens count: the sentence's own, or those of the longest sentence in the batch, "
+        "as in fairseq (default: sentence)",
     )
 
 
@@ -111,7 +111,7 @@ def add_moses(command: argparse.ArgumentParser) -> None:
     """Add the options of the Moses tokenizer."""
     moses = command.add_argument_group("with --tokenizer moses")
     flag = moses.add_argument
-    flag("--normalize-punctuation", action="store_true", help="as Moses' script of that name")
+    flag("--normalize-punctuation", action="store_true", help="like Moses' script of that name")
     flag("--remove-nonprinting", action="store_true", help="replace control characters with spaces")
     flag("--aggressive-hyphens", action="store_true", help="well-known -> well @-@ known")
     flag(
@@ -121,8 +121,9 @@ def add_moses(command: argparse.ArgumentParser) -> None:
         "--at-sign",
         choices=["@", "##AT##"],
         default="@",
-        help="how @ is written, also in split hyphens: ##AT## for models of Stanford's WMT'14 text, such as "
-        "fairseq's English-German one; with --aggressive-hyphens, well-known -> well ##AT##-##AT## known",
+        help="how @ is written, including in split hyphens: ##AT## for models trained on Stanford's WMT'14 "
+        "text, such as fairseq's English-German model; with --aggressive-hyphens, well-known -> well "
+        "##AT##-##AT## known",
     )
 
 
@@ -159,10 +160,10 @@ def run(options: argparse.Namespace) -> None:
 
 
 def tokenization(options: argparse.Namespace) -> "TokenizeParams":
-    """Return how text becomes words.
+    """Return the tokenization settings.
 
     Raises:
-        ValueError: if an option would have no effect, or the wrong one.
+        ValueError: if an option would have no effect, or the wrong effect.
     """
     from convs2s.config.tokenize import TokenizeParams  # noqa: PLC0415  # as above
 
@@ -176,8 +177,8 @@ def tokenization(options: argparse.Namespace) -> "TokenizeParams":
         )
     if options.lowercase and options.at_sign != "@":
         raise ValueError(
-            f"--lowercase and --at-sign {options.at_sign} are both given; wanted at most one of them, since "
-            f"lower-casing would turn {options.at_sign} into another word."
+            f"--lowercase and --at-sign {options.at_sign} are both given; wanted at most one of them: "
+            f"lowercasing would turn {options.at_sign} into another word."
         )
     return TokenizeParams(
         tokenizer=options.tokenizer,

@@ -1,17 +1,17 @@
-"""Options that several commands have, and their checks."""
+"""Options shared by several commands, and their checks."""
 
 import argparse
 from collections.abc import Callable
 
 
 def add_processor(add: Callable[..., object]) -> None:
-    """Add the choice of the processor; `add` is the parser's or a group's `add_argument`."""
+    """Add the options for the device; `add` is the parser's or a group's `add_argument`."""
     add("--device", metavar="NAME", help="cpu, cuda, cuda:1, ... (default: a GPU if there is one)")
-    add("--threads", type=int, metavar="N", help="on a CPU (default: OMP_NUM_THREADS, else all cores)")
+    add("--threads", type=int, metavar="N", help="CPU threads (default: OMP_NUM_THREADS, else all cores)")
 
 
 def check_positive(options: argparse.Namespace, *names: str) -> None:
-    """Check that options which were given are at least 1.
+    """Check that the options given are at least 1.
 
     Raises:
         ValueError: naming the first that is not.

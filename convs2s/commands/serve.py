@@ -18,7 +18,7 @@ def add(commands: Any) -> None:
     """Add the command's parser.
 
     Args:
-        commands: what `add_subparsers` of argparse returned.
+        commands: what argparse's `add_subparsers` returned.
     """
     command = commands.add_parser(
         "serve",
@@ -39,17 +39,15 @@ def add(commands: Any) -> None:
         nargs="+",
         type=Path,
         metavar="DIR",
-        help="model folders; those of one language pair translate as an ensemble",
+        help="model folders; several for the same language pair form an ensemble",
     )
-    add(
-        "--host", default="127.0.0.1", help="address to listen on; other machines reach only others than this"
-    )
-    add("--port", type=int, default=5000, metavar="N", help="0 takes any free one")
+    add("--host", default="127.0.0.1", help="address to listen on; other machines cannot reach the default")
+    add("--port", type=int, default=5000, metavar="N", help="port to listen on; 0 picks a free port")
     add(
         "--api-key-file",
         type=Path,
         metavar="FILE",
-        help="want one of its lines as the key of each request (default: none is wanted)",
+        help="API keys, one per line; each request must send one of them (default: no key needed)",
     )
     add("--beam-size", type=int, metavar="N", help="hypotheses kept per line (default: the model folder's)")
     add(
@@ -58,11 +56,11 @@ def add(commands: Any) -> None:
         help="replace unknown words by attention (default: the model folder's)",
     )
     add_processor(add)
-    limit = command.add_argument_group("limits; a request beyond one is refused").add_argument
-    limit("--max-characters", type=int, default=10_000, metavar="N", help="of a request")
-    limit("--max-lines", type=int, default=200, metavar="N", help="of a request")
-    limit("--max-waiting", type=int, default=1000, metavar="N", help="lines that wait, of all clients")
-    limit("--max-waiting-per-client", type=int, default=400, metavar="N", help="of these, from one address")
+    limit = command.add_argument_group("limits; requests beyond them are refused").add_argument
+    limit("--max-characters", type=int, default=10_000, metavar="N", help="characters per request")
+    limit("--max-lines", type=int, default=200, metavar="N", help="lines per request")
+    limit("--max-waiting", type=int, default=1000, metavar="N", help="waiting lines, from all clients")
+    limit("--max-waiting-per-client", type=int, default=400, metavar="N", help="waiting lines, per address")
     limit("--batch-lines", type=int, default=64, metavar="N", help="lines translated at once")
 
 
@@ -98,7 +96,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Check what can be checked before any time is spent; warn if everybody can use the server."""
+    """Check the options before any slow work; warn if anyone can use the server."""
     missing = [name for name in EXTRA if find_spec(name) is None]
     if missing:
         raise ValueError(f"serve needs {', '.join(missing)}. Install it: pip install 'convs2s[serve]'.")
@@ -106,7 +104,7 @@ def check(options: argparse.Namespace) -> None:
     check_positive(options, *limits, "threads")
     if options.host not in LOOPBACK and not options.api_key_file:
         print(
-            f"convs2s: warning: everybody who reaches {options.host} can use this server; give it keys with "
+            f"convs2s: warning: anyone who can reach {options.host} can use this server; require keys with "
             "--api-key-file.",
             file=sys.stderr,
         )

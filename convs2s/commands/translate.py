@@ -27,13 +27,13 @@ def add(commands: Any) -> None:
     """Add the command's parser.
 
     Args:
-        commands: what `add_subparsers` of argparse returned.
+        commands: what argparse's `add_subparsers` returned.
     """
     command = commands.add_parser(
         "translate",
         help="translate text, one line in, one line out",
-        description="Translate text, one line in, one line out. Lines typed or sent through a pipe are "
-        "answered at once; files are translated in large chunks, which is faster.",
+        description="Translate text, one line in, one line out. Lines that are typed or piped in are "
+        "translated at once; files are translated in large chunks, which is faster.",
         formatter_class=Help,
         epilog=examples(
             'echo "The cat sleeps." | convs2s translate --model data/models/1',
@@ -87,27 +87,27 @@ def add_search(command: argparse.ArgumentParser) -> None:
         "--prefix",
         type=Path,
         metavar="FILE",
-        help="whole words that translation i begins with, in line i; may be empty (default: none)",
+        help="line i has the whole words that translation i begins with; may be empty (default: none)",
     )
 
 
 def add_forms(command: argparse.ArgumentParser) -> None:
-    """Add what is written."""
+    """Add the options for the output."""
     add = command.add_argument_group("output").add_argument
     add(
         "--n-best",
         type=int,
         metavar="N",
-        help="up to N lines per sentence, best first, at most the beam size: SENTENCE ||| TEXT ||| SCORE, "
-        "sentences from 0 (default: the best text alone)",
+        help="write up to N lines per sentence, best first: SENTENCE ||| TEXT ||| SCORE, with sentences "
+        "counted from 0; N is at most the beam size (default: only the best text)",
     )
     add("--scores", action="store_true", help="put the score and a TAB before the text")
     add(
         "--score",
         type=Path,
         metavar="FILE",
-        help="translate nothing; for line i of FILE, a translation of line i, write its log-likelihood in "
-        "nats, a TAB and its number of tokens, both including EOS (default: translate)",
+        help="do not translate: line i of FILE is a translation of line i; write its log-likelihood in nats, "
+        "a TAB and its number of tokens, both including EOS (default: translate)",
     )
 
 
@@ -119,14 +119,14 @@ def add_sampling(command: argparse.ArgumentParser) -> None:
         "--temperature",
         type=float,
         metavar="X",
-        help="below 1 likely words become likelier, above 1 less so (default: 1.0)",
+        help="below 1, likely words become likelier; above 1, less likely (default: 1.0)",
     )
-    add("--top-k", type=int, metavar="N", help="draw from the N likeliest tokens only (default: all)")
+    add("--top-k", type=int, metavar="N", help="draw only from the N likeliest tokens (default: all)")
     add("--seed", type=int, metavar="N", help="the same seed gives the same translations (default: 1)")
 
 
 def add_machine(command: argparse.ArgumentParser) -> None:
-    """Add what only speed depends on."""
+    """Add the options for speed."""
     add = command.add_argument_group("speed").add_argument
     add("--batch-sentences", type=int, metavar="N", help=f"sentences translated at once ({FOLDER})")
     add_processor(add)
@@ -135,19 +135,19 @@ def add_machine(command: argparse.ArgumentParser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="on a CPU: N translate side by side on one thread each, sharing the model",
+        help="on a CPU: translate in N parallel processes, each on one thread, which share the model",
     )
     add(
         "--precision",
         choices=["float32", "bfloat16", "int8"],
-        help=f"of matrix products; int8 is the fastest on a CPU ({FOLDER})",
+        help=f"precision of matrix products; int8 is the fastest on a CPU ({FOLDER})",
     )
     add(
         "--candidates",
         type=Path,
         metavar="FILE",
-        help="consider only the target entries that a file of `convs2s candidates` has for the sentences "
-        "(default: as the model folder says)",
+        help="file from `convs2s candidates`: consider only the target entries that it lists for the "
+        "sentences (default: as set in the model folder)",
     )
 
 
@@ -156,7 +156,7 @@ def run(options: argparse.Namespace) -> None:
 
     Raises:
         OSError: if a file is missing.
-        ValueError: if options do not go together, or as `load` and `translate` of the library.
+        ValueError: if options conflict, or as for `load` and `translate` of the library.
     """
     check(options)
     second, sampling = second_file(options), sampling_of(options)
@@ -168,8 +168,8 @@ def run(options: argparse.Namespace) -> None:
     ):
         number = 0
         for texts in chunks(options.input, source, translator.words.params.batch_sentences):
-            beside = None if second is None else second.take(len(texts))
-            for line in answers(translator, texts, number, beside, sampling, options, on_done):
+            paired = None if second is None else second.take(len(texts))
+            for line in answers(translator, texts, number, paired, sampling, options, on_done):
                 out.write(line.encode("utf-8") + b"\n")
             out.flush()
             number += len(texts)
@@ -178,7 +178,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def loaded(options: argparse.Namespace) -> "Translator":
-    """Load the model with the settings asked for."""
+    """Load the model with the requested settings."""
     changes = {name: getattr(options, name) for name in SEARCH if getattr(options, name) is not None}
     if options.sample:
         changes["n_best"] = changes["beam_size"] = options.n_best or 1
@@ -206,7 +206,7 @@ def answers(
     translator: "Translator",
     texts: list[str],
     number: int,
-    beside: list[str] | None,
+    paired: list[str] | None,
     sampling: "Sampling | None",
     options: argparse.Namespace,
     on_done: Callable[[int], object],
@@ -214,19 +214,19 @@ def answers(
     """Yield the output lines for some texts.
 
     Args:
-        translator: with the settings asked for.
+        translator: with the requested settings.
         texts: lines of the input.
-        number: of the first, from 0.
-        beside: the same lines of the second file, if there is one.
+        number: of the first line, from 0.
+        paired: the matching lines of the second file, if there is one.
         sampling: how to draw translations; None to search.
         options: of the command.
         on_done: called with the number of sentences that each batch completes.
     """
-    if options.score and beside is not None:
-        yield from map(score_line, translator.score(texts, beside, on_done))
+    if options.score and paired is not None:
+        yield from map(score_line, translator.score(texts, paired, on_done))
         return
     sampling = sampling and replace(sampling, first=number)
-    found = translator.translate_n_best(texts, prefixes=beside, sampling=sampling, on_done=on_done)
+    found = translator.translate_n_best(texts, prefixes=paired, sampling=sampling, on_done=on_done)
     for sentence, ranked in enumerate(found, start=number):
         yield from translation_lines(ranked, sentence, options)
 
@@ -251,10 +251,10 @@ def second_file(options: argparse.Namespace) -> SecondFile | None:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Check before any time is spent that each option given has an effect.
+    """Check, before any slow work, that each option given has an effect.
 
     Raises:
-        ValueError: naming the options that do not go together, or a number of threads or processes below 1.
+        ValueError: naming the options that conflict, or a number of threads or processes below 1.
     """
     check_positive(options, "threads", "processes")
     for applies, names, why in (

@@ -19,12 +19,12 @@ from convs2s.text.counted import counted
 CHUNK_BATCHES = 32
 """Batches read ahead: enough to group sentences of similar length, few enough to hold in memory."""
 QUIET_SECONDS = 0.005
-"""If no further line arrives for so long, those that have arrived are translated."""
+"""If no further line arrives for this long, the lines that have arrived are translated."""
 
 
 @dataclass(frozen=True)
 class End:
-    """The end of the lines, and the error that caused it, if one did."""
+    """The end of the lines, and the error that caused it, if any."""
 
     error: Exception | None
 
@@ -45,22 +45,22 @@ def chunks(path: Path | None, stream: IO[bytes], batch_sentences: int) -> Iterat
     name, most = str(path or "standard input"), CHUNK_BATCHES * batch_sentences
     if is_file(stream):
         return in_chunks(decoded(stream, name), most)
-    # A stream of the thread's own: while it waits for a line, Python could not close this one at exit.
+    # The thread needs its own stream: Python could not close this one at exit while a thread waits on it.
     own = os.fdopen(os.dup(stream.fileno()), "rb")
     return arriving(decoded(own, name), batch_sentences, most)
 
 
 def in_chunks(lines: Iterator[str], most: int) -> Iterator[list[str]]:
-    """Yield lines in lists of as many as that."""
+    """Yield lines in lists of length `most`."""
     while chunk := list(itertools.islice(lines, most)):
         yield chunk
 
 
 def arriving(lines: Iterator[str], fewest: int, most: int) -> Iterator[list[str]]:
-    """Yield lines as they arrive: those that are there, once no more come for a few milliseconds.
+    """Yield lists of lines as they arrive; a list ends when no more lines come for a few milliseconds.
 
-    A list has up to `fewest` lines, so that answers begin soon; while that many wait, each has twice as many
-    as the one before, up to `most`, since large lists sort better into batches of similar length.
+    A list has up to `fewest` lines, so that output starts soon. As long as lists fill up, each may be twice
+    as long as the last, up to `most`, because long lists sort better into batches of similar length.
     """
     waiting: queue.Queue[str | End] = queue.Queue(most)
     threading.Thread(target=read_ahead, args=(lines, waiting), name="input", daemon=True).start()
@@ -77,7 +77,7 @@ def arriving(lines: Iterator[str], fewest: int, most: int) -> Iterator[list[str]
 
 
 def arrived(waiting: "queue.Queue[str | End]", most: int) -> list[str | End]:
-    """Wait for a line; return it with those that follow at once, or that have waited."""
+    """Wait for a line; return it with those already waiting and those that follow at once."""
     found = [waiting.get()]
     with contextlib.suppress(queue.Empty):
         while len(found) < most and isinstance(found[-1], str):
@@ -86,7 +86,7 @@ def arrived(waiting: "queue.Queue[str | End]", most: int) -> list[str | End]:
 
 
 def read_ahead(lines: Iterator[str], waiting: "queue.Queue[str | End]") -> None:
-    """Put lines into a queue, and then their end."""
+    """Put lines into a queue, followed by an `End`."""
     try:
         for line in lines:
             waiting.put(line)
@@ -97,7 +97,7 @@ def read_ahead(lines: Iterator[str], waiting: "queue.Queue[str | End]") -> None:
 
 
 def typed() -> Iterator[str]:
-    """Yield lines that somebody types, with a hint, a prompt, and keys to edit and repeat lines."""
+    """Yield typed lines, with a hint, a prompt, line editing and history."""
     print("Type a sentence and press Enter. Ctrl-D ends.", file=sys.stderr)
     if not sys.stdout.isatty():  # the prompt must not become part of the output
         yield from without_editing()
@@ -108,13 +108,13 @@ def typed() -> Iterator[str]:
         try:
             line = input("> ")
         except EOFError:
-            print(file=sys.stderr)  # the shell's prompt begins on a line of its own
+            print(file=sys.stderr)  # so that the shell's prompt starts on a new line
             return
         yield line
 
 
 def without_editing() -> Iterator[str]:
-    """Yield lines that somebody types while standard output goes elsewhere."""
+    """Yield typed lines while standard output goes elsewhere."""
     while True:
         print("> ", end="", file=sys.stderr, flush=True)
         line = sys.stdin.readline()
@@ -125,7 +125,7 @@ def without_editing() -> Iterator[str]:
 
 
 def is_file(stream: IO[bytes]) -> bool:
-    """Return whether a stream is at hand as a whole: a file, or something in memory."""
+    """Return whether all of a stream is available now: a file, or something in memory."""
     try:
         return stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
     except OSError:
@@ -133,16 +133,16 @@ def is_file(stream: IO[bytes]) -> bool:
 
 
 def lines_left(stream: IO[bytes]) -> int:
-    """Return how many lines a file still has; it stays where it is."""
-    place, count, last = stream.tell(), 0, b"\n"
+    """Return the number of lines left in a file, without moving its position."""
+    position, count, last = stream.tell(), 0, b"\n"
     while block := stream.read(1 << 20):
         count, last = count + block.count(b"\n"), block[-1:]
-    stream.seek(place)
+    stream.seek(position)
     return count + (last != b"\n")
 
 
 def decoded(stream: IO[bytes], name: str) -> Iterator[str]:
-    r"""Yield lines without their line end, \n or \r\n, and without the byte order mark of Windows' editors.
+    r"""Yield lines without the line end, \n or \r\n, and without the byte order mark of Windows editors.
 
     Raises:
         ValueError: if a line is not UTF-8, with its number.
@@ -176,8 +176,8 @@ class SecondFile:
     """A file whose line i belongs to line i of the input: a translation, or the beginning of one.
 
     Args:
-        option: that names the file, for messages.
-        path: of the file, plain or compressed.
+        option: the option that names the file, for messages.
+        path: path of the file, plain or compressed.
 
     Raises:
         FileNotFoundError: if there is no such file, or it is a folder.

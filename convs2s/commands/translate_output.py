@@ -1,4 +1,4 @@
-"""Translations as lines, in the form asked for; the output, and a progress bar."""
+"""Translations as lines, in the requested form; the output, and a progress bar."""
 
 import argparse
 import sys
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 def translation_lines(
     ranked: Sequence["Translation"], number: int, options: argparse.Namespace
 ) -> Iterator[str]:
-    """Yield the lines for a sentence: its translation, after its score if asked for, or its n-best list.
+    """Yield the lines for a sentence: its translation, after its score if requested, or its n-best list.
 
-    n-best lists are those of Moses and Marian: sentence ||| text ||| score, with sentences from 0.
+    n-best lists are in the format of Moses and Marian: sentence ||| text ||| score, with sentences from 0.
     """
     if options.n_best:
-        for one in ranked:
-            yield f"{number} ||| {one.text} ||| {one.score:.4f}"
+        for translation in ranked:
+            yield f"{number} ||| {translation.text} ||| {translation.score:.4f}"
     elif options.scores:
         yield f"{ranked[0].score:.4f}\t{ranked[0].text}"
     else:
@@ -41,7 +41,7 @@ def opened_output(path: Path | None) -> Iterator[IO[bytes]]:
     """Open a file that appears only once complete, or take standard output.
 
     Raises:
-        IsADirectoryError: if the path is that of a folder.
+        IsADirectoryError: if the path is a folder.
     """
     if path is None:
         yield sys.stdout.buffer
@@ -54,10 +54,10 @@ def opened_output(path: Path | None) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def progress(source: IO[bytes], output: Path | None) -> Iterator[Callable[[int], object]]:
-    """Show a bar on standard error, if that is a terminal, while a file is translated to elsewhere.
+    """Show a bar on standard error while a file is translated, if that is a terminal and the output is not.
 
     Yields:
-        What to call with the number of sentences that are done.
+        A function to call with the number of sentences just finished.
     """
     if not (sys.stderr.isatty() and is_file(source)) or (output is None and sys.stdout.isatty()):
         yield lambda _: None

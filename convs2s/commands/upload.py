@@ -1,4 +1,4 @@
-"""`convs2s upload`: a model folder -> a repository of the Hugging Face Hub."""
+"""`convs2s upload`: a model folder -> a repository on the Hugging Face Hub."""
 
 import argparse
 import re
@@ -12,27 +12,27 @@ def add(commands: Any) -> None:
     """Add the command's parser.
 
     Args:
-        commands: what `add_subparsers` of argparse returned.
+        commands: what argparse's `add_subparsers` returned.
     """
     command = commands.add_parser(
         "upload",
         help="upload a model folder to the Hugging Face Hub",
-        description="Upload a model folder to the Hugging Face Hub, from where --model hf:OWNER/NAME loads "
-        "it. Log in first: hf auth login. Needs: pip install 'convs2s[hub]'.",
+        description="Upload a model folder to the Hugging Face Hub; --model hf:OWNER/NAME then loads it from "
+        "there. Log in first: hf auth login. Needs: pip install 'convs2s[hub]'.",
         formatter_class=Help,
         epilog=examples("convs2s upload OWNER/NAME --model data/models/1"),
     )
     command.set_defaults(run=run)
     add = command.add_argument
-    add("repository", metavar="OWNER/NAME", help="repository; made if there is none")
+    add("repository", metavar="OWNER/NAME", help="repository; created if needed")
     add("--model", required=True, type=Path, metavar="DIR", help="model folder")
     add(
         "--commit",
         type=commit,
         metavar="HASH",
-        help="of the code that made the model, for the model card (default: left out)",
+        help="commit of the code that made the model, for the model card (default: left out)",
     )
-    add("--private", action="store_true", help="show a new repository to its owner only")
+    add("--private", action="store_true", help="make a new repository private")
 
 
 def commit(text: str) -> str:

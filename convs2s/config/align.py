@@ -11,14 +11,14 @@ class AlignParams(Section):
     """Alignment for the dictionary of unknown-word replacement (§4.3) and for vocabulary selection (§5.4)."""
 
     backend: Literal["builtin", "exact", "fast_align", "none"]
-    """`exact` is the built-in aligner with the links of fast_align, of which it repeats an error in fitting
-    the prior; `fast_align` needs the programs fast_align and atools on PATH; `none` makes an empty
+    """`exact` is the built-in aligner, made to give the same links as fast_align by repeating its error in
+    fitting the prior; `fast_align` needs the programs fast_align and atools on PATH; `none` makes an empty
     dictionary."""
     iterations: Positive
     """EM iterations in each direction (5 in fast_align)."""
     candidates: Positive | None
-    """Target entries kept per source entry, for vocabulary selection: the encoded text is aligned once more
-    to find them; null: it is not."""
+    """Target entries kept per source entry, for vocabulary selection; a second alignment, of the encoded
+    text, finds them. null: no second alignment."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -24,9 +24,9 @@ class PairFiles(Section):
     target: str | None
     """File of target sentences; null when `tsv` is given."""
     tsv: str | None
-    """File with both sides, tab-separated; null when `source` and `target` are given."""
+    """Tab-separated file with both sides; null when `source` and `target` are given."""
     columns: Annotated[tuple[Count, Count], Field(strict=False)] | None
-    """Columns of source and target in the TSV; null without one."""
+    """Columns of source and target in the TSV; null without `tsv`."""
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
@@ -40,7 +40,7 @@ class PairFiles(Section):
 
 
 class GeneratedSource(Section):
-    """Pairs of the embedded English-German grammar."""
+    """Pairs from the built-in English-German grammar."""
 
     kind: Literal["generated"]
     pairs: Positive
@@ -63,17 +63,17 @@ class RemoteFile(Section):
     urls: Annotated[list[Url], Field(min_length=1)]
     """Where to fetch it; mirrors are tried in turn."""
     sha256: Sha256 | None
-    """Of the file as fetched, before unpacking; null if unknown: any file is accepted then, and its hash is
-    logged."""
+    """Checksum of the file as fetched, before unpacking; null if unknown: any file is then accepted, and its
+    hash is logged."""
 
 
 class Md5RemoteFile(Section):
-    """A file or archive to fetch for which only an MD5 is published, such as WMT's test sets."""
+    """A file or archive to fetch that is published with an MD5 only, such as WMT's test sets."""
 
     urls: Annotated[list[Url], Field(min_length=1)]
     """Where to fetch it; mirrors are tried in turn."""
     md5: Md5
-    """Of the file as fetched, before unpacking."""
+    """Checksum of the file as fetched, before unpacking."""
 
 
 AnyRemoteFile = Annotated[
@@ -87,11 +87,11 @@ class UrlSource(PairFiles):
 
     kind: Literal["url"]
     fetch: Annotated[list[AnyRemoteFile], Field(min_length=1)]
-    """What to fetch; a file of that name and checksum in `download.folder` is used instead."""
+    """Files to fetch; a file with the same name and checksum in `download.folder` is used instead."""
 
 
 class MtdataSource(Section):
-    """Data sets by their mtdata ids (needs the extra `mtdata`)."""
+    """Data sets by mtdata id (needs the extra `mtdata`)."""
 
     kind: Literal["mtdata"]
     ids: Annotated[list[str], Field(min_length=1)]
@@ -121,14 +121,15 @@ class DownloadParams(Section):
     target_language: Annotated[str, Field(pattern=r"^[a-z]{2,3}$")]
     """ISO 639 code."""
     folder: str
-    """Folder of local files, relative to the repository root; `dvc repro` notices changes in it."""
+    """Folder of local files, relative to the repository root; `dvc repro` detects changes in it."""
     train: Annotated[list[Source], Field(min_length=1)]
     """Training pairs: all of these sources, in order."""
     valid: list[Source]
-    """Validation pairs; [] uses every N-th training pair instead (filter.valid_every)."""
+    """Validation pairs; [] holds out every Nth training pair instead (filter.valid_every)."""
     development: list[Source]
-    """Pairs that translate.alpha is tuned on (§4.3); [] uses the validation pairs."""
+    """Pairs for tuning translate.alpha (§4.3); [] uses the validation pairs."""
     test: Annotated[list[Source], Field(min_length=1)]
     """Test pairs."""
     references: list[str]
-    """Files in `folder` with more references for the test pairs, one per line, for ROUGE; usually []."""
+    """Files in `folder` with additional references for the test pairs, one per line; only for ROUGE, usually
+    []."""

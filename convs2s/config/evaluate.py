@@ -11,12 +11,12 @@ class EvaluateParams(Section):
     """Scores, tables and pictures."""
 
     ensembles: Annotated[list[Literal["all"]], Field(max_length=1)]
-    """`[all]` also translates the test set with the models of all train.seeds together (§5.2), in stages of
-    its own, and scores that; `[]`: each model by itself."""
+    """`[all]` also translates and scores the test set with an ensemble of the models of all train.seeds
+    (§5.2), in separate stages; `[]`: only the single models."""
     examples: Count
     """Sentences shown in the examples table."""
     heat_maps: Count
     """Sentences whose attention is drawn as a heat map."""
     rouge: Literal["gigaword", "duc2004"] | None
-    """Also score ROUGE-1, 2 and L (§4.1): `gigaword` as F1 of whole texts, `duc2004` as recall of the first
-    75 bytes with the jackknife over references; null: no ROUGE."""
+    """Also report ROUGE-1, 2 and L (§4.1): `gigaword` is F1 on whole texts, `duc2004` is recall on the first
+    75 bytes, with the jackknife over references; null: no ROUGE."""

@@ -10,7 +10,7 @@ from convs2s.config.download import Md5RemoteFile, RemoteFile, Source
 from convs2s.config.selection import SelectionParams
 
 LONGEST = 200
-"""Most characters of a value in a message."""
+"""Characters of a value that a message shows; longer values are shortened."""
 
 
 def describe(fault: Any) -> str:
@@ -31,7 +31,7 @@ def describe(fault: Any) -> str:
         case "missing":
             return f"{name}: missing; params.yaml gives every value, see experiments/base.yaml"
         case "value_error":
-            # A rule about several sections has no key of its own and names them itself.
+            # A rule that spans sections has no key; its message names them.
             return f"{name}: {fault['ctx']['error']}" if keys else str(fault["ctx"]["error"])
         case _:
             message = (
@@ -44,21 +44,21 @@ def describe(fault: Any) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value of the file: of a URL neither password nor query, of a long value not the middle."""
+    """Return a value as shown in a message: without a URL's password or query, or a long value's middle."""
     text = re.sub(r"(://)[^/\s'\"]*@", r"\1...@", repr(value))
     text = re.sub(r"(://[^?\s'\"]*\?)[^\s'\"]+", r"\1...", text)
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
 
 
 def sources() -> dict[str, type[BaseModel]]:
-    """Return the classes of the sources of `download`, by kind."""
+    """Return the source classes of `download`, by kind."""
     union, _ = get_args(Source)
-    return {get_args(one.model_fields["kind"].annotation)[0]: one for one in get_args(union)}
+    return {get_args(source.model_fields["kind"].annotation)[0]: source for source in get_args(union)}
 
 
 def known_keys(location: list[str]) -> set[str]:
     """Return the keys that the schema allows at the level of the last key of `location`."""
-    # All sections take 0.2 s to import, which a model folder without faults need not wait for.
+    # Importing all sections takes 0.2 s, too long to do it unless there is a fault to report.
     from convs2s.config.params import Params  # noqa: PLC0415
 
     if len(location) <= 1:

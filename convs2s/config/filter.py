@@ -8,18 +8,18 @@ from convs2s.config.section import Positive, Section
 
 
 class FilterParams(Section):
-    """Which training pairs are kept; null switches a limit off."""
+    """Which training pairs are kept; null turns a limit off."""
 
     max_words: Positive | None
-    """Longest side, in words (175 in §4.1)."""
+    """Most words on either side (175 in §4.1)."""
     max_ratio: Annotated[float, Field(ge=1)] | None
-    """Longer side / shorter side (1.5 in §4.1)."""
+    """Largest ratio of the longer side to the shorter (1.5 in §4.1)."""
     ratio_of: Literal["words", "characters"]
-    """What `max_ratio` counts. `characters`: relative to their ratio in the whole corpus, so that a language
-    may be written without spaces, or with fewer or longer words, than the other; `words`, as in the paper."""
+    """Unit of `max_ratio`: `words`, as in the paper, or `characters`, relative to the ratio over the whole
+    corpus, for languages written without spaces or with fewer, longer words than the other side."""
     drop_empty: bool
     """Drop pairs with an empty side."""
     drop_repeats: bool
-    """Keep only the first of equal pairs; the paper does not (T29)."""
+    """Keep only the first of identical pairs; the paper keeps them all (T29)."""
     valid_every: Annotated[int, Field(ge=2)] | None
-    """Every N-th kept pair goes to validation; null when download.valid is given."""
+    """Every Nth kept pair goes to validation; null when download.valid is given."""

@@ -1,19 +1,19 @@
-"""Values of params.yaml that may be of several kinds: which kind one is."""
+"""Checks of params.yaml values that can take more than one form."""
 
 import re
 from typing import Any, Literal
 
 LARGEST_ALPHA = 10
-"""Of |y|^alpha; much larger ones overflow, and 2 already favors the longest hypothesis."""
+"""Exponent in |y|^alpha; much larger values overflow, and 2 already favors the longest hypothesis."""
 
 
 def checksum_key(file: Any) -> str:
-    """Return the tag of a file's class, selected by its checksum key."""
+    """Return the tag of a file's class, chosen by its checksum key."""
     return "by_md5" if "md5" in (file if isinstance(file, dict) else dict(file)) else "by_sha256"
 
 
 def without_password(url: str) -> str:
-    """Check that a URL has neither user name nor password, which are not shown."""
+    """Reject a URL with a user name or password, without quoting it."""
     if re.match(r"\w+://[^/?#]*@", url):
         raise ValueError(
             "the URL has a user name or password, which git and DVC would record; wanted none: fetch the "
@@ -23,7 +23,7 @@ def without_password(url: str) -> str:
 
 
 def number_or_tuned(value: object) -> float | Literal["tuned"]:
-    """Check an alpha of params.yaml, with one message for both kinds where a union would give two."""
+    """Check the alpha of params.yaml; a union type would report a bad value twice."""
     if value == "tuned":
         return "tuned"
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST_ALPHA:

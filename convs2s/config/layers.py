@@ -9,14 +9,14 @@ MOST_LAYERS = 1000
 
 
 def expanded(content: Any) -> Any:
-    """Return the content of a params.yaml with the lists of section model written out.
+    """Return the content of a params.yaml with the lists of section model expanded.
 
     `encoder_widths: 9 x 512, 4 x 1024` means nine blocks of 512 channels followed by four of 1,024; kernels
     are written the same way. A single kernel width, or a single value of `attention`, applies to every block.
     So one key sets the depth and width of a side. The schema rejects anything else.
 
     Raises:
-        ValueError: if a text is no such run of layers.
+        ValueError: if a string is not a valid short form.
     """
     if not isinstance(content, Mapping) or not isinstance(content.get("model"), Mapping):
         return content
@@ -43,6 +43,6 @@ def layers(name: str, text: str) -> list[int]:
 
 
 def repeat(model: dict[str, Any], name: str, blocks: str, kind: type) -> None:
-    """Write a single value out for each block."""
+    """Repeat a single value for each block."""
     if type(model.get(name)) is kind and isinstance(model.get(blocks), list):
         model[name] = [model[name]] * len(model[blocks])

@@ -14,7 +14,7 @@ from convs2s.config.layers import expanded
 from convs2s.config.params import Params
 
 LONGEST = 1 << 20  # bytes of a params.yaml
-MOST_VALUES = 20_000  # with every alias written out
+MOST_VALUES = 20_000  # with all aliases expanded
 DEEPEST = 20
 
 
@@ -56,10 +56,10 @@ def read_text(path: Path) -> str:
 
 @functools.lru_cache(maxsize=64)
 def parse_params(text: str, origin: str) -> Params:
-    """Check the text of a params.yaml; a text that was read lately is not read again.
+    """Check the text of a params.yaml; recent results are cached.
 
     Args:
-        origin: where the text is from, for messages.
+        origin: where the text came from, for messages.
 
     Raises:
         ValueError: if it is not YAML, or a key is unknown, missing, ill-typed or impossible; the message
@@ -86,7 +86,7 @@ def parse_yaml(text: str, origin: str) -> Any:
     try:
         # YAML 1.2 by ruamel, as DVC reads it: 1e-4 is a number there, a string to PyYAML.
         content = YAML(typ="safe", pure=True).load(text)
-    # Besides its own errors, ruamel lets through those of Python: a date of month 13, a list as a key.
+    # ruamel also lets Python's own errors through, as for a date with month 13 or a list as a key.
     except (YAMLError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError) as error:
         raise ValueError(f"{origin} is not valid YAML: {error}") from error
     except RecursionError as error:
@@ -100,9 +100,9 @@ def parse_yaml(text: str, origin: str) -> Any:
 
 
 def count_values(content: object, level: int) -> int:
-    """Return the number of values in a tree of lists and mappings, counted no further than MOST_VALUES + 1.
+    """Return the number of values in a tree of lists and mappings, counting no further than MOST_VALUES + 1.
 
-    A tree deeper than DEEPEST, such as one that contains itself, has too many, too.
+    A tree deeper than DEEPEST, such as one that contains itself, also counts as too large.
     """
     if level > DEEPEST:
         return MOST_VALUES + 1

@@ -18,16 +18,16 @@ class ModelParams(Section):
     output_embedding_size: Width
     """Width of the decoder output before the softmax layer, in channels."""
     encoder_widths: Annotated[list[Width], Field(min_length=1, max_length=1000)]
-    """Channels of each encoder block, bottom first; in params.yaml also as 9 x 512, 4 x 1024."""
+    """Channels of each encoder block, bottom first; in params.yaml, 9 x 512, 4 x 1024 also works."""
     encoder_kernels: Annotated[list[KernelWidth], Field(min_length=1, max_length=1000)]
-    """Kernel widths of the encoder blocks, in positions; odd; in params.yaml also 9 x 3, 2 x 1, or one for
-    all."""
+    """Kernel widths of the encoder blocks, in positions, all odd; in params.yaml, 9 x 3, 2 x 1 also works, or
+    a single width for all blocks."""
     decoder_widths: Annotated[list[Width], Field(min_length=1, max_length=1000)]
-    """Channels of each decoder block, bottom first; short as those of the encoder."""
+    """Channels of each decoder block, bottom first; same short form as for the encoder."""
     decoder_kernels: Annotated[list[KernelWidth], Field(min_length=1, max_length=1000)]
-    """Kernel widths of the decoder blocks, in positions; short as those of the encoder."""
+    """Kernel widths of the decoder blocks, in positions; same short form as for the encoder."""
     attention: Annotated[list[bool], Field(min_length=1)]
-    """Which decoder blocks attend to the source (Table 5), at least one; in params.yaml also true: all."""
+    """Which decoder blocks attend to the source (Table 5), at least one; in params.yaml, true means all."""
     source_positions: bool
     """Position embeddings on the source side (Table 4)."""
     target_positions: bool
@@ -36,7 +36,7 @@ class ModelParams(Section):
     """Rows of each position table, one of them for padding: the longest sentence has max_positions - 1
     tokens, EOS included (T18)."""
     encoder_grad_scale: Literal["paper", "fairseq"]
-    """Scale the encoder's gradients by 1/(2A): without its embeddings (paper) or with them (fairseq; T6)."""
+    """Scale the encoder's gradients by 1/(2A), without its embeddings (paper) or with them (fairseq; T6)."""
     extra_scaling: bool
     """Also scale d, z + e and c + h by sqrt(0.5), as both reference implementations do; the paper's text does
     not (T4)."""

@@ -1,7 +1,8 @@
 """Defaults for keys that older model folders and checkpoints lack: one table for all sections.
 
-A new option of `model`, `tokenize`, `translate` or `train` gets an entry here: the value that stands for what
-was done before the option existed. Older model folders then still load, and interrupted trainings resume.
+A new option of `model`, `tokenize`, `translate` or `train` gets an entry here: the value that keeps the
+behavior from before the option existed. Older model folders then still load, and interrupted training runs
+resume.
 """
 
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ ADDED: dict[str, dict[str, object]] = {
 
 
 def with_added_keys(name: str, section: object) -> object:
-    """Return a section read from a file, completed by the keys that older files lack.
+    """Return a section read from a file, with the keys that older files lack added.
 
     Anything but a mapping is returned unchanged, for the schema to reject.
     """
@@ -27,6 +28,6 @@ def with_added_keys(name: str, section: object) -> object:
 
 
 def without_added_keys(name: str, section: Mapping[str, object]) -> dict[str, object]:
-    """Return a section without the later keys that have their default: as it was before they existed."""
+    """Return a section without later keys that have their default value: as it was before they existed."""
     added = ADDED[name]
     return {key: value for key, value in section.items() if key not in added or value != added[key]}

@@ -73,8 +73,8 @@ class Params(Section):
     def _ensembles_have_members(self) -> Self:
         if self.evaluate.ensembles and len(self.train.seeds) < 2:
             raise ValueError(
-                f"evaluate.ensembles is {self.evaluate.ensembles} but train.seeds is {self.train.seeds}: one "
-                "model is no ensemble; wanted evaluate.ensembles [], or two seeds or more"
+                f"evaluate.ensembles is {self.evaluate.ensembles} but train.seeds is {self.train.seeds}: an "
+                "ensemble needs two models or more; wanted evaluate.ensembles [], or more seeds"
             )
         return self
 
@@ -83,7 +83,7 @@ class Params(Section):
         if self.train.selection and not self.translate.selection:
             raise ValueError(
                 "train.selection is set but translate.selection is null: a softmax over the whole vocabulary "
-                "would compare entries that training never compared; wanted a selection there, too"
+                "would compare entries that training never compared; wanted a selection there as well"
             )
         for name, selection in (("train", self.train.selection), ("translate", self.translate.selection)):
             if selection is not None and selection.candidates > (self.align.candidates or 0):

@@ -11,21 +11,22 @@ class TokenizeParams(Section):
     """Raw text -> words (sacremoses)."""
 
     tokenizer: Literal["moses", "none"]
-    """`none` for text that is already tokenized: it is split at whitespace and not changed otherwise."""
+    """`none` for text that is already tokenized: it is only split at whitespace."""
     corpus: Literal["raw", "tokenized"]
-    """`tokenized`: the corpus was tokenized by others, and its lines are only split; the keys here then say
-    how to tokenize raw text the same way, and how to turn translations back into raw text."""
+    """`tokenized`: the corpus comes tokenized, and its lines are only split; the other keys then describe how
+    to tokenize raw text the same way and how to detokenize translations."""
     lossless: bool
-    """Mark unusual spacing in the words, so that the text comes back unchanged and translations are spaced as
-    the training text, in any language. With `none`, words are what stands between spaces."""
+    """Mark unusual spacing in the words, so that the text can be restored exactly and translations are spaced
+    like the training text, in any language. With tokenizer `none`, text is split at spaces."""
     normalize_unicode: bool
-    """Compose characters (Unicode's NFC): text from macOS may have e and an accent where others have é."""
+    """Compose characters (Unicode NFC): text from macOS may have e plus an accent instead of é."""
     normalize_punctuation: bool
     """Moses' punctuation normalization, with perl_parity (T31)."""
     normalize_romanian: bool
-    """In Romanian text, replace s and t with cedilla with those with comma below (T32)."""
+    """In Romanian text, replace the cedilla of s and t by the comma below (T32)."""
     remove_diacritics: bool
-    """Of a Romanian source (T32); never of a target, which would inflate its score by some ten BLEU."""
+    """Remove the diacritics of a Romanian source (T32); never of a target, which would inflate its score by
+    about ten BLEU."""
     remove_nonprinting: bool
     """Replace control and format characters with spaces."""
     aggressive_hyphens: bool
@@ -33,15 +34,15 @@ class TokenizeParams(Section):
     escape: bool
     """Escape &, <, >, quotes, brackets and bars as HTML entities, as Moses does."""
     at_sign: Literal["@", "##AT##"]
-    """How @ is written, also in split hyphens: Stanford's WMT'14 text has ##AT##-##AT## (T30)."""
+    """How @ is written, including in split hyphens: Stanford's WMT'14 text has ##AT##-##AT## (T30)."""
     lowercase: bool
-    """Lower-case all words, and the reference that translations are compared with."""
+    """Lowercase all words, and the reference that translations are scored against."""
     truecase: bool
-    """Give words the case they have in mid-sentence, learned from the training text; translations get their
-    capitals at sentence starts back (T32)."""
+    """Give words the case they have mid-sentence, learned from the training text; translations get their
+    sentence-initial capitals back (T32)."""
     typography: bool
-    """Give detokenized text the quotation marks and apostrophes of its language, and French its no-break
-    spaces, which the normalization of punctuation has removed."""
+    """Give detokenized text what punctuation normalization removed: the quotation marks and apostrophes of
+    its language, and the no-break spaces of French."""
 
     @model_validator(mode="after")
     def _one_case(self) -> Self:
@@ -66,7 +67,7 @@ class TokenizeParams(Section):
         found = [name for name, set_ in changes.items() if set_]
         if self.lossless and found:
             raise ValueError(
-                f"lossless: true keeps the text as it is, but found {', '.join(found)}; wanted raw text and "
+                f"lossless: true keeps the text unchanged, but found {', '.join(found)}; wanted raw text and "
                 "none of these, or lossless: false"
             )
         return self

@@ -12,17 +12,17 @@ class TrainParams(Section):
     """Optimization (§4.2)."""
 
     seeds: Annotated[list[Count], Field(min_length=1)]
-    """One training, one DVC stage, per seed; evaluate.ensembles also has their models translate together."""
+    """One training run, and one DVC stage, per seed; evaluate.ensembles adds an ensemble of their models."""
     dropout: Share
     """Probability of dropping, on embeddings, block inputs and the decoder output."""
     batch_by: Literal["sentences", "tokens"]
-    """`sentences`: an update takes batch_sentences, split at max_tokens (§4.2); `tokens`: it takes one batch
-    of at most max_tokens."""
+    """`sentences`: an update uses batch_sentences sentences, split at max_tokens (§4.2); `tokens`: it uses
+    one batch of at most max_tokens."""
     batch_sentences: Positive
-    """Sentences per update and worker; with `tokens`, the most there may be."""
+    """Sentences per update and worker; with `tokens`, an upper limit."""
     max_tokens: Positive
-    """Padded tokens of one side that a worker processes at once; with `tokens` and several workers, one may
-    process one sentence more."""
+    """Padded tokens per side that a worker processes at once; with `tokens` and several workers, a worker may
+    get one extra sentence."""
     learning_rate: Annotated[float, Field(gt=0)]
     """Initial learning rate of Nesterov's accelerated gradient."""
     momentum: Annotated[float, Field(gt=0, lt=1)]
@@ -43,28 +43,29 @@ class TrainParams(Section):
     min_learning_rate: Annotated[float, Field(gt=0)]
     """Training ends when the learning rate falls below it."""
     patience: Positive | None
-    """Training ends after this many epochs without a new best perplexity; null: never for this reason."""
+    """Training ends after this many epochs without a new best perplexity; null: no such limit."""
     max_epochs: Positive
     """Training ends after this many epochs at the latest."""
     precision: Literal["float32", "bfloat16"]
-    """Of matrix products, and of the gradients that workers exchange; weights, softmax and loss are always
-    float32 (T38)."""
+    """Precision of matrix products and of the gradients that workers exchange; weights, softmax and loss are
+    always float32 (T38)."""
     workers: Positive
     """Processes per node, each with its own GPU if there are GPUs."""
     nodes: Positive
     """Machines that train together."""
     rendezvous: str | None
-    """host:port of the node where they meet; null with one node."""
+    """host:port of the node that all nodes connect to; null with one node."""
     selection: SelectionParams | None
-    """Target entries of a batch, besides those that occur in it; null: the whole vocabulary. With it,
-    perplexities are over the selected entries, and the output layer is a plain table (T16)."""
+    """Target entries scored in a batch, in addition to those that occur in it; null: the whole vocabulary.
+    With a selection, perplexities are over the selected entries, and the output layer is a plain lookup table
+    (T16)."""
     checkpoint_updates: Positive
     """Updates between checkpoints within an epoch; every epoch ends with one."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if len(set(self.seeds)) != len(self.seeds):
-            raise ValueError(f"seeds {self.seeds} has a seed twice; wanted distinct seeds")
+            raise ValueError(f"seeds {self.seeds} has duplicates; wanted distinct seeds")
         if (self.nodes > 1) != (self.rendezvous is not None):
             raise ValueError(
                 f"nodes is {self.nodes} but rendezvous is {self.rendezvous}; give host:port exactly when "

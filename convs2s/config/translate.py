@@ -25,17 +25,17 @@ class BeamSearchSection(Section, Generic[AlphaT]):
     beam_size: Positive
     """Hypotheses kept per sentence; 1 is greedy search."""
     alpha: AlphaT
-    """Final scores are log-likelihood / |y|^alpha; 1 gives the mean over tokens. In params.yaml also `tuned`:
-    the best of tune.alphas on the development set, for each seed and for the ensemble."""
+    """Final scores are log-likelihood / |y|^alpha; 1 gives the mean over tokens. In params.yaml, `tuned`
+    picks the best of tune.alphas on the development set, for each seed and for the ensemble."""
     min_length: Count
     """Shortest hypothesis, in tokens, not counting EOS."""
     max_length_ratio: Annotated[float, Field(ge=0)]
     """Longest hypothesis = ratio * source tokens + max_length_extra, not counting EOS on either side."""
     max_length_extra: Annotated[float, Field(ge=1, allow_inf_nan=False)]
-    """See max_length_ratio; in tokens. The sum is rounded down, so a fraction counts."""
+    """See max_length_ratio; in tokens. The sum is rounded down, so fractions matter."""
     max_length_of: Literal["sentence", "batch"]
-    """Whose source tokens count: `sentence`, its own; `batch`, those of the longest sentence of the batch, as
-    in fairseq, so that a translation may depend on the others in its batch."""
+    """Which source tokens count: the sentence's own (`sentence`), or those of the longest sentence in the
+    batch (`batch`), as in fairseq, so that a translation may depend on the rest of its batch."""
     n_best: Positive
     """Hypotheses written per sentence, at most beam_size."""
     legacy_eos: bool
@@ -43,15 +43,16 @@ class BeamSearchSection(Section, Generic[AlphaT]):
     batch_sentences: Positive
     """Sentences translated at once."""
     precision: Literal["float32", "bfloat16", "int8"]
-    """Of matrix products; softmax and scores are always float32. int8 is for CPUs with AVX512-VNNI."""
+    """Precision of matrix products; softmax and scores are always float32. int8 is for CPUs with
+    AVX512-VNNI."""
     selection: SelectionParams | None
-    """Target entries of a batch; null: the whole vocabulary."""
+    """Target entries scored in a batch; null: the whole vocabulary."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.n_best > self.beam_size:
             raise ValueError(
-                f"n_best {self.n_best} exceeds beam_size {self.beam_size}; wanted at most as many"
+                f"n_best {self.n_best} exceeds beam_size {self.beam_size}; wanted at most beam_size"
             )
         return self
 

@@ -12,10 +12,10 @@ class TuneParams(Section):
     """Choice of translate.alpha on download.development (§4.3); only for `translate.alpha: tuned`."""
 
     alphas: Annotated[list[Alpha], Field(min_length=1)]
-    """Values to choose from; one search serves them all."""
+    """Values to choose from; a single search covers them all."""
 
     @model_validator(mode="after")
     def _differ(self) -> Self:
         if len(set(self.alphas)) != len(self.alphas):
-            raise ValueError(f"alphas {self.alphas} has a value twice; wanted distinct values")
+            raise ValueError(f"alphas {self.alphas} has duplicates; wanted distinct values")
         return self

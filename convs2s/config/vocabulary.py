@@ -11,12 +11,12 @@ class VocabularyParams(Section):
     """Word pieces or words."""
 
     kind: Literal["bpe", "sentencepiece", "word"]
-    """`bpe`: pieces of words; `sentencepiece`: pieces of a unigram model with bytes for rare characters, made
-    for raw text; `word`: whole words, of which unknown ones are replaced."""
+    """`bpe`: pieces of words; `sentencepiece`: pieces of a unigram model, with bytes for rare characters,
+    meant for raw text; `word`: whole words, with unknown words replaced."""
     joint: bool
-    """Of pieces: learn one segmentation for both sides; the two vocabularies stay separate (T26)."""
+    """For pieces: learn one segmentation for both sides; the two vocabularies stay separate (T26)."""
     source_size: Positive
-    """Pieces of the model (of the joint one, if joint), or number of most frequent words."""
+    """Number of pieces in the model (the joint one, if joint), or number of most frequent words."""
     target_size: Positive
     """The same for the target; equal to source_size if joint."""
 

@@ -11,7 +11,7 @@ from convs2s.model.multistep_attention import Memory, MultistepAttention
 
 
 class DecoderBlock(nn.Module):
-    """A block that does not see the future, with or without attention (§3.2, §3.3)."""
+    """A causal block, with or without attention (§3.2, §3.3)."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class DecoderBlock(nn.Module):
     def forward(
         self, x: Float[Tensor, "B T C"], g: Float[Tensor, "B T E"], memory: Memory
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T S"] | None]:
-        """Transform all positions at once; return also the attention weights."""
+        """Transform all positions at once; also return the attention weights."""
         # The paper pads k - 1 zeros on both sides and cuts the tail (T3): left padding alone is equivalent.
         h = self.convolution(x, self.convolution.kernel_width - 1, 0)
         return self.attend(x, h, g, memory)
@@ -38,7 +38,7 @@ class DecoderBlock(nn.Module):
     def attend(
         self, x: Float[Tensor, "B T C"], h: Float[Tensor, "B T D"], g: Float[Tensor, "B T E"], memory: Memory
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T S"] | None]:
-        """Attend, where this block does, and add its input x to its output h; return also the weights."""
+        """Attend, if this block does, and add its input x to its output h; also return the weights."""
         weights = None
         if self.attention is not None:
             h, weights = self.attention(h, g, memory)

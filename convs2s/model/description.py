@@ -1,4 +1,4 @@
-"""model.json: the architecture, what else is needed to rebuild a model, and digests of its folder's files."""
+"""model.json: the architecture and sizes needed to rebuild a model, and digests of its folder's files."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ FileName = Annotated[str, Field(pattern=r"^[^/\\]+$")]
 
 
 class Description(Section):
-    """What a model.json says."""
+    """The content of a model.json."""
 
     architecture: ModelParams
     source_size: VocabularySize
@@ -26,11 +26,11 @@ class Description(Section):
     target_size: VocabularySize
     """The same for the target."""
     padding_id: Annotated[int, Field(ge=0)]
-    """Of both vocabularies."""
+    """In both vocabularies."""
     files: dict[FileName, str] = Field(default_factory=dict)
-    """SHA-256 of each file of the folder; empty if the folder is older than digests."""
+    """SHA-256 of each file in the folder; empty if the folder predates digests."""
     sha256: str | None = None
-    """Of model.json's other content."""
+    """SHA-256 of the rest of model.json."""
 
     @model_validator(mode="after")
     def _padding_exists(self) -> "Description":
@@ -44,7 +44,7 @@ def read_description(folder: Path) -> Description:
     """Read the model.json of a folder.
 
     Raises:
-        ValueError: if it is damaged or says something impossible; with every fault.
+        ValueError: if it is damaged or has impossible values; the message lists every fault.
     """
     path = folder / DESCRIPTION
     try:

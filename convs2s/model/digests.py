@@ -1,7 +1,7 @@
 """Digests of a model folder's files, kept in its model.json, so that damage is found before anything is used.
 
 model.json has the SHA-256 of every other file under `files`, and that of its own content, without the digest
-itself, under `sha256`. Folders from before digests have neither key, and load unchecked.
+itself, under `sha256`. Folders that predate digests have neither key and are loaded unchecked.
 """
 
 import hashlib
@@ -29,10 +29,10 @@ def check_own_digest(description: Mapping[str, Any], origin: Path) -> None:
     """Check the content of a model.json against its own digest.
 
     Raises:
-        ValueError: if they differ, or only one of `files` and `sha256` is there.
+        ValueError: if they differ, or only one of `files` and `sha256` is present.
     """
     if "sha256" not in description and "files" not in description:
-        return  # from before digests
+        return  # the folder predates digests
     found, wanted = digest_of_content(description), description.get("sha256")
     if found != wanted:
         raise ValueError(changed(origin, found, wanted))
@@ -42,11 +42,11 @@ def check_files(folder: Path, digests: Mapping[str, str], names: Iterable[str] |
     """Check files of a model folder against the digests of its model.json.
 
     Args:
-        names: of the files to check; those without a digest are not. None: all with a digest but the weights.
+        names: files to check, skipping those without a digest. None: all with a digest except the weights.
 
     Raises:
-        FileNotFoundError: if one is missing.
-        ValueError: if one has another digest.
+        FileNotFoundError: if a file is missing.
+        ValueError: if a file's digest differs.
     """
     for name in sorted(digests.keys() - {WEIGHTS} if names is None else digests.keys() & set(names)):
         path = folder / name
@@ -59,9 +59,9 @@ def check_files(folder: Path, digests: Mapping[str, str], names: Iterable[str] |
 
 
 def changed(path: Path, found: str, wanted: object) -> str:
-    """Return the message for a file that is not as it was written."""
+    """Return the message for a file that has changed since it was written."""
     return (
-        f"{path} is not as it was written: its SHA-256 is {found[:16]}..., and model.json wants "
+        f"{path} has changed since it was written: its SHA-256 is {found[:16]}..., but model.json has "
         f"{str(wanted)[:16]}.... Is the copy damaged, or was the file edited? Fetch or package the folder "
         "again; other search settings are options of convs2s translate and arguments of convs2s.load."
     )

@@ -13,7 +13,7 @@ class Embedding(nn.Module):
     Args:
         vocabulary_size: vocabulary entries, special symbols included.
         channels: f, the size of both kinds of vectors.
-        max_positions: rows of the position table, row 0 being for padding; None for no positions.
+        max_positions: rows of the position table, of which row 0 is for padding; None for no positions.
         padding_id: the id whose vectors are zero.
         dropout: probability of dropping.
     """

@@ -15,8 +15,8 @@ SQRT_HALF = math.sqrt(0.5)
 class GluConvolution(nn.Module):
     """Dropout, convolution to twice the channels, gated linear unit (§3.2).
 
-    The kernel is stored as a linear map of a window: row = output channel, columns = the window's
-    positions from left to right, each with its input channels.
+    The kernel is stored as a linear map of a window: each row is an output channel; the columns are the
+    window's positions from left to right, each with its input channels.
     """
 
     def __init__(self, inputs: int, outputs: int, kernel_width: int, dropout: float) -> None:

@@ -1,6 +1,6 @@
 """Initial weights (§3.5, App. A) and the weight-normalized layers that carry them (§4.2).
 
-All layers but lookup tables are weight-normalized per output channel: w = g v / ||v||, where g
+All layers except lookup tables are weight-normalized per output channel: w = g v / ||v||, where g
 starts at ||v||, so that w = v at the start.
 """
 
@@ -35,7 +35,7 @@ def linear(inputs: int, outputs: int, *, keep: float = 1.0, before_glu: bool = F
 
 
 def output_table(inputs: int, outputs: int) -> nn.Linear:
-    """Make an output layer for vocabulary selection: a lookup table with the bias as a column of it (T16).
+    """Make an output layer for vocabulary selection: a lookup table with the bias as a column (T16).
 
     Drawn from N(0, 0.1), without weight norm, so that picking rows does not touch the others.
     """

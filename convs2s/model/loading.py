@@ -18,8 +18,8 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Seq2Seq:
 
     Raises:
         FileNotFoundError: if a file of the model is missing.
-        ValueError: if a file is damaged or not as it was written, or weights and model.json do not match; the
-            message lists how.
+        ValueError: if a file is damaged or has changed since it was written, or weights and model.json do not
+            match; the message lists the differences.
     """
     for name in ("model.json", "weights.safetensors"):
         if not (folder / name).is_file():
@@ -33,7 +33,7 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Seq2Seq:
         weights = load_file(folder / "weights.safetensors")
     except (SafetensorError, OSError) as error:
         raise ValueError(
-            f"{folder / 'weights.safetensors'} is damaged or no safetensors file: {error}. "
+            f"{folder / 'weights.safetensors'} is damaged or not a safetensors file: {error}. "
             "Train or fetch it again."
         ) from error
     model = unfilled_model(

@@ -44,7 +44,7 @@ def attend(
     # tokens (T8); otherwise c would depend on the padding of the batch.
     scale = memory.lengths.sqrt()[:, None, None]
     values = memory.values
-    # The scale stays float32 in bfloat16, too (T38): rounded itself, it would be off by up to 0.4 %.
+    # The scale stays float32 even in bfloat16 (T38): rounded, it would be off by up to 0.4 %.
     return ((weights.to(values.dtype) @ values) * scale).to(values.dtype), weights
 
 
@@ -54,7 +54,7 @@ class MultistepAttention(nn.Module):
     Args:
         channels: of the decoder layer.
         embedding_size: of d, keys and values.
-        extra_scaling: sqrt(0.5) on d and on c + h, as the reference codes do (T4).
+        extra_scaling: sqrt(0.5) on d and on c + h, as in the reference implementations (T4).
     """
 
     def __init__(self, channels: int, embedding_size: int, extra_scaling: bool) -> None:

@@ -88,7 +88,7 @@ class Seq2Seq(nn.Module):
         """Encode source sentences, each ending in EOS, padded after it."""
         padded = source == self.padding_id
         lengths = (~padded).sum(dim=1)
-        # Training takes the mask unasked: a GPU would have to finish all work before it could answer.
+        # Training always uses the mask: checking whether it is needed would wait for all work on the GPU.
         padding = padded if self.training or bool(padded.any()) else None
         e = self.source_embedding(source, padding)
         keys, values = self.encoder(e, padding)

@@ -32,7 +32,7 @@ def write_tensors(
 def save_model(
     folder: Path, model: nn.Module, params: ModelParams, source_size: int, target_size: int, padding_id: int
 ) -> None:
-    """Write the weights, weight norm folded in, and what is needed to rebuild the model, with digests."""
+    """Write the weights, with weight norm folded in, and a model.json to rebuild the model, with digests."""
     folder.mkdir(parents=True, exist_ok=True)
     weights = {name: tensor.cpu().float() for name, tensor in folded_weights(model).items()}
     write_tensors(folder / "weights.safetensors", weights)
@@ -65,5 +65,5 @@ def check_fit(model: nn.Module, weights: dict[str, torch.Tensor], origin: Path) 
             f"{origin} does not fit the model it is loaded into:\n"
             + "\n".join(faults[:5])
             + more
-            + "\nWas it made with other values of the section `model`, or another vocabulary?"
+            + "\nWas it made with different values in the section `model`, or a different vocabulary?"
         )

@@ -14,8 +14,8 @@ from convs2s.model.seq2seq import Seq2Seq
 class ShapesOnly(TorchFunctionMode):
     """Skips initialization and weight norm, keeping only shapes.
 
-    On the meta device PyTorch computes both in Python, for which it imports its compiler: a second before
-    anything is translated.
+    On the meta device, PyTorch would compute both in Python and import its compiler for that, which takes a
+    second before anything is translated.
     """
 
     def __torch_function__(

@@ -46,7 +46,7 @@ def test_wrong_options_are_named(
     assert main(["serve", "--model", "nowhere", *options]) == 2
     error = capsys.readouterr().err
     assert f"convs2s: {message}" in error
-    assert ("warning: everybody who reaches 192.0.2.1" in error) == ("--host" in options)
+    assert ("warning: anyone who can reach 192.0.2.1" in error) == ("--host" in options)
 
 
 def test_without_the_extra_it_says_what_to_install(

@@ -45,8 +45,9 @@ def test_the_message_says_what_to_do(package: Path) -> None:
     """With both digests, to compare with those of sha256sum elsewhere."""
     (package / "translate.json").write_bytes(b"{}")
     message = (
-        r"translate\.json is not as it was written: its SHA-256 is 44136fa355b3678a\.\.\., and model\.json "
-        r"wants [0-9a-f]{16}\.\.\.\. Is the copy damaged, or was the file edited\? Fetch or package the"
+        r"translate\.json has changed since it was written: its SHA-256 is 44136fa355b3678a\.\.\., "
+        r"but model\.json has [0-9a-f]{16}\.\.\.\. Is the copy damaged, or was the file edited\? Fetch or "
+        r"package the"
     )
     with pytest.raises(ValueError, match=message):
         load(package, "cpu")
@@ -58,7 +59,7 @@ def test_no_part_of_the_digests_can_be_missing(package: Path, key: str) -> None:
     content = json.loads((package / "model.json").read_text(encoding="utf-8"))
     del content[key]
     (package / "model.json").write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"model\.json is not as it was written"):
+    with pytest.raises(ValueError, match=r"model\.json has changed since it was written"):
         load(package, "cpu")
 
 
@@ -83,7 +84,7 @@ def test_damage_is_not_packaged(tmp_path: Path) -> None:
     """A package would give the damaged weights a digest of their own."""
     write_small_package(tmp_path)
     flip(tmp_path / "model" / "weights.safetensors", 8 * 2000)
-    with pytest.raises(ValueError, match=r"model/weights\.safetensors is not as it was written"):
+    with pytest.raises(ValueError, match=r"model/weights\.safetensors has changed since it was written"):
         write_small_package_again(tmp_path)
 
 

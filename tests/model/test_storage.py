@@ -52,7 +52,7 @@ def test_truncated_weights_are_refused(tmp_path: Path) -> None:
     weights = tmp_path / "weights.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
     without_digests(tmp_path)
-    with pytest.raises(ValueError, match="damaged or no safetensors file"):
+    with pytest.raises(ValueError, match="damaged or not a safetensors file"):
         load_model(tmp_path)
 
 
@@ -67,7 +67,7 @@ def test_a_pickle_is_not_executed(tmp_path: Path) -> None:
 
     (tmp_path / "weights.safetensors").write_bytes(pickle.dumps(Trap()))
     without_digests(tmp_path)
-    with pytest.raises(ValueError, match="damaged or no safetensors file"):
+    with pytest.raises(ValueError, match="damaged or not a safetensors file"):
         load_model(tmp_path)
     assert not trap.exists()
 
