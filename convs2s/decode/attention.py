@@ -1,4 +1,4 @@
-"""The attention of translations, and attention.npz, which holds that of each sentence's best hypothesis."""
+"""The attention of translations, and attention.npz, which holds it for each sentence's best hypothesis."""
 
 import json
 import zipfile
@@ -36,7 +36,7 @@ def block_diagonal(blocks: Sequence[Float32[np.ndarray, "..."]]) -> Float32[np.n
 
 
 def write_attention(path: Path, attention: Sequence[Attention]) -> None:
-    """Write attention as one flat float16 array with shapes and tokens, atomically; same bytes every time."""
+    """Write attention as one flat float16 array with shapes and tokens; atomic, with reproducible bytes."""
     labels = json.dumps([[item.source, item.target] for item in attention], ensure_ascii=False)
     nothing = np.zeros(0, dtype=np.float16)
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
@@ -69,6 +69,6 @@ def read_attention(path: Path) -> list[Attention]:
         ]
     except (OSError, EOFError, KeyError, ValueError, TypeError, AttributeError, zipfile.BadZipFile) as error:
         raise ValueError(
-            f"{path} is damaged or not an attention file ({error}). Wanted one as the stage translate writes "
-            "it; run that stage again."
+            f"{path} is damaged or not an attention file ({error}). Wanted a file written by the stage "
+            "translate; run that stage again."
         ) from error

@@ -9,12 +9,12 @@ from torch import Tensor
 
 from convs2s.text.vocabulary.vocabulary import PAD
 
-# Most padded source tokens per batch, however long its sentences: bounds memory.
+# Limit on padded source tokens per batch, however long its sentences, to bound memory.
 BATCH_TOKENS = 16_384
 
 
 def batches(lengths: Sequence[int], batch_sentences: int) -> Iterator[list[int]]:
-    """Yield indices of sentences of these lengths, longest first, in batches of similar length."""
+    """Yield the indices of sentences with these lengths, longest first, in batches of similar length."""
     order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
     start = 0
     while start < len(order):
@@ -24,6 +24,6 @@ def batches(lengths: Sequence[int], batch_sentences: int) -> Iterator[list[int]]
 
 
 def padded(rows: Sequence[Sequence[int]]) -> Int64[Tensor, "B S"]:
-    """Return rows of ids as one tensor, short ones padded at the end."""
+    """Return rows of ids as one tensor, with short rows padded at the end."""
     width = max(map(len, rows))
     return torch.tensor([[*row, *itertools.repeat(PAD, width - len(row))] for row in rows])

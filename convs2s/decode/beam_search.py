@@ -21,7 +21,7 @@ from convs2s.text.vocabulary.vocabulary import EOS, PAD
 
 NOWHERE = -1
 IDLE_SHARE = 1 / 16
-"""Share of a batch that may be done and yet searched on: to drop a sentence, all others are copied."""
+"""Share of a batch that may be done but stay in it, because dropping a sentence copies all the others."""
 
 
 @runtime_checkable
@@ -37,7 +37,7 @@ class StepModel(Protocol):
     """What beam search needs from a model, or from an ensemble of models."""
 
     def encode(self, source: Tensor, /) -> Rows:
-        """Encode padded source sentences, (B, S), into what the steps attend to."""
+        """Encode padded source sentences (B, S) into the memory that the steps attend to."""
 
     def start(self, rows: int, /) -> Rows:
         """Return the state before the first step."""
@@ -58,10 +58,10 @@ class Hypothesis:
         tokens: target ids, EOS last.
         log_likelihood: in nats, including that of EOS.
         score: log_likelihood / |y|^alpha, where |y| includes EOS.
-        sources: for each token the source position attended to most, the source's EOS excluded (T34);
+        sources: for each token, the source position attended to most, excluding the source's EOS (T34);
             NOWHERE if the source has no other token.
         at_end: for each token, whether the source's EOS got even more attention.
-        attention: (T, S) weights, the mean of all layers; None unless asked for.
+        attention: (T, S) weights, the mean of all layers; None unless requested.
     """
 
     tokens: list[int]
@@ -78,8 +78,8 @@ class BeamSearch:
 
     Each step takes the 2 * beam_size best continuations of a sentence. An EOS among the best
     beam_size of them finishes a hypothesis; the best beam_size others are continued. A sentence is done
-    when beam_size hypotheses are finished; several together then leave the batch. Equal scores are ordered
-    by row and token rank, so a result is reproducible and does not depend on the batch.
+    when beam_size hypotheses are finished; finished sentences leave the batch several at a time. Equal scores
+    are ordered by row and token rank, so results are reproducible and do not depend on the batch.
 
     Attributes:
         beam_size: hypotheses kept per sentence; 1 is greedy search.
@@ -108,18 +108,18 @@ class BeamSearch:
         """Return the n_best hypotheses of each sentence, best first.
 
         Args:
-            model: or an ensemble of models.
+            model: a model or an ensemble.
             source: each row ends with EOS, followed by padding.
-            max_lengths: for each sentence the most tokens of a hypothesis, EOS excluded.
-            prefixes: for each sentence the tokens that its hypotheses begin with, at most as many as that;
-                their log-likelihood counts. Empty for none at all.
+            max_lengths: for each sentence, the most tokens in a hypothesis, EOS excluded.
+            prefixes: for each sentence, the tokens that its hypotheses begin with, within its max_length;
+                their log-likelihood counts. Empty: no sentence has a prefix.
 
         Raises:
             ValueError: if the model's scores are not numbers.
         """
         batch = LiveBatch(model.encode(source), source, max_lengths, prefixes)
         finished, state = Finished(batch.lengths.tolist(), self), model.start(len(source))
-        # One row per sentence at first, since no hypothesis differs yet; then beam_size.
+        # One row per sentence at first, because its hypotheses are still the same; then beam_size.
         tokens = torch.full_like(batch.lengths, EOS)
         totals = torch.zeros(len(source), 1, device=source.device)
         for step in itertools.count():
@@ -131,7 +131,7 @@ class BeamSearch:
             check_numbers(scores, alive, step)
             finished.add(step, alive, scores, rows, ids, forced)
             going = remaining(finished.done[alive])
-            # At most beam_size of the 2 * beam_size are EOS, so enough others remain.
+            # At most beam_size of the 2 * beam_size candidates are EOS, so enough others remain.
             others = np.argsort(ids[going] == EOS, axis=1, kind="stable")[:, : self.beam_size]
             scores, rows, ids = (np.take_along_axis(a[going], others, 1) for a in (scores, rows, ids))
             kept = attention.float().cpu().numpy() if self.keep_attention else None
@@ -168,7 +168,7 @@ class BeamSearch:
         """
         sentences, beams = totals.shape
         wanted = 2 * self.beam_size
-        # log p = logit - normalizer: a whole log-softmax would write V numbers a row to read these few.
+        # log p = logit - normalizer: a full log-softmax would write V numbers per row to read these few.
         values, ids, normalizers = self._likeliest(logits, beams, step, forced, given)
         offset = totals - normalizers.view(sentences, beams)
         scores = (values.view(sentences, beams, -1) + offset[:, :, None]).flatten(1)
@@ -178,7 +178,7 @@ class BeamSearch:
         rows = first + order.div(values.shape[1], rounding_mode="floor")
         ids = ids.view(sentences, -1).gather(1, order)
         missing = wanted - scores.shape[1]
-        if missing:  # so small a vocabulary that impossible hypotheses must fill the beam
+        if missing:  # the vocabulary is so small that impossible hypotheses must fill the beam
             scores = F.pad(scores, (0, missing), value=-torch.inf)
             rows = torch.cat([rows, first.expand(-1, missing)], dim=1)
             ids = F.pad(ids, (0, missing), value=PAD)
@@ -209,7 +209,7 @@ class BeamSearch:
         forced: NDArray[np.bool_],
         given: tuple[list[int], list[int]],
     ) -> None:
-        """Rule out padding, EOS below the minimum length, and all but what is forced or given; in place."""
+        """Rule out, in place, padding, EOS below the minimum length, and all but forced and given tokens."""
         logits[..., PAD] = -torch.inf
         if step < self.min_length:
             early = torch.from_numpy(np.flatnonzero(~forced)).to(logits.device)
@@ -220,7 +220,7 @@ class BeamSearch:
 
 
 class Finished:
-    """The finished hypotheses of a batch, and the steps that lead back to their tokens."""
+    """The finished hypotheses of a batch, and the steps from which their tokens are traced."""
 
     def __init__(self, source_lengths: list[int], settings: BeamSearch) -> None:
         self.source_lengths = source_lengths
@@ -242,10 +242,10 @@ class Finished:
 
         Args:
             step: from 0.
-            alive: the batch's sentences; those that are done can finish no further hypothesis.
-            scores: log-likelihoods of their candidates, a row per sentence; likewise `rows` and `ids`.
-            rows: which hypotheses they continue.
-            ids: their last tokens.
+            alive: the batch's sentences; those that are done cannot finish more hypotheses.
+            scores: log-likelihoods of their candidates, a row per sentence, as in `rows` and `ids`.
+            rows: the hypotheses that the candidates continue.
+            ids: the candidates' last tokens.
             forced: sentences that end at this step, however few hypotheses are finished.
         """
         beam_size = self.settings.beam_size
@@ -289,7 +289,7 @@ class Finished:
 
 
 def remaining(done: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return which sentences stay in the batch: all while only few are done, none once all are."""
+    """Return which sentences stay in the batch: all of them while few are done, none once all are done."""
     going = np.flatnonzero(~done)
     few = 0 < len(done) - len(going) < IDLE_SHARE * len(done)
     return np.arange(len(done)) if few and len(going) else going

@@ -1,8 +1,8 @@
-"""The fast model with its steps in compiled loops: pays once a text is long enough to wait for the compiler.
+"""The fast model with its steps in compiled loops, which pays off for texts that are worth the compilation.
 
-Source positions of all sentences follow each other in memory, without padding, and stay there while sentences
-leave the batch. Hypotheses are reordered on the way into the next windows. Between products everything is
-float32. Results equal those of `FastModel` up to rounding.
+The source positions of all sentences are contiguous in memory, without padding, and stay in place when
+sentences leave the batch. Hypotheses are reordered when the next windows are written. Everything between
+products is float32. Results equal those of `FastModel` up to rounding.
 """
 
 from dataclasses import dataclass, replace
@@ -28,14 +28,15 @@ from convs2s.text.vocabulary.vocabulary import EOS, PAD
 assert (PAD, EOS) == (decoding.PAD, decoding.EOS)
 assert (ANY, NOT_EOS) == (decoding.ANY, decoding.NOT_EOS)
 NUMBERS_AT_ONCE = 1 << 19
-"""Scores of the output layer that are computed before they are read: they stay in the cache."""
+"""Scores of the output layer that are computed before they are read, few enough to stay in cache."""
 
 
 @dataclass(frozen=True)
 class FlatAttention:
-    """What one layer sees of the N source positions of all sentences; as `FoldedAttention`.
+    """What one layer sees of the N source positions of all sentences; like `FoldedAttention`.
 
-    Keys and values are bfloat16, in uint16, unless products are float32: reading them takes longest.
+    Keys and values are bfloat16, stored as uint16, unless products are float32: reading them takes the most
+    time.
     """
 
     keys: NDArray[Any]
@@ -48,11 +49,11 @@ class FlatMemory:
     """What the decoder sees of a batch of sentences.
 
     Attributes:
-        keys: z, scaled as d is.
-        layers: of the blocks that attend, bottom first.
+        keys: z, scaled like d.
+        layers: the blocks that attend, bottom first.
         starts: the first position of each sentence.
-        lengths: its positions, EOS included.
-        width: the positions of the longest sentence.
+        lengths: the number of positions of each sentence, EOS included.
+        width: the number of positions of the longest sentence.
     """
 
     keys: Float32[Tensor, "N E"]
@@ -72,7 +73,7 @@ class WindowState:
 
     Attributes:
         steps: tokens decoded so far, the same for all rows.
-        windows: for each layer the inputs of the last K steps, oldest first; zeros at the start.
+        windows: for each layer, the inputs of the last K steps, oldest first; zeros at the start.
         parents: for each hypothesis, its row in the windows.
     """
 
@@ -87,11 +88,11 @@ class WindowState:
 
 @dataclass(frozen=True)
 class Scores:
-    """The scores of the next token, computed when they are asked for.
+    """The scores of the next token, computed on demand.
 
     Attributes:
         output: the output layer.
-        features: what it maps.
+        features: its input.
     """
 
     output: FixedLinear
@@ -99,7 +100,7 @@ class Scores:
 
     @property
     def size(self) -> int:
-        """Logits of a row."""
+        """Number of logits per row."""
         return self.output.outputs
 
     def logits(self) -> Float32[Tensor, "R V"]:
@@ -125,7 +126,7 @@ class Scores:
 
 
 class CompiledModel(StepwiseModel):
-    """A fast model, whose weights it shares, with compiled loops between the products."""
+    """A fast model with compiled loops between the products; it shares that model's weights."""
 
     def __init__(self, model: FastModel) -> None:
         self.model, self.seq2seq = model, model.seq2seq
@@ -133,11 +134,11 @@ class CompiledModel(StepwiseModel):
         self.output_weights = model.output_weights
 
     def restricted(self, tokens: Int[Tensor, "N"]) -> "CompiledModel":
-        """Return the same model over these target tokens only; as `StepwiseModel.restricted`."""
+        """Return the same model over only these target tokens; as `StepwiseModel.restricted`."""
         return CompiledModel(self.model.restricted(tokens))
 
     def encode(self, source: Int[Tensor, "B S"]) -> Any:
-        """Encode source sentences, each ended by EOS and then padded."""
+        """Encode source sentences, each ending in EOS, then padded."""
         seq2seq = self.seq2seq
         real = source != seq2seq.padding_id
         lengths = real.sum(dim=1)
@@ -149,7 +150,7 @@ class CompiledModel(StepwiseModel):
             assert isinstance(block, EncoderBlock)
             x = encoder_block(block, x, starts, lengths)
         z = result(encoder.output_map, x)
-        # sqrt(m) makes up for the variance that averaging loses (§3.4).
+        # sqrt(m) restores the variance lost by averaging (§3.4).
         values = (z + e).mul_(encoder.scale * lengths.sqrt().repeat_interleave(lengths)[:, None])
         folders = [folder for folder in self.model.folders if folder is not None]
         layers = tuple(fold(folder, z, values) for folder in folders)
@@ -164,7 +165,7 @@ class CompiledModel(StepwiseModel):
         return e
 
     def start(self, rows: int) -> Any:
-        """Return the state before the first step, for `rows` hypotheses in all."""
+        """Return the state before the first step, for `rows` hypotheses in total."""
         windows = (
             torch.zeros(rows, block.convolution.kernel_width * block.inputs)
             for block in self.seq2seq.decoder.layers()
@@ -204,7 +205,7 @@ class CompiledModel(StepwiseModel):
 
 
 def encoder_block(block: EncoderBlock, x: Tensor, starts: Tensor, lengths: Tensor) -> Tensor:
-    """Return what a block makes of the source positions (N, C) of all sentences."""
+    """Return a block's output for the source positions (N, C) of all sentences."""
     width = block.convolution.kernel_width
     windows = torch.empty(len(x), width * x.shape[1])
     share_out(decoding.source_windows, len(starts), windows.numel(), x, starts, lengths, width, windows)
@@ -220,7 +221,7 @@ def glu_and_residual(block: EncoderBlock | DecoderBlock, found: Product, x: Tens
 
 
 def fold(folder: AttentionFolder, z: Tensor, values: Tensor) -> FlatAttention:
-    """Return what a layer sees of the source positions; as `AttentionFolder.fold`."""
+    """Return what a layer sees of the source positions; like `AttentionFolder.fold`."""
     offsets = memory(z @ folder.key_bias.float())
     keys, context = result(folder.key_map, z), result(folder.context_map, values).mul_(folder.value_scale)
     kind = torch.float32 if is_float32(folder.key_map) else torch.bfloat16
@@ -228,13 +229,13 @@ def fold(folder: AttentionFolder, z: Tensor, values: Tensor) -> FlatAttention:
 
 
 def is_float32(linear: nn.Module) -> bool:
-    """Whether a linear map's products are of float32."""
+    """Return whether a linear map's products are float32."""
     assert isinstance(linear, FixedLinear)
     return linear.dtype == torch.float32 and not isinstance(linear, Int8Linear)
 
 
 def product(linear: nn.Module, x: Float32[Tensor, "R K"]) -> Product:
-    """Return a linear map of some rows, of whatever kind it is."""
+    """Apply a linear map of any kind to some rows."""
     assert isinstance(linear, FixedLinear)
     if isinstance(linear, Int8Linear):
         return linear.product(x)
@@ -244,7 +245,7 @@ def product(linear: nn.Module, x: Float32[Tensor, "R K"]) -> Product:
 
 
 def result(linear: nn.Module, x: Float32[Tensor, "R K"]) -> Float32[Tensor, "R N"]:
-    """Return a linear map of some rows as float32."""
+    """Apply a linear map to some rows; return float32."""
     assert isinstance(linear, FixedLinear)
     y: Tensor = linear(x.to(linear.dtype))
     return y.float()

@@ -7,14 +7,14 @@ from tqdm import tqdm
 from convs2s.decode.hypotheses import TextHypothesis
 from convs2s.decode.word_translator import WordTranslator
 
-# Batches translated together: enough that sentences of similar length meet, few enough to hold in memory.
+# Batches per chunk: enough to group sentences of similar length, few enough to hold in memory.
 CHUNK_BATCHES = 64
 
 
 def translate_corpus(
     translator: WordTranslator, sentences: Sequence[list[str]], keep_attention: bool
 ) -> Iterator[list[TextHypothesis]]:
-    """Yield the hypotheses of tokenized sentences in order, showing progress.
+    """Yield the hypotheses of tokenized sentences in order, and show progress.
 
     Raises:
         ValueError: if the model's scores are not numbers.

@@ -1,4 +1,4 @@
-"""The device that translates."""
+"""The device to translate on."""
 
 import torch
 
@@ -6,7 +6,7 @@ from convs2s.text.counted import counted
 
 
 def find_device(name: str | None) -> torch.device:
-    """Return a device by name; None takes a GPU if there is one, else the CPU.
+    """Return a device by name; None selects a GPU if there is one, else the CPU.
 
     Raises:
         ValueError: if there is no such device.

@@ -1,4 +1,4 @@
-"""Several models as one, by the mean of their probabilities and of their attention (§5.2, T23)."""
+"""Several models as one: the mean of their probabilities and of their attention (§5.2, T23)."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ from convs2s.decode.token_scores import all_logits
 
 @dataclass(frozen=True)
 class EnsembleMemory:
-    """Each member's encoded source, of whatever kind its `encode` returns."""
+    """Each member's encoded source, of the type that its `encode` returns."""
 
     members: tuple[Any, ...]
 
@@ -26,7 +26,7 @@ class EnsembleMemory:
 
 @dataclass(frozen=True)
 class EnsembleState:
-    """Each member's decoder state, of whatever kind."""
+    """Each member's decoder state, of any type."""
 
     members: tuple[Any, ...]
 
@@ -36,7 +36,7 @@ class EnsembleState:
 
 
 class Ensemble:
-    """Models that translate together; to beam search they are one model.
+    """Models that translate together; beam search sees a single model.
 
     Raises:
         ValueError: if members differ in the size of a vocabulary.
@@ -54,20 +54,20 @@ class Ensemble:
 
     @property
     def max_source_tokens(self) -> int | None:
-        """Longest source sentence that all members take, EOS included; None if unlimited."""
+        """Longest source sentence that all members accept, EOS included; None if unlimited."""
         return smallest(member.max_source_tokens for member in self.members)
 
     @property
     def max_target_tokens(self) -> int | None:
-        """Longest target sentence that all members take, EOS included; None if unlimited."""
+        """Longest target sentence that all members accept, EOS included; None if unlimited."""
         return smallest(member.max_target_tokens for member in self.members)
 
     def restricted(self, tokens: Int[Tensor, "N"]) -> "Ensemble":
-        """Return the ensemble over these target tokens only; as `StepwiseModel.restricted`."""
+        """Return the ensemble over only these target tokens; as `StepwiseModel.restricted`."""
         return Ensemble([member.restricted(tokens) for member in self.members])
 
     def compiled(self) -> "Ensemble":
-        """Return the ensemble of the members in compiled loops, where there are any."""
+        """Return the ensemble with its members in compiled loops, where available."""
         return Ensemble([member.compiled() for member in self.members])
 
     def encode(self, source: Int[Tensor, "B S"]) -> EnsembleMemory:

@@ -6,7 +6,7 @@ rather than to every hypothesis at every step:
     (W_d h + b_d + g) . z = h . (W_d^T z) + b_d . z + g . z
     W_c (sum_j a_j v_j) + b_c = sum_j a_j (W_c v_j + b_c), since the a_j sum to 1
 
-All constant factors are folded in, too. Results equal those of `StepwiseModel` up to rounding.
+All constant factors are folded in as well. Results equal those of `StepwiseModel` up to rounding.
 """
 
 from dataclasses import dataclass
@@ -31,9 +31,9 @@ class FoldedAttention:
     """What one layer sees of the source.
 
     Attributes:
-        keys: what h is multiplied by to give scores.
-        offset: of the scores; -inf at padding.
-        values: what the weights average, ready to be added to the layer's output.
+        keys: multiplied by h, they give the scores.
+        offset: added to the scores; -inf at padding.
+        values: averaged by the weights, then added to the layer's output.
     """
 
     keys: Float[Tensor, "B C S"]
@@ -46,8 +46,8 @@ class FoldedMemory:
     """What the decoder sees of a batch of sentences.
 
     Attributes:
-        keys: z, scaled as d is; multiplied by g they give a part of the scores that all layers share.
-        layers: of the blocks that attend, bottom first.
+        keys: z, scaled like d; multiplied by g, they give the part of the scores that all layers share.
+        layers: the blocks that attend, bottom first.
     """
 
     keys: Float[Tensor, "B E S"]
@@ -79,14 +79,14 @@ class AttentionFolder:
         offset = (memory.keys @ self.key_bias)[:, None]
         if memory.padding is not None:
             offset = offset.masked_fill(memory.padding[:, None], -torch.inf)
-        # sqrt(m) makes up for the variance that averaging loses (§3.4); float32 also in bfloat16 (T38).
+        # sqrt(m) restores the variance lost by averaging (§3.4); float32 even in bfloat16 (T38).
         values = memory.values * memory.lengths.sqrt()[:, None, None]
         context = self.context_map(values.to(memory.values.dtype)) * self.value_scale
         return FoldedAttention(self.key_map(memory.keys).transpose(1, 2), offset, context)
 
 
 class FastModel(StepwiseModel):
-    """A model as beam search uses it, with less work per step than the plain one.
+    """A model for beam search, with less work per step than `StepwiseModel`.
 
     Args:
         seq2seq: in eval mode, on a CPU; its linear maps are replaced, so it cannot be saved afterwards.
@@ -102,25 +102,25 @@ class FastModel(StepwiseModel):
             replace_linear_maps(part, make)
 
     def restricted(self, tokens: Int[Tensor, "N"]) -> "FastModel":
-        """Return the same model over these target tokens only; all other weights are shared."""
+        """Return the same model over only these target tokens; all other weights are shared."""
         model = FastModel.__new__(FastModel)
         StepwiseModel.__init__(model, self.seq2seq, tokens)
         model.folders, model.make = self.folders, self.make
         return model
 
     def compiled(self) -> Any:
-        """Return the same model in compiled loops; loading or even compiling them takes a while."""
+        """Return the same model in compiled loops, which take time to load, and more to compile."""
         from convs2s.decode.compiled_model import CompiledModel  # noqa: PLC0415  # imports numba
 
         return CompiledModel(self)
 
     @cached_property
     def output(self) -> FixedLinear:
-        """The output layer over the tokens considered; made when first used, which `restricted` may avoid."""
+        """The output layer over the tokens considered; made on first use, so `restricted` may avoid it."""
         return self.make(self.output_weights, self.output_biases)
 
     def encode(self, source: Int[Tensor, "B S"]) -> Any:
-        """Encode source sentences, each ended by EOS and then padded."""
+        """Encode source sentences, each ending in EOS, then padded."""
         memory = self.seq2seq.encode(source)
         folders = [folder for folder in self.folders if folder is not None]
         keys = memory.keys.transpose(1, 2) * folders[0].scale
@@ -157,11 +157,11 @@ def attend_folded(
     shared: Float[Tensor, "B H S"],
     layer: FoldedAttention,
 ) -> tuple[Float[Tensor, "B H D"], Float[Tensor, "B H S"]]:
-    """Attend and add the block's input x to its output h; return also the weights."""
+    """Attend and add the block's input x to its output h; also return the weights."""
     scores = torch.baddbmm(shared + layer.offset, h, layer.keys)
     weights = torch.softmax(scores, dim=-1, dtype=torch.float32)
     if block.residual.map is not None:
         x = block.residual.map(x)
-    # ((c + h) * scale + x) * sqrt(0.5), where layer.values have both factors already.
+    # ((c + h) * scale + x) * sqrt(0.5); layer.values already include both factors.
     rest = torch.add(h, x, alpha=1.0 / scale)
     return torch.baddbmm(rest, weights.to(h.dtype), layer.values, beta=scale * SQRT_HALF), weights

@@ -1,4 +1,4 @@
-"""Forced decoding: the likelihood that a model gives to translations made by others."""
+"""Forced decoding: the likelihood that a model assigns to given translations."""
 
 import math
 import warnings
@@ -21,11 +21,11 @@ from convs2s.text.vocabulary.vocabulary import EOS, PAD
 
 @dataclass(frozen=True)
 class GivenScore:
-    """How likely a given translation is.
+    """The likelihood of a given translation.
 
     Attributes:
         log_likelihood: in nats, including that of EOS; NaN if a side is longer than the position table.
-        tokens: of the translation, EOS included.
+        tokens: number of tokens in the translation, EOS included.
         score: log_likelihood / tokens^alpha, as a search would rank it.
     """
 
@@ -40,17 +40,17 @@ def score_given(
     targets: Sequence[Sequence[str]],
     on_done: Callable[[int], object] | None = None,
 ) -> list[GivenScore]:
-    """Return how likely each given translation is, over the whole target vocabulary.
+    """Return the likelihood of each given translation, over the whole target vocabulary.
 
     Args:
-        translator: its beam and its vocabulary selection play no part.
-        sources: words of each sentence; it may have none.
-        targets: words of each translation; those that the vocabulary lacks count as <unk>.
+        translator: its beam and its vocabulary selection are ignored.
+        sources: words of each sentence, possibly none.
+        targets: words of each translation; words not in the vocabulary count as <unk>.
         on_done: called with the number of sentences of each batch.
 
     Raises:
         ValueError: if the model's scores are not numbers.
-        ChildProcessError: if one of several processes dies.
+        ChildProcessError: if one of the worker processes dies.
     """
     rows = [translator.source.encode(list(words)) for words in sources]
     given = [translator.target.encode(list(words)) for words in targets]
@@ -85,7 +85,7 @@ def log_likelihoods(
     """Return the log-likelihood of each target sentence, in nats.
 
     Args:
-        model: or an ensemble of models.
+        model: a model or an ensemble.
         source: each row ends with EOS, followed by padding.
         target: likewise.
 
@@ -112,7 +112,7 @@ def fits(translator: WordTranslator, source_tokens: int, target_tokens: int) -> 
 
 
 def warn_of_long(pairs: int) -> None:
-    """Say how many pairs are not scored."""
+    """Warn about pairs that are not scored."""
     if pairs:
         warnings.warn(
             f"{counted(pairs, 'sentence pair')} longer than the model's position table: not scored (nan). "

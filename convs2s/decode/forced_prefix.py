@@ -12,11 +12,11 @@ from torch import Tensor
 def next_of_prefixes(
     prefixes: Sequence[Sequence[int]], sentences: NDArray[np.int64], step: int
 ) -> tuple[list[int], list[int]]:
-    """Return which of some sentences are still within their prefix, and the token that each must take.
+    """Return which sentences are still within their prefix, and the token that each must take.
 
     Args:
-        prefixes: target tokens of each sentence of the batch; no prefixes at all if empty.
-        sentences: of these prefixes, the ones still searched.
+        prefixes: target tokens of each sentence in the batch; empty if no sentence has a prefix.
+        sentences: indices of the sentences still being translated.
         step: from 0.
     """
     if not prefixes:
@@ -27,7 +27,7 @@ def next_of_prefixes(
 
 
 def keep_only(logits: Float[Tensor, "B H V"], rows: Sequence[int], tokens: Sequence[int]) -> None:
-    """Rule out, in place, all tokens but one in each of some rows of the batch."""
+    """Rule out, in place, all tokens but one in each of the given rows of the batch."""
     if not rows:
         return
     index = torch.tensor(rows, device=logits.device)

@@ -20,12 +20,12 @@ class TextHypothesis:
 
     Attributes:
         tokens: pieces, or words without BPE; EOS last.
-        words: what the tokens spell, still tokenized; `<unk>` for unknown ones.
+        words: spelled by the tokens, still tokenized; `<unk>` for unknown words.
         log_likelihood: in nats.
         score: log_likelihood / |y|^alpha.
-        sources: for each token the index of the source word attended to most, -1 if there is none.
+        sources: for each token, the index of the source word attended to most, -1 if there is none.
         unknowns: the unknown words, with the source words they are aligned to.
-        attention: if asked for, of a sentence's best hypothesis; not part of hypotheses.jsonl.
+        attention: if requested, for a sentence's best hypothesis only; not part of hypotheses.jsonl.
     """
 
     tokens: list[str]
@@ -58,18 +58,18 @@ def read_hypotheses(path: Path) -> Iterator[tuple[list[str], list[TextHypothesis
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if a line is not as `write_hypotheses` writes it, with the line's number.
+        ValueError: if a line is not in the format of `write_hypotheses`, with the line number.
     """
     for number, line in enumerate(read_lines(path), start=1):
         try:
             content = json.loads(line)
-            source, hypotheses = content["source"], [parse_hypothesis(one) for one in content["hypotheses"]]
+            source, hypotheses = content["source"], [parse_hypothesis(item) for item in content["hypotheses"]]
             if not hypotheses:
                 raise ValueError("no hypothesis")
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(
                 f"{path}, line {number}: found no sentence and hypotheses ({type(error).__name__}: {error}). "
-                "Wanted a line as the stage translate writes it; run that stage again."
+                "Wanted a line written by the stage translate; run that stage again."
             ) from error
         yield source, hypotheses
 

@@ -1,7 +1,7 @@
-"""Linear maps with weights of 8 bits: the fastest products of CPUs with AVX512-VNNI, AVX-VNNI or AMX.
+"""Linear maps with 8-bit weights: the fastest products on CPUs with AVX512-VNNI, AVX-VNNI or AMX.
 
-Weights are integers times a scale per output; inputs are rounded likewise when they come, with a scale per
-row, so that a result does not depend on the other rows of a batch. Sums are exact; all else is float32.
+Weights are integers times a scale per output; inputs are rounded the same way at run time, with a scale per
+row, so that a result does not depend on the other rows of the batch. Sums are exact; the rest is float32.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Product:
 
     @property
     def parts(self) -> tuple[Tensor, Tensor, NDArray[np.float32], NDArray[np.float32]]:
-        """What compiled loops take."""
+        """The arguments of the compiled loops."""
         return self.numbers, self.row_scales, self.scales, self.bias
 
     def result(self) -> Float32[Tensor, "R N"]:
@@ -49,7 +49,7 @@ class Int8Linear(FixedLinear):
     def __init__(self, weight: Float[Tensor, "N K"], bias: Float[Tensor, "N"] | None) -> None:
         super().__init__(len(weight), torch.float32)
         self.weight, scales = quantized(weight.detach().float().contiguous())
-        # Arrays, since loops take these: a tensor would have to be asked for its memory at every step.
+        # Arrays, because loops take arrays: a tensor would have to be converted at every step.
         self.scales = memory(scales)
         self.bias = np.zeros(len(weight), np.float32) if bias is None else memory(bias.float())
 
@@ -72,7 +72,7 @@ def quantized(x: Float32[Tensor, "R K"]) -> tuple[Int8[Tensor, "R K"], Float32[T
 
 
 def check_int8(device: torch.device) -> None:
-    """Check that this machine multiplies 8-bit integers fast.
+    """Check that this machine has fast products of 8-bit integers.
 
     Raises:
         ValueError: if it does not.

@@ -1,9 +1,9 @@
 """Length normalization: rerank one search for each alpha, and pick the best alpha (§4.3).
 
-The search itself compares hypotheses by log-likelihood alone, and ends when beam_size are finished; alpha
-only ranks these. So reranking all beam_size hypotheses of a sentence gives what another search with that
-alpha would find: the same hypotheses, scores and order. There are two exceptions. Fewer hypotheses than
-beam_size (n_best) may lack the one that another alpha ranks first. And a sentence beyond the position table
+The search itself compares hypotheses only by log-likelihood, and ends when beam_size are finished; alpha
+only ranks those. So reranking all beam_size hypotheses of a sentence gives the result of another search with
+that alpha: the same hypotheses, scores and order. There are two exceptions. If n_best is less than beam_size,
+the hypothesis that another alpha ranks first may be missing. And a sentence longer than the position table
 is translated in parts: a search ranks the hypotheses of each part separately, and its score counts the EOS
 of each part; here whole sentences are ranked, joined from parts of equal rank, with one EOS.
 """
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from convs2s.decode.hypotheses import TextHypothesis
 
 NEUTRAL = 1.0
-"""The mean over tokens, the paper's alpha where it does not tune one."""
+"""Gives the mean over tokens, the paper's choice where it does not tune alpha."""
 
 
 def final_score(hypothesis: TextHypothesis, alpha: float) -> float:
@@ -23,10 +23,10 @@ def final_score(hypothesis: TextHypothesis, alpha: float) -> float:
 
 
 def best_hypothesis(hypotheses: Sequence[TextHypothesis], alpha: float) -> TextHypothesis:
-    """Return the hypothesis that alpha ranks first; on a tie the shorter, which was finished first."""
-    return min(hypotheses, key=lambda one: (-final_score(one, alpha), len(one.tokens)))
+    """Return the hypothesis that alpha ranks first; on a tie, the shorter one, which was finished first."""
+    return min(hypotheses, key=lambda found: (-final_score(found, alpha), len(found.tokens)))
 
 
 def best_alpha(scores: Mapping[float, float]) -> float:
-    """Return the alpha with the highest score; on a tie the nearest to 1, then the smaller."""
+    """Return the alpha with the highest score; on a tie, the one nearest to 1, then the smaller one."""
     return min(scores, key=lambda alpha: (-scores[alpha], abs(alpha - NEUTRAL), alpha))

@@ -14,16 +14,16 @@ from convs2s.text.vocabulary.vocabulary import PAD
 
 
 class LiveBatch:
-    """What the steps need of the source, of the sentences that are not done.
+    """The source data that the steps need, for the unfinished sentences.
 
     Args:
         memory: the encoder output of all sentences.
         source: each row ends with EOS, followed by padding.
-        max_lengths: for each sentence the most tokens of a hypothesis, EOS excluded.
-        prefixes: for each sentence the tokens that its hypotheses begin with. Empty for none at all.
+        max_lengths: for each sentence, the most tokens in a hypothesis, EOS excluded.
+        prefixes: for each sentence, the tokens that its hypotheses begin with. Empty: no sentence has one.
 
     Attributes:
-        alive: the numbers of these sentences in the whole batch.
+        alive: the indices of the unfinished sentences in the whole batch.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class LiveBatch:
         return next_of_prefixes(self.prefixes, self.alive, step)
 
     def attended(self, attention: Float[Tensor, "R S"]) -> tuple[Int[Tensor, "R"], Bool[Tensor, "R"]]:
-        """Return the most attended position but EOS (T34), and whether EOS gets more attention still.
+        """Return the most attended position except EOS (T34), and whether EOS gets even more attention.
 
         Args:
             attention: the same number of rows for each sentence.
@@ -60,7 +60,7 @@ class LiveBatch:
         return sources.flatten(), (grid.gather(2, ends).squeeze(2) > most).flatten()
 
     def keep(self, going: NDArray[np.int64]) -> None:
-        """Drop all sentences but these, numbered as they now are."""
+        """Drop all sentences except these, given by their current row."""
         index = torch.as_tensor(going, device=self.lengths.device)
         self.memory, self.words = self.memory.select(index), self.words[index]
         self.lengths, self.alive = self.lengths[index], self.alive[going]

@@ -32,10 +32,10 @@ def load_words(
     Args:
         models: folders with model.json and weights.safetensors.
         vocabulary: folder of the stage vocabulary.
-        candidates: candidates.npz of the stage candidates; read only if `params` select target tokens.
+        candidates: candidates.npz of the stage candidates; read only if `params` selects target tokens.
         params: of the search.
-        device: such as cpu, cuda or cuda:1; None takes a GPU if there is one.
-        processes: that search side by side on a CPU.
+        device: such as cpu, cuda or cuda:1; None selects a GPU if there is one.
+        processes: number of parallel processes on a CPU.
 
     Raises:
         FileNotFoundError: if a file is missing.
@@ -71,17 +71,17 @@ def load_member(
             )
     if seq2seq.padding_id != PAD:
         raise ValueError(
-            f"{folder} has the padding id {seq2seq.padding_id}, wanted {PAD}, that of its vocabulary. Was "
+            f"{folder} has the padding id {seq2seq.padding_id}, wanted {PAD} as in its vocabulary. Was "
             "model.json edited? Fetch the whole folder again."
         )
     return model
 
 
 def fastest(seq2seq: Seq2Seq, precision: str, device: torch.device) -> StepwiseModel:
-    """Return a loaded model as beam search uses it, with products of this precision.
+    """Return a loaded model in the fastest form for beam search, with products of this precision.
 
     Raises:
-        ValueError: if the machine cannot multiply so, or not fast.
+        ValueError: if the machine does not support this precision, or is slow with it.
     """
     if precision == "int8":
         from convs2s.decode.int8_linear import Int8Linear, check_int8  # noqa: PLC0415  # imports numba

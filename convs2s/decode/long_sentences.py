@@ -14,8 +14,8 @@ def cut(words: Sequence[str], word_of_piece: Sequence[int], limit: int) -> list[
 
     Args:
         words: of the sentence.
-        word_of_piece: for each piece the index of its word.
-        limit: most pieces of a part, at least 1.
+        word_of_piece: for each piece, the index of its word.
+        limit: most pieces in a part, at least 1.
     """
     parts, start, pieces = [], 0, len(word_of_piece)
     while pieces - start > limit:

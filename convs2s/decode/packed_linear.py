@@ -1,4 +1,4 @@
-"""Linear maps with their weights laid out once for the CPU's matrix products."""
+"""Linear maps whose weights are packed once for the CPU's matrix products."""
 
 import platform
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 
 def can_pack(weight: Tensor) -> bool:
-    """Whether oneDNN multiplies weights of this kind on this machine; measured on x86 only."""
+    """Return whether oneDNN can multiply weights of this kind on this machine; measured on x86 only."""
     if weight.device.type != "cpu" or platform.machine() not in ("x86_64", "AMD64"):
         return False
     if not torch.backends.mkldnn.is_available():
@@ -38,16 +38,16 @@ MakeLinear = Callable[[Tensor, Tensor | None], FixedLinear]
 
 
 class PackedLinear(FixedLinear):
-    """x W^T + b for inference, faster than `F.linear` on a CPU, which lays W out anew for every product.
+    """x W^T + b for inference, faster than `F.linear` on a CPU, which repacks W for every product.
 
-    Also, the bias is added while the product is still in cache. PyTorch's compiler uses the same operator.
+    The bias is also added while the product is still in cache. PyTorch's compiler uses the same operator.
 
     Args:
         weight: (N, K); copied.
         bias: (N), or None.
 
     Raises:
-        RuntimeError: if these weights cannot be packed; ask `can_pack` first.
+        RuntimeError: if these weights cannot be packed; check with `can_pack` first.
     """
 
     def __init__(self, weight: Float[Tensor, "N K"], bias: Float[Tensor, "N"] | None) -> None:
@@ -62,7 +62,7 @@ class PackedLinear(FixedLinear):
 
 
 class PlainLinear(FixedLinear):
-    """The same by `F.linear`, where weights cannot be packed."""
+    """The same with `F.linear`, for weights that cannot be packed."""
 
     def __init__(self, weight: Float[Tensor, "N K"], bias: Float[Tensor, "N"] | None) -> None:
         super().__init__(len(weight), weight.dtype)
@@ -79,7 +79,7 @@ def fixed_linear(weight: Float[Tensor, "N K"], bias: Float[Tensor, "N"] | None) 
 
 
 def replace_linear_maps(model: nn.Module, make: MakeLinear) -> None:
-    """Replace the linear maps inside a model by what `make` makes of their weights, in place."""
+    """Replace, in place, the linear maps inside a model by maps that `make` returns for their weights."""
     for module in list(model.modules()):
         for name, child in list(module.named_children()):
             if isinstance(child, nn.Linear):

@@ -1,4 +1,4 @@
-"""Sampling: translations drawn from the model's distribution instead of searched."""
+"""Sampling: translations drawn from the model's distribution, without a search."""
 
 import itertools
 from collections.abc import Sequence
@@ -30,10 +30,10 @@ class Sampling:
 
     Attributes:
         seed: the same seed gives the same translations; not negative.
-        temperature: logits are divided by it: below 1 likely tokens become likelier, above 1 less so.
-        top_k: draw from the k likeliest tokens only; None for all.
-        first: number of the first sentence, from 0. What is drawn depends on the seed and on a sentence's
-            number alone, so texts in several calls give the same translations as in one.
+        temperature: logits are divided by it: below 1, likely tokens become likelier; above 1, less likely.
+        top_k: draw only from the k likeliest tokens; None for all.
+        first: number of the first sentence, from 0. Samples depend only on the seed and on a sentence's
+            number, so texts split over several calls get the same translations as in one call.
 
     Raises:
         ValueError: if a value is out of range.
@@ -54,19 +54,19 @@ class Sampling:
                 raise ValueError(f"sampling: {name}: found {getattr(self, name)}, wanted {wanted}.")
 
     def of(self, settings: BeamSearch, numbers: Sequence[tuple[int, int]]) -> "Sampler":
-        """Return what draws for a batch; `numbers` are those of its sentences, here, and of their parts."""
+        """Return a sampler for a batch; `numbers` has each sentence's number in this call, and its part."""
         return Sampler(settings, self, [(self.first + sentence, part) for sentence, part in numbers])
 
 
 class Sampler:
-    """Draws as many translations of each sentence as `settings.n_best`; replaces `BeamSearch`.
+    """Draws `settings.n_best` translations of each sentence; replaces `BeamSearch`.
 
-    One is for one batch.
+    Each batch needs its own sampler.
 
     Args:
         settings: alpha of the scores, shortest length, number of samples (n_best) and attention.
         sampling: how to draw.
-        numbers: of the batch's sentences, such as (4, 0), the first part of sentence 4.
+        numbers: of the batch's sentences, such as (4, 0) for the first part of sentence 4.
     """
 
     def __init__(self, settings: BeamSearch, sampling: Sampling, numbers: Sequence[tuple[int, int]]) -> None:
@@ -85,7 +85,7 @@ class Sampler:
         """Return the samples of each sentence, likeliest first.
 
         Arguments and errors are those of `BeamSearch.search`. Log-likelihoods are the model's own, whatever
-        the temperature; tokens beyond top_k have theirs, too.
+        the temperature and top_k.
         """
         samples, device = self.settings.n_best, source.device
         batch = LiveBatch(model.encode(source), source, max_lengths, prefixes)
@@ -133,7 +133,7 @@ class Sampler:
         tokens: Int[Tensor, "R"],
         totals: Float[Tensor, "R"],
     ) -> NDArray[np.bool_]:
-        """Record the samples that now end; return which of the batch's sentences have no other left."""
+        """Record the samples that end at this step; return which sentences of the batch are complete."""
         shape = len(alive), self.settings.n_best
         scores = totals.cpu().numpy().reshape(shape)
         check_numbers(scores, alive, step)

@@ -1,4 +1,4 @@
-"""Work for several processes that share this one's memory: the weights, and all else that is loaded."""
+"""Parallel work in processes that share this one's memory: the weights and everything else loaded."""
 
 import gc
 import multiprocessing
@@ -14,19 +14,19 @@ from convs2s.processes import end_with_parent
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-END = -1  # sent in place of an item's number by a process that has found none left
+END = -1  # sent instead of an item's number by a process that finds no item left
 
 
 def check_processes(processes: int, device: torch.device) -> None:
-    """Check that so many processes can share what this one has loaded.
+    """Check that this many processes can share what this one has loaded.
 
     Raises:
-        ValueError: if there are none, the device is no CPU, or the system cannot fork.
+        ValueError: if there are fewer than 1, the device is not a CPU, or the system cannot fork.
     """
     if processes < 1:
         raise ValueError(f"processes: found {processes}, wanted 1 or more.")
     if processes > 1 and device.type != "cpu":
-        raise ValueError(f"found {processes} processes on {device}; several share a CPU only. Wanted 1.")
+        raise ValueError(f"found {processes} processes on {device}; only a CPU can be shared. Wanted 1.")
     if processes > 1 and "fork" not in multiprocessing.get_all_start_methods():
         raise ValueError(f"found {processes} processes, but this system cannot fork any. Wanted 1.")
 
@@ -36,13 +36,13 @@ def side_by_side(
 ) -> Iterator[tuple[int, Result]]:
     """Yield each item's number and what `work` returns for it, as soon as it is done.
 
-    Processes are forked: nothing is loaded again, and only what they write to is copied. Each computes on one
-    thread and takes the next item whenever it is done with one. Put the longest items first.
+    Processes are forked: nothing is loaded again, and memory is copied only when written to. Each process
+    uses one thread and takes the next item when it finishes one. Put the longest items first.
 
     Args:
-        work: may be any function; what it changes is not seen here.
-        items: need not be pickled, as results are.
-        processes: 1 stays in this one, as does a single item.
+        work: any function; its side effects are lost.
+        items: need not be picklable, but results must be.
+        processes: 1 works in this process, as does a single item.
 
     Raises:
         ChildProcessError: if a process dies.
@@ -62,7 +62,7 @@ def side_by_side(
             working.append(ours)
             family.append(context.Process(target=take, args=(work, items, taken, theirs, os.getpid())))
             family[-1].start()
-            theirs.close()  # else its end would not be noticed
+            theirs.close()  # otherwise the end of the process would go unnoticed
         while working:
             for connection in wait(working):
                 assert isinstance(connection, Connection)
@@ -71,7 +71,7 @@ def side_by_side(
                 except EOFError:
                     raise ChildProcessError(
                         f"one of {number} processes died before its batch was done; wanted all to finish. "
-                        "Did memory run out? Free some, or ask for fewer processes."
+                        "Did memory run out? Free some, or use fewer processes."
                     ) from None
                 if isinstance(result, Exception):
                     raise result
@@ -90,17 +90,19 @@ def side_by_side(
 def take(
     work: Callable[[Item], Result], items: Sequence[Item], taken: Any, results: Connection, parent: int
 ) -> None:
-    """Do items in a forked process until none is left.
+    """Process items in a forked process until none is left.
 
     Args:
-        taken: how many have been taken, by all processes.
+        work: as in `side_by_side`.
+        items: as in `side_by_side`.
+        taken: number of items taken so far, by all processes.
         results: where to send an item's number and its result, or the exception that it raised.
-        parent: number of the process that waits for them.
+        parent: id of the process that waits for the results.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     end_with_parent(parent)
-    gc.freeze()  # looking through shared objects would copy them
+    gc.freeze()  # scanning shared objects would copy them
     torch.set_num_threads(1)
     while True:
         with taken.get_lock():

@@ -1,4 +1,4 @@
-"""A trained model decoded token by token, nothing computed twice (§5.3), over all tokens or a few (§5.4)."""
+"""A trained model, decoded token by token without recomputation (§5.3), over all or some tokens (§5.4)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -33,7 +33,7 @@ class DecoderState:
 
     Attributes:
         steps: tokens decoded so far, the same for all rows.
-        windows: for each layer the inputs of its last K - 1 steps, oldest first; zeros at the start.
+        windows: for each layer, the inputs of its last K - 1 steps, oldest first; zeros at the start.
     """
 
     steps: int
@@ -45,12 +45,12 @@ class DecoderState:
 
 
 class StepwiseModel:
-    """A model as beam search uses it.
+    """A model in the form that beam search uses.
 
     Args:
         seq2seq: in eval mode; its weights must not change afterwards.
         tokens: ids of the only target tokens to consider, for vocabulary selection (§5.4). Token i of this
-            model is then tokens[i], and probabilities are those among these tokens. None: all tokens.
+            model is then tokens[i], and probabilities are normalized over these tokens. None: all tokens.
     """
 
     def __init__(self, seq2seq: Seq2Seq, tokens: Int[Tensor, "N"] | None = None) -> None:
@@ -62,11 +62,11 @@ class StepwiseModel:
         )
 
     def restricted(self, tokens: Int[Tensor, "N"]) -> "StepwiseModel":
-        """Return the same model over these target tokens only; all other weights are shared."""
+        """Return the same model over only these target tokens; all other weights are shared."""
         return StepwiseModel(self.seq2seq, tokens)
 
     def compiled(self) -> Any:
-        """Return what translates a long text fastest: this model in compiled loops, where there are any."""
+        """Return the fastest model for a long text: this one in compiled loops, where available."""
         return self
 
     @property
@@ -90,12 +90,12 @@ class StepwiseModel:
         return self.seq2seq.max_target_tokens
 
     def encode(self, source: Int[Tensor, "B S"]) -> SearchMemory:
-        """Encode source sentences, each ended by EOS and then padded."""
+        """Encode source sentences, each ending in EOS, then padded."""
         memory = self.seq2seq.encode(source)
         return SearchMemory(memory.keys, memory.values, memory.padding, memory.lengths)
 
     def start(self, rows: int) -> DecoderState:
-        """Return the state before the first step, for `rows` hypotheses in all."""
+        """Return the state before the first step, for `rows` hypotheses in total."""
         windows = (
             self.output_biases.new_zeros(rows, block.convolution.kernel_width - 1, block.inputs)
             for block in self.seq2seq.decoder.layers()
@@ -108,8 +108,8 @@ class StepwiseModel:
         """Advance every hypothesis by one token.
 
         Args:
-            tokens: the newest token of each hypothesis, EOS before the first. R = B * H rows, H per sentence
-                of `memory` and grouped by sentence, so that the source is kept once.
+            tokens: the newest token of each hypothesis, EOS at the first step. R = B * H rows, H per sentence
+                of `memory`, grouped by sentence, so that the source is stored once.
 
         Returns:
             Logits of the next token, attention averaged over layers, and the next state.
@@ -128,11 +128,11 @@ class StepwiseModel:
         return logits.flatten(0, 1).float(), averaged, DecoderState(state.steps + 1, tuple(windows))
 
     def _embed(self, tokens: Int[Tensor, "R"], position: int, sentences: int) -> Float[Tensor, "B H E"]:
-        """Return the embeddings g of the newest tokens, all at this position, counted from 0."""
+        """Return the embeddings g of the newest tokens, all at this position (from 0)."""
         g = F.embedding(tokens, self.embeddings)
         positions = self.seq2seq.target_embedding.positions
         if positions is not None:
-            g = g + positions.weight[position + 1]  # row 0 belongs to padding
+            g = g + positions.weight[position + 1]  # row 0 is for padding
         return g.view(sentences, -1, g.shape[-1])
 
 
@@ -143,7 +143,7 @@ def step_block(
     memory: Memory,
     window: Float[Tensor, "R K C"],
 ) -> tuple[Float[Tensor, "B H D"], Float[Tensor, "B H S"] | None, Float[Tensor, "R K C"]]:
-    """Transform the newest position of H hypotheses per sentence; return also the next window."""
+    """Transform the newest position of H hypotheses per sentence; also return the next window."""
     full = torch.cat([window, x.reshape(-1, 1, block.inputs)], dim=1)  # (R, K, C)
     h = F.glu(block.convolution.window_map(full.flatten(1)), dim=-1).view(*x.shape[:2], -1)
     output, weights = block.attend(x, h, g, memory)

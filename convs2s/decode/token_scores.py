@@ -1,4 +1,4 @@
-"""What beam search reads of a step's logits: each row's normalizer and its likeliest tokens."""
+"""What beam search needs from a step's logits: each row's normalizer and its likeliest tokens."""
 
 from typing import Protocol, runtime_checkable
 
@@ -10,22 +10,22 @@ from torch import Tensor
 
 CACHED_NUMBERS = 2**18
 GROUP = 12
-"""Tokens of a group."""
+"""Tokens per group."""
 FEWEST_GROUPS = 16
-"""Groups for each token to find, from which on it pays to form them."""
+"""Groups per token to find, at or above which grouping pays off."""
 
 
 ANY, NOT_EOS = -1, -2
-"""Instead of the only token that may follow a hypothesis: any, or any but EOS."""
+"""In place of the only allowed next token: any token, or any except EOS."""
 
 
 @runtime_checkable
 class LazyScores(Protocol):
-    """Logits that a model has not computed yet, since beam search reads only few of them."""
+    """Logits that a model has not computed yet, because beam search reads only a few of them."""
 
     @property
     def size(self) -> int:
-        """Logits of a row."""
+        """Number of logits per row."""
 
     def likeliest(
         self, allowed: NDArray[np.int64], count: int, /
@@ -33,7 +33,7 @@ class LazyScores(Protocol):
         """Return each row's `count` largest allowed logits, largest first, their tokens, and the normalizer.
 
         Args:
-            allowed: for each row the only token that may follow, or `ANY`, or `NOT_EOS`; padding never may.
+            allowed: for each row, the only allowed next token, or `ANY`, or `NOT_EOS`; never padding.
         """
 
     def logits(self) -> Float[Tensor, "R V"]:
@@ -41,7 +41,7 @@ class LazyScores(Protocol):
 
 
 def all_logits(scores: Float[Tensor, "R V"] | LazyScores) -> Float[Tensor, "R V"]:
-    """Return all logits, computed now if need be."""
+    """Return all logits, computing them if necessary."""
     return scores if isinstance(scores, Tensor) else scores.logits()
 
 
@@ -49,8 +49,8 @@ def log_normalizer(logits: Float[Tensor, "R V"]) -> Float[Tensor, "R"]:
     """Return log(sum(exp(logits))) of each row."""
     if logits.is_cuda:
         return torch.logsumexp(logits, dim=1)
-    # On a CPU softmax is one fused pass and torch.logsumexp several; its likeliest token gives the sum.
-    # A few rows at a time stay in cache and need no fresh memory, which costs page faults: 4 times as fast.
+    # On a CPU, softmax is one fused pass and torch.logsumexp several; the largest probability gives the sum.
+    # A few rows at a time stay in cache and need no new memory, which would cause page faults: 4 x as fast.
     rows = max(1, CACHED_NUMBERS // logits.shape[1])
     likeliest = [torch.softmax(part, dim=1).amax(dim=1) for part in torch.split(logits, rows)]
     return logits.amax(dim=1) - torch.cat(likeliest).log()
@@ -59,14 +59,14 @@ def log_normalizer(logits: Float[Tensor, "R V"]) -> Float[Tensor, "R"]:
 def top_tokens(logits: Float[Tensor, "R V"], count: int) -> tuple[Float[Tensor, "R N"], Int[Tensor, "R N"]]:
     """Return each row's `count` largest logits, largest first, and their tokens; as `torch.topk`.
 
-    On a CPU topk looks at one number at a time, but the maxima of groups take one fast pass. The largest
-    numbers are in the groups with the largest maxima, so only those need be sorted.
+    On a CPU, topk looks at one number at a time, but the maxima of groups take one fast pass. The largest
+    numbers are in the groups with the largest maxima, so only those need to be sorted.
     """
     width = logits.shape[1] // GROUP
     if logits.is_cuda or width < FEWEST_GROUPS * count:
         values, tokens = logits.topk(count, dim=1)
         return values, tokens
-    # Group i has the tokens i, i + width, i + 2 * width, ...; what is left over is looked at in any case.
+    # Group i has the tokens i, i + width, i + 2 * width, ...; leftover tokens are always candidates.
     groups = logits[:, : GROUP * width].unflatten(1, (GROUP, width))
     best = groups.amax(dim=1).topk(count, dim=1).indices  # (R, N)
     members = best[:, None, :] + width * torch.arange(GROUP, device=logits.device)[:, None]

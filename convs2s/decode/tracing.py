@@ -1,4 +1,4 @@
-"""The steps of a search, and the way of its finished hypotheses back through them."""
+"""The steps of a search, and tracing its finished hypotheses back through them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,24 +11,24 @@ from convs2s.text.vocabulary.vocabulary import EOS
 
 @dataclass(frozen=True)
 class Step:
-    """The record of one step: a row per hypothesis extended; in `parents` and `tokens`, per one kept."""
+    """The record of one step: a row per extended hypothesis; in `parents` and `tokens`, per kept one."""
 
     sources: NDArray[np.int64]
     at_end: NDArray[np.bool_]
     attention: NDArray[np.float32] | None
-    parents: NDArray[np.int64]  # of each hypothesis kept: the row that it extends
-    tokens: NDArray[np.int64]  # and the token added
+    parents: NDArray[np.int64]  # for each kept hypothesis, the row that it extends
+    tokens: NDArray[np.int64]  # and the token that it adds
 
 
 @dataclass(frozen=True)
 class Paths:
-    """The ways of N hypotheses through T steps; what stands beyond a hypothesis's last step has no meaning.
+    """The paths of N hypotheses through T steps; entries beyond a hypothesis's last step are meaningless.
 
     Attributes:
         rows: the row that each step extends.
         tokens: the token that it adds.
-        sources: as of `Step`, of that row.
-        at_end: likewise.
+        sources: `Step.sources` of that row.
+        at_end: `Step.at_end` of that row.
     """
 
     rows: NDArray[np.int64]
@@ -38,7 +38,7 @@ class Paths:
 
 
 def trace(steps: Sequence[Step], lasts: NDArray[np.int64], rows: NDArray[np.int64]) -> Paths:
-    """Follow hypotheses back from their EOS to their first token, all at a time.
+    """Follow all hypotheses at once, back from their EOS to their first token.
 
     Args:
         steps: of the search.

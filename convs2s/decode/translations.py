@@ -1,4 +1,4 @@
-"""Write what was translated: a folder with hypotheses.jsonl and attention.npz; imports no PyTorch."""
+"""Write translations: a folder with hypotheses.jsonl and attention.npz; does not import PyTorch."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -12,11 +12,11 @@ from convs2s.text.corpus.files import atomic_path
 def write_translations(
     sentences: Sequence[list[str]], found: Iterable[list[TextHypothesis]], out: Path
 ) -> None:
-    """Write the translations of sentences as the folder `out`, whole or not at all.
+    """Write the translations of sentences to the folder `out`, all or nothing.
 
     Args:
         sentences: words of each.
-        found: hypotheses of each, the best first, which may be searched while they are read.
+        found: hypotheses of each, best first; may be a generator that searches as it is read.
         out: folder to write.
     """
     done: list[tuple[list[str], list[TextHypothesis]]] = []

@@ -1,4 +1,4 @@
-"""alpha.json: the alpha that the stage tune chose, for translate.alpha: tuned (§4.3)."""
+"""alpha.json: the alpha chosen by the stage tune, for translate.alpha: tuned (§4.3)."""
 
 import json
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ def with_alpha(params: TranslateSection, alpha: float) -> TranslateParams:
 
 
 def settle(params: TranslateSection, path: Path) -> TranslateParams:
-    """Return the search with a number for alpha: that of params.yaml, or the one that `write_alpha` wrote.
+    """Return the search with a number for alpha, from params.yaml or from the file of `write_alpha`.
 
     Raises:
         FileNotFoundError: if alpha is `tuned` and there is no such file.
@@ -33,6 +33,6 @@ def settle(params: TranslateSection, path: Path) -> TranslateParams:
         return with_alpha(params, json.loads(text)["alpha"])
     except (ValueError, KeyError, TypeError):
         raise ValueError(
-            f"translate.alpha is tuned, but {path} holds {text!r}; wanted the alpha that the stage tune "
-            "chose. Run: dvc repro"
+            f"translate.alpha is tuned, but {path} contains {text!r}; wanted the alpha chosen by the stage "
+            "tune. Run: dvc repro"
         ) from None

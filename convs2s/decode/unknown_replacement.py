@@ -18,9 +18,9 @@ class Unknown:
 
     Attributes:
         word: its index among the hypothesis's words.
-        source: index of the source word that got most attention, layers averaged (T7). With word pieces:
-            the word that the piece belongs to.
-        past_end: whether the source's EOS got even more, and was skipped (T34).
+        source: index of the source word with the most attention, averaged over layers (T7). With word
+            pieces, the word that the piece belongs to.
+        past_end: whether the source's EOS got even more attention, and was skipped (T34).
     """
 
     word: int
@@ -46,14 +46,14 @@ def replace_unknowns(
     dictionary: Mapping[str, str],
     params: TokenizeParams,
 ) -> tuple[list[str], list[Replacement]]:
-    """Return the hypothesis's words with each unknown one replaced, and a record of each.
+    """Return the hypothesis's words with unknown words replaced, and a record of each replacement.
 
     Args:
         source: words of the source sentence.
         words: words of the hypothesis.
-        unknowns: which of them are unknown; a word with several unknown pieces counts once, its first.
+        unknowns: the unknown words; a word with several unknown pieces counts once, for its first.
         dictionary: surface source word -> the target word it is most often aligned with (T33).
-        params: how the text was tokenized, which says what a word is to the dictionary.
+        params: how the text was tokenized, which determines the words to look up in the dictionary.
     """
     replaced, records = list(words), []
     for unknown in unknowns:
@@ -69,7 +69,7 @@ def replace_unknowns(
 def write_replacements(path: Path, sentences: Iterable[Sequence[Replacement]]) -> str:
     """Write a table of the words replaced; return a one-sentence summary.
 
-    Columns: line and word count from 1; end_mark is 1 where the source's EOS got most attention (T34).
+    Lines and words are counted from 1; end_mark is 1 where the source's EOS got the most attention (T34).
     """
     lines, counts = ["line\tword\tsource_word\treplacement\thow\tend_mark"], Counter[str]()
     for number, records in enumerate(sentences, start=1):

@@ -26,8 +26,8 @@ from convs2s.text.vocabulary.selection import VocabularySelection
 from convs2s.text.vocabulary.vocabulary import EOS, UNK
 
 WORTH_COMPILING = 100_000
-"""Source tokens times beam size, in all, from which on compiled loops pay. To load them takes 0.6 seconds, to
-compile them, once after an installation, 8; what they save is about 30 microseconds of each of these."""
+"""Source tokens times beam size, in total, from which compiled loops pay off. Loading them takes 0.6 seconds,
+and compiling them, once per installation, 8; each of these saves about 30 microseconds."""
 
 
 class WordTranslator:
@@ -40,10 +40,11 @@ class WordTranslator:
         params: of the search.
         device: where to search.
         selection: of the target tokens of a batch (§5.4); None for all.
-        processes: that search batches side by side on a CPU, each on one thread, sharing the weights.
+        processes: number of processes that search batches in parallel on a CPU, each on one thread, sharing
+            the weights.
 
     Raises:
-        ValueError: if that many processes cannot share the device.
+        ValueError: if this many processes cannot share the device.
     """
 
     def __init__(
@@ -74,19 +75,19 @@ class WordTranslator:
     ) -> list[list[TextHypothesis]]:
         """Return the n_best hypotheses of each sentence, best first.
 
-        A sentence without words has one empty hypothesis. One that is longer than the position table is
-        translated in parts, with one warning.
+        A sentence without words has one empty hypothesis. A sentence longer than the position table is
+        translated in parts; the first one causes a warning.
 
         Args:
             sentences: words of each.
             keep_attention: return the best hypothesis's attention.
-            prefixes: for each sentence the words that its translations begin with; may be empty.
+            prefixes: for each sentence, the words that its translations begin with; may be empty.
             sampling: draw n_best translations instead of searching for the best.
             on_done: called with the number of sentences that each batch completes.
 
         Raises:
             ValueError: if the model's scores are not numbers, or a prefix is longer than the position table.
-            ChildProcessError: if one of several processes dies.
+            ChildProcessError: if one of the worker processes dies.
         """
         texts = [list(words) for words in sentences]
         owners = [self.source.word_of_piece(words) for words in texts]
@@ -113,7 +114,7 @@ class WordTranslator:
         ]
 
     def parts(self, words: list[str]) -> list[range]:
-        """Return the ranges of pieces to search separately: usually one, none if there are no words."""
+        """Return the ranges of pieces to search separately: usually one; none if there are no words."""
         return self._parts(words, self.source.word_of_piece(words))
 
     def _parts(self, words: list[str], word_of_piece: Sequence[int]) -> list[range]:
@@ -141,9 +142,9 @@ class WordTranslator:
         Args:
             rows: source ids.
             keep_attention: return each hypothesis's attention.
-            prefixes: of each row; none if empty.
-            sampler: returns what draws hypotheses for the rows of a batch; None to search.
-            on_batch: called with the rows of each batch that is done.
+            prefixes: target tokens that each row's hypotheses begin with; empty: no row has a prefix.
+            sampler: returns the sampler for the rows of a batch; None to search.
+            on_batch: called with the rows of each finished batch.
         """
         p = self.params
         search = BeamSearch(p.beam_size, p.alpha, p.min_length, p.n_best, p.legacy_eos, keep_attention)
@@ -157,7 +158,7 @@ class WordTranslator:
             return self._search_batch(searcher, [rows[i] for i in batch], given)
 
         if self.processes > 1 and len(several) > 1:
-            self._search_batch(search, [rows[several[-1][-1]]], [])  # makes once what processes then share
+            self._search_batch(search, [rows[several[-1][-1]]], [])  # sets up what processes then share
         for done, hypotheses in side_by_side(found, several, self.processes):
             for number, ranked in zip(several[done], hypotheses, strict=True):
                 results[number] = ranked
@@ -165,7 +166,7 @@ class WordTranslator:
         return results
 
     def _count(self, source_tokens: int) -> None:
-        """Change to compiled loops once enough is translated that they pay for the time to load them."""
+        """Switch to compiled loops once enough text is translated to make loading them worthwhile."""
         before = self.searched
         self.searched += source_tokens * self.params.beam_size
         if before < WORTH_COMPILING <= self.searched or (self.params.precision == "int8" and not before):
@@ -187,7 +188,7 @@ class WordTranslator:
         model = self.searching.restricted(torch.from_numpy(selected).to(self.device))
         places = [np.searchsorted(selected, prefix).tolist() for prefix in prefixes]
         return [
-            [replace(one, tokens=selected[one.tokens].tolist()) for one in ranked]
+            [replace(found, tokens=selected[found.tokens].tolist()) for found in ranked]
             for ranked in search.search(model, source, limits, places)
         ]
 
@@ -203,7 +204,7 @@ class WordTranslator:
 
     def _longest(self, source_tokens: int) -> int:
         """Return the most tokens of a hypothesis, EOS excluded."""
-        # 1e-9: the product of 0.58 and 50 must not fall short of 29.
+        # 1e-9: 0.58 * 50 must not come out below 29.
         limit = self.params.max_length_ratio * source_tokens + self.params.max_length_extra + 1e-9
         positions = self.model.max_target_tokens
         return math.floor(limit) if positions is None else min(math.floor(limit), positions - 1)
@@ -216,7 +217,7 @@ class WordTranslator:
         found: Sequence[list[Hypothesis]],
         keep_attention: bool,
     ) -> list[TextHypothesis]:
-        """Join the hypotheses of a sentence's parts by rank: best with best, and so on."""
+        """Join the hypotheses of a sentence's parts by rank: all the best ones, and so on."""
         if not parts:
             nothing = Attention(np.zeros((0, 0), dtype=np.float32), [], [])
             return [TextHypothesis([], [], 0.0, 0.0, [], [], nothing if keep_attention else None)]
@@ -234,7 +235,7 @@ class WordTranslator:
     def _join(
         self, parts: Sequence[range], hypotheses: Sequence[Hypothesis], word_of_piece: Sequence[int]
     ) -> TextHypothesis:
-        """Return one hypothesis of a sentence from one of each of its parts."""
+        """Return a hypothesis for a sentence, given one for each of its parts."""
         tokens, sources = list[int](), list[int]()
         words, unknowns = list[str](), list[Unknown]()
         for number, (part, hypothesis) in enumerate(zip(parts, hypotheses, strict=True), start=1):
@@ -256,11 +257,11 @@ class WordTranslator:
         )
 
     def _unknowns(self, hypothesis: Hypothesis, sources: Sequence[int], first_word: int) -> list[Unknown]:
-        """Return the unknown words; of several unknown pieces of a word, the first counts."""
+        """Return the unknown words; if a word has several unknown pieces, the first counts."""
         unknowns: dict[int, Unknown] = {}
         for i, token in enumerate(hypothesis.tokens):
             if token == UNK:
-                # An unknown piece spells something, so up to it the hypothesis ends in its word.
+                # An unknown piece spells something, so the hypothesis up to it ends in the piece's word.
                 word = first_word + len(self.target.decode(hypothesis.tokens[: i + 1])) - 1
                 unknowns.setdefault(word, Unknown(word, sources[i], hypothesis.at_end[i]))
         return list(unknowns.values())
@@ -269,7 +270,7 @@ class WordTranslator:
         if not self.warned:
             self.warned = True
             warnings.warn(
-                f"A sentence has {tokens} tokens but the model's position table takes {limit - 1}; it and "
-                "others like it are translated in parts. Give one sentence per line for better translations.",
+                f"A sentence has {tokens} tokens but the model's position table takes {limit - 1}; such long "
+                "sentences are translated in parts. Give one sentence per line for better translations.",
                 stacklevel=2,
             )

@@ -1,10 +1,10 @@
-"""Compiled loops of a decoding step, each one pass over data where PyTorch takes several.
+"""Compiled loops of a decoding step, each a single pass over data where PyTorch takes several.
 
-As in `loops`: arrays are contiguous, and every loop does the items `start` to `stop`. Matrix products come
-unscaled: float32, bfloat16 in uint16, or sums of products of 8-bit numbers in int32. Such a number y of row i
-and column j holds the value y * row_scales[i] * scales[j] + bias[j].
+As in `loops`, arrays are contiguous, and every loop processes the items `start` to `stop`. Matrix products
+are passed unscaled: float32, bfloat16 in uint16, or sums of 8-bit products in int32. An entry y in row i and
+column j stands for the value y * row_scales[i] * scales[j] + bias[j].
 
-The source positions of sentence i are the rows starts[i] to starts[i] + lengths[i] of what the encoder made,
+The source positions of sentence i are the rows starts[i] to starts[i] + lengths[i] of the encoder's output,
 without padding. Its hypotheses are consecutive rows, `beams` per sentence.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
@@ -16,23 +16,23 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-# Numba's cache does not notice changes of these: after one, touch this file, too.
+# Numba's cache does not detect changes to these: after such a change, touch this file as well.
 from convs2s.kernels.loops import exp, intrinsic, vectorized
 
-LANES = 256  # groups of tokens whose maxima are computed side by side; a power of 2
+LANES = 256  # groups of tokens whose maxima are computed in parallel; a power of 2
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
 SQRT_HALF = np.float32(math.sqrt(0.5))
 LOWEST = -np.float32(np.inf)
 LARGEST_INT8 = np.float32(127.0)
 TINY = np.float32(1e-30)
-ANY, NOT_EOS = -1, -2  # tokens that may follow a hypothesis, unless it is the only one
+ANY, NOT_EOS = -1, -2  # in place of the only allowed next token: any token, or any except EOS
 PAD, EOS = 0, 1
 I8, I32, F32 = ir.IntType(8), ir.IntType(32), ir.FloatType()
 
 
 @intrinsic
 def number(context: Any, value: Any) -> Any:
-    """Return a number of a product as float32: uint16 holds the bits of a bfloat16."""
+    """Return an entry of a product as float32: uint16 holds the bits of a bfloat16."""
 
     def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind, value = signature.args[0], arguments[0]
@@ -47,7 +47,7 @@ def number(context: Any, value: Any) -> Any:
 
 @intrinsic
 def nearest_int8(context: Any, value: Any) -> Any:
-    """Return a float32 between -127 and 127 rounded to the nearest integer, halves away from zero."""
+    """Round a float32 between -127 and 127 to the nearest integer, halves away from zero."""
 
     def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
         negative = builder.fcmp_ordered("<", arguments[0], F32(0.0))
@@ -59,7 +59,7 @@ def nearest_int8(context: Any, value: Any) -> Any:
 
 @intrinsic
 def magnitude_bits(context: Any, value: Any) -> Any:
-    """Return the bits of the absolute value of a float32: as integers they have the same order, NaN last."""
+    """Return the bits of a float32's absolute value: as integers, they sort in the same order, NaN last."""
 
     def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
         return builder.and_(builder.bitcast(arguments[0], I32), I32(0x7FFFFFFF))
@@ -79,13 +79,13 @@ def of_bits(context: Any, value: Any) -> Any:
 
 @vectorized
 def quantize(x, q, row_scales, start, stop):
-    """Write x as 8-bit integers times a scale per row, the largest becoming 127; items are rows."""
+    """Write x as 8-bit integers times a scale per row, which maps the largest to 127; items are rows."""
     for i in range(start, stop):
         source, target, bits = x[i], q[i], np.int32(0)
-        # Integers, since the largest of floats, any of which may be NaN, is no vector instruction.
+        # Compare as integers: no vector instruction takes the maximum of floats that may be NaN.
         for j in range(len(source)):
             bits = max(bits, magnitude_bits(source[j]))
-        # A row with NaN has a scale of NaN: all that follows from it must be NaN, too.
+        # A row with NaN gets a scale of NaN, so that everything computed from it is NaN as well.
         largest = of_bits(bits)
         factor = LARGEST_INT8 / max(largest, TINY)
         for j in range(len(source)):
@@ -104,7 +104,7 @@ def scaled(y, row_scales, scales, bias, out, start, stop):
 
 @vectorized
 def copy(source, target):
-    """Write a row to another: assigning a slice takes numba five times as long, and seconds to compile."""
+    """Copy a row: in numba, assigning a slice takes five times as long, and seconds to compile."""
     for j in range(len(target)):
         target[j] = source[j]
 
@@ -126,7 +126,7 @@ def source_windows(x, starts, lengths, width, y, start, stop):
 
 @vectorized
 def target_windows(old, parents, x, y, start, stop):
-    """Write the windows of rows `parents`, moved on by one position to end with x; items are rows."""
+    """Write the windows of rows `parents`, shifted by one position to end with x; items are rows."""
     columns = x.shape[1]
     kept = y.shape[1] - columns
     for i in range(start, stop):
@@ -160,7 +160,7 @@ def glu_and_residual(y, row_scales, scales, bias, x, out, start, stop):
 
 @vectorized
 def dot(x, y):
-    """Return the sum of products of two rows, the second one also of bfloat16."""
+    """Return the dot product of two rows; the second may be bfloat16."""
     total = ZERO
     for j in range(len(x)):
         total += x[j] * number(y[j])
@@ -199,7 +199,8 @@ def attend(
 ):  # fmt: skip
     """Gated linear unit, attention and residual of a layer; items are sentences.
 
-    As `attend_folded`, from a product and the block's input x; adds `share` of the weights to `attention`.
+    Like `attend_folded`, but from a product and the block's input x; adds `share` of the weights to
+    `attention`.
     """
     h, weights = np.empty(x.shape[1], np.float32), np.empty(shared.shape[1], np.float32)
     for i in range(start, stop):
@@ -224,14 +225,14 @@ def attend(
 def likeliest(y, row_scales, scales, bias, allowed, values, tokens, normalizers, start, stop):
     """Write each row's largest logits, largest first, their tokens, and the normalizer; items are rows.
 
-    `allowed` has for each row the only token that may follow, or ANY, or NOT_EOS; padding never may.
-    Tokens j, j + LANES, ... form a group; the largest logits are in the groups with the largest maxima. Where
-    fewer tokens are allowed than wanted, the rest are padding of -inf.
+    `allowed` has, for each row, the only allowed next token, or ANY, or NOT_EOS; padding is never allowed.
+    Tokens j, j + LANES, ... form a group; the largest logits are in the groups with the largest maxima. If
+    too few tokens are allowed, the rest are padding tokens with -inf.
     """
     columns, count = len(bias), values.shape[1]
     whole = columns - columns % LANES
     row, lanes = np.empty(columns, np.float32), np.empty(LANES, np.float32)
-    # The maxima of two groups may be of tokens that may not follow.
+    # Up to two group maxima may belong to tokens that are not allowed.
     maxima, largest = np.empty(LANES // 4, np.float32), np.empty(count + 2, np.float32)
     for i in range(start, stop):
         source, factor = y[i], row_scales[i]
@@ -272,15 +273,15 @@ def likeliest(y, row_scales, scales, bias, allowed, values, tokens, normalizers,
 
 @vectorized
 def quarters(lanes, maxima):
-    """Write the largest of four numbers each."""
+    """Write the largest of each four numbers."""
     size = len(maxima)
     first, second, third, fourth = (
         lanes[:size], lanes[size : 2 * size], lanes[2 * size : 3 * size], lanes[3 * size :],
     )  # fmt: skip
     for j in range(size):
-        one = first[j] if first[j] > second[j] else second[j]
-        other = third[j] if third[j] > fourth[j] else fourth[j]
-        maxima[j] = one if one > other else other
+        left = first[j] if first[j] > second[j] else second[j]
+        right = third[j] if third[j] > fourth[j] else fourth[j]
+        maxima[j] = left if left > right else right
 
 
 @vectorized
@@ -300,7 +301,7 @@ def largest_of(numbers, largest):
 
 @vectorized
 def insert(value, token, best, found):
-    """Insert a logit and its token into the largest ones; of equal logits the smaller token comes first."""
+    """Insert a logit and its token into the largest ones; for equal logits, the smaller token comes first."""
     k = len(best)
     while k > 0 and (best[k - 1] < value or (best[k - 1] == value and found[k - 1] > token)):
         k -= 1

@@ -1,12 +1,12 @@
-"""Compiled loops over the memory of CPU tensors: one pass over data where PyTorch takes several.
+"""Compiled loops over the memory of CPU tensors: a single pass over data where PyTorch takes several.
 
-Arrays are 2-D, contiguous, of float32 or of uint16 that holds bfloat16; in between everything is float32.
-Every loop does the items `start` to `stop` (its last arguments), so that threads can share the work; what an
-item is, its docstring says. Random numbers belong to positions, so results do not depend on the threads.
+Arrays are 2-D, contiguous, and either float32 or uint16 that holds bfloat16; what is in between is float32.
+Every loop processes the items `start` to `stop` (its last arguments), so that threads can share the work; its
+docstring says what an item is. Random numbers depend only on positions, so results do not depend on threads.
 
-The first functions, of single numbers, are written in LLVM's language because numba has neither bfloat16 nor
-32-bit integer products. LLVM turns loops over them into vector instructions, which it cannot do with calls of
-the C library's exp. All is in one module because numba's cache notices changes of a loop's own file only.
+The first functions, on single numbers, are written in LLVM IR because numba has neither bfloat16 nor 32-bit
+integer products. LLVM turns loops over them into vector instructions, which it cannot do with calls to the C
+library's exp. Everything is in one module because numba's cache only detects changes to a loop's own file.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 
@@ -23,7 +23,7 @@ from convs2s.text.alignment.compiled import compiled
 vectorized = functools.partial(compiled, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
 
 BLOCK = 64  # rows whose column sums are added up together
-LANES = 64  # maxima that are computed side by side
+LANES = 64  # maxima that are computed in parallel
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
 
 intrinsic: Any = extending.intrinsic  # its annotations hide what compiled code may call
@@ -48,7 +48,7 @@ def wide(context: Any, value: Any) -> Any:
 
 @intrinsic
 def narrow(context: Any, value: Any, like: Any) -> Any:
-    """Return a float32 in the type of `like`: as it is, or rounded to the nearest bfloat16, ties to even."""
+    """Return a float32 in the type of `like`: unchanged, or rounded to the nearest bfloat16, ties to even."""
 
     def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         if signature.args[1] == types.float32:
@@ -63,7 +63,7 @@ def narrow(context: Any, value: Any, like: Any) -> Any:
 
 @intrinsic
 def exp(context: Any, value: Any) -> Any:
-    """Return e^x of a float32 below 88, within 2e-7 of itself; of NaN, NaN."""
+    """Return e^x of a float32 below 88, with a relative error of at most 2e-7; NaN gives NaN."""
 
     def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
         low = F32(SMALLEST_EXPONENT)
@@ -83,11 +83,11 @@ def exp(context: Any, value: Any) -> Any:
 
 @intrinsic
 def random_bits(context: Any, index: Any, first: Any, second: Any) -> Any:
-    """Return 32 random bits by a key of two 32-bit numbers and an index: a counter-based generator.
+    """Return 32 random bits for an index and a key of two 32-bit numbers: a counter-based generator.
 
     The mixer is lowbias32 (Wellons, "Prospecting for hash functions", 2018); the second half of the key
     enters between its rounds, so that the sequences of two keys are not shifts of each other. Keys must be
-    random numbers: those that differ in few bits give sequences that resemble each other.
+    random: keys that differ in only a few bits give similar sequences.
     """
 
     def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
@@ -107,7 +107,7 @@ def random_bits(context: Any, index: Any, first: Any, second: Any) -> Any:
 def dropout(x, y, scale, threshold, first, second, start, stop):
     """Write x to y with some elements zeroed and the others scaled; items are rows.
 
-    An element is dropped if its random bits are less than `threshold`.
+    An element is dropped if its random bits are below `threshold`.
     """
     columns = x.shape[1]
     for i in range(start, stop):
@@ -121,8 +121,8 @@ def dropout(x, y, scale, threshold, first, second, start, stop):
 def windows(x, y, length, width, left, scale, threshold, first, second, start, stop):
     """Write, for each position of a sentence, the `width` positions around it, after dropout of x.
 
-    Items are sentences of `length` positions. A window begins `left` positions before its own; zeros stand
-    beyond the sentence.
+    Items are sentences of `length` positions. A window begins `left` positions before its own position, and
+    is zero beyond the sentence.
     """
     columns = x.shape[1]
     for i in range(start, stop):
@@ -137,7 +137,7 @@ def windows(x, y, length, width, left, scale, threshold, first, second, start, s
                 if k == left:
                     continue
                 target, other = y[row, k * columns : (k + 1) * columns], n - left + k
-                if 0 <= other < length:  # by a loop: numba's assignment of a slice takes three times as long
+                if 0 <= other < length:  # in a loop: numba takes three times as long to assign a slice
                     source = y[i * length + other, left * columns : (left + 1) * columns]
                     for j in range(columns):
                         target[j] = source[j]
@@ -147,7 +147,7 @@ def windows(x, y, length, width, left, scale, threshold, first, second, start, s
 
 @vectorized
 def windows_backward(gy, gx, length, width, left, scale, threshold, first, second, start, stop):
-    """Write the gradient of `windows`: the sum over the windows of a position; items are sentences."""
+    """Write the gradient of `windows`: the sum over a position's windows; items are sentences."""
     columns = gx.shape[1]
     total = np.empty(columns, np.float32)
     for i in range(start, stop):
@@ -180,7 +180,7 @@ def glu(y, bias, h, start, stop):
 
 @vectorized
 def glu_backward(gh, y, bias, gy, sums, start, stop):
-    """Overwrite gy with the gradient of y in `glu`, and each row of `sums` with the column sums of a block.
+    """Overwrite gy with y's gradient in `glu`, and each row of `sums` with the column sums of a block.
 
     Items are blocks of BLOCK rows.
     """
@@ -203,7 +203,7 @@ def glu_backward(gh, y, bias, gy, sums, start, stop):
 
 @vectorized
 def largest(row, bias, lanes):
-    """Return the largest element of row + bias; `lanes` is overwritten with the largest of every LANES-th."""
+    """Return the largest element of row + bias; `lanes` is overwritten with the maxima of every LANES-th."""
     whole = len(bias) - len(bias) % LANES
     lanes[:] = -np.float32(np.inf)
     for first in range(0, whole, LANES):
@@ -218,10 +218,10 @@ def largest(row, bias, lanes):
 
 @vectorized
 def softmax_loss(scores, bias, wanted, smoothing, differentiate, losses, sums, start, stop):
-    """Write the likelihood loss and the loss against equal probabilities of each row; items are blocks.
+    """Write each row's likelihood loss, and its loss against uniform probabilities; items are blocks.
 
     To differentiate, overwrite `scores` with the gradient of the smoothed loss, and the rows of `sums` with
-    the sums of each block over its columns. Columns beyond those of `bias` do not count and stay as they are.
+    each block's column sums. Columns beyond those of `bias` are ignored and left unchanged.
     """
     columns = len(bias)
     share = np.float32(smoothing / columns)

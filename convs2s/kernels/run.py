@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-WORTH_A_THREAD = 1 << 15  # elements; waking a thread takes as long as a loop over so many
+WORTH_A_THREAD = 1 << 15  # elements; waking a thread takes as long as a loop over this many
 
 
 def memory(tensor: Tensor) -> NDArray[Any]:
@@ -20,13 +20,13 @@ def memory(tensor: Tensor) -> NDArray[Any]:
 
 
 def share_out(loop: Callable[..., None], items: int, elements: int, *arguments: Any) -> None:
-    """Call loop(*arguments, start, stop) so that all items are done, shared out to threads.
+    """Call loop(*arguments, start, stop) for all items, split among threads.
 
     Args:
-        elements: that the loop passes over in all.
+        elements: total number of elements that the loop passes over.
     """
     count = min(torch.get_num_threads(), items, max(1, elements // WORTH_A_THREAD))
-    arrays = [memory(one) if isinstance(one, Tensor) else one for one in arguments]
+    arrays = [memory(value) if isinstance(value, Tensor) else value for value in arguments]
     bounds = [items * i // count for i in range(count + 1)]
     others = [threads().submit(loop, *arrays, *bounds[i : i + 2]) for i in range(1, count)]
     loop(*arrays, 0, bounds[1])
@@ -36,5 +36,5 @@ def share_out(loop: Callable[..., None], items: int, elements: int, *arguments: 
 
 @functools.cache
 def threads() -> ThreadPoolExecutor:
-    """Return the threads that help; they sleep while there is nothing to do."""
+    """Return the helper threads, which sleep while there is nothing to do."""
     return ThreadPoolExecutor(thread_name_prefix="loops")

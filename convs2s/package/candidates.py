@@ -1,4 +1,4 @@
-"""Alignment candidates for a model folder, from any parallel text: what the stage candidates makes (§5.4)."""
+"""Alignment candidates for a model folder, from any parallel text, as in the stage candidates (§5.4)."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,15 +17,15 @@ from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
 
 ITERATIONS = 5
 MOST = 1000
-"""Candidates kept of each source token; a search may use fewer."""
+"""Candidates kept per source token; a search may use fewer."""
 
 
 def write_candidates_of_text(model: Path, source: Path, target: Path, out: Path) -> str:
     """Write a file of candidates for a model folder; return a one-line summary.
 
     Args:
-        model: as the stage package or `convs2s import-fairseq` writes it.
-        source: text; line i translates line i of `target`. Both are tokenized as for translation.
+        model: folder written by the stage package or `convs2s import-fairseq`.
+        source: text; its line i and line i of `target` are translations. Both are tokenized here.
         target: see source.
         out: file to write, for `convs2s translate --candidates`.
 
@@ -43,7 +43,7 @@ def write_candidates_of_text(model: Path, source: Path, target: Path, out: Path)
         write_candidates(out, candidates)
     known = int((candidates.offsets[1:] > candidates.offsets[:-1]).sum())
     return (
-        f"{len(sides[0]):,} pairs: {len(candidates.targets):,} candidates of {known:,} of "
+        f"{len(sides[0]):,} pairs: {len(candidates.targets):,} candidates for {known:,} of "
         f"{sizes[0]:,} source entries"
     )
 
@@ -56,5 +56,5 @@ def words(model: Path, source: Path, target: Path) -> Iterator[tuple[str, str]]:
         Tokenizer(settings.languages[1], settings.tokenize),
     ]
     for pair in read_pairs(source, target):
-        one, other = (" ".join(tool.tokenize(line)) for tool, line in zip(tokenizers, pair, strict=True))
-        yield one, other
+        first, second = (" ".join(tool.tokenize(line)) for tool, line in zip(tokenizers, pair, strict=True))
+        yield first, second

@@ -23,10 +23,10 @@ WANTED = (
 )  # fmt: skip
 
 TRUECASER = "truecaser.tsv"
-"""Of the source side; only folders of models with truecasing have it."""
+"""For the source side; only present if the model uses truecasing."""
 
 TARGET_TRUECASER = "truecaser.target.tsv"
-"""Of the target side, for given translations and prefixes; folders packaged before these lack it."""
+"""For the target side, for given translations and prefixes; folders that predate those lack it."""
 
 SectionT = TypeVar("SectionT", bound=BaseModel)
 
@@ -71,7 +71,7 @@ def write_package(
         truecasers: folder of the stage truecase, copied if the settings use truecasing.
 
     Raises:
-        FileNotFoundError: if one of these files is missing.
+        FileNotFoundError: if any of these files is missing.
         ValueError: if the model is damaged.
     """
     vocabularies = (vocabulary / name for name in ("source.tsv", "target.tsv", "segmentation.json"))
@@ -83,7 +83,7 @@ def write_package(
     for path in (*files, *selection, *vocabularies, *cases.values()):
         if not path.is_file():
             raise FileNotFoundError(f"{path} does not exist; a model folder needs it. Run: dvc repro")
-    check_files(model, read_description(model).files, [WEIGHTS])  # else its damage would be sealed
+    check_files(model, read_description(model).files, [WEIGHTS])  # otherwise damage would be sealed in
     with atomic_path(folder) as temporary:
         temporary.mkdir()
         for path in (*files, *filter(has_candidates, selection), *vocabulary.iterdir()):
@@ -111,8 +111,8 @@ def read_settings(folder: Path) -> Settings:
     """Read tokenizer.json and translate.json of a model folder.
 
     Raises:
-        FileNotFoundError: if the folder or a file of it is missing.
-        ValueError: if a file is not as `write_package` writes it, or has changed since.
+        FileNotFoundError: if the folder or one of its files is missing.
+        ValueError: if a file is not in the format of `write_package`, or has changed since.
     """
     check_whole(folder)
     tokenizer, translate = read_json(folder / "tokenizer.json"), read_json(folder / "translate.json")
@@ -133,8 +133,8 @@ def read_settings(folder: Path) -> Settings:
     )
     if tokenize.truecase and not (folder / TRUECASER).is_file():
         raise FileNotFoundError(
-            f"{folder} lacks {TRUECASER}, though its tokenizer.json says truecase. Wanted a model folder as "
-            "the stage package writes it: package the model again, or fetch the whole folder."
+            f"{folder} lacks {TRUECASER}, though its tokenizer.json says truecase. Wanted a model folder "
+            "written by the stage package: package the model again, or fetch the whole folder."
         )
     return Settings(
         (str(languages[0]), str(languages[1])),
@@ -152,25 +152,25 @@ def check_complete(folder: Path) -> None:
     """Raise FileNotFoundError unless the folder has all files of a model folder."""
     if not folder.is_dir():
         raise FileNotFoundError(
-            f"{folder} is not a folder. Wanted a model folder as the stage package writes it, such as "
+            f"{folder} is not a folder. Wanted a model folder written by the stage package, such as "
             "data/models/1."
         )
     missing = [name for name in WANTED if not (folder / name).is_file()]
     if missing:
         raise FileNotFoundError(
-            f"{folder} lacks {', '.join(missing)}. Wanted a model folder as the stage package writes it, "
-            "such as data/models/1; data/trained holds bare models, which lack vocabularies."
+            f"{folder} lacks {', '.join(missing)}. Wanted a model folder written by the stage package, such "
+            "as data/models/1; data/trained holds bare models, which lack vocabularies."
         )
 
 
 def check_whole(folder: Path) -> None:
-    """Check that a model folder has all its files, and that they are as they were written.
+    """Check that a model folder has all its files, and that they have not changed since they were written.
 
-    Not the weights, by far the largest: `load_model` checks them.
+    The weights, by far the largest, are left to `load_model`.
 
     Raises:
-        FileNotFoundError: as `check_complete`, or if a file is missing that model.json names.
-        ValueError: if a file has another digest than model.json says.
+        FileNotFoundError: as `check_complete`, or if a file named in model.json is missing.
+        ValueError: if a file's digest differs from that in model.json.
     """
     check_complete(folder)
     check_files(folder, read_description(folder).files)

@@ -1,4 +1,4 @@
-"""The YAML before a model card, by which the Hugging Face Hub lists and finds a model."""
+"""The YAML at the top of a model card, from which the Hugging Face Hub lists and finds models."""
 
 import io
 import re
@@ -7,7 +7,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-# Licenses by the Hub's identifiers; what is none of them is `other` there, with a name.
+# The Hub's identifiers of licenses; any other license is `other` there, with a name.
 LICENSES = {
     "mit", "apache-2.0", "cc0-1.0", "cc-by-2.0", "cc-by-3.0", "cc-by-4.0", "cc-by-sa-3.0", "cc-by-sa-4.0",
     "cc-by-nc-2.0", "cc-by-nc-3.0", "cc-by-nc-4.0", "cc-by-nc-nd-3.0", "cc-by-nc-nd-4.0", "cc-by-nc-sa-3.0",
@@ -29,7 +29,7 @@ def front_matter(
     Args:
         name: of the model.
         languages: of source and target, as codes.
-        data_license: of the training data, which binds the model, too.
+        data_license: of the training data, which also applies to the model.
         scores: title and value of each score on the test set; may be empty.
         test_set: what the scores were measured on.
     """
@@ -46,7 +46,7 @@ def front_matter(
         content["model-index"] = [{"name": name, "results": [result(task, name, scores, test_set)]}]
     text = io.StringIO()
     yaml = YAML()
-    yaml.width = 2**16  # a value stays on its line
+    yaml.width = 2**16  # never wrap a value
     yaml.dump(content, text)
     return f"---\n{text.getvalue()}---\n"
 

@@ -1,4 +1,4 @@
-"""Model folders on the Hugging Face Hub, by its own library, which the extra `hub` installs."""
+"""Model folders on the Hugging Face Hub, through its own library, which the extra `hub` installs."""
 
 import re
 from pathlib import Path
@@ -13,13 +13,13 @@ SEED_ROW = re.compile(r"^\| seed \| \d+ \|$", re.MULTILINE)
 
 
 def located(folder: str | Path) -> Path:
-    """Return a model folder; one of the Hub, hf:OWNER/NAME or hf:OWNER/NAME@REVISION, is fetched first.
+    """Return a model folder, fetching hf:OWNER/NAME or hf:OWNER/NAME@REVISION from the Hub.
 
-    What was fetched before comes from the Hub's cache.
+    Folders fetched before come from the Hub's cache.
 
     Raises:
         OSError: if there is no such repository, or no network and no copy in the cache.
-        ValueError: if the name has another form, or huggingface_hub is not installed.
+        ValueError: if the name is malformed, or huggingface_hub is not installed.
     """
     name = str(folder)
     if not name.startswith(PREFIX):
@@ -31,13 +31,13 @@ def located(folder: str | Path) -> Path:
 
 
 def upload(folder: Path, repository: str, commit: str | None, private: bool) -> str:
-    """Upload a model folder to a repository of the Hub, made if there is none; return its address.
+    """Upload a model folder to a repository on the Hub, creating it if needed; return its address.
 
     Args:
-        folder: as the stage package writes it; it is checked first, and stays as it is.
+        folder: written by the stage package; it is checked first, and not changed.
         repository: OWNER/NAME.
-        commit: of the code that made the model, for the uploaded model card; None: the card names none.
-        private: whether a new repository is seen only by its owner.
+        commit: commit of the code that made the model, for the uploaded model card; None to leave it out.
+        private: whether a new repository is private.
 
     Raises:
         FileNotFoundError: as `check_whole`.
@@ -57,9 +57,9 @@ def upload(folder: Path, repository: str, commit: str | None, private: bool) -> 
 
 
 def with_commit(card: str, commit: str | None) -> str:
-    """Return a model card that names a commit below the seed; cards without a seed stay as they are.
+    """Return a model card that names a commit below the seed; cards without a seed are unchanged.
 
-    The stage package does not write it: the same model would have another card after each commit.
+    The stage package does not write the commit: the same model would get a new card after each commit.
     """
     if commit is None:
         return card

@@ -23,8 +23,8 @@ class LayerAttention:
     """The attention of each layer while one sentence was translated.
 
     Attributes:
-        layers: weights; over the source they sum to 1.
-        numbers: which decoder layers these are, from 1 at the bottom; the others do not attend (Table 5).
+        layers: weights, which sum to 1 over the source.
+        numbers: the decoder layer of each, from 1 at the bottom; the other layers do not attend (Table 5).
         source: tokens, EOS last.
         target: tokens of the best translation, EOS last.
     """
@@ -36,7 +36,7 @@ class LayerAttention:
 
     @property
     def average(self) -> Float32[np.ndarray, "T S"]:
-        """The mean of the layers that attend, by which unknown words are replaced (§4.3, T7)."""
+        """The mean of the attending layers, which unknown-word replacement uses (§4.3, T7)."""
         mean: Float32[np.ndarray, "T S"] = self.layers.mean(axis=0)
         return mean
 
@@ -53,8 +53,8 @@ class LayerReader(WordTranslator):
     def read(self, words: Sequence[str]) -> LayerAttention:
         """Translate a sentence and return the attention of its best translation.
 
-        A sentence that is longer than the position table is translated in parts, as by `translate`; each
-        part attends only to itself.
+        A sentence longer than the position table is translated in parts, as in `translate`; each part attends
+        only to itself.
 
         Raises:
             ValueError: if there are no words, or the model's scores are not numbers.
@@ -95,10 +95,10 @@ def read_attention_of(folder: Path, text: str) -> LayerAttention:
 
     Raises:
         FileNotFoundError: if a file of the model folder is missing.
-        ValueError: if such a file is damaged, or the text has no words.
+        ValueError: if a file is damaged, or the text has no words.
     """
     translator = load(folder, "cpu")
-    # A broken character on a command line becomes a lone surrogate, which is not a character.
+    # An undecodable byte on the command line becomes a lone surrogate, which is not a character.
     return LayerReader.of(translator).read(
         translator.source.tokenize(text.encode("utf-8", "replace").decode("utf-8"))
     )

@@ -30,7 +30,7 @@ USE = [
     'print(translator.translate(["..."]))',
     "```",
     "",
-    "A model on the Hugging Face Hub needs no folder: both accept `hf:OWNER/NAME` instead.",
+    "For a model on the Hugging Face Hub, give `hf:OWNER/NAME` instead of a folder.",
     "",
 ]  # fmt: skip
 
@@ -40,12 +40,12 @@ class Sizes:
     """How large a model is.
 
     Attributes:
-        parameters: numbers learned, weight norm folded in.
-        layers: blocks of encoder and decoder.
-        blocks: their widths and kernel widths, in words.
+        parameters: number of learned parameters, with weight norm folded in.
+        layers: number of blocks in encoder and decoder.
+        blocks: their widths and kernel widths, as text.
         embedding: channels of an embedding.
-        seen: how many positions the last layer of each sees (§3.2).
-        entries: of the source and the target vocabulary, special ones included.
+        seen: receptive field of encoder and decoder, in positions (§3.2).
+        entries: number of source and target vocabulary entries, special ones included.
     """
 
     parameters: int
@@ -64,12 +64,12 @@ class Facts:
         name: title.
         languages: of source and target, as codes.
         data_license: of the training data.
-        pairs: of the training data, after filtering.
-        words: of these, of source and target.
+        pairs: number of training pairs, after filtering.
+        words: number of words in them, source and target.
         sizes: of the model.
         segmentation: bpe or word.
-        seed: of this training.
-        training: hyperparameters, by their keys in params.yaml.
+        seed: of this training run.
+        training: hyperparameters, by key of params.yaml.
         scores: of this model on the test set, by name; may be empty.
         signatures: sacreBLEU signature of each score.
         test_set: the test set of the scores, with lines and hash; empty without scores.
@@ -129,7 +129,7 @@ def model_card(facts: Facts) -> str:
 
 
 def body(facts: Facts) -> str:
-    """Return the part of the card that people read."""
+    """Return the human-readable part of the card."""
     source, target = map(described, facts.languages)
     entries, layers, seen = facts.sizes.entries, facts.sizes.layers, facts.sizes.seen
     return "\n".join([
@@ -148,14 +148,14 @@ def body(facts: Facts) -> str:
         f"| decoder, from the bottom | {facts.sizes.blocks[1]} |",
         f"| embedding | {facts.sizes.embedding} channels |",
         f"| parameters | {facts.sizes.parameters:,} |",
-        f"| vocabulary | {facts.segmentation}; {entries[0]:,} source types, {entries[1]:,} target types |",
+        f"| vocabulary | {facts.segmentation}; {entries[0]:,} source and {entries[1]:,} target entries |",
         f"| seed | {facts.seed} |",
         "",
         *score_lines(facts.scores, facts.signatures, facts.test_set),
         *training_lines(facts.training),
         *USE,
-        "One line in, one line out. It translates text like its training text; it may omit, add or invent, "
-        "so have a human check what matters.",
+        "One line in, one line out. It works best on text like its training data. It may omit, add or invent "
+        "content, so have a human check anything that matters.",
         "",
     ])  # fmt: skip
 
@@ -167,12 +167,12 @@ def training_lines(values: Mapping[str, object]) -> list[str]:
 
 
 def described(code: str) -> str:
-    """Return a language with its code, such as "German (de)"; a code without a name as it is."""
+    """Return a language with its code, such as "German (de)"; a code without a name is returned unchanged."""
     return code if name(code) == code else f"{name(code)} ({code})"
 
 
 def cell(text: str) -> str:
-    """Return text for a cell of a table, which a bare bar would end, even within code."""
+    """Return text for a table cell, which an unescaped bar would end, even within code."""
     return text.replace("|", r"\|")
 
 

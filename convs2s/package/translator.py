@@ -1,4 +1,4 @@
-"""Text in, text out: one line for one line, whatever the input."""
+"""Text in, text out: one line in, one line out, for any input."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
 from convs2s.text.words.truecasing import read_truecaser
 
 SELECTION = SelectionParams(common=500, candidates=100)
-"""For candidates from a file, where the model folder does not say: what the authors' Lua code has."""
+"""For candidates from a file, if the model folder does not set it: the values of the authors' Lua code."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class Translation:
         text: detokenized, on one line.
         score: log_likelihood / |y|^alpha.
         log_likelihood: in nats.
-        tokens: what the model wrote, EOS last; empty for an empty text.
-        words: what the text was joined from.
-        replacements: which of the words were unknown and replaced.
-        attention: if asked for, of the best translation of each text; its labels are tokens.
+        tokens: the model's output, EOS last; empty for an empty text.
+        words: the words that make up the text.
+        replacements: the words that were unknown and have been replaced.
+        attention: if requested, for the best translation of each text only; its labels are tokens.
     """
 
     text: str
@@ -77,7 +77,7 @@ class Translator:
         self.source, self.target = source, target
         self.dictionary = dictionary
 
-    # Each string is also a sequence of strings, hence the first overload of each method, which wins.
+    # A string is also a sequence of strings, so the first overload of each method must win.
     @overload
     def translate(  # type: ignore[overload-overlap]
         self, texts: str, *, prefixes: str | None = None, sampling: Sampling | None = None
@@ -95,7 +95,7 @@ class Translator:
         prefixes: str | Sequence[str] | None = None,
         sampling: Sampling | None = None,
     ) -> str | list[str]:
-        """Return the best translation of a text, or of each of several; an empty one for an empty text.
+        """Return the best translation of a text, or of each of several; empty for an empty text.
 
         A translation has no line ends. Pass many texts at a time: they are sorted by length and translated in
         batches. Arguments and errors are those of `translate_n_best`.
@@ -140,13 +140,13 @@ class Translator:
         Args:
             texts: a text, or several.
             keep_attention: return the attention of each text's best translation.
-            prefixes: whole words that the translation of the text, or of each, begins with; may be empty.
+            prefixes: whole words that the translation of each text begins with; may be empty.
             sampling: draw n_best translations instead of searching for the best.
             on_done: called with the number of texts that each batch completes.
 
         Raises:
-            ValueError: if there are not as many prefixes as texts, a prefix is longer than the position
-                table, the model folder cannot tell how prefixes are cased, or the model's scores are not
+            ValueError: if the numbers of prefixes and texts differ, a prefix is longer than the position
+                table, the model folder lacks the truecaser that prefixes need, or the model's scores are not
                 numbers.
         """
         found = self._translate(listed(texts), keep_attention, prefixes, sampling, on_done)
@@ -171,16 +171,16 @@ class Translator:
         translations: str | Sequence[str],
         on_done: Callable[[int], object] | None = None,
     ) -> GivenScore | list[GivenScore]:
-        """Return how likely a given translation of a text is, or that of each text.
+        """Return the likelihood of a given translation of a text, or of each of several texts.
 
         Args:
             texts: a text, or several.
-            translations: as many.
+            translations: one per text.
             on_done: called with the number of texts of each batch.
 
         Raises:
-            ValueError: if there are not as many translations as texts, the model folder cannot tell how they
-                are cased, or the model's scores are not numbers.
+            ValueError: if the numbers of translations and texts differ, the model folder lacks the truecaser
+                that translations need, or the model's scores are not numbers.
         """
         sources = [self.source.tokenize(text) for text in listed(texts)]
         targets = [self._target_words(text) for text in listed(translations)]
@@ -212,7 +212,7 @@ class Translator:
         if self.target.params.truecase and self.target.truecaser is None:
             raise ValueError(
                 "The model's training text was truecased, but its folder has no truecaser of the target side "
-                "for given translations and prefixes. Wanted a folder that the present version packaged: run "
+                "for given translations and prefixes. Wanted a folder packaged by the current version: run "
                 "dvc repro, and copy it again."
             )
         return self.target.tokenize(text)
@@ -236,15 +236,17 @@ class Translator:
 
 
 def listed(texts: str | Sequence[str]) -> list[str]:
-    """Return texts as a list; a lone surrogate, which is no character, becomes a question mark."""
+    """Return texts as a list; a lone surrogate, which is not a character, becomes a question mark."""
     several = [texts] if isinstance(texts, str) else texts
     return [text.encode("utf-8", "replace").decode("utf-8") for text in several]
 
 
 def check_number(sources: Sequence[object], given: Sequence[object], nouns: str) -> None:
-    """Raise ValueError unless there are as many of both."""
+    """Raise ValueError unless there is one for each text."""
     if len(sources) != len(given):
-        raise ValueError(f"found {counted(len(sources), 'text')} but {len(given):,} {nouns}, wanted as many.")
+        raise ValueError(
+            f"found {counted(len(sources), 'text')} but {len(given):,} {nouns}, wanted the same number."
+        )
 
 
 def load(
@@ -259,21 +261,21 @@ def load(
     """Load a model folder, or several as an ensemble.
 
     Args:
-        folders: as the stage package writes them; the settings are those of the first. hf:OWNER/NAME is
-            one on the Hugging Face Hub, hf:OWNER/NAME@REVISION a certain version of it.
-        device: such as cpu, cuda or cuda:1; None takes a GPU if there is one.
-        replace: whether unknown words are replaced; None as packaged.
-        candidates: file that `convs2s candidates` wrote: each batch then has only the target tokens that its
-            source tokens are likely to need (§5.4); None as packaged.
-        processes: that translate batches side by side on a CPU, each on one thread, with the same weights in
-            memory.
-        changes: other values of the section `translate` of params.yaml, such as beam_size=1.
+        folders: written by the stage package; the first determines the settings. hf:OWNER/NAME is a folder
+            on the Hugging Face Hub, hf:OWNER/NAME@REVISION a specific version of it.
+        device: such as cpu, cuda or cuda:1; None selects a GPU if there is one.
+        replace: whether unknown words are replaced; None: as packaged.
+        candidates: file from `convs2s candidates`: each batch then considers only the target tokens that its
+            source tokens are likely to need (§5.4); None: as packaged.
+        processes: number of processes that translate batches in parallel on a CPU, each on one thread,
+            sharing the weights.
+        changes: new values for keys of the section `translate` of params.yaml, such as beam_size=1.
 
     Raises:
         FileNotFoundError: if a file of a model folder is missing.
         OSError: as `located`, for a model on the Hub.
         ValueError: if a file is damaged, a value is impossible, the device does not exist or cannot be
-            shared by that many processes, or the members of an ensemble have different vocabularies or
+            shared by this many processes, or the members of an ensemble have different vocabularies or
             tokenization.
     """
     paths = [located(folder) for folder in ([folders] if isinstance(folders, str | Path) else folders)]

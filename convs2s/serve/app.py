@@ -1,4 +1,4 @@
-"""The ASGI application: routes, errors, files of the page."""
+"""The ASGI application: routes, errors, and the files of the web page."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -28,13 +28,13 @@ FILES = {
 def create_app(
     pairs: Pairs, limits: Limits, keys: tuple[str, ...] = (), threads: int | None = None
 ) -> FastAPI:
-    """Return the application; its decoding thread runs while the application does.
+    """Return the application; its decoding thread runs as long as the application does.
 
     Args:
         pairs: the models.
         limits: of requests, queue and batches.
-        keys: API keys, of which each request needs one; empty if none is wanted.
-        threads: of PyTorch; None leaves its default.
+        keys: API keys, one of which each request needs; empty if no key is required.
+        threads: for PyTorch; None leaves its default.
     """
     metrics = Metrics()
     batcher = Batcher(limits, threads, metrics.batch_lines.observe)
@@ -61,7 +61,7 @@ def create_app(
 
 
 def add_metrics(app: FastAPI, service: Service) -> None:
-    """Add `/metrics`, which wants a key if the others do."""
+    """Add `/metrics`, which requires a key if the other routes do."""
 
     @app.get("/metrics", response_class=Response)
     async def metrics(request: Request) -> Response:
@@ -77,7 +77,7 @@ def add_files(app: FastAPI) -> None:
 
 
 def add_errors(app: FastAPI) -> None:
-    """Answer every error in LibreTranslate's form."""
+    """Return every error in LibreTranslate's format."""
 
     @app.exception_handler(Refusal)
     async def refused(_: Request, refusal: Refusal) -> Response:

@@ -14,12 +14,12 @@ from convs2s.serve.limits import Limits
 from convs2s.serve.refusal import Refusal
 
 Work = Callable[[list[str]], Sequence[Any]]
-"""Gives one result per line; lines with equal work share a batch."""
+"""Returns one result per line; lines with the same work share a batch."""
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A line, and the future of its result."""
+    """A line and the future with its result."""
 
     work: Work
     line: str
@@ -28,11 +28,11 @@ class Job:
 
 
 class Batcher:
-    """A queue of lines and the thread that works it off, oldest first.
+    """A queue of lines and the thread that processes them, oldest first.
 
     Args:
         limits: of the queue and of a batch.
-        threads: of PyTorch; None leaves its default.
+        threads: for PyTorch; None leaves its default.
         on_batch: called with the number of lines of each batch.
     """
 
@@ -49,18 +49,18 @@ class Batcher:
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish what waits, then end the thread."""
+        """Finish the waiting lines, then end the thread."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
         self._thread.join()
 
     def waiting(self) -> int:
-        """Return the lines that wait."""
+        """Return the number of waiting lines."""
         return len(self._jobs)
 
     def submit(self, work: Work, lines: Sequence[str], client: str) -> list[Future[Any]]:
-        """Queue lines; return the futures of their results. Canceled ones are dropped from the queue.
+        """Queue lines and return futures for their results. Canceled lines are dropped from the queue.
 
         Raises:
             Refusal: 503 if the queue is full, 429 if too many of its lines are this client's.
@@ -80,8 +80,8 @@ class Batcher:
         if of_client > limits.waiting_per_client:
             raise Refusal(
                 429,
-                f"Too many requests: {of_client} lines of yours would wait, of which at most "
-                f"{limits.waiting_per_client} may. Wait for answers before you send more.",
+                f"Too many requests: {of_client} of your lines would be waiting, but the limit is "
+                f"{limits.waiting_per_client}. Wait for answers before you send more.",
                 soon,
             )
         if self._closed or len(self._jobs) + lines > limits.waiting:
@@ -105,7 +105,7 @@ class Batcher:
                 finish(live)
 
     def _next_batch(self) -> list[Job]:
-        """Wait for lines; return the oldest and those that share its work. None at the end."""
+        """Wait for lines; return the oldest and those that share its work. Empty at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._jobs or self._closed)
             if not self._jobs:
@@ -123,7 +123,7 @@ class Batcher:
 
 
 def finish(jobs: Sequence[Job]) -> None:
-    """Do the work of some lines; where it fails, do each line alone, so that one fails no other."""
+    """Process some lines; if that fails, process each line alone, so that one cannot make others fail."""
     try:
         results = jobs[0].work([job.line for job in jobs])
     except Exception as error:

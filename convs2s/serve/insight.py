@@ -1,4 +1,4 @@
-"""What the page shows beside the translation: hypotheses with scores, replaced words, attention."""
+"""What the page shows besides the translation: hypotheses with scores, replaced words, attention."""
 
 from typing import Any, Literal
 
@@ -16,9 +16,9 @@ from convs2s.serve.service import Service
 class Replaced(BaseModel):
     """An unknown word that was replaced (§4.3)."""
 
-    start: int = Field(description="Of the word in the text, in characters.")
+    start: int = Field(description="Where the word begins in the text, in characters.")
     end: int
-    source_word: str = Field(description="The source word that got most attention.")
+    source_word: str = Field(description="The source word that got the most attention.")
     how: Literal["dictionary", "copy"]
 
 
@@ -42,7 +42,7 @@ class Weights(BaseModel):
     """The attention of one decoder layer."""
 
     layer: int = Field(description="From 1 at the bottom.")
-    weights: list[list[float]] = Field(description="A row per target token; over the source it sums to 1.")
+    weights: list[list[float]] = Field(description="A row per target token, which sums to 1 over the source.")
 
 
 class Attended(BaseModel):
@@ -50,7 +50,7 @@ class Attended(BaseModel):
 
     source: list[str]
     target: list[str]
-    layers: list[Weights] = Field(description="Only layers that attend.")
+    layers: list[Weights] = Field(description="Only the layers that attend.")
 
 
 def add_insight(app: FastAPI, service: Service) -> None:
@@ -58,13 +58,13 @@ def add_insight(app: FastAPI, service: Service) -> None:
 
     @app.post("/n-best", openapi_extra=body_schema(TextRequest))
     async def n_best(request: Request) -> list[Line]:
-        """Translate a text; return for each line all hypotheses of the beam, with scores."""
+        """Translate a text; for each line, return all hypotheses of the beam, with scores."""
         asked = await checked(request)
         tokenizer = service.pairs.find(asked.source, asked.target).translator.target
         [lines] = await service.translate(asked, request)
         sources = asked.texts[0].split("\n")
         return [
-            Line(source=source, hypotheses=[hypothesis(one, tokenizer) for one in ranked])
+            Line(source=source, hypotheses=[hypothesis(found, tokenizer) for found in ranked])
             for source, ranked in zip(sources, lines, strict=True)
         ]
 
@@ -91,17 +91,17 @@ def add_insight(app: FastAPI, service: Service) -> None:
 
 
 def hypothesis(found: Translation, tokenizer: Any) -> Hypothesis:
-    """Return a translation as the API gives it."""
+    """Return a translation in the API's format."""
     return Hypothesis(
         text=found.text,
         score=round(found.score, 4),
         log_likelihood=round(found.log_likelihood, 4),
-        replaced=[Replaced(**one) for one in replaced_words(found, tokenizer)],
+        replaced=[Replaced(**word) for word in replaced_words(found, tokenizer)],
     )
 
 
 def attended(found: LayerAttention) -> Attended:
-    """Return attention as the API gives it, in three decimals."""
+    """Return attention in the API's format, rounded to three decimals."""
     layers = [
         Weights(layer=number, weights=layer.astype(float).round(3).tolist())
         for number, layer in zip(found.numbers, found.layers, strict=True)

@@ -13,15 +13,15 @@ from convs2s.text.languages import name
 
 
 class Translated(BaseModel):
-    """An answer of `/translate`: strings for a text, lists for a list."""
+    """A response of `/translate`: strings for a text, lists for a list."""
 
     model_config = ConfigDict(extra="allow")
     translatedText: str | list[str]  # LibreTranslate's name
-    alternatives: list[str] | list[list[str]] | None = Field(None, description="Best first, if asked for.")
+    alternatives: list[str] | list[list[str]] | None = Field(None, description="Best first, if requested.")
 
 
 class Language(BaseModel):
-    """A language, and those that it can be translated to."""
+    """A language and the languages it can be translated to."""
 
     code: str
     name: str
@@ -62,12 +62,12 @@ def add_libretranslate(app: FastAPI, service: Service) -> None:
 
     @app.get("/health")
     async def health() -> dict[str, str]:
-        """Say that the server is up."""
+        """Report that the server is up."""
         return {"status": "ok"}
 
     @app.get("/frontend/settings")
     async def settings() -> dict[str, Any]:
-        """Say what a page needs to know, under LibreTranslate's names."""
+        """Return the settings that a page needs, under LibreTranslate's names."""
         first = next(iter(service.pairs))
         return {
             "charLimit": service.limits.characters,
@@ -85,10 +85,10 @@ def add_libretranslate(app: FastAPI, service: Service) -> None:
 
 
 def most(lines: list[list[Translation]], wanted: int) -> int:
-    """Return how many alternatives a text has: as many as its line with the most hypotheses."""
+    """Return the number of alternatives of a text: as many as any of its lines has, at most `wanted`."""
     return min(wanted, max(map(len, lines)) - 1)
 
 
 def joined(lines: list[list[Translation]], rank: int) -> str:
-    """Return the translation of a text's lines, each at a rank from 0, or at its last."""
+    """Return the translation of a text's lines, each with this rank (from 0), or its last one."""
     return "\n".join(ranked[min(rank, len(ranked) - 1)].text for ranked in lines)

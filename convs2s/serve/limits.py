@@ -1,19 +1,19 @@
-"""How much the server takes on."""
+"""The server's limits."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of the server; a request beyond one is refused with a message that names it.
+    """Limits of the server; a request beyond a limit is refused with a message that names it.
 
     Attributes:
-        body_bytes: of a request (413).
-        characters: of a request's texts together (400, as LibreTranslate).
-        lines: of a request's texts together (400).
-        waiting: lines that wait for translation, of all clients (503).
-        waiting_per_client: of these, from one address (429).
-        batch_lines: translated at once.
+        body_bytes: size of a request (413).
+        characters: total length of a request's texts (400, as in LibreTranslate).
+        lines: total number of lines in a request's texts (400).
+        waiting: lines waiting for translation, from all clients (503).
+        waiting_per_client: lines waiting for translation, from one address (429).
+        batch_lines: lines translated at once.
         collect_seconds: how long an idle server waits for more lines before it translates the first.
     """
 

@@ -1,4 +1,4 @@
-"""What the server counts, for Prometheus."""
+"""The server's metrics, for Prometheus."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ BATCHES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 class Metrics:
-    """Counters of one server."""
+    """The metrics of one server."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -17,7 +17,7 @@ class Metrics:
             "convs2s_requests", "Requests answered.", ["path", "status"], registry=self.registry
         )
         self.seconds = Histogram(
-            "convs2s_request_seconds", "From request to answer.", ["path"], buckets=SECONDS,
+            "convs2s_request_seconds", "Time from request to response.", ["path"], buckets=SECONDS,
             registry=self.registry,
         )  # fmt: skip
         self.lines = Counter(
@@ -26,12 +26,12 @@ class Metrics:
         self.batch_lines = Histogram(
             "convs2s_batch_lines", "Lines translated at once.", buckets=BATCHES, registry=self.registry
         )
-        self.waiting = Gauge("convs2s_waiting_lines", "Lines that wait now.", registry=self.registry)
+        self.waiting = Gauge("convs2s_waiting_lines", "Lines waiting now.", registry=self.registry)
 
     def watch(self, waiting: Callable[[], int]) -> None:
         """Read the number of waiting lines from a function."""
         self.waiting.set_function(waiting)
 
     def text(self) -> bytes:
-        """Return all in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self.registry)

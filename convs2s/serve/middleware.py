@@ -1,4 +1,4 @@
-"""Around every request: security headers, counting."""
+"""Middleware for every request: security headers and counting."""
 
 import time
 
@@ -7,7 +7,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from convs2s.serve.metrics import Metrics
 
-# The page loads nothing but its own files, sends nothing but to this server, and is in nobody's frame.
+# The page loads only its own files, connects only to this server, and cannot be framed.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -21,7 +21,7 @@ HEADERS = {
 
 
 class Headers:
-    """Adds the security headers to every answer."""
+    """Adds the security headers to every response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -38,7 +38,7 @@ class Headers:
 
 
 class Counting:
-    """Counts requests and their seconds, by path; unknown paths are one, so that clients add no series."""
+    """Counts requests and their duration, by path; unknown paths share one label, to bound the series."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self.app, self.metrics = app, metrics

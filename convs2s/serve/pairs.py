@@ -33,7 +33,7 @@ class Pair:
         return self.translator.translate_n_best(lines)
 
     def attend(self, lines: list[str]) -> list[LayerAttention]:
-        """Return the attention of each decoder layer while each line is translated; of single models only."""
+        """Return each decoder layer's attention while each line is translated; for single models only."""
         reader = LayerReader.of(self.translator)
         return [reader.read(self.translator.source.tokenize(line)) for line in lines]
 
@@ -52,11 +52,11 @@ class Pairs:
 
     @property
     def beam_size(self) -> int:
-        """The largest beam, so the most hypotheses of a line."""
+        """The largest beam size, and thus the most hypotheses for a line."""
         return max(pair.translator.words.params.beam_size for pair in self._pairs.values())
 
     def targets(self) -> dict[str, list[str]]:
-        """Return the languages, each with those that it can be translated to."""
+        """Return the languages, each with the languages it can be translated to."""
         codes = sorted({code for pair in self._pairs for code in pair})
         return {code: sorted(target for source, target in self._pairs if source == code) for code in codes}
 
@@ -64,10 +64,10 @@ class Pairs:
         """Return a pair; source `auto` is the only language that can be translated to the target.
 
         Raises:
-            Refusal: if there is no such pair, or `auto` leaves a choice.
+            Refusal: if there is no such pair, or `auto` is ambiguous.
         """
         if source == "auto":
-            sources = [one for one, other in self._pairs if other == target]
+            sources = [first for first, second in self._pairs if second == target]
             if len(sources) > 1:
                 raise Refusal(
                     400,
@@ -83,7 +83,7 @@ class Pairs:
 def load_pairs(
     folders: Sequence[Path], device: str | None, beam_size: int | None, replace: bool | None
 ) -> Pairs:
-    """Load model folders; those of one language pair become an ensemble.
+    """Load model folders; folders for the same language pair become an ensemble.
 
     Raises:
         FileNotFoundError, ValueError: as `load` of convs2s.package.translator.

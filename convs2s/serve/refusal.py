@@ -1,13 +1,13 @@
-"""Answers that are errors, in LibreTranslate's form: {"error": MESSAGE}."""
+"""Error responses in LibreTranslate's format: {"error": MESSAGE}."""
 
 from collections.abc import Mapping
 
 
 class Refusal(Exception):
-    """A request that is not answered.
+    """A refused request.
 
     Args:
-        status: of HTTP.
+        status: HTTP status.
         message: what is wrong and what to do, for the client.
         headers: to send along, such as Retry-After.
     """

@@ -1,4 +1,4 @@
-"""Where the replaced unknown words are in a translation's text."""
+"""The positions of replaced unknown words in a translation's text."""
 
 import re
 from collections.abc import Sequence
@@ -10,16 +10,16 @@ from convs2s.text.words.tokenization import Tokenizer
 
 def replaced_words(translation: Translation, tokenizer: Tokenizer) -> list[dict[str, Any]]:
     """Return the replaced words: start and end in the text, the source word, and `dictionary` or `copy`."""
-    places = spans(translation.text, [tokenizer.detokenize([word]) for word in translation.words])
+    found = spans(translation.text, [tokenizer.detokenize([word]) for word in translation.words])
     return [
-        {"start": start, "end": end, "source_word": one.source_word, "how": one.how}
-        for one in translation.replacements
-        for start, end in [places[one.word]]
+        {"start": start, "end": end, "source_word": replaced.source_word, "how": replaced.how}
+        for replaced in translation.replacements
+        for start, end in [found[replaced.word]]
     ]
 
 
 def spans(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
-    """Return start and end of each word in detokenized text; an empty span for a word that is not there.
+    """Return the start and end of each word in detokenized text; an empty span if the word is not there.
 
     Detokenization moves spaces and may change case, but keeps the order of words.
     """

@@ -1,4 +1,4 @@
-"""What clients send: JSON, a form or a query string -> checked fields."""
+"""Request parsing: JSON, a form or a query string -> checked fields."""
 
 import json
 from collections.abc import AsyncIterator
@@ -14,27 +14,27 @@ from convs2s.serve.refusal import Refusal
 class Keyed(BaseModel):
     """A request that may carry an API key."""
 
-    api_key: str | None = Field(None, description="Only if the server wants one; or Authorization: Bearer.")
+    api_key: str | None = Field(None, description="If the server requires one; or use Authorization: Bearer.")
 
 
 class TextRequest(Keyed):
     """Text to translate in one language pair."""
 
-    q: str | list[str] = Field(description="A text or several; each line of a text is translated alone.")
+    q: str | list[str] = Field(description="A text or several; each line is translated separately.")
     source: str = Field(description="Language code; auto if only one language has this target.")
     target: str = Field(description="Language code.")
 
     @property
     def texts(self) -> list[str]:
-        """The texts, also if there is one."""
+        """The texts as a list, even if there is only one."""
         return [self.q] if isinstance(self.q, str) else self.q
 
 
 class TranslateRequest(TextRequest):
     """A request for `/translate`, as LibreTranslate defines it."""
 
-    format: str = Field("text", description="Only text.")
-    alternatives: int = Field(0, ge=0, description="Further translations wanted of each text, at most.")
+    format: str = Field("text", description="Only text is supported.")
+    alternatives: int = Field(0, ge=0, description="Maximum number of further translations of each text.")
 
 
 RequestT = TypeVar("RequestT", bound=BaseModel)
@@ -59,12 +59,12 @@ async def parsed(request: Request, kind: type[RequestT], max_bytes: int) -> Requ
 
 
 async def limited(stream: AsyncIterator[bytes], max_bytes: int) -> bytes:
-    """Return a body, of which no more is read than allowed."""
+    """Return a body, reading no more than allowed."""
     body = b""
     async for chunk in stream:
         body += chunk
         if len(body) > max_bytes:
-            raise Refusal(413, f"The request has more than {max_bytes} bytes, the most that it may have.")
+            raise Refusal(413, f"The request is too large; wanted at most {max_bytes} bytes.")
     return body
 
 
@@ -74,7 +74,7 @@ def decoded(body: bytes, content_type: str) -> dict[str, Any]:
         if content_type == "application/json":
             content = json.loads(body)
             if not isinstance(content, dict):
-                raise Refusal(400, "Invalid request: found JSON that is no object; wanted an object.")
+                raise Refusal(400, "Invalid request: found JSON that is not an object; wanted an object.")
             return content
         if content_type == "application/x-www-form-urlencoded":
             return single(parse_qs(body.decode(), keep_blank_values=True, errors="strict"))
@@ -88,18 +88,18 @@ def decoded(body: bytes, content_type: str) -> dict[str, Any]:
 
 
 def single(fields: dict[str, list[str]]) -> dict[str, Any]:
-    """Return a form's fields; only what is there several times is a list."""
+    """Return a form's fields; only repeated fields are lists."""
     return {name: values[0] if len(values) == 1 else values for name, values in fields.items()}
 
 
 def described(fault: Any) -> str:
-    """Return a fault of a field in LibreTranslate's words, or pydantic's."""
+    """Describe a faulty field in LibreTranslate's words, or pydantic's."""
     name = str(fault["loc"][0]) if fault["loc"] else "request"
     return f"missing {name} parameter" if fault["type"] == "missing" else f"{name}: {fault['msg']}"
 
 
 def body_schema(kind: type[BaseModel]) -> dict[str, Any]:
-    """Return what a route's OpenAPI says of its request body."""
+    """Return the OpenAPI description of a route's request body."""
     content = {"schema": kind.model_json_schema()}
     types = ("application/json", "application/x-www-form-urlencoded")
     return {"requestBody": {"required": True, "content": dict.fromkeys(types, content)}}

@@ -27,16 +27,16 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         raise OSError(
             f"cannot listen on {host} port {port} ({error.strerror or error}). Is another server running "
-            "there? Choose another with --port, or 0 for any."
+            "there? Choose another port with --port, or 0 for any free port."
         ) from error
 
 
 def read_keys(path: Path) -> tuple[str, ...]:
-    """Return the API keys of a file, one a line.
+    """Return the API keys in a file, one per line.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if it has no key.
+        ValueError: if it has no keys.
     """
     keys = tuple(line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
     if not keys:

@@ -25,7 +25,7 @@ class Service:
     """The state of a server.
 
     Attributes:
-        keys: API keys; empty if none is wanted.
+        keys: API keys; empty if no key is required.
     """
 
     pairs: Pairs
@@ -35,10 +35,11 @@ class Service:
     keys: tuple[str, ...] = ()
 
     def check_key(self, request: Request, key: str | None) -> None:
-        """Raise Refusal 403 unless the request has a valid key, or none is wanted."""
+        """Raise Refusal 403 unless the request has a valid key, or no key is required."""
         given = key or request.headers.get("authorization", "").removeprefix("Bearer ")
         # Compare with every key, in constant time, so that timing leaks nothing about them.
-        valid = [hmac.compare_digest(given.encode("utf-8", "replace"), one.encode()) for one in self.keys]
+        sent = given.encode("utf-8", "replace")
+        valid = [hmac.compare_digest(sent, valid_key.encode()) for valid_key in self.keys]
         if self.keys and not any(valid):
             raise Refusal(403, "Invalid API key. Send the server's key as api_key or Authorization: Bearer.")
 
@@ -60,7 +61,7 @@ class Service:
         """Return, for each text and each of its lines, the hypotheses, best first.
 
         Raises:
-            Refusal: if the request is beyond a limit, or there is no such language pair.
+            Refusal: if the request exceeds a limit, or there is no such language pair.
         """
         self.check_size(asked.texts)
         pair = self.pairs.find(asked.source, asked.target)
@@ -70,7 +71,7 @@ class Service:
         return [[next(found) if line.strip() else [EMPTY] for line in lines] for lines in texts]
 
     async def work(self, pair: Pair, work: Work, lines: Sequence[str], request: Request) -> list[Any]:
-        """Have lines worked on with those of other requests; stop if the client has gone."""
+        """Process lines in batches with those of other requests; stop if the client disconnects."""
         futures = self.batcher.submit(work, lines, request.client.host if request.client else "")
         self.metrics.lines.labels(pair.source, pair.target).inc(len(lines))
         results = asyncio.gather(*map(asyncio.wrap_future, futures))
@@ -87,6 +88,6 @@ class Service:
 
 
 async def disconnected(request: Request) -> None:
-    """Return when the client has gone; the request's body must have been read."""
+    """Return when the client disconnects; the request's body must have been read."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

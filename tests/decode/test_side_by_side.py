@@ -108,7 +108,7 @@ def test_whoever_stops_listening_leaves_no_process() -> None:
     ("processes", "device", "message"),
     [
         (0, "cpu", "processes: found 0, wanted 1 or more"),
-        (2, "cuda", "found 2 processes on cuda; several share a CPU only"),
+        (2, "cuda", "found 2 processes on cuda; only a CPU can be shared"),
     ],
 )
 def test_what_cannot_be_shared_is_refused(processes: int, device: str, message: str) -> None:

@@ -30,7 +30,7 @@ def test_a_file_without_alpha_is_named(tmp_path: Path, content: str) -> None:
     path = tmp_path / "alpha.json"
     path.write_text(content, encoding="utf-8")
     wanted = (
-        rf"alpha is tuned, but {re.escape(str(path))} holds .*; wanted the alpha that the stage tune chose"
+        rf"alpha is tuned, but {re.escape(str(path))} contains .*; wanted the alpha chosen by the stage tune"
     )
     with pytest.raises(ValueError, match=wanted):
         settle(SECTION.model_copy(update={"alpha": "tuned"}), path)

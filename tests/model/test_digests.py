@@ -101,7 +101,7 @@ def test_another_padding_id_is_refused(package: Path) -> None:
     """It loads, but every sentence with that id would be cut short."""
     content = json.loads((without_digests(package) / "model.json").read_text(encoding="utf-8"))
     (package / "model.json").write_text(json.dumps({**content, "padding_id": 5}), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"has the padding id 5, wanted 0, that of its vocabulary"):
+    with pytest.raises(ValueError, match=r"has the padding id 5, wanted 0 as in its vocabulary"):
         load(package, "cpu")
 
 

@@ -38,7 +38,7 @@ def test_card_describes_the_model_its_scores_and_its_use() -> None:
         "| embedding | 768 channels |",
         "1,234,567",
         "15 encoder, 5 decoder; they see 31 and 21 tokens",
-        "bpe; 40,003 source types, 39,000 target types",
+        "bpe; 40,003 source and 39,000 target entries",
         "| words in them | 116,000,000 source, 110,000,000 target |",
         "| seed | 7 |",
         "| `train.dropout` | 0.2 |",

@@ -77,9 +77,9 @@ def test_a_given_translation_has_the_score_that_a_search_gives_it(tmp_path: Path
 def test_prefixes_and_given_translations_belong_to_texts(tmp_path: Path) -> None:
     """As many of both, or the wrong ones would be compared."""
     translator = parrot(tmp_path)
-    with pytest.raises(ValueError, match="found 2 texts but 1 prefixes, wanted as many"):
+    with pytest.raises(ValueError, match="found 2 texts but 1 prefixes, wanted the same number"):
         translator.translate(["ein", "Hund"], prefixes=["Das"])
-    with pytest.raises(ValueError, match="found 1 text but 2 translations, wanted as many"):
+    with pytest.raises(ValueError, match="found 1 text but 2 translations, wanted the same number"):
         translator.score(["ein"], ["Das", "Haus"])
 
 

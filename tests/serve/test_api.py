@@ -76,7 +76,7 @@ def test_auto_needs_a_single_source_language(pairs: Pairs) -> None:
         ({"q": "a" * 10_001}, 400, "Invalid request: request (10001) exceeds text limit (10000 characters)."),
         ({"q": ["a"] * 201}, 400, "Invalid request: request (201) exceeds batch limit (200 lines)."),
         ({"q": "\n" * 200}, 400, "Invalid request: request (201) exceeds batch limit (200 lines)."),
-        ({"q": "a" * (1 << 20)}, 413, "The request has more than 1048576 bytes"),
+        ({"q": "a" * (1 << 20)}, 413, "The request is too large; wanted at most 1048576 bytes"),
     ],
 )
 def test_a_refusal_says_why(server: str, fields: dict[str, Any], status: int, error: str) -> None:
@@ -90,7 +90,7 @@ def test_a_refusal_says_why(server: str, fields: dict[str, Any], status: int, er
     ("body", "content_type", "status", "error"),
     [
         (b"{", "application/json", 400, "Invalid request: the body is not application/json in UTF-8"),
-        (b"[]", "application/json", 400, "Invalid request: found JSON that is no object; wanted an object."),
+        (b"[]", "application/json", 400, "Invalid request: found JSON that is not an object"),
         (b"[" * 99_999, "application/json", 400, "Invalid request: the body is not application/json"),
         (b"q=%ff", "application/x-www-form-urlencoded", 400, "Invalid request: the body is not"),
         (b"q", "text/plain", 415, "Content-Type text/plain: wanted application/json or"),
@@ -113,7 +113,7 @@ def test_a_full_queue_is_an_error_to_try_again(pairs: Pairs) -> None:
     assert (full.status_code, full.headers["retry-after"]) == (503, "1")
     assert full.json() == {"error": "The server is busy: 0 lines are waiting. Try again in a second."}
     assert (greedy.status_code, greedy.headers["retry-after"]) == (429, "1")
-    assert greedy.json()["error"].startswith("Too many requests: 3 lines of yours would wait, of which at")
+    assert greedy.json()["error"].startswith("Too many requests: 3 of your lines would be waiting, but the")
 
 
 def test_with_keys_every_translation_needs_one(pairs: Pairs) -> None:
