@@ -25,15 +25,15 @@ PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 ENCODER, STEP = "encoder", "decoder_step"
 ENCODER_NAMES = (["source"], ["keys", "values", "padding"])
 TOLERANCE = 1e-4  # absolute and relative
-LARGE = 2**30  # bytes of weights; an ONNX file cannot hold 2 GiB, so they go next to it
+LARGE = 2**30  # bytes of weights; an ONNX file cannot hold 2 GiB, so larger weights go next to it
 Run = Callable[..., Sequence[Tensor]]
 
 
 def export_model(folder: Path, out: Path) -> str:
     """Write encoder and decoder step as .pt2 and .onnx, described in export.json; return a one-line summary.
 
-    The parts take any number of sentences, hypotheses and source tokens; each is run as written, on several
-    sizes, and compared with the model. The vocabularies and an example that decodes with them come along.
+    The parts accept any number of sentences, hypotheses and source tokens; each file is run on inputs of
+    several sizes and compared with the model. The vocabularies and a decoding example are included.
 
     Raises:
         OSError: if a file is missing or `out` exists.
@@ -41,7 +41,7 @@ def export_model(folder: Path, out: Path) -> str:
             differ from the model's.
     """
     if out.exists():
-        raise FileExistsError(f"{out} exists already; wanted a new folder. Delete it, or name another.")
+        raise FileExistsError(f"{out} already exists; wanted a new folder. Delete it, or name another.")
     runtime = required_packages()[-1]
     model = load_model(folder)  # weight norm is folded in
     encoder, step = EncoderPart(model), DecoderStepPart(model)
@@ -78,7 +78,7 @@ def required_packages() -> list[Any]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Suppress messages that the exporters write for their own developers."""
+    """Suppress the exporters' messages, which are meant for their own developers."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -111,12 +111,12 @@ def export_step(model: Seq2Seq, encoder: EncoderPart, step: DecoderStepPart) -> 
 
 
 def example_source() -> Tensor:
-    """Return sentences to trace with: of several lengths, so that no size is taken for a constant."""
+    """Return sentences to trace with, of several lengths, so that no size is treated as a constant."""
     return torch.tensor([[UNK, UNK, EOS], [UNK, EOS, PAD], [EOS, PAD, PAD]])
 
 
 def source_dimension(model: Seq2Seq) -> Any:
-    """Return the dimension of source tokens, as many as the position table allows."""
+    """Return the dimension of source tokens, up to as many as the position table allows."""
     longest = model.max_source_tokens
     return Dim("source", min=1) if longest is None else Dim("source", min=1, max=longest)
 
@@ -136,7 +136,7 @@ def step_names(step: DecoderStepPart) -> tuple[list[str], list[str]]:
 def write_onnx(
     program: ExportedProgram, path: Path, inputs: list[str], outputs: list[str], model: Seq2Seq
 ) -> None:
-    """Write a program as ONNX; the weights of a large one go into a file next to it."""
+    """Write a program as ONNX; if it is large, its weights go into a separate file."""
     size = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
     torch.onnx.export(
         program,
@@ -150,7 +150,7 @@ def write_onnx(
 
 
 def description(model: Seq2Seq, step: DecoderStepPart) -> dict[str, object]:
-    """Return what a program needs to know to translate with the parts."""
+    """Return the facts that a program needs to translate with the parts."""
     inputs, outputs = step_names(step)
     return {
         "parts": {
@@ -175,7 +175,7 @@ def description(model: Seq2Seq, step: DecoderStepPart) -> dict[str, object]:
 
 
 def exported_runs(folder: Path, model: Seq2Seq) -> tuple[Run, Run]:
-    """Return functions that run the parts as torch.export wrote them."""
+    """Return functions that run the parts written by torch.export."""
     encoder, step = (torch.export.load(folder / f"{name}.pt2").module() for name in (ENCODER, STEP))
 
     def run_step(*inputs: Any) -> Sequence[Tensor]:
@@ -186,7 +186,7 @@ def exported_runs(folder: Path, model: Seq2Seq) -> tuple[Run, Run]:
 
 
 def onnx_runs(folder: Path, step: DecoderStepPart, runtime: Any) -> tuple[Run, Run]:
-    """Return functions that run the parts as ONNX, by onnxruntime on the CPU."""
+    """Return functions that run the ONNX parts with onnxruntime on the CPU."""
 
     def runner(name: str, names: list[str]) -> Run:
         """Return a function that runs a part, tensors in, tensors out; `names` are those of its inputs."""
@@ -206,7 +206,7 @@ def onnx_runs(folder: Path, step: DecoderStepPart, runtime: Any) -> tuple[Run, R
 def largest_difference(model: Seq2Seq, step: DecoderStepPart, run_encoder: Run, run_step: Run) -> float:
     """Translate a few steps with the parts and with the model; return the largest difference of any value.
 
-    The sizes differ from those traced and include 1; there are enough steps to fill every window.
+    The sizes differ from those traced, and include 1; there are enough steps to fill every window.
 
     Raises:
         ValueError: if a difference exceeds the tolerance.
@@ -234,7 +234,7 @@ def largest_difference(model: Seq2Seq, step: DecoderStepPart, run_encoder: Run, 
 
 
 def made_up(sentences: int, tokens: int, vocabulary_size: int) -> Tensor:
-    """Return source sentences by formula, each shorter than the one before, padded after EOS."""
+    """Return source sentences made by formula, each shorter than the last, padded after EOS."""
     ids = UNK + torch.arange(sentences * tokens).view(sentences, tokens) * 13 % (vocabulary_size - UNK)
     for row, sentence in enumerate(ids):
         end = max(tokens - 1 - 2 * row, 0)
@@ -256,6 +256,6 @@ def difference(name: str, found: Tensor, wanted: Tensor) -> float:
     else:
         found_words = f"have the shape {tuple(found.shape)}, the model's {tuple(wanted.shape)}"
     raise ValueError(
-        f"The exported {name} {found_words}; wanted at most {TOLERANCE} times 1 + their size. Nothing was "
+        f"The exported {name} {found_words}; wanted at most {TOLERANCE} * (1 + |value|). Nothing was "
         "written. Please report this with the versions of torch, onnxscript and onnxruntime."
     )

@@ -9,7 +9,7 @@ from convs2s.model.seq2seq import Seq2Seq, average_attention
 
 
 class EncoderPart(nn.Module):
-    """Source sentences -> what the decoder sees of them."""
+    """Source sentences -> the decoder's view of them."""
 
     def __init__(self, model: Seq2Seq) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class DecoderStepPart(nn.Module):
 
         Args:
             tokens: (B, H), the newest token of each hypothesis, EOS at the first step.
-            position: (1,), steps done so far.
+            position: (1,), number of steps done so far.
             keys: (B, S, E), from the encoder, as are values and padding.
             values: (B, S, E).
             padding: (B, S).
@@ -78,7 +78,7 @@ class DecoderStepPart(nn.Module):
             if block.convolution.kernel_width > 1:
                 full = torch.cat([waiting.pop(0), full], dim=2)  # (B, H, K, C)
                 following.append(full[:, :, 1:])
-            # As decode.stepwise_model, without merging B and H: an exported graph would then take H > 1 only.
+            # As in decode.stepwise_model, but with B and H apart: otherwise the exported graph needs H > 1.
             h = F.glu(block.convolution.window_map(full.flatten(2)), dim=-1)
             if block.attention is not None:
                 h, weights = block.attention(h, g, memory)

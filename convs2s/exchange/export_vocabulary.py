@@ -1,4 +1,4 @@
-"""What exported parts need besides weights: pieces by id, how text becomes pieces, an example decoder."""
+"""What exported parts need besides weights: pieces by id, the segmentation, and an example decoder."""
 
 import shutil
 from pathlib import Path
@@ -16,8 +16,8 @@ EXAMPLE = "translate.py"
 def write_vocabularies(folder: Path, out: Path) -> None:
     """Write SIDE_vocabulary.json, a list in which each entry's index is its id, and the example decoder.
 
-    The files that say how text becomes pieces are copied. A folder that has only weights, as the stage train
-    writes it, gives nothing.
+    The files that define tokenization and segmentation are copied. For a folder with only weights, as
+    written by the stage train, nothing is written.
 
     Raises:
         FileNotFoundError: if one vocabulary is missing.

@@ -20,11 +20,11 @@ SIZES = ("encoder_embed_dim", "decoder_embed_dim", "decoder_out_embed_dim")
 def read_architecture(checkpoint: Checkpoint) -> ModelParams:
     """Return the architecture of an fconv model.
 
-    Where fairseq departs from the paper, the architecture says so: sqrt(0.5) also on d, z + e and c + h (T4),
-    and an encoder whose scaled gradient reaches the embeddings (T6).
+    Where fairseq departs from the paper, the architecture follows fairseq: sqrt(0.5) also on d, z + e and
+    c + h (T4), and gradient scaling that includes the encoder's embeddings (T6).
 
     Raises:
-        ValueError: if an argument is missing, or asks for something that our model lacks.
+        ValueError: if an argument is missing, or requires a feature that our model lacks.
     """
     arguments = checkpoint.arguments
     origin = f"{checkpoint.path}, arguments"
@@ -34,7 +34,7 @@ def read_architecture(checkpoint: Checkpoint) -> ModelParams:
     if source != target:
         raise ValueError(
             f"{origin}: encoder_embed_dim is {source} but decoder_embed_dim is {target}; wanted the same, "
-            "since the attention takes dot products of the two."
+            "because the attention takes dot products of the two."
         )
     architecture = {
         "embedding_size": target,
@@ -46,7 +46,7 @@ def read_architecture(checkpoint: Checkpoint) -> ModelParams:
         "attention": read_attention(arguments, len(decoder), origin),
         "source_positions": True,
         "target_positions": True,
-        "max_positions": min(position_rows(checkpoint)) - 1,  # T18: theirs start at row 2, ours at row 1
+        "max_positions": min(position_rows(checkpoint)) - 1,  # T18: fairseq's start at row 2, ours at row 1
         "encoder_grad_scale": "fairseq",
         "extra_scaling": True,
     }
@@ -107,9 +107,9 @@ def read_attention(arguments: Mapping[str, Any], layers: int, origin: str) -> li
 
 
 def position_rows(checkpoint: Checkpoint) -> tuple[int, int]:
-    """Return the rows of the source and the target position table; nothing else reliably gives them.
+    """Return the rows of the source and the target position table, which only the tables give reliably.
 
-    A table that is missing or malformed counts as one of the usual length; the shape report names it.
+    A missing or malformed table counts as having the usual length; the shape report names it.
     """
     tables = [checkpoint.tensors.get(f"{half}.embed_positions.weight") for half in ("encoder", "decoder")]
     rows = [table.shape[0] if table is not None and table.ndim == 2 else USUAL_ROWS for table in tables]
@@ -119,7 +119,7 @@ def position_rows(checkpoint: Checkpoint) -> tuple[int, int]:
 def literal(text: str) -> Any:
     """Return the value of literals, their sums and their products with a number; None for anything else.
 
-    Checkpoints contain such text, which fairseq evaluates as Python; here nothing is executed.
+    Checkpoints contain such text, which fairseq evaluates as Python; nothing is executed here.
     """
     try:
         return value_of(ast.parse(text.strip(), mode="eval").body)
@@ -131,7 +131,7 @@ def value_of(node: ast.expr) -> Any:
     """Return the value of a node.
 
     Raises:
-        ValueError: if it is more than a literal, a sum or a product, or too long.
+        ValueError: if it is not a literal, a sum or a product, or too long.
     """
     match node:
         case ast.Constant(value=bool() | int() as value):

@@ -14,11 +14,11 @@ from convs2s.exchange.fairseq_faults import fault
 
 
 class Meter:
-    """Stands in for fairseq's running averages of training, which some checkpoints hold; never used."""
+    """Stands in for fairseq's running averages, which some checkpoints contain; never used."""
 
 
-# What a checkpoint may hold besides tensors, numbers, text and containers of these. The loader creates such
-# objects and sets their attributes; it calls none of their methods.
+# Classes that a checkpoint may contain besides tensors, numbers, text and containers of these. The loader
+# creates such objects and sets their attributes, but calls none of their methods.
 KNOWN: list[Any] = [
     argparse.Namespace,
     (Meter, "fairseq.meters.AverageMeter"),
@@ -29,7 +29,7 @@ KNOWN: list[Any] = [
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a checkpoint says about its model.
+    """A checkpoint's description of its model.
 
     Attributes:
         path: the file.
@@ -47,32 +47,32 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
     Raises:
         OSError: if the file cannot be read.
-        ValueError: if it is no fairseq checkpoint, has a format that cannot be read safely, is damaged, or
-            holds an object of an unknown class; the message names the class.
+        ValueError: if it is not a fairseq checkpoint, has a format that cannot be read safely, is damaged, or
+            contains an object of an unknown class; the message names the class.
     """
     content = load(path)
     tensors = content.get("model") if isinstance(content, dict) else None
     if not isinstance(tensors, dict) or not all(map(is_weight, tensors.items())):
         raise ValueError(
-            f"{path} has no tensors under the key `model`; wanted a checkpoint as fairseq saves it, such as "
+            f"{path} has no tensors under the key `model`; wanted a checkpoint saved by fairseq, such as "
             "checkpoint_best.pt."
         )
     return Checkpoint(path, read_arguments(path, content), tensors)
 
 
 def is_weight(entry: tuple[object, object]) -> bool:
-    """Return whether this is a name with a dense tensor."""
+    """Return whether this is a name and a dense tensor."""
     name, tensor = entry
     return isinstance(name, str) and isinstance(tensor, Tensor) and tensor.layout == torch.strided
 
 
 def load(path: Path) -> Any:
-    """Read a PyTorch file that holds nothing but tensors, plain values and the known classes."""
+    """Read a PyTorch file that contains only tensors, plain values and the known classes."""
     with path.open("rb") as stream, torch.serialization.safe_globals(KNOWN), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about containers and protocols; the error covers them
         try:
             return torch.load(stream, map_location="cpu", weights_only=True)
-        except Exception as error:  # on a damaged file, PyTorch raises errors of any kind
+        except Exception as error:  # on a damaged file, PyTorch may raise anything
             names = [entry[1] if isinstance(entry, tuple) else "argparse.Namespace" for entry in KNOWN]
             raise fault(path, error, names) from None
 
@@ -90,7 +90,7 @@ def read_arguments(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
         return {**plain(config.get("task")), **plain(config["model"])}
     raise ValueError(
         f"{path} has neither arguments under `args` nor a config with a model under `cfg`; wanted a "
-        "checkpoint as fairseq saves it. A file of tensors alone does not say what model they belong to."
+        "checkpoint saved by fairseq. A file with only tensors does not tell what model they belong to."
     )
 
 

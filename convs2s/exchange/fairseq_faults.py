@@ -1,4 +1,4 @@
-"""Why a file cannot be read as a checkpoint, and what to do: one error for each cause."""
+"""Why a file cannot be read as a checkpoint, and what to do about it: one error per cause."""
 
 import pickle
 import re
@@ -9,17 +9,17 @@ from pathlib import Path
 
 from convs2s.exchange.pickle_names import Survey, survey
 
-# Names that only say that a file has tensors and containers of them. This decides which name a message
-# shows, not what is loaded: PyTorch decides that, name by name.
+# Names that any file with tensors and containers of them has. They determine which name a message shows, not
+# what is loaded: PyTorch decides that, name by name.
 OF_TENSORS = re.compile(
     r"torch\.\w+Storage|torch\.storage\.\w+|torch\.(Size|Tensor|device|\w*int\d+|\w*float\d+|bool)"
     r"|torch\._utils\._rebuild_\w+|torch\._tensor\._rebuild_from_type_v2|torch\.nn\.parameter\.Parameter"
     r"|collections\.(OrderedDict|Counter)|_codecs\.encode|(__builtin__|builtins)\.(set|bytearray|complex)"
 )
-# How protocols 0 and 1 write any object.
+# Protocols 0 and 1 write every object with these.
 OF_OBJECTS = {"copy_reg._reconstructor", "copyreg._reconstructor", "__builtin__.object", "builtins.object"}
 PROTOCOL = 2  # of torch.save, and of PyTorch's weights-only loader
-# In a file from before the zip container of 2020: magic number, version, system, content, storage keys.
+# In a file that predates the zip container of 2020: magic number, version, system, content, storage keys.
 PICKLES = 5
 FIRST_FORMAT = {"sys_info", "pickle", "tensors", "storages"}
 SAVE_ANEW = (
@@ -29,13 +29,13 @@ SAVE_ANEW = (
 
 
 def fault(path: Path, error: Exception, known: Collection[str]) -> ValueError:
-    """Return the error that says why PyTorch could not load a file.
+    """Return an error that explains why PyTorch could not load a file.
 
-    PyTorch's own advice, to load the file without protection, is not passed on.
+    PyTorch's own advice, to load the file without protection, is left out.
 
     Args:
         path: of the file.
-        error: that PyTorch raised.
+        error: raised by PyTorch.
         known: names of the accepted classes.
     """
     container = torchscript_fault(path) or tar_fault(path)
@@ -60,7 +60,7 @@ def fault(path: Path, error: Exception, known: Collection[str]) -> ValueError:
 def refusal(path: Path, name: str, known: Collection[str]) -> ValueError:
     """Return the error that names an unknown class."""
     return ValueError(
-        f"{path} holds an object of the class {name}, which is refused, since a pickle can run any code; "
+        f"{path} contains an object of the class {name}, which is refused because a pickle can run any code; "
         f"nothing was executed. Wanted only tensors, plain values and the classes {', '.join(known)}. "
         f"{SAVE_ANEW}"
     )
@@ -71,9 +71,9 @@ def torchscript_fault(path: Path) -> str | None:
     if not any(re.fullmatch(r"[^/]+/constants\.pkl", name) for name in zip_names(path)):
         return None
     return (
-        "is a TorchScript archive, a program with its weights as torch.jit.save writes it; it was not "
-        "executed. Wanted a checkpoint as fairseq saves it in training, such as checkpoint_best.pt: give the "
-        "one that the archive was made from."
+        "is a TorchScript archive, a program with its weights written by torch.jit.save; it was not "
+        "executed. Wanted a checkpoint saved by fairseq in training, such as checkpoint_best.pt: give the "
+        "checkpoint that the archive was made from."
     )
 
 
@@ -82,23 +82,23 @@ def tar_fault(path: Path) -> str | None:
     try:
         with tarfile.open(path) as archive:
             first = archive.next()
-    except Exception:  # damaged archives raise the decompressors' errors, too
+    except Exception:  # damaged archives also raise the decompressors' errors
         return None
     if first is None:
         return None
     if first.name in FIRST_FORMAT:
         return (
             "has PyTorch's first format, a tar archive, which cannot be read without executing its content; "
-            f"nothing was executed. Wanted a file as torch.save has written it since 2017. {SAVE_ANEW}"
+            f"nothing was executed. Wanted the format that torch.save has written since 2017. {SAVE_ANEW}"
         )
     return (
-        f"is a tar archive that begins with {first.name!r}; wanted a checkpoint as fairseq saves it. Unpack "
+        f"is a tar archive that begins with {first.name!r}; wanted a checkpoint saved by fairseq. Unpack "
         f"the archive, tar -xf {path.name}, and give the checkpoint in it, such as model.pt."
     )
 
 
 def zip_names(path: Path) -> list[str]:
-    """Return the names of a zip file's members; none if it is damaged or no zip file."""
+    """Return the names of a zip file's members; none if it is damaged or not a zip file."""
     try:
         with zipfile.ZipFile(path) as archive:
             return archive.namelist()
@@ -107,7 +107,7 @@ def zip_names(path: Path) -> list[str]:
 
 
 def survey_file(path: Path) -> Survey:
-    """Return what the pickles of a file name, in either of PyTorch's containers or plain."""
+    """Return the names in a file's pickles, in either of PyTorch's containers or a plain file."""
     names = [name for name in zip_names(path) if re.fullmatch(r"[^/]+/data\.pkl", name)]
     if not names:
         with path.open("rb") as stream:
@@ -122,8 +122,8 @@ def survey_file(path: Path) -> Survey:
 def damage(path: Path, error: Exception) -> ValueError:
     """Return the error for a file that is not PyTorch's, or is damaged."""
     return ValueError(
-        f"{path} cannot be read as a checkpoint: {reason(error)}. Wanted a whole file as torch.save writes "
-        "it: is the download incomplete? Fetch it again."
+        f"{path} cannot be read as a checkpoint: {reason(error)}. Wanted a whole file written by torch.save: "
+        "is the download incomplete? Fetch it again."
     )
 
 
@@ -132,7 +132,7 @@ def reason(error: Exception) -> str:
     if isinstance(error, EOFError):
         return "it ends early"
     if isinstance(error, MemoryError):
-        return "it asks for more memory than there is"
+        return "it needs more memory than there is"
     text = " ".join(str(error).split())
     inner = re.search(r"WeightsUnpickler error: (.*?)(?: Check the documentation|$)", text)
     said = (inner[1] if inner else text)[:200].rstrip(".")

@@ -1,4 +1,4 @@
-"""A fairseq `fconv` checkpoint with its dictionaries -> a model folder that `convs2s translate` takes."""
+"""A fairseq `fconv` checkpoint with its dictionaries -> a model folder for `convs2s translate`."""
 
 import hashlib
 import re
@@ -36,8 +36,8 @@ from convs2s.text.vocabulary.imported_codec import (
 from convs2s.text.vocabulary.vocabulary import PAD, SPECIALS, write_vocabulary
 
 SIDES = ("source", "target")
-UNDETERMINED = "und"  # ISO 639, for a language that nobody has named and nothing depends on
-# fairseq's search: EOS within the beam only (T21), at least one token. The default limit is that of its
+UNDETERMINED = "und"  # ISO 639, for a language that is not named and that nothing depends on
+# fairseq's search: EOS only within the beam (T21), at least one token. The default limit is that of its
 # golden outputs, 1.2 S + 10 tokens; S there counts EOS, hence 11.2.
 SEARCH = TranslateParams(
     beam_size=5,
@@ -56,13 +56,13 @@ SEARCH = TranslateParams(
 
 @dataclass(frozen=True)
 class Segmentation:
-    """How words become the entries of the dictionaries.
+    """How words are split into the entries of the dictionaries.
 
     Attributes:
-        kind: `word` if words are entries unchanged, for instance because the text is already segmented.
-        path: codes of subword-nmt, or a sentencepiece model; None for `word`.
-        vocabulary: with codes, the source's pieces and their counts, as subword-nmt's get-vocab writes them:
-            other pieces are split further. None if any piece was allowed in training.
+        kind: `word` if words are looked up unchanged, for instance because the text is already segmented.
+        path: subword-nmt codes, or a SentencePiece model; None for `word`.
+        vocabulary: with codes, the source's pieces and their counts, as written by subword-nmt's get-vocab:
+            other pieces are split further. None if training allowed all pieces.
         threshold: fewest occurrences of a piece in `vocabulary`.
     """
 
@@ -90,24 +90,24 @@ def import_fairseq(
     segmentation: Segmentation,
     translate: TranslateParams,
 ) -> str:
-    """Write a model folder; return what was imported, in one line.
+    """Write a model folder; return a one-line summary.
 
     Args:
-        checkpoint: of fairseq, of any version.
+        checkpoint: file from any version of fairseq.
         dictionaries: of source and target, in fairseq's format.
-        out: a folder that does not exist.
-        languages: of source and target; None for the checkpoint's, or that of a file `dict.LANGUAGE.txt`.
-        tokenize: how text becomes words.
-        segmentation: how words become dictionary entries.
+        out: folder to write, which must not exist.
+        languages: of source and target; None takes the checkpoint's, or that of a file `dict.LANGUAGE.txt`.
+        tokenize: how text is split into words.
+        segmentation: how words are split into dictionary entries.
         translate: the search settings of the model folder.
 
     Raises:
         OSError: if a file cannot be read, or `out` exists.
-        ValueError: if a file is not what it should be, or the parts do not fit each other; each difference
-            of shape is a note of the error.
+        ValueError: if a file is invalid, or the files do not fit each other; each difference in shape is a
+            note of the error.
     """
     if out.exists():
-        raise FileExistsError(f"{out} exists already; wanted a new folder. Delete it, or name another.")
+        raise FileExistsError(f"{out} already exists; wanted a new folder. Delete it, or name another.")
     read = read_checkpoint(checkpoint)
     codes = (
         find_language(read, "source", languages[0], dictionaries[0], tokenize),
@@ -130,7 +130,7 @@ def import_fairseq(
 
 
 def describe_model(checkpoint: Checkpoint, sizes: tuple[int, int]) -> Fconv:
-    """Return what determines the model's tensors.
+    """Return the facts that determine the model's tensors.
 
     Args:
         sizes: of the source and the target dictionary, fairseq's four special symbols included.
@@ -160,7 +160,7 @@ def build_model(checkpoint: Checkpoint, description: Fconv) -> Seq2Seq:
             f"{checkpoint.path} does not fit its own arguments and the dictionaries, which have "
             f"{description.sizes[0]:,} and {description.sizes[1]:,} entries (4 special ones included), in "
             f"{len(faults)} tensor(s), listed below. Wanted the dictionaries that it was trained "
-            "with, source first, and an fconv model without parts of other architectures."
+            "with, source first, and a plain fconv model without parts of other architectures."
         )
         for fault in faults:
             error.add_note(f"  {fault}")
@@ -194,7 +194,7 @@ def write_segmentation(
         check_segmentation(segmentation.path, segmentation.kind, entries[0] + entries[1])
         name = CODES if segmentation.kind == "subword-nmt" else MODEL
         shutil.copyfile(segmentation.path, folder / name)
-        # Members of an ensemble must share this file; with the hash in it, they share the codes, too.
+        # Members of an ensemble must share this file; the hash in it makes sure that they share the codes.
         record["sha256"] = hashlib.sha256(segmentation.path.read_bytes()).hexdigest()
     if segmentation.vocabulary is not None:
         pieces = read_pieces(segmentation.vocabulary, segmentation.threshold)
@@ -206,7 +206,7 @@ def write_segmentation(
 
 
 def check_segmentation(path: Path, kind: str, entries: list[tuple[str, int]]) -> None:
-    """Check that codes or a model can be applied, and that the dictionaries hold such pieces."""
+    """Check that codes or a model can be applied, and that the dictionaries contain such pieces."""
     if kind == "subword-nmt":
         read_codes(path)
         return
@@ -214,7 +214,7 @@ def check_segmentation(path: Path, kind: str, entries: list[tuple[str, int]]) ->
         Bpe(path.read_bytes())
     except RuntimeError as error:
         raise ValueError(
-            f"{path} is no sentencepiece model ({error}). Wanted the file NAME.model that its training wrote."
+            f"{path} is not a SentencePiece model ({error}). Wanted the NAME.model that its training wrote."
         ) from error
     check_pieces_of_words((piece for piece, _ in entries), path)
 

@@ -9,10 +9,10 @@ from torch import Tensor
 
 from convs2s.config.model import ModelParams
 
-# Their ids 0 to 3 are start, padding, EOS and unknown; ours are padding, EOS, unknown (T20). Their start
-# symbol, which neither they nor we use, goes last: the softmax stays over the same entries.
+# fairseq's ids 0 to 3 are start, padding, EOS and unknown; ours are padding, EOS, unknown (T20). The start
+# symbol, which neither uses, goes last, so that the softmax is over the same entries.
 SPECIALS = 4
-# A version below this, or none, is from 2017: decoder convolutions were normalized per kernel position.
+# A lower version, or none, is from 2017, when decoder convolutions were normalized per kernel position.
 PER_CHANNEL_VERSION = 2
 IGNORED = {"decoder.version", "encoder.version"}
 
@@ -21,12 +21,12 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Layer:
-    """A linear map or convolution under both names.
+    """A linear map or convolution, with both its names.
 
     Attributes:
         theirs: prefix of fairseq's tensors.
         ours: prefix of ours.
-        shape: of fairseq's weight: (outputs, inputs), or (K, inputs, outputs) of a convolution.
+        shape: of fairseq's weight: (outputs, inputs), or (K, inputs, outputs) for a convolution.
         norm: shape of weight norm's g; None for a weight without weight norm.
     """
 
@@ -43,7 +43,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Fconv:
-    """What determines the tensors of an fconv model.
+    """The facts that determine the tensors of an fconv model.
 
     Attributes:
         params: the architecture.
@@ -63,8 +63,8 @@ class Fconv:
 def has_old_norm(tensors: Mapping[str, Tensor]) -> bool:
     """Return whether decoder convolutions are normalized over the wrong dimension, as in 2017 (T17).
 
-    Such a checkpoint has no version or a low one, and a g per kernel position. If it nevertheless has a g per
-    channel, only the version got lost, since the shape cannot mean anything else.
+    Such a checkpoint has no version or a low one, and a g per kernel position. If it has a g per channel
+    instead, only its version was lost, because the shape cannot mean anything else.
     """
     version = tensors.get("decoder.version")
     if version is not None and float(version.flatten()[0]) >= PER_CHANNEL_VERSION:
@@ -141,7 +141,7 @@ def our_weights(tensors: Mapping[str, Tensor], model: Fconv) -> dict[str, Tensor
     for half, side, size in zip(("encoder", "decoder"), ("source", "target"), model.sizes, strict=True):
         words = tensors[f"{half}.embed_tokens.weight"].float()
         ours[f"{side}_embedding.words.weight"] = words[our_id_order(size)]
-        # Their first position is row 2, ours row 1 (T18); row 0 is for padding.
+        # fairseq's first position is row 2, ours row 1 (T18); row 0 is for padding.
         positions = tensors[f"{half}.embed_positions.weight"].float()
         rows = positions[2 : model.params.max_positions + 1]
         ours[f"{side}_embedding.positions.weight"] = torch.cat([torch.zeros_like(rows[:1]), rows])
@@ -154,7 +154,7 @@ def our_weights(tensors: Mapping[str, Tensor], model: Fconv) -> dict[str, Tensor
 
 
 def folded(tensors: Mapping[str, Tensor], layer: Layer) -> Tensor:
-    """Return a layer's weight g v / ||v|| as (outputs, inputs), or (outputs, K * inputs) of a convolution.
+    """Return a layer's weight g v / ||v|| as (outputs, inputs), or (outputs, K * inputs) for a convolution.
 
     In both versions of weight norm, the norm is over the dimensions in which g has size 1.
     """

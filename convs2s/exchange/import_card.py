@@ -11,7 +11,7 @@ from convs2s.text.counted import counted
 
 
 def import_card(checkpoint: Checkpoint, model: Fconv, settings: Settings, segmentation: str) -> str:
-    """Return the card as Markdown; it depends on nothing but its arguments."""
+    """Return the card as Markdown; it depends only on the arguments."""
     languages, translate = settings.languages, settings.translate
     params, arguments = model.params, checkpoint.arguments
     layers, attending = len(params.attention), sum(params.attention)
@@ -38,7 +38,7 @@ def import_card(checkpoint: Checkpoint, model: Fconv, settings: Settings, segmen
         f"all {layers}: this times {attending}/{layers} |",
         f"| positions (T18) | sentences up to {params.max_positions - 1} tokens, EOS included |",
         "| start symbol (T20) | the last entry of each vocabulary; never generated |",
-        "| EOS (T21) | within the beam only: `legacy_eos: false` in translate.json |",
+        "| EOS (T21) | only within the beam: `legacy_eos: false` in translate.json |",
         f"| longest translation | {translate.max_length_ratio:g} S + {translate.max_length_extra:g} tokens "
         f"for S source tokens, not counting EOS{longest_of(translate)} |",
         "",
@@ -47,12 +47,12 @@ def import_card(checkpoint: Checkpoint, model: Fconv, settings: Settings, segmen
 
 
 def longest_of(translate: TranslateParams) -> str:
-    """Return which sentence's tokens S counts, unless it is the sentence's own."""
+    """Return a note on which sentence's tokens S counts, unless it is the sentence's own."""
     return "" if translate.max_length_of == "sentence" else ", of the longest sentence in the batch"
 
 
 def words(tokenize: TokenizeParams) -> str:
-    """Return how text becomes words."""
+    """Return how text is split into words."""
     done = ["whitespace-separated"]
     if tokenize.tokenizer == "moses":
         names = ("normalize_punctuation", "remove_nonprinting", "aggressive_hyphens", "escape")

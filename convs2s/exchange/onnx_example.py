@@ -1,6 +1,6 @@
-"""Translate by greedy search with the exported files, onnxruntime and NumPy alone; text in pieces, by line.
+"""Translate lines of pieces by greedy search, with only the exported files, onnxruntime and NumPy.
 
-`convs2s export` copies this file next to the ONNX files; there: python translate.py < pieces.txt
+`convs2s export` copies this file next to the ONNX files; run it there: python translate.py < pieces.txt
 """
 
 import json
@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent
 
 
 def read(name: str) -> Any:
-    """Return the content of a JSON file of this folder."""
+    """Return the content of a JSON file in this folder."""
     return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
 
 

@@ -1,4 +1,4 @@
-"""The classes and functions that pickles name, read from their instructions; nothing is executed."""
+"""The classes and functions named in pickles, read from their instructions; nothing is executed."""
 
 import pickletools
 from dataclasses import dataclass
@@ -10,11 +10,12 @@ MARK = object()
 
 @dataclass(frozen=True)
 class Survey:
-    """What pickles name.
+    """The names in pickles.
 
     Attributes:
-        names: module.name of classes and functions, in order, repeated as in the pickles.
-        protocol: 1 also covers 0, which does not differ in any way that matters; None if there is no pickle.
+        names: module.name of classes and functions, in order, with repetitions.
+        protocol: 1 also stands for 0, which does not differ in any way that matters; None if there is no
+            pickle.
     """
 
     names: list[str]
@@ -22,11 +23,11 @@ class Survey:
 
 
 def survey(stream: IO[bytes], pickles: int) -> Survey:
-    """Return what consecutive pickles name, up to the first damage.
+    """Return the names in consecutive pickles, up to the first damage.
 
     Args:
-        stream: at the start of the first one.
-        pickles: how many to read at most.
+        stream: at the start of the first pickle.
+        pickles: most pickles to read.
     """
     names, protocols = list[str](), list[int]()
     for _ in range(pickles):
@@ -42,7 +43,7 @@ def survey(stream: IO[bytes], pickles: int) -> Survey:
 
 
 class Walk:
-    """Steps through a pickle with a stack and a memo that keep only strings, which names are made of.
+    """Steps through a pickle with a stack and a memo that keep only strings, because names consist of them.
 
     From protocol 4 on, a name is two strings on the stack, which may come from the memo.
     """

@@ -156,7 +156,7 @@ def test_an_unknown_class_is_refused_by_name(tmp_path: Path, capsys: pytest.Capt
     """On one line, like every error."""
     file = write_checkpoint(tmp_path / "model.pt", "plain", seed=pytest.Item)
     error = failed(capsys, file, tmp_path)
-    assert "holds an object of the class _pytest.nodes.Item, which is refused" in error
+    assert "contains an object of the class _pytest.nodes.Item, which is refused" in error
     assert error.count("\n") == 1
 
 
@@ -165,7 +165,7 @@ def test_a_folder_that_exists_is_left_alone(tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "out").mkdir()
     file = write_checkpoint(tmp_path / "model.pt", "plain")
     assert import_command(file, write_dictionaries(tmp_path), tmp_path / "out") == 2
-    assert f"{tmp_path / 'out'} exists already; wanted a new folder" in capsys.readouterr().err
+    assert f"{tmp_path / 'out'} already exists; wanted a new folder" in capsys.readouterr().err
 
 
 def test_a_tokenizer_needs_the_languages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

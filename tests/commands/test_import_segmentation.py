@@ -99,7 +99,7 @@ def test_an_invalid_segmentation_is_refused(
     message = failed(capsys, file, tmp_path, "--bpe-codes", str(tmp_path / "wrong"))
     assert "wanted two symbols separated" in message
     message = failed(capsys, file, tmp_path, "--sentencepiece-model", str(tmp_path / "wrong"))
-    assert f"{tmp_path / 'wrong'} is no sentencepiece model" in message
+    assert f"{tmp_path / 'wrong'} is not a SentencePiece model" in message
     (tmp_path / "wrong").write_text("a b\n", encoding="utf-8")
     monkeypatch.setitem(sys.modules, "subword_nmt.apply_bpe", None)
     message = failed(capsys, file, tmp_path, "--bpe-codes", str(tmp_path / "wrong"))

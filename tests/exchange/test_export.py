@@ -222,7 +222,7 @@ def test_a_folder_that_exists_is_left_alone(tmp_path: Path, capsys: pytest.Captu
     """It could be anything, the model itself included."""
     folder = write_model(tmp_path / "model", (9, 9))
     assert main(["export", "--model", str(folder), "--out", str(folder)]) == 2
-    assert f"{folder} exists already; wanted a new folder" in capsys.readouterr().err
+    assert f"{folder} already exists; wanted a new folder" in capsys.readouterr().err
 
 
 def test_what_is_no_model_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

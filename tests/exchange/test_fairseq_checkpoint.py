@@ -77,7 +77,7 @@ def test_an_unknown_class_is_refused_by_name(tmp_path: Path, zipped: bool) -> No
     """Wherever it is in the file, even where nobody would look."""
     content = {"args": argparse.Namespace(), "model": WEIGHTS, "extra": [fractions.Fraction(1, 2)]}
     with pytest.raises(
-        ValueError, match=r"x.pt holds an object of the class fractions.Fraction, which"
+        ValueError, match=r"x.pt contains an object of the class fractions.Fraction, which"
     ) as raised:
         read_checkpoint(write(tmp_path / "x.pt", content, zipped=zipped))
     assert "the classes argparse.Namespace, fairseq.meters.AverageMeter" in str(raised.value)
@@ -136,7 +136,7 @@ def test_an_unknown_class_is_named_in_every_protocol(tmp_path: Path, protocol: i
     text = {"a": b"x", "b": fractions.Fraction.__module__, "c": fractions.Fraction.__qualname__}
     content = {**text, "args": argparse.Namespace(), "model": WEIGHTS, "extra": fractions.Fraction(1, 2)}
     message = refused(write(tmp_path / "x.pt", content, zipped=zipped, protocol=protocol))
-    assert "x.pt holds an object of the class fractions.Fraction, which is refused" in message
+    assert "x.pt contains an object of the class fractions.Fraction, which is refused" in message
 
 
 @pytest.mark.parametrize("zipped", [True, False])
@@ -159,7 +159,7 @@ def test_a_torchscript_archive_is_recognized(tmp_path: Path, recwarn: pytest.War
         torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), tmp_path / "x.pt")
     message = refused(tmp_path / "x.pt")
     assert "x.pt is a TorchScript archive, a program with its weights" in message
-    assert "give the one that the archive was made from" in message
+    assert "give the checkpoint that the archive was made from" in message
     assert not list(recwarn)
 
 

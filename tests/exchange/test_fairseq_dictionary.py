@@ -55,8 +55,8 @@ def test_a_word_occurs_once_unless_flagged(tmp_path: Path) -> None:
         read_fairseq_dictionary(write(tmp_path, "a 1\nb 1\na 1\n"))
     assert str(raised.value) == (
         f"{tmp_path / 'dict.en.txt'}, line 3: the word 'a' is already in line 1, and #fairseq:overwrite does "
-        "not follow it here; wanted each word once, since it has one id. fairseq refuses this second line; "
-        "its first versions did not, and gave the word this line's id. To keep the ids, append "
+        "not follow it here; wanted each word once, because it has one id. fairseq rejects this second line; "
+        "its first versions accepted it and gave the word this line's id. To keep the ids, append "
         "#fairseq:overwrite to line 3, or rename the word in line 1 to one that no text contains. Do not add "
         "or remove lines."
     )
