@@ -68,7 +68,7 @@ class RemoteFile(Section):
 
 
 class Md5RemoteFile(Section):
-    """A file or archive to fetch that is published with an MD5 only, such as WMT's test sets."""
+    """A file or archive to fetch whose only published checksum is an MD5, such as WMT's test sets."""
 
     urls: Annotated[list[Url], Field(min_length=1)]
     """Where to fetch it; mirrors are tried in turn."""

@@ -23,7 +23,7 @@ def load_params(path: Path = Path("params.yaml")) -> Params:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if it is not UTF-8, too long, or as `parse_params`.
+        ValueError: if it is not UTF-8 or too long, or as for `parse_params`.
     """
     if not path.is_file():
         raise FileNotFoundError(
@@ -41,7 +41,7 @@ def read_text(path: Path) -> str:
     """
     if path.stat().st_size > LONGEST:
         raise ValueError(
-            f"{path} has {path.stat().st_size:,} bytes, wanted at most {LONGEST:,}. Is it another file? "
+            f"{path} has {path.stat().st_size:,} bytes, wanted at most {LONGEST:,}. Is it the wrong file? "
             "Write the default: make preset NAME=generated"
         )
     content = path.read_bytes()

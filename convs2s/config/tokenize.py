@@ -41,8 +41,8 @@ class TokenizeParams(Section):
     """Give words the case they have mid-sentence, learned from the training text; translations get their
     sentence-initial capitals back (T32)."""
     typography: bool
-    """Give detokenized text what punctuation normalization removed: the quotation marks and apostrophes of
-    its language, and the no-break spaces of French."""
+    """Restore, in detokenized text, what punctuation normalization removed: the quotation marks and
+    apostrophes of the language, and the no-break spaces of French."""
 
     @model_validator(mode="after")
     def _one_case(self) -> Self:

@@ -217,7 +217,7 @@ class WordTranslator:
         found: Sequence[list[Hypothesis]],
         keep_attention: bool,
     ) -> list[TextHypothesis]:
-        """Join the hypotheses of a sentence's parts by rank: all the best ones, and so on."""
+        """Join the hypotheses of a sentence's parts by rank: best with best, and so on."""
         if not parts:
             nothing = Attention(np.zeros((0, 0), dtype=np.float32), [], [])
             return [TextHypothesis([], [], 0.0, 0.0, [], [], nothing if keep_attention else None)]

@@ -1,6 +1,6 @@
 """Compiled loops over the memory of CPU tensors: a single pass over data where PyTorch takes several.
 
-Arrays are 2-D, contiguous, and either float32 or uint16 that holds bfloat16; what is in between is float32.
+Arrays are 2-D, contiguous, and either float32 or uint16 that holds bfloat16; intermediate values are float32.
 Every loop processes the items `start` to `stop` (its last arguments), so that threads can share the work; its
 docstring says what an item is. Random numbers depend only on positions, so results do not depend on threads.
 

@@ -63,7 +63,7 @@ def changed(path: Path, found: str, wanted: object) -> str:
     return (
         f"{path} has changed since it was written: its SHA-256 is {found[:16]}..., but model.json has "
         f"{str(wanted)[:16]}.... Is the copy damaged, or was the file edited? Fetch or package the folder "
-        "again; other search settings are options of convs2s translate and arguments of convs2s.load."
+        "again; to change search settings, use options of convs2s translate or arguments of convs2s.load."
     )
 
 

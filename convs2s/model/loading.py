@@ -25,7 +25,7 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Seq2Seq:
         if not (folder / name).is_file():
             raise FileNotFoundError(
                 f"{folder / name} does not exist. Wanted a model folder with model.json and "
-                "weights.safetensors, as the stages train and package write."
+                "weights.safetensors, as written by the stages train and package."
             )
     description = read_description(folder)
     check_files(folder, description.files, ["weights.safetensors"])
