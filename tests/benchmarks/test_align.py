@@ -1,4 +1,4 @@
-"""The comparison of aligners: rounds in turns, and what they are compared by."""
+"""The comparison of aligners: alternating rounds, and the figures compared."""
 
 import json
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_aligners_take_turns_and_are_compared(
 
 
 def test_each_aligner_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
-    """Which writes the links, and whose time and memory are known."""
+    """Its time and memory can then be measured apart; the process writes the links."""
     (tmp_path / "source").write_text("a b\nc\n", encoding="utf-8")
     (tmp_path / "target").write_text("x y\nz\n", encoding="utf-8")
     options = align.parse(

@@ -7,7 +7,7 @@ from tests.presets import params_of
 
 
 def test_a_variant_changes_sizes_and_nothing_else() -> None:
-    """Depth and width on either side, pieces and dropout."""
+    """Sizes are depth and width on each side, number of pieces, and dropout."""
     params = params_of("multi30k-en-de")
     found = changed(params, Variant(1000, "2 x 64, 1 x 32", 500, 0.4))
     assert (found.model.encoder_widths, found.model.decoder_widths) == ([64, 64], [32])

@@ -1,4 +1,4 @@
-"""The report on a GPU runs at toy size on the CPU, so that it works the first time there is a GPU."""
+"""The GPU report, run at toy size on the CPU, so that it works the first time there is a GPU."""
 
 import json
 import re
@@ -22,12 +22,12 @@ from convs2s.train.loss import SummedLoss
 from tests.train.tiny import tiny_training, weights
 
 ROOT = Path(__file__).parent.parent.parent
-SLOW = ["updates", "operators", "compiled"]  # of updates alone, test_train_step has the same
+SLOW = ["updates", "operators", "compiled"]  # test_train_step measures updates in the default suite
 
 
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Train on the path of GPUs. Peaks are given; the tests are one that passes and one that fails."""
+    """Train as on GPUs, with peaks given and two toy tests: one passes, one fails."""
     content = "def test_one(): pass\ndef test_other(): assert 1 == 2\n"
     (tmp_path / "test_toy.py").write_text(content, encoding="utf-8")
     tests = ("-c", "/dev/null", str(tmp_path / "test_toy.py"))
@@ -37,13 +37,13 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def of_a_gpu(model: Seq2Seq, smoothing: float) -> SummedLoss:
-    """Return the loss on the path that GPUs take, which computes the same here."""
+    """Return the loss that GPUs use, which computes the same on the CPU."""
     few_operations(model)
     return GpuSummedLoss(model, smoothing)
 
 
 def report(folder: Path, parts: list[str]) -> dict[str, Any]:
-    """Make the report of these parts; return the parts' outcomes, after a look at the page."""
+    """Make a report of these parts; check the page, and return the outcomes."""
     main(["--toy", "--seconds", "300", "--out", str(folder / "out"), "--parts", *parts])
     content = json.loads((folder / "out" / "report.json").read_text(encoding="utf-8"))
     page = (folder / "out" / "report.md").read_text(encoding="utf-8")
@@ -57,7 +57,7 @@ def report(folder: Path, parts: list[str]) -> dict[str, Any]:
 
 @pytest.mark.usefixtures("toy")
 def test_the_parts_run_on_the_cpu(tmp_path: Path) -> None:
-    """Each measures something, from the machine to BLEU."""
+    """Each part must measure something, from the machine to BLEU."""
     found = report(tmp_path, [name for name in SHARES if name not in SLOW])
     rows = {name: outcome["rows"] for name, outcome in found.items()}
     assert {"what": "GPUs", "value": "0"} in rows["machine"]
@@ -77,7 +77,7 @@ def test_the_parts_run_on_the_cpu(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("toy")
 def test_updates_run_on_the_cpu_compiled_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiled are the layers for GPUs; torch.compile cannot take the tests' checks of shapes along."""
+    """The GPU layers are compiled; torch.compile cannot handle the tests' shape checks."""
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
     rows = {name: outcome["rows"] for name, outcome in report(tmp_path, SLOW).items()}
     paths = ("plain", "fast", "recorded")
@@ -95,7 +95,7 @@ def test_updates_run_on_the_cpu_compiled_too(tmp_path: Path, monkeypatch: pytest
 
 @pytest.mark.usefixtures("toy")
 def test_a_training_without_time_left_keeps_its_best_weights(tmp_path: Path) -> None:
-    """It ends after an update, says so, and goes on with the weights of the best epoch, or else the first."""
+    """It stops after an update, logs why, and keeps the best epoch's weights; here, the initial ones."""
     training = tiny_training(tmp_path)
     before = weights(training).clone()
     rows: list[dict[str, Any]] = []
@@ -106,7 +106,7 @@ def test_a_training_without_time_left_keeps_its_best_weights(tmp_path: Path) -> 
 
 
 def test_all_tests_for_gpus_are_in_the_report() -> None:
-    """A test with this mark runs nowhere else."""
+    """Tests with this mark run nowhere else."""
     mark = re.compile(r"pytest\.mark\.gpu\b")
     found = {
         str(path.relative_to(ROOT))

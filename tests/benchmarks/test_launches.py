@@ -1,4 +1,4 @@
-"""The count of launches, and what can be said of an update on a GPU without one."""
+"""The count of kernel launches, and what can be checked of a GPU update without a GPU."""
 
 import contextlib
 from pathlib import Path
@@ -17,11 +17,11 @@ from convs2s.train.fast.switch import summed_loss
 from convs2s.train.optimizer import Nesterov
 from tests.train.tiny import tiny_training
 
-BATCH = 200  # all sentences of the tiny corpus, in one update
+BATCH = 200  # the whole tiny corpus in one update
 
 
 def test_what_counts_as_a_launch() -> None:
-    """By hand: a product and a sum; not views and allocations; a list of 2 blocks' launches as 2."""
+    """By hand: a product and a sum; views and allocations are none; a list large enough for 2 is 2."""
     with FakeTensorMode(), Launches() as found:
         x = torch.empty(4, 4).t()
         (x @ x[:2].t()).sum()
@@ -29,8 +29,8 @@ def test_what_counts_as_a_launch() -> None:
     assert found.counts == {"mm": 1, "sum": 1, "_foreach_mul_": 2}
 
 
-def test_a_gpu_s_update_has_fewer_launches_and_no_wait(tmp_path: Path) -> None:
-    """Fewer than the plain layers'; a replay is one. Tensors have no content: a wait would be an error."""
+def test_a_gpu_update_has_fewer_launches_and_never_waits(tmp_path: Path) -> None:
+    """The plain layers need more launches; a replay is one. Waiting for a tensor without content fails."""
     counts = {}
     for path in ("plain", "for GPUs", "recorded"):
         (tmp_path / path).mkdir()
@@ -42,17 +42,17 @@ def test_a_gpu_s_update_has_fewer_launches_and_no_wait(tmp_path: Path) -> None:
 
 
 def test_a_wait_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The probe itself: a loss that asks for its value, or for which targets are real."""
+    """A check of the probe itself: an update that reads a tensor's value must raise."""
     run = tiny_training(tmp_path, batch_sentences=BATCH, max_tokens=1500)
     monkeypatch.setattr(Nesterov, "update", lambda *_: torch.tensor(float(torch.ones(()).cos())))
     with pytest.raises(DataDependentOutputException):
         count(run, "plain")
 
 
-def test_all_tensors_of_an_update_are_where_the_model_is(
+def test_all_tensors_of_an_update_are_on_the_model_s_device(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tensors on the meta device, which have no content, mix with those of the CPU as little as a GPU's."""
+    """Like a GPU's, tensors on the meta device, which have no content, cannot be mixed with CPU tensors."""
     run = tiny_training(tmp_path, max_tokens=60, selection={"common": 2, "candidates": 3})
     run.model.to("meta").train()
     run.workers = Workers(0, 1, torch.device("meta"))

@@ -1,4 +1,4 @@
-"""Parts of a report: what they have found is kept, whatever becomes of them."""
+"""Parts of a report: their results are kept, even if a part fails or runs out of time."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ def failing(emit: Emit, _: float) -> None:
 
 
 def endless(emit: Emit, _: float) -> None:
-    """Start a process, emit its process id, and never end."""
+    """Start a process, emit its process id, and never return."""
     emit({"pid": subprocess.Popen(["sleep", "100"]).pid})
     signal.pause()
 
@@ -31,8 +31,8 @@ def killed(_: Emit, __: float) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def gone(pid: int) -> bool:
-    """Tell whether a process has ended; what nobody has waited for counts as ended."""
+def has_ended(pid: int) -> bool:
+    """Return whether a process has ended, even if nothing has waited for it yet."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
     except OSError:
@@ -43,7 +43,7 @@ def gone(pid: int) -> bool:
 def test_a_part_that_fails_or_takes_too_long_ends_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With its results, and with what it has started; the next parts run, and have the time left over."""
+    """It keeps its results, and its processes end; later parts run, and get the remaining time."""
     parts = {
         "failing": (failing, 1.0),
         "endless": (endless, 0.2),
@@ -56,17 +56,17 @@ def test_a_part_that_fails_or_takes_too_long_ends_alone(
     assert found["endless"].status.startswith("ended after its 1 s")
     (row,) = found["endless"].rows
     deadline = time.monotonic() + 5
-    while not gone(row["pid"]) and time.monotonic() < deadline:
+    while not has_ended(row["pid"]) and time.monotonic() < deadline:
         os.sched_yield()
-    assert gone(row["pid"])
+    assert has_ended(row["pid"])
     assert found["killed"].status.startswith("failed with status -9")
     assert found["good"].status == "done"
     assert 0 < found["good"].rows[0]["may take"] < 2.1
     assert "good: done" in capsys.readouterr().out
 
 
-def test_half_a_result_is_none(tmp_path: Path) -> None:
-    """A process may be killed while it writes."""
+def test_half_a_result_is_dropped(tmp_path: Path) -> None:
+    """A process may be killed while it is writing."""
 
     def half(emit: Emit, _: float) -> None:
         emit({"a": 1})

@@ -1,4 +1,4 @@
-"""What the benchmarks share."""
+"""Code shared by the benchmarks."""
 
 import json
 from functools import partial
@@ -12,8 +12,8 @@ from benchmarks import machine
 CPU = torch.device("cpu")
 
 
-def test_a_speed_is_units_by_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By hand: 12 units in 3 seconds of the clock; 6 of processor time on 2 threads are 3 of each."""
+def test_a_speed_is_units_per_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By hand: 12 units in 3 seconds of wall time; 6 seconds of processor time on 2 threads are 3 each."""
     clock, processor = iter([10.0, 13.0]), iter([1.0, 7.0])
     monkeypatch.setattr(machine.time, "perf_counter", lambda: next(clock))
     monkeypatch.setattr(machine.time, "process_time", lambda: next(processor))
@@ -21,8 +21,8 @@ def test_a_speed_is_units_by_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert machine.timed(lambda: 12.0, CPU) == machine.Speed(4.0, 4.0)
 
 
-def test_ways_take_turns_after_a_warm_up() -> None:
-    """So load from elsewhere, which comes and goes, strikes all alike."""
+def test_variants_take_turns_after_a_warm_up() -> None:
+    """Load from other programs comes and goes, so it then affects all variants alike."""
     order: list[str] = []
 
     def work(name: str) -> float:
@@ -34,14 +34,14 @@ def test_ways_take_turns_after_a_warm_up() -> None:
     assert {name: len(found) for name, found in speeds.items()} == {"a": 2, "b": 2}
 
 
-def test_flop_of_a_product_are_counted_backward_included() -> None:
-    """By hand: 2 * 3 * 4 * 5 forward; backward has two more products of that size."""
+def test_flops_of_a_product_include_the_backward_pass() -> None:
+    """By hand: 2 * 3 * 4 * 5 forward; the backward pass has two more products of that size."""
     x, y = torch.ones(3, 4, requires_grad=True), torch.ones(4, 5, requires_grad=True)
     assert machine.counted_flop(lambda: (x @ y).sum().backward()) == 3 * 120
 
 
 def test_the_file_has_machine_and_spread(tmp_path: Path) -> None:
-    """Versions of packages that are not installed are left out."""
+    """Packages that are not installed are left out."""
     about = machine.machine(["numpy", "no-such-package"])
     assert about["torch"] == torch.__version__
     assert "numpy" in about
@@ -59,7 +59,7 @@ def test_the_file_has_machine_and_spread(tmp_path: Path) -> None:
 
 
 def test_a_table_shows_three_digits(capsys: pytest.CaptureFixture[str]) -> None:
-    """Large numbers as whole ones."""
+    """Large numbers are shown as whole numbers."""
     machine.print_table(("what", "speed"), [("a", 12345.6), ("b", 0.12345), ("c", 7)])
     assert (
         capsys.readouterr().out == "| what | speed |\n|---|---:|\n| a | 12,346 |\n| b | 0.123 |\n| c | 7 |\n"

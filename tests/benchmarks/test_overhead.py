@@ -1,4 +1,4 @@
-"""What is paid before any work is done: commands are run whole, and what fails is said."""
+"""The start-up cost of commands: they are run whole, and a failing command is an error."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ from convs2s.cli import parser
 def test_commands_take_turns_and_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Python alone, and a tenth of a second of work, which both clocks see."""
+    """By wall and processor time, Python alone is faster than a tenth of a second of work."""
     work = "import time\nend = time.process_time() + 0.1\nwhile time.process_time() < end: pass"
     monkeypatch.setattr(overhead, "IMPORTS", {"nothing": "pass", "work": work})
     out = tmp_path / "overhead.json"
@@ -28,7 +28,7 @@ def test_commands_take_turns_and_are_written(
 
 
 def test_a_command_that_fails_is_an_error() -> None:
-    """With what it said: otherwise its time would be taken for that of the work."""
+    """Its time must not be taken for that of the work; the error quotes its output."""
     code = "import sys; sys.exit('no such model: ' + input())"
     with pytest.raises(RuntimeError, match=r"ended with status 1; wanted 0\. It said:\nno such model: this"):
         cost(Command([sys.executable, "-c", code], "this\n"))
@@ -37,14 +37,14 @@ def test_a_command_that_fails_is_an_error() -> None:
 def test_stages_that_would_run_are_not_measured(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A run of stages is no overhead, and would change this repository."""
+    """A stage that runs is not overhead, and would change this repository."""
     monkeypatch.setattr(overhead.sys, "executable", "false")
     assert overhead.up_to_date() == {}
     assert "left out" in capsys.readouterr().err
 
 
-def test_the_command_that_translates_is_one() -> None:
-    """Its options are those of `convs2s translate`."""
+def test_the_translation_command_is_valid() -> None:
+    """Its options must be those of `convs2s translate`."""
     words = overhead.one_sentence(Path("model"), "a").words
     assert words[1:3] == ["-m", "convs2s.cli"]
     options = parser().parse_args(words[3:])
@@ -52,7 +52,7 @@ def test_the_command_that_translates_is_one() -> None:
 
 
 def test_benchmarks_are_listed() -> None:
-    """Each command by its first line; what they share is not among them."""
+    """Each command is listed with its first line; shared modules are not."""
     found = benchmarks()
     assert {"align", "gpu_report", "launches", "overhead", "table3", "train_step", "translate"} <= set(found)
     assert not {"machine", "limited", "gpu_parts"} & set(found)

@@ -1,4 +1,4 @@
-"""The benchmark of preparations of raw text."""
+"""The benchmark of ways to prepare raw text."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.presets import params_of
 
 
 def test_preparations_differ_in_nothing_but_the_text() -> None:
-    """In tokenization and segmentation; pairs of any length are kept, since lengths depend on these."""
+    """Only tokenization and segmentation differ; length filters are off: lengths depend on these two."""
     params = params_of("tatoeba-en-de")
     found = {name: changed(params, PREPARATIONS[name], [7, 8]) for name in COMPARED}
     assert [
@@ -27,7 +27,7 @@ def test_preparations_differ_in_nothing_but_the_text() -> None:
 
 
 def test_pairs_are_drawn_at_random_and_stay_pairs(tmp_path: Path) -> None:
-    """From all of the corpus: the first pairs of a corpus may be its shortest."""
+    """They come from the whole corpus: its first pairs may be its shortest."""
     params = params_of("generated")
     few = [params.download.train[0].model_copy(update={"pairs": 300})]
     download = params.download.model_copy(update={"train": few, "test": few})
@@ -41,7 +41,7 @@ def test_pairs_are_drawn_at_random_and_stay_pairs(tmp_path: Path) -> None:
 
 
 def test_a_row_has_mean_and_deviation() -> None:
-    """Of 10, 11 and 12 it is 1; one seed has none."""
+    """The deviation of 10, 11 and 12 is 1; a single seed has none."""
     assert (
         markdown(Row("moses", [10, 11, 12], [8, 8, 9]))
         == "| moses | 11.00 ± 1.00 | 10.00, 11.00, 12.00 | 8, 8, 9 |"

@@ -10,14 +10,14 @@ from tests.package.small_package import write_small_package
 
 
 def test_percentiles_are_milliseconds() -> None:
-    """Of 1 to 101 ms, by hand; of a single value, that value."""
+    """By hand for 1 to 101 ms; for a single value, each percentile is that value."""
     assert percentiles([i / 1000 for i in range(1, 102)]) == (51.0, 96.0, 100.0)
     assert percentiles([0.002]) == (2.0, 2.0, 2.0)
 
 
 @pytest.mark.slow
 def test_it_measures_each_number_of_clients(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With batches and without; the JSON has what is printed. A server is a process, hence slow."""
+    """It measures with and without batching; the JSON matches the table. Starting servers is slow."""
     (tmp_path / "lines").write_text("ein Haus\n\nein Hund\n", encoding="utf-8")
     model, file = write_small_package(tmp_path), tmp_path / "rows.json"
     options = ["--source", str(tmp_path / "lines"), "--clients", "1", "2", "--requests", "6"]
@@ -35,7 +35,7 @@ def test_it_measures_each_number_of_clients(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_a_file_without_text_is_named(tmp_path: Path) -> None:
-    """Before a server starts."""
+    """The check comes before a server starts."""
     (tmp_path / "lines").write_text("\n", encoding="utf-8")
     with pytest.raises(ValueError, match="lines has no text; wanted lines to translate"):
         main(["--model", "nowhere", "--source", str(tmp_path / "lines")])

@@ -1,4 +1,4 @@
-"""The speed protocol of Table 3: what is timed, and that it is the translation of the whole test set."""
+"""The speed protocol of Table 3: it must time the translation of the whole test set."""
 
 import hashlib
 import json
@@ -42,12 +42,12 @@ def cells(line: str) -> list[str]:
 
 
 def test_a_batch_has_sentences_of_one_length_only() -> None:
-    """No padding, as in §5.3; the longest come first, and no batch exceeds the size."""
+    """There is no padding (§5.3); the longest sentences come first, and no batch exceeds the size."""
     assert equal_lengths([3, 5, 3, 3, 1], size=2) == [[1], [0, 2], [3], [4]]
 
 
 def test_the_papers_speedups_follow_from_its_figures() -> None:
-    """§5.3: 9.3, 13.7 and 21.3 times as fast on GPUs, 9.3 on CPU, with the beam of 1."""
+    """§5.3: 9.3, 13.7 and 21.3 times as fast on GPUs, 9.3 times on CPU, with a beam of 1."""
     seconds = {(name, beam): seconds for name, beam, _, seconds in PAPER}
     gnmt = seconds["GNMT, GPU (K80)", None]
     names = ("GPU (K40)", "GPU (M40)", "GPU (GTX-1080ti)")
@@ -67,7 +67,7 @@ def test_the_papers_speedups_follow_from_its_figures() -> None:
     ids=lambda setting: setting.name,
 )
 def test_every_setting_gives_what_the_translator_gives(model: Path, setting: Setting) -> None:
-    """All sentences, in their order."""
+    """Every setting must translate all sentences, in order."""
     job = Job(model, "cpu", beam_size=2, batch_sentences=4)
     batches = [[line.split()] for line in SOURCES]
     wanted = [translator(job).words.translate(batch, keep_attention=False)[0][0] for batch in batches]
@@ -77,8 +77,8 @@ def test_every_setting_gives_what_the_translator_gives(model: Path, setting: Set
     assert [best.tokens for [(_, best)] in done] == [best.tokens for best in wanted]
 
 
-def test_bleu_is_that_of_sentences_in_the_order_of_the_file(model: Path) -> None:
-    """Batches go by length: a translation must come back to its own reference, unknown words replaced."""
+def test_bleu_is_computed_in_the_order_of_the_file(model: Path) -> None:
+    """Batches are sorted by length, but each translation must be scored against its own reference."""
     job = Job(model, "cpu", beam_size=1, batch_sentences=4)
     indices = equal_lengths([len(line) for line in SOURCES], 4)
     done = [
@@ -91,7 +91,7 @@ def test_bleu_is_that_of_sentences_in_the_order_of_the_file(model: Path) -> None
 def test_the_table_has_the_paper_and_a_row_for_each_beam(
     tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Files of a side are concatenated; BLEU, seconds and both speeds agree with each other."""
+    """Files of a side are concatenated; BLEU, seconds and both speeds must be consistent."""
     sources = [written(tmp_path, "a.en", SOURCES[:2]), written(tmp_path, "b.en", SOURCES[2:])]
     targets = [written(tmp_path, "a.de", TARGETS[:2]), written(tmp_path, "b.de", TARGETS[2:])]
     sides = ["--source", *sources, "--target", *targets]
@@ -113,7 +113,7 @@ def test_the_table_has_the_paper_and_a_row_for_each_beam(
 
 
 def test_json_has_what_is_printed(tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The rows, with test set and signature as stage evaluate writes them."""
+    """It has the same rows, and test set and signature as the stage evaluate writes them."""
     source, target = written(tmp_path, "a: 1.en", SOURCES), written(tmp_path, "a: 1.de", TARGETS)
     sides = ["--source", source, "--target", target, "--json", str(tmp_path / "speed.json")]
     main(["--model", str(model), *sides, "--settings", "threads", "--beams", "1"])
@@ -130,7 +130,7 @@ def test_json_has_what_is_printed(tmp_path: Path, model: Path, capsys: pytest.Ca
 def test_unmeasurable_settings_are_named(
     tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before any time is wasted."""
+    """The checks come first, before any time is wasted."""
     empty, line = written(tmp_path, "empty", []), written(tmp_path, "line", ["Haus"])
     start = ["--model", str(model), "--settings", "gpu"]
     with pytest.raises(ValueError, match=r"found 2 files of --source but 1 of --target; wanted equally many"):

@@ -1,4 +1,4 @@
-"""The benchmark of updates runs, and compares what it names."""
+"""The benchmark of updates runs and compares the variants that it names."""
 
 import json
 import sys
@@ -14,7 +14,7 @@ from pipelines.preset.render import preset_params
 def test_it_measures_all_variants_of_a_preset(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A tiny model: two precisions, plain and fast, each of its own class, with the share of the peak."""
+    """A tiny model: plain and fast layers in two precisions, each with its share of the peak."""
     params = preset_params("generated")
     model = params.model.model_copy(
         update=dict.fromkeys(("embedding_size", "output_embedding_size"), 16)

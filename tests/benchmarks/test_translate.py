@@ -1,4 +1,4 @@
-"""The benchmark of translation runs, and compares what it names."""
+"""The benchmark of translation runs and compares the paths that it names."""
 
 import json
 import sys
@@ -19,7 +19,7 @@ from tests.package.small_package import write_small_package
 def test_it_measures_all_paths(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A tiny model; float32 gives the same hypotheses on every path, and fairseq, played here, none."""
+    """All float32 paths must give the same hypotheses; fairseq, replaced by a stub, gives none."""
     source = tmp_path / "source.txt"
     source.write_text("ein Haus.\nnoch ein Hund, und eins.\n", encoding="utf-8")
     options = ["--model", str(write_small_package(tmp_path)), "--source", str(source), "--beam-sizes", "2"]
@@ -46,7 +46,7 @@ def test_it_measures_all_paths(
 @pytest.mark.skipif(not has_fairseq(), reason="fairseq is not installed")
 @pytest.mark.parametrize("beam_size", [1, 5])
 def test_an_imported_model_gives_what_fairseq_gives(tmp_path: Path, beam_size: int) -> None:
-    """With the batch's limits of length, which most of these random texts reach, and unknown words."""
+    """Most of these random texts reach the batch's length limit, and some words are unknown."""
     sizes: dict[str, Any] = {f"max_{side}_positions": 64 for side in ("source", "target")}
     paths: dict[str, Any] = {f"{half}_embed_path": None for half in ("encoder", "decoder")}
     file = write_checkpoint(tmp_path / "model.pt", "plain", **sizes, **paths)

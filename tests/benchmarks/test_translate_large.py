@@ -1,4 +1,4 @@
-"""The benchmark beside CTranslate2: all systems write as many tokens, and are compared with the peer."""
+"""The benchmark against CTranslate2: all systems write equally many tokens."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ TOY += ["--precisions", "float32", "--beam-sizes", "2", "--rounds", "1"]
 
 
 def test_every_system_writes_as_many_tokens_as_the_source_has() -> None:
-    """Also with selected tokens, though the weights are random; EOS counts."""
+    """The weights are random, so lengths are forced, also with selected tokens; EOS counts."""
     options = parse(TOY)
     tokens = {name: work(2) for name, work in ours(options).items()}
     assert tokens == {"ours float32": 15, "ours float32, 20 selected": 15}
@@ -24,7 +24,7 @@ def test_every_system_writes_as_many_tokens_as_the_source_has() -> None:
 def test_it_prints_and_writes_all_systems(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With the peer, here a played one that is there."""
+    """A stub plays the peer, as if CTranslate2 were installed."""
     calls: list[tuple[int, int, int]] = []
 
     class Played:
@@ -48,7 +48,7 @@ def test_it_prints_and_writes_all_systems(
 
 
 def test_the_ratio_is_to_the_peer_with_the_same_beam() -> None:
-    """Without a peer there is none."""
+    """Without a peer there is no ratio."""
 
     def result(beam_size: int, system: str, median: float) -> dict[str, Any]:
         speed = {"median": median, "lowest": median - 1, "highest": median + 1}
@@ -60,7 +60,7 @@ def test_the_ratio_is_to_the_peer_with_the_same_beam() -> None:
 
 
 def test_ctranslate2_translates_to_the_length(tmp_path: Path) -> None:
-    """Where it is installed."""
+    """Tests the real peer, if it is installed."""
     pytest.importorskip("ctranslate2")
     peer = Peer(tmp_path / "model", entries=40, threads=1)
     assert peer.translate([["w1", "w2", "w3"], ["w4", "w5", "w6"]], beam_size=2, length=5) == 10

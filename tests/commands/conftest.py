@@ -1,4 +1,4 @@
-"""An imported model that several files of tests look at."""
+"""An imported model shared by several test files."""
 
 from pathlib import Path
 

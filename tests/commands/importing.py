@@ -1,4 +1,4 @@
-"""What the tests of `convs2s import-fairseq` share."""
+"""Helpers for the tests of `convs2s import-fairseq`."""
 
 import json
 from pathlib import Path

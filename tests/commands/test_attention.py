@@ -25,7 +25,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_a_sentence_gives_a_picture_and_its_numbers(tmp_path: Path, model: str) -> None:
-    """Tokens of any script; the one layer of this model is its own average."""
+    """Tokens of any script can be drawn; this model has one layer, so its average is that layer."""
     picture, numbers = tmp_path / "plot.png", tmp_path / "plot.NPZ"
     call("Das ist 日本 مرحبا.", "--model", model, "--out", str(picture), "--out", str(numbers))
     with Image.open(picture) as image:
@@ -38,7 +38,7 @@ def test_a_sentence_gives_a_picture_and_its_numbers(tmp_path: Path, model: str) 
 def test_each_layer_and_the_average_are_drawn(
     tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Under their names, with the tokens of both sides."""
+    """Each map carries its name, with the tokens of both sides on its axes."""
     drawn: list[tuple[list[str], list[str], list[str], Path]] = []
     monkeypatch.setattr(
         "convs2s.score.layer_pictures.draw_layers",
@@ -53,13 +53,13 @@ def test_each_layer_and_the_average_are_drawn(
 
 
 def test_an_unknown_file_type_is_refused_at_once(tmp_path: Path) -> None:
-    """Before the model is loaded: there is none here."""
+    """The suffix is checked before the model is loaded: this test has no model."""
     with pytest.raises(ValueError, match=r"plot.svg: found the suffix '.svg', wanted .png for heat maps or"):
         call("Haus", "--model", str(tmp_path / "none"), "--out", str(tmp_path / "plot.svg"))
 
 
 def test_a_missing_model_and_an_empty_text_are_named(tmp_path: Path, model: str) -> None:
-    """The user can fix both; no file is left behind."""
+    """Users can fix both errors, and neither may leave a file behind."""
     out = str(tmp_path / "plot.png")
     with pytest.raises(FileNotFoundError, match="none is not a folder"):
         call("Haus", "--model", str(tmp_path / "none"), "--out", out)

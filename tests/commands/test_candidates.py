@@ -1,4 +1,4 @@
-"""`convs2s candidates`, and translation with its file, for an imported model that has none."""
+"""`convs2s candidates`, and translation with its file, for an imported model without candidates."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def texts(model: Path) -> list[str]:
-    """Sentences of the model's source words, each of words of its own."""
+    """Return sentences of source words; no two sentences share a word."""
     words = load(model, "cpu").words.source.vocabulary.entries[3:]
     return [" ".join(words[3 * i : 3 * i + 3]) for i in range(TEXTS)]
 
@@ -43,7 +43,7 @@ def write_pairs(folder: Path, texts: list[str], translations: list[str]) -> tupl
 def test_each_sentence_gets_only_the_words_it_is_aligned_with(
     model: Path, texts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Target words are translations of the words at their place, so selection leaves these and the common."""
+    """Word i of the target translates word i of the source: only these and the common words are allowed."""
     codec = load(model, "cpu").words.target
     common = SELECTION.common
     assert len(codec.vocabulary) < common, "else the common ones must be fewer for this test"
@@ -68,7 +68,7 @@ def test_each_sentence_gets_only_the_words_it_is_aligned_with(
 
 
 def test_the_command_translates_with_candidates(model: Path, texts: list[str], tmp_path: Path) -> None:
-    """The file is read by `translate --candidates`; a wrong one is an error."""
+    """`translate --candidates` reads the file that the command writes, and refuses any other file."""
     source, target = write_pairs(tmp_path, texts, texts)
     files = ["--input", str(source), "--output", str(target), "--device", "cpu"]
     command = ["translate", "--model", str(model), *files, "--candidates"]
@@ -83,7 +83,7 @@ def test_the_command_translates_with_candidates(model: Path, texts: list[str], t
 def test_long_texts_are_translated_in_compiled_loops(
     model: Path, texts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From a number of tokens on, counted over all calls; translations stay the same."""
+    """Compiling pays off only after many tokens, counted over all calls; translations must not change."""
     plain = load(model, "cpu")
     wanted = plain.translate_n_best(texts)
     assert not isinstance(plain.words.searching, CompiledModel)
@@ -100,7 +100,7 @@ def test_long_texts_are_translated_in_compiled_loops(
 
 @pytest.mark.skipif(not torch.cpu._is_vnni_supported(), reason="a CPU without AVX512-VNNI")
 def test_int8_scores_are_near_those_of_float32(model: Path, texts: list[str]) -> None:
-    """It starts in compiled loops at once."""
+    """Rounding weights changes scores only slightly; int8 uses compiled loops from the first sentence."""
     translator = load(model, "cpu", precision="int8")
     found, wanted = translator.translate_n_best(texts), load(model, "cpu").translate_n_best(texts)
     assert isinstance(translator.words.searching, CompiledModel)

@@ -1,4 +1,4 @@
-"""What lasts is left out of garbage collection, and collection goes on as it was."""
+"""Long-lived objects are exempt from garbage collection, which otherwise goes on as before."""
 
 import gc
 
@@ -8,8 +8,8 @@ from convs2s.commands.garbage import lasting
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_what_lasts_is_left_alone_and_collection_goes_on_as_before(enabled: bool) -> None:
-    """Also after an error, since programs catch those of loading a model."""
+def test_long_lived_objects_are_frozen_and_collection_goes_on_as_before(enabled: bool) -> None:
+    """This must hold after an error, too: a program may catch a model's loading error and go on."""
     before = gc.isenabled()
     try:
         gc.enable() if enabled else gc.disable()

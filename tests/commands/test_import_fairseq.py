@@ -1,4 +1,4 @@
-"""`convs2s import-fairseq`, as a user runs it: compared with real fairseq on the same files."""
+"""`convs2s import-fairseq` as a user runs it, compared with real fairseq on the same files."""
 
 import json
 import shutil
@@ -36,7 +36,7 @@ def shared_files(name: str) -> tuple[Path, tuple[Path, Path]]:
 
 @pytest.mark.parametrize("file", ["plain.pt", "plain.legacy.pt", "varied.pt", "varied.legacy.pt"])
 def test_files_of_fairseq_give_its_outputs(file: str, tmp_path: Path) -> None:
-    """Logits, attention, losses, and every hypothesis of beams 1 and 5 with its score."""
+    """These are its logits, attention, losses, and every hypothesis of beams 1 and 5 with its score."""
     name = file.split(".", maxsplit=1)[0]
     checkpoint, dictionaries = shared_files(file)
     with np.load(FAIRSEQ / f"{name}.npz") as arrays:
@@ -52,7 +52,7 @@ def test_files_of_fairseq_give_its_outputs(file: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("zipped", [True, False])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_format_gives_the_same_model(name: str, zipped: bool, config: bool, tmp_path: Path) -> None:
-    """Arguments as a namespace or in a config; PyTorch's container of today or that of 2017."""
+    """Arguments come as a namespace or in a config, in PyTorch's current container or that of 2017."""
     file = write_checkpoint(tmp_path / "model.pt", name, config=config, zipped=zipped)
     assert import_command(file, write_dictionaries(tmp_path), tmp_path / "model") == 0
     check_outputs(load_model(tmp_path / "model"), name)
@@ -67,7 +67,7 @@ def spelled(ids: list[int], letter: str) -> str:
 def test_translate_writes_every_hypothesis_and_score_of_fairseq(
     plain: Path, beam: int, tmp_path: Path
 ) -> None:
-    """End to end: text, import, translate, text; unknown words in the source included."""
+    """From imported model to translated text; the source has unknown words, too."""
     lines = [spelled(source.tolist(), "e") for source in sources("plain")]
     (tmp_path / "in.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     options = ["--beam-size", str(beam), "--n-best", str(beam), "--device", "cpu"]
@@ -85,7 +85,7 @@ def test_translate_writes_every_hypothesis_and_score_of_fairseq(
 
 
 def test_files_of_fairseq_translate_as_fairseq_does(tmp_path: Path) -> None:
-    """With the real dictionaries: words not in them are unknown, pieces stay as written."""
+    """With the real dictionaries, words not in them are unknown and pieces stay as written."""
     checkpoint, dictionaries = shared_files("varied.legacy.pt")
     assert import_command(checkpoint, dictionaries, tmp_path / "model") == 0
     translator = load(tmp_path / "model", "cpu", n_best=5)
@@ -101,7 +101,7 @@ def test_files_of_fairseq_translate_as_fairseq_does(tmp_path: Path) -> None:
 
 
 def test_a_folder_from_before_vocabulary_selection_translates_as_before(plain: Path, tmp_path: Path) -> None:
-    """Its settings lack the key; the whole vocabulary is searched."""
+    """Its settings lack the key, so the whole vocabulary is searched."""
     old = without_digests(shutil.copytree(plain, tmp_path / "old"))
     content = json.loads((old / "translate.json").read_text(encoding="utf-8"))
     assert content["translate"].pop("selection", "none") is None
@@ -111,8 +111,8 @@ def test_a_folder_from_before_vocabulary_selection_translates_as_before(plain: P
     assert not (plain / "candidates.npz").exists()
 
 
-def test_the_folder_says_what_was_imported(plain: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """fairseq's behavior is recorded: in model.json, in translate.json, and in words in the card."""
+def test_the_folder_records_what_was_imported(plain: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """fairseq's behavior is recorded in model.json and translate.json, and described in the model card."""
     model = json.loads((plain / "model.json").read_text(encoding="utf-8"))
     assert model["architecture"]["encoder_grad_scale"] == "fairseq"
     assert model["architecture"]["extra_scaling"] is True
@@ -135,7 +135,7 @@ def test_the_folder_says_what_was_imported(plain: Path, capsys: pytest.CaptureFi
 
 
 def test_a_misfit_is_reported_in_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The error on its line, then each difference on its own."""
+    """The error is on the first line, then each difference on its own line."""
     weights = tensors("plain")
     del weights["encoder.fc2.bias"]
     file = write_checkpoint(tmp_path / "model.pt", "plain", decoder_out_embed_dim=21, tensors=weights)
@@ -153,7 +153,7 @@ def test_a_misfit_is_reported_in_rows(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_an_unknown_class_is_refused_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """On one line, like every error."""
+    """A pickle can run any code, so unknown classes are refused; the error is one line."""
     file = write_checkpoint(tmp_path / "model.pt", "plain", seed=pytest.Item)
     error = failed(capsys, file, tmp_path)
     assert "contains an object of the class _pytest.nodes.Item, which is refused" in error
@@ -161,7 +161,7 @@ def test_an_unknown_class_is_refused_by_name(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_a_folder_that_exists_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It could be anything, such as the home directory."""
+    """It could be any folder, such as the home directory."""
     (tmp_path / "out").mkdir()
     file = write_checkpoint(tmp_path / "model.pt", "plain")
     assert import_command(file, write_dictionaries(tmp_path), tmp_path / "out") == 2
@@ -169,7 +169,7 @@ def test_a_folder_that_exists_is_left_alone(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_a_tokenizer_needs_the_languages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Named by an option, the checkpoint or the dictionary's file, in this order."""
+    """They come from an option, the checkpoint or the dictionary's file name, in this order."""
     file = write_checkpoint(tmp_path / "model.pt", "plain")
     source, target = write_dictionaries(tmp_path)
     nameless = source.rename(tmp_path / "source.txt")
@@ -185,7 +185,7 @@ def test_a_tokenizer_needs_the_languages(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_the_weights_are_those_of_the_file(plain: Path) -> None:
-    """A spot check by name: the map before the softmax layer is fairseq's fc2, row by row."""
+    """A spot check: the layer before the softmax layer is fairseq's fc2, row by row."""
     g, v = tensors("plain")["decoder.fc2.weight_g"], tensors("plain")["decoder.fc2.weight_v"]
     weight = load_model(plain).decoder.output_map.weight
     torch.testing.assert_close(weight, g * v / v.norm(dim=1, keepdim=True))

@@ -1,4 +1,4 @@
-"""Options of `convs2s import-fairseq`: what they do to words and lengths, and which exclude each other."""
+"""Options of `convs2s import-fairseq`: their effect on words and lengths, and which exclude each other."""
 
 from pathlib import Path
 
@@ -9,11 +9,11 @@ from convs2s.package.translator import load
 from tests.commands.importing import failed, settings
 from tests.golden import import_command, write_checkpoint, write_dictionaries
 
-END, UNKNOWN = 2, 3  # of fairseq
+END, UNKNOWN = 2, 3  # fairseq's ids
 
 
 def write_words(folder: Path, *words: str) -> tuple[Path, Path]:
-    """Write dictionaries; these are the first words of the source, fairseq's ids 4 and on."""
+    """Write dictionaries whose first source words, fairseq's ids 4 and up, are the given ones."""
     source, target = write_dictionaries(folder)
     rows = source.read_text(encoding="utf-8").split("\n")
     rows[: len(words)] = [f"{word} 9" for word in words]
@@ -22,7 +22,7 @@ def write_words(folder: Path, *words: str) -> tuple[Path, Path]:
 
 
 def reaching(folder: Path, text: str) -> list[int]:
-    """Translate a text; return the source ids that the model looked up, as fairseq numbers them."""
+    """Translate a text; return the source ids that the model looked up, in fairseq's numbering."""
     translator = load(folder, "cpu")
     seen: list[list[int]] = []
     model = translator.words.model
@@ -37,7 +37,7 @@ def reaching(folder: Path, text: str) -> list[int]:
 
 
 def test_hyphens_reach_the_model_as_in_stanfords_text(tmp_path: Path) -> None:
-    """Without the option each split hyphen and at sign would be unknown to the released model (T30)."""
+    """Without --at-sign, split hyphens and at signs would be unknown to the released model (T30)."""
     dictionaries = write_words(tmp_path, "a", "well", "##AT##-##AT##", "known", "##AT##", "&amp;", "@-@")
     file = write_checkpoint(tmp_path / "model.pt", "plain")
     moses = ("--tokenizer", "moses", "--aggressive-hyphens")
@@ -56,7 +56,7 @@ def test_hyphens_reach_the_model_as_in_stanfords_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tokenizer", ["moses", "none"])
 def test_lower_case_reaches_the_model(tmp_path: Path, tokenizer: str) -> None:
-    """A model of lower-cased text knows no other words."""
+    """A model trained on lower-cased text has no entries for capitalized words."""
     dictionaries = write_words(tmp_path, "the", "cat")
     file = write_checkpoint(tmp_path / "model.pt", "plain")
     options = ("--tokenizer", tokenizer)
@@ -81,7 +81,7 @@ def test_lower_case_reaches_the_model(tmp_path: Path, tokenizer: str) -> None:
 def test_options_of_moses_need_moses(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], idle: str
 ) -> None:
-    """Otherwise they would be accepted and do nothing."""
+    """Otherwise they would be accepted but have no effect."""
     file = write_checkpoint(tmp_path / "model.pt", "plain")
     message = failed(capsys, file, tmp_path, *options)
     assert message.startswith(f"convs2s: error: {idle} without --tokenizer moses would do nothing")
@@ -99,7 +99,7 @@ def test_lower_case_and_at_signs_exclude_each_other(
 
 
 def test_the_length_limit_is_recorded_and_kept(plain: Path, tmp_path: Path) -> None:
-    """fairseq's default, --max-len-a 0 --max-len-b 200, is not that of its golden outputs."""
+    """fairseq's default, --max-len-a 0 --max-len-b 200, differs from the limit of its golden outputs."""
     file = write_checkpoint(tmp_path / "model.pt", "plain")
     options = ("--max-length-ratio", "0.5", "--max-length-extra", "2.25", "--max-length-of", "batch")
     assert import_command(file, write_dictionaries(tmp_path), tmp_path / "model", *options) == 0
@@ -123,6 +123,6 @@ def test_the_length_limit_is_recorded_and_kept(plain: Path, tmp_path: Path) -> N
 def test_an_impossible_limit_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, str], message: str
 ) -> None:
-    """Before a folder is written that could not translate."""
+    """Otherwise the import would write a folder that cannot translate."""
     file = write_checkpoint(tmp_path / "model.pt", "plain")
     assert message in failed(capsys, file, tmp_path, *options)

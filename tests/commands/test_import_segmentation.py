@@ -37,7 +37,7 @@ def test_bpe_codes_are_applied_and_undone(tmp_path: Path) -> None:
 
 
 def test_a_sentencepiece_model_is_applied(tmp_path: Path) -> None:
-    """Which pieces the dictionary has does not matter for loading; unknown ones are unknown."""
+    """The model loads whichever pieces the dictionary has; the others become unknown tokens."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(["the cat", "the dog"] * 9), model_writer=model, vocab_size=15,
@@ -54,7 +54,7 @@ def test_a_sentencepiece_model_is_applied(tmp_path: Path) -> None:
 
 
 def test_pieces_below_the_threshold_are_split_further(tmp_path: Path) -> None:
-    """As by subword-nmt apply-bpe --vocabulary; the model never saw such a piece in training."""
+    """subword-nmt apply-bpe --vocabulary does the same; the model never saw such pieces in training."""
     apply_bpe = pytest.importorskip("subword_nmt.apply_bpe", reason="needs the package subword-nmt")
     (tmp_path / "codes").write_text("#version: 0.2\nl o\nlo w</w>\ne r</w>\n", encoding="utf-8")
     (tmp_path / "pieces").write_text("low 9\nlo@@ 3\nw@@ 5\ner 2\n", encoding="utf-8")
@@ -81,7 +81,7 @@ def test_pieces_below_the_threshold_are_split_further(tmp_path: Path) -> None:
 def test_a_file_without_pieces_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
 ) -> None:
-    """Before a folder is written that would split every word into characters."""
+    """Otherwise the imported model would split every word into characters."""
     (tmp_path / "codes").write_text("l o\n", encoding="utf-8")
     (tmp_path / "pieces").write_text(text, encoding="utf-8")
     file = write_checkpoint(tmp_path / "model.pt", "plain")
@@ -93,7 +93,7 @@ def test_a_file_without_pieces_is_refused(
 def test_an_invalid_segmentation_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before a folder is written that could not translate."""
+    """Otherwise the import would write a folder that cannot translate."""
     file = write_checkpoint(tmp_path / "model.pt", "plain")
     (tmp_path / "wrong").write_text("word\n", encoding="utf-8")
     message = failed(capsys, file, tmp_path, "--bpe-codes", str(tmp_path / "wrong"))

@@ -1,4 +1,4 @@
-"""The command `convs2s serve`, up to the moment when it serves."""
+"""The command `convs2s serve`, up to the point where it starts serving."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from tests.serve.running import write_pair
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Collect applications in place of serving them."""
+    """Collect applications instead of serving them."""
     found: list[Any] = []
     monkeypatch.setattr("convs2s.serve.server.serve", lambda app, _: found.append(app))
     return found
@@ -20,7 +20,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_folders_of_one_pair_are_an_ensemble(
     tmp_path: Path, served: list[Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And those of others are further pairs; the address is printed."""
+    """Folders of other language pairs are served alongside it; the address is printed."""
     names = [("1", "en", "de"), ("2", "en", "de"), ("3", "fr", "de")]
     folders = [str(write_pair(tmp_path / name, source, target)) for name, source, target in names]
     assert main(["serve", "--model", *folders, "--port", "0", "--device", "cpu", "--beam-size", "3"]) == 0
@@ -42,7 +42,7 @@ def test_folders_of_one_pair_are_an_ensemble(
 def test_wrong_options_are_named(
     options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without a traceback; other machines without a key bring a warning first."""
+    """There is no traceback; a server that is open to other machines without a key warns first."""
     assert main(["serve", "--model", "nowhere", *options]) == 2
     error = capsys.readouterr().err
     assert f"convs2s: {message}" in error
@@ -52,7 +52,7 @@ def test_wrong_options_are_named(
 def test_without_the_extra_it_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Before any model is loaded."""
+    """The check comes before any model is loaded: there is none here."""
     monkeypatch.setattr(
         "convs2s.commands.serve.find_spec", lambda name: None if name == "uvicorn" else object()
     )

@@ -1,4 +1,4 @@
-"""The command `convs2s translate`, as a user runs it."""
+"""The command `convs2s translate` as a user runs it."""
 
 import io
 import json
@@ -19,7 +19,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, text: str, *options: str) -> list[str]:
-    """Translate between files in this process, which is quicker; return the lines written."""
+    """Translate from file to file, in this process to save time; return the lines written."""
     (folder / "in.txt").write_text(text, encoding="utf-8", newline="\n")
     files = ("--input", str(folder / "in.txt"), "--output", str(folder / "out.txt"))
     assert main(["translate", *options, "--device", "cpu", *files]) == 0
@@ -34,7 +34,7 @@ def test_standard_input_gives_a_line_for_each_line(
     capfdbinary: pytest.CaptureFixture[bytes],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    r"""As files do; an empty line stays empty, \r\n ends a line, and the last line needs no end."""
+    r"""Files do the same; empty lines stay empty, \r\n ends a line, and the last line needs no line end."""
     text = "ein Haus.\n\nein\u2028Hund\r\nund"
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     assert main(["translate", "--model", str(package), "--device", "cpu"]) == 0
@@ -48,14 +48,14 @@ def test_standard_input_gives_a_line_for_each_line(
 
 
 def test_no_input_gives_no_output(package: Path, tmp_path: Path) -> None:
-    """Not even an empty line."""
+    """Nothing is written, not even an empty line."""
     assert run(tmp_path, "", "--model", str(package)) == []
 
 
 def test_chunking_does_not_change_the_output(
     package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A long file is read a few lines at a time; numbering continues across chunks."""
+    """Long files are read a few lines at a time; numbering continues across chunks."""
     text = "ein Haus.\nein Hund\n\nund\nnoch eins\n"
     options = ("--model", str(package), "--n-best", "2", "--scores")
     whole = run(tmp_path, text, *options)
@@ -64,8 +64,8 @@ def test_chunking_does_not_change_the_output(
     assert sorted({line.split(" ||| ")[0] for line in whole}) == ["0", "1", "2", "3", "4"]
 
 
-def test_an_n_best_list_is_that_of_moses(package: Path, tmp_path: Path) -> None:
-    """Number from 0, text, score, best first; also for an empty line. --scores alone puts the score first."""
+def test_an_n_best_list_has_the_format_of_moses(package: Path, tmp_path: Path) -> None:
+    """Number from 0, text, score; best first, empty lines included. --scores alone puts the score first."""
     model = ("--model", str(package))
     plain = run(tmp_path, "ein Haus.\n\n", *model)
     rows = [line.split(" ||| ") for line in run(tmp_path, "ein Haus.\n\n", *model, "--n-best", "2")]
@@ -77,7 +77,7 @@ def test_an_n_best_list_is_that_of_moses(package: Path, tmp_path: Path) -> None:
 
 
 def test_a_packaged_n_best_still_gives_one_line_per_sentence(package: Path, tmp_path: Path) -> None:
-    """Several lines per sentence are only on request."""
+    """Several lines per sentence are written only on request."""
     more = without_digests(write_small_package(tmp_path))
     content = json.loads((more / "translate.json").read_text(encoding="utf-8"))
     content["translate"]["n_best"] = 2
@@ -87,7 +87,7 @@ def test_a_packaged_n_best_still_gives_one_line_per_sentence(package: Path, tmp_
 
 
 def test_search_options_reach_the_search(package: Path, tmp_path: Path) -> None:
-    """With alpha 0 a score is the log-likelihood itself, below the mean of several tokens."""
+    """With alpha 0 the score is the log-likelihood itself, which is below the mean over several tokens."""
     options = ("--model", str(package), "--scores", "--beam-size", "1")
     [mean] = run(tmp_path, "ein Haus.\n", *options, "--alpha", "1")
     [total] = run(tmp_path, "ein Haus.\n", *options, "--alpha", "0")
@@ -95,7 +95,7 @@ def test_search_options_reach_the_search(package: Path, tmp_path: Path) -> None:
 
 
 def test_a_length_limit_reaches_the_search(tmp_path: Path) -> None:
-    """A model that would go on stops at the limit, whatever its folder says; each token lowers the score."""
+    """A model that would never stop ends at the option's limit, not its folder's; tokens lower the score."""
     folder = without_digests(write_small_package(tmp_path))
     content = json.loads((folder / "translate.json").read_text(encoding="utf-8"))
     content["translate"].update(min_length=20, max_length_ratio=0.0, max_length_extra=20)
@@ -113,7 +113,7 @@ def test_a_length_limit_reaches_the_search(tmp_path: Path) -> None:
 
 
 def test_several_models_translate_together(package: Path, tmp_path: Path) -> None:
-    """A model with itself gives its own translation."""
+    """An ensemble of a model with itself must give that model's translation."""
     text = "ein Haus.\nein Hund\n"
     alone = run(tmp_path, text, "--model", str(package))
     assert run(tmp_path, text, "--model", str(package), str(package)) == alone
@@ -123,7 +123,7 @@ def test_several_models_translate_together(package: Path, tmp_path: Path) -> Non
 def test_text_that_is_not_utf8_is_named_by_line(
     package: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One line on standard error, exit status 2, and no traceback."""
+    """The error is one line on standard error, with exit status 2 and no traceback."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"ein Haus\nf\xfcr\n")))
     assert main(["translate", "--model", str(package), "--device", "cpu"]) == 2
     assert capsys.readouterr().err == (
@@ -162,7 +162,7 @@ def test_text_that_is_not_utf8_is_named_by_line(
 def test_errors_are_one_line(
     package: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
 ) -> None:
-    """With exit status 2, as for a wrong option; a later option overrides an earlier one."""
+    """The exit status is 2, as for a wrong option; a later option overrides an earlier one."""
     assert main(["translate", "--model", str(package), "--device", "cpu", *options]) == 2
     error = capsys.readouterr().err
     assert message in error
@@ -170,7 +170,7 @@ def test_errors_are_one_line(
 
 
 def test_given_translations_are_scored(package: Path, tmp_path: Path) -> None:
-    """Log-likelihood and tokens; a translation in two is less likely than its beginning alone."""
+    """Each line has log-likelihood and number of tokens; EOS alone is one token."""
     (tmp_path / "given.txt").write_text("Haus\nHaus und\n\n", encoding="utf-8")
     lines = run(tmp_path, "ein Haus\n" * 3, "--model", str(package), "--score", str(tmp_path / "given.txt"))
     rows = [line.split("\t") for line in lines]
@@ -182,7 +182,7 @@ def test_given_translations_are_scored(package: Path, tmp_path: Path) -> None:
 def test_translations_begin_with_their_prefixes(
     package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Line i of one file is for line i of the other, in whatever chunks."""
+    """Line i of one file belongs to line i of the other, however the input is chunked."""
     monkeypatch.setattr("convs2s.commands.translate_input.CHUNK_BATCHES", 1)
     (tmp_path / "prefixes.txt").write_text("Haus und\n\naus\n", encoding="utf-8")
     options = ("--model", str(package), "--batch-sentences", "2")
@@ -200,7 +200,7 @@ def test_translations_begin_with_their_prefixes(
 def test_a_second_file_must_be_as_long_as_the_input(
     package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], lines: int, message: str
 ) -> None:
-    """Else its lines would belong to other sentences."""
+    """Otherwise its lines would be matched with the wrong sentences."""
     (tmp_path / "in.txt").write_text("ein\nHaus\n", encoding="utf-8")
     (tmp_path / "given.txt").write_text("Haus\n" * lines, encoding="utf-8")
     files = ["--input", str(tmp_path / "in.txt"), "--score", str(tmp_path / "given.txt")]
@@ -211,7 +211,7 @@ def test_a_second_file_must_be_as_long_as_the_input(
 def test_samples_depend_on_seed_and_line(
     package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Equal lines get different samples, the same in whatever chunks; another seed gives others."""
+    """Equal lines get different samples; chunking must not change them, but another seed does."""
     options = ("--model", str(package), "--sample", "--temperature", "2")
     whole = run(tmp_path, "ein Haus\n" * 4, *options, "--seed", "1", "--top-k", "20")
     assert len(set(whole)) > 1
@@ -222,14 +222,14 @@ def test_samples_depend_on_seed_and_line(
 
 
 def test_processes_side_by_side_write_the_same(package: Path, tmp_path: Path) -> None:
-    """Lines of a file in their order, however many processes translate them."""
+    """Lines keep the order of the file, however many processes translate them."""
     text = "".join(f"{word}\n" for word in ("ein Haus", "und", "noch eins, ein Hund", "", "Maus") * 3)
     options = ("--model", str(package), "--batch-sentences", "2", "--scores")
     assert run(tmp_path, text, *options, "--processes", "3") == run(tmp_path, text, *options)
 
 
 def test_threads_are_those_of_pytorch(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For the whole process, so that it can leave cores to others."""
+    """The option sets PyTorch's threads, so that the command can leave cores to other processes."""
     seen: list[int] = []
     monkeypatch.setattr("torch.set_num_threads", seen.append)
     run(tmp_path, "ein\n", "--model", str(package), "--threads", "3")
@@ -238,7 +238,7 @@ def test_threads_are_those_of_pytorch(package: Path, tmp_path: Path, monkeypatch
 
 @pytest.mark.fault("input")
 def test_a_failure_leaves_the_old_output(package: Path, tmp_path: Path) -> None:
-    """The output appears only once complete."""
+    """The output replaces the old file only when complete."""
     (tmp_path / "in.txt").write_bytes(b"ein Haus\n\xff\n")
     (tmp_path / "out.txt").write_bytes(b"old\n")
     files = ["--input", str(tmp_path / "in.txt"), "--output", str(tmp_path / "out.txt")]
@@ -249,7 +249,7 @@ def test_a_failure_leaves_the_old_output(package: Path, tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("default:A sentence has")
 def test_a_warning_is_one_line(package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Long sentences are translated in parts, with a single warning."""
+    """Long sentences are translated in parts, with one warning for all."""
     assert len(run(tmp_path, "x" * 60 + "\n" + "x" * 70 + "\n", "--model", str(package))) == 2
     error = capsys.readouterr().err
     assert error.startswith("convs2s: warning: A sentence has 61 tokens but")
@@ -257,7 +257,7 @@ def test_a_warning_is_one_line(package: Path, tmp_path: Path, capsys: pytest.Cap
 
 
 def test_a_model_of_another_shape_is_an_error(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The message names what does not fit, on one line."""
+    """The message names the tensors that do not fit, on one line."""
     broken = package.parent / "broken"
     without_digests(write_small_package(broken))
     other = write_model(package.parent / "other", (9, 9))
@@ -268,7 +268,7 @@ def test_a_model_of_another_shape_is_an_error(package: Path, capsys: pytest.Capt
     assert error.count("\n") == 1
 
 
-# Each takes time to import, and translation does not need it.
+# Slow to import, and not needed for translation.
 FORBIDDEN = {
     "convs2s.config.params", "convs2s.exchange", "convs2s.score", "convs2s.train", "dvc", "matplotlib",
     "numba", "onnx", "onnxruntime", "pandas", "pipelines", "prefect", "sacrebleu", "sacremoses", "scipy",
@@ -278,9 +278,9 @@ FORBIDDEN = {
 
 @pytest.mark.fault("input")
 def test_a_closed_pipe_is_not_an_error_and_only_what_is_needed_was_imported(tmp_path: Path) -> None:
-    """`convs2s translate | head -1` must end quietly; here Python itself lists what it imports.
+    """`convs2s translate | head -1` must end quietly; here Python also lists its imports.
 
-    Start-up is most of the time of a single sentence; sacremoses is for models of Moses' words only.
+    Start-up takes most of the time for a single sentence; only models with Moses' words need sacremoses.
     """
     package = without_digests(write_small_package(tmp_path))
     tokenizer = json.loads((package / "tokenizer.json").read_text(encoding="utf-8"))

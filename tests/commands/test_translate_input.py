@@ -1,4 +1,4 @@
-"""How `convs2s translate` reads: pipes and terminals line by line, files in chunks, with a bar."""
+"""How `convs2s translate` reads: pipes and terminals line by line, files in chunks with a progress bar."""
 
 import builtins
 import io
@@ -17,7 +17,7 @@ from convs2s.commands.translate_input import arriving, decoded, is_file, lines_l
 from tests.package.small_package import write_small_package
 
 SECONDS = 60
-"""Within which an answer must come; it takes a few hundredths of one."""
+"""Time limit for an answer, which normally takes a few hundredths of a second."""
 
 
 @pytest.fixture(scope="module")
@@ -26,14 +26,14 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Terminal(io.StringIO):
-    """What a terminal would show."""
+    """A stream that claims to be a terminal and keeps what is written."""
 
     def isatty(self) -> bool:
         return True
 
 
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    """Make standard error a terminal; not as a fixture, after which pytest would set it again."""
+    """Replace standard error by a terminal. Not a fixture: pytest would set standard error again after it."""
     shown = Terminal()
     monkeypatch.setattr(sys, "stderr", shown)
     return shown
@@ -45,13 +45,13 @@ def pipe() -> tuple[IO[bytes], IO[bytes]]:
 
 
 def answer(stream: IO[bytes]) -> bytes:
-    """Return the next line, which must come soon."""
+    """Return the next line; fail if none arrives in time."""
     assert select.select([stream], [], [], SECONDS)[0], "no answer"
     return stream.readline()
 
 
 def test_a_pipe_is_answered_line_by_line(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While it stays open: whoever sends a line may wait for its translation before sending the next."""
+    """The sender may wait for a translation before sending the next line, so the pipe is still open."""
     (source, to_source), (from_output, output) = pipe(), pipe()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(source))
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BufferedWriter(output)))
@@ -62,7 +62,7 @@ def test_a_pipe_is_answered_line_by_line(package: Path, monkeypatch: pytest.Monk
     first = answer(from_output)
     to_source.write(b"\nein H")
     assert answer(from_output) == b"\n"
-    to_source.write(b"aus.")  # the last line needs no end
+    to_source.write(b"aus.")  # the last line needs no line end
     to_source.close()
     assert answer(from_output) == first
     command.join(SECONDS)
@@ -70,7 +70,7 @@ def test_a_pipe_is_answered_line_by_line(package: Path, monkeypatch: pytest.Monk
 
 
 def test_lines_that_arrive_together_are_translated_together() -> None:
-    """As many as a batch at first; as long as more are waiting, twice as many each time."""
+    """Chunks start at one batch, and double while more lines are waiting."""
     lines = [str(i) for i in range(40)]
     found = list(arriving(iter(lines), 4, 16))
     assert [len(chunk) for chunk in found] == [4, 8, 16, 12]
@@ -78,7 +78,7 @@ def test_lines_that_arrive_together_are_translated_together() -> None:
 
 
 def test_lines_before_an_error_are_answered() -> None:
-    """The error follows them."""
+    """Lines read before an error are valid; the error follows their translations."""
 
     def lines() -> Iterator[str]:
         yield "a"
@@ -105,29 +105,29 @@ def test_lines_are_read_as_they_come() -> None:
     assert seen == 2
 
 
-def test_a_byte_order_mark_is_no_text() -> None:
-    """Editors of Windows write one at the start of a file; elsewhere it is a character like any other."""
+def test_a_byte_order_mark_is_not_text() -> None:
+    """Windows editors write one at the start of a file; elsewhere it is a character like any other."""
     stream = io.BytesIO("\ufeffja\r\n\ufeffnein\u2028".encode())
     assert list(decoded(stream, "x")) == ["ja", "\ufeffnein\u2028"]
 
 
-def test_somebody_who_types_gets_a_hint_and_a_prompt(
+def test_a_user_who_types_gets_a_hint_and_a_prompt(
     package: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On the terminal alone: the output, which goes to a file here, has translations only."""
+    """They appear only on the terminal: the output, here a file, holds nothing but translations."""
     shown, stdin = terminal(monkeypatch), Terminal("ein Haus.\n\n")
     monkeypatch.setattr(sys, "stdin", stdin)
-    with Path(os.devnull).open("rb") as device:  # no file, as a terminal is none
+    with Path(os.devnull).open("rb") as device:  # like a terminal, not a regular file
         monkeypatch.setattr(stdin, "buffer", device, raising=False)
         assert main(["translate", "--model", str(package), "--device", "cpu"]) == 0
     assert shown.getvalue() == "Type a sentence and press Enter. Ctrl-D ends.\n> > > \n"
     assert capfd.readouterr().out.count("\n") == 2
 
 
-def test_lines_can_be_edited_where_input_and_output_are_terminals(
+def test_lines_can_be_edited_if_input_and_output_are_terminals(
     package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By Python's own input(), with readline; Ctrl-D ends."""
+    """Python's input() edits lines with readline; Ctrl-D ends the input."""
     typed, prompts = iter(["ein Haus."]), list[str]()
 
     def fake_input(prompt: str) -> str:
@@ -148,10 +148,10 @@ def test_lines_can_be_edited_where_input_and_output_are_terminals(
     assert "readline" in sys.modules
 
 
-def test_a_file_has_a_bar_with_its_speed(
+def test_a_file_gets_a_bar_with_the_speed(
     package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By sentence, empty ones included, as far as standard error is a terminal."""
+    """The bar counts sentences, empty ones included; it is shown only on a terminal."""
     shown = terminal(monkeypatch)
     (tmp_path / "in.txt").write_text("ein Haus.\n\nein Hund", encoding="utf-8")
     files = ["--input", str(tmp_path / "in.txt"), "--output", str(tmp_path / "out.txt")]
@@ -162,8 +162,8 @@ def test_a_file_has_a_bar_with_its_speed(
     assert "sentences/s" in last
 
 
-def test_lines_are_counted_from_where_a_file_is(tmp_path: Path) -> None:
-    """A shell may have read some already; the last one may lack its end."""
+def test_lines_are_counted_from_the_current_position(tmp_path: Path) -> None:
+    """A shell may have read some lines already; the last line may lack its line end."""
     (tmp_path / "in.txt").write_bytes(b"a\nb\nc")
     with (tmp_path / "in.txt").open("rb") as stream:
         assert is_file(stream)

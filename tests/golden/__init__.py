@@ -1,4 +1,4 @@
-"""Golden outputs of real fairseq models, and those models as imported by `convs2s import-fairseq`."""
+"""Golden outputs of real fairseq models, and these models as imported by `convs2s import-fairseq`."""
 
 import argparse
 import tempfile
@@ -18,7 +18,7 @@ from convs2s.model.loading import load_model
 from convs2s.model.seq2seq import Seq2Seq
 
 NAMES = ("plain", "varied")
-# As fairseq stores them: layers and attention are text.
+# As fairseq stores them: layers and attention are strings.
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "plain": {
         "arch": "fconv",
@@ -43,7 +43,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
         "share_input_output_embed": False,
     },
 }
-FAIRSEQ_SIZES = {"source": 352, "target": 376}  # of the dictionaries, four special symbols included
+FAIRSEQ_SIZES = {"source": 352, "target": 376}  # of the dictionaries, including the four special symbols
 
 
 def our_ids(ids: np.ndarray) -> Tensor:
@@ -66,7 +66,7 @@ def tensors(name: str) -> dict[str, Tensor]:
 
 
 def checkpoint(name: str, **changes: Any) -> Checkpoint:
-    """Return a golden model as if read from a file, some of its arguments changed."""
+    """Return a golden model as if read from a file, with some arguments changed."""
     return Checkpoint(Path(f"{name}.pt"), {**ARGUMENTS[name], **changes}, tensors(name))
 
 
@@ -78,9 +78,9 @@ def write_checkpoint(
     Args:
         path: file to write.
         name: of the model.
-        config: write the later format, with the arguments in a config.
-        zipped: write the container of PyTorch since 1.6; else the one before.
-        changes: arguments, or other `tensors`.
+        config: write the later format, which has the arguments in a config.
+        zipped: write the container that PyTorch uses since 1.6, else the earlier one.
+        changes: arguments to change; `tensors` replaces the weights.
     """
     weights = changes.pop("tensors", None) or tensors(name)
     arguments = argparse.Namespace(**{**ARGUMENTS[name], **changes})
@@ -119,5 +119,5 @@ def golden_model(name: str) -> Seq2Seq:
 
 
 def model_params(name: str) -> ModelParams:
-    """Return the architecture of a golden model; its tables hold 62 positions, ours plus padding."""
+    """Return the architecture of a golden model: fairseq's 62 positions, plus padding in our tables."""
     return describe_model(checkpoint(name), (FAIRSEQ_SIZES["source"], FAIRSEQ_SIZES["target"])).params

@@ -1,4 +1,4 @@
-"""What a model must give to be the golden one: every logit, attention, loss, hypothesis and score."""
+"""Comparison of a model with a golden one: every logit, attention, loss, hypothesis and score."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def shifted(target: torch.Tensor) -> torch.Tensor:
 
 
 def wanted_logits(name: str, sentence: int) -> torch.Tensor:
-    """Return fairseq's logits (T, V), entries in our order."""
+    """Return fairseq's logits (T, V), with entries in our order."""
     logits = torch.as_tensor(golden(name)[f"logits_{sentence}"])
     return logits[:, our_id_order(FAIRSEQ_SIZES["target"])]
 
@@ -36,7 +36,7 @@ def check_outputs(model: Seq2Seq, name: str) -> None:
         source, target = our_ids(arrays[f"source_{k}"]), our_ids(arrays[f"target_{k}"])
         logits, attention = model(source[None], shifted(target)[None])
         assert_close(logits[0], wanted_logits(name, k), atol=1e-4, rtol=0)
-        # fairseq divides by all layers, we by those that attend (T7).
+        # fairseq divides by the number of all layers, we by that of the attending ones (T7).
         assert_close(
             attention[0] * attending / blocks, torch.as_tensor(arrays[f"attention_{k}"]), atol=1e-5, rtol=0
         )
@@ -68,7 +68,7 @@ def longest(sources: list[torch.Tensor]) -> list[int]:
 
 
 def search_all(model: Seq2Seq | Ensemble, name: str, beam: int) -> list[list[Hypothesis]]:
-    """Translate all sentences in one batch; at least one token each, which is fairseq's default."""
+    """Translate all sentences in one batch, with fairseq's default of at least one token each."""
     batch = torch.nn.utils.rnn.pad_sequence(sources(name), batch_first=True, padding_value=PAD)
     search = BeamSearch(beam, 1.0, 1, beam, legacy_eos=False, keep_attention=False)
     stepwise = StepwiseModel(model) if isinstance(model, Seq2Seq) else model
@@ -76,7 +76,7 @@ def search_all(model: Seq2Seq | Ensemble, name: str, beam: int) -> list[list[Hyp
 
 
 def check_sentence(found: list[Hypothesis], wanted: list[tuple[list[int], float]]) -> None:
-    """Assert that these are fairseq's hypotheses of a sentence, in order, with their scores."""
+    """Assert that these are fairseq's hypotheses for a sentence, in order, with their scores."""
     assert [h.tokens for h in found] == [tokens for tokens, _ in wanted]
     assert [h.score for h in found] == pytest.approx([score for _, score in wanted], abs=1e-5)
 

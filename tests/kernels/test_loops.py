@@ -1,4 +1,4 @@
-"""Numbers inside compiled loops, against numpy and PyTorch."""
+"""Arithmetic in compiled loops, compared with numpy and PyTorch."""
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ def bits(x: NDArray[np.uint32], first: int, second: int) -> None:
 
 
 def test_exp_is_within_3e_7_and_keeps_nan() -> None:
-    """The softmax and the gates rest on it."""
+    """The softmax and the gates are computed with it."""
     x = np.linspace(-87, 88, 100_001, dtype=np.float32)
     y = np.empty_like(x)
     exponentials(x, y)
@@ -42,7 +42,7 @@ def test_exp_is_within_3e_7_and_keeps_nan() -> None:
 
 
 def test_bfloat16_is_rounded_as_in_pytorch() -> None:
-    """To the nearest, ties to even; infinities and NaN stay."""
+    """Values round to the nearest, ties to even; infinities and NaN stay."""
     x = torch.cat(
         [torch.randn(10_000) * 10.0 ** torch.randint(-30, 30, (10_000,)), torch.tensor([0.0, -0.0])]
     )
@@ -56,7 +56,7 @@ def test_bfloat16_is_rounded_as_in_pytorch() -> None:
 
 
 def test_random_bits_are_uniform_and_independent_of_neighbors_and_keys() -> None:
-    """Each of the 32 bits is one half of the time, also given the next index's or another key's bit."""
+    """Each of the 32 bits is set half of the time, whatever it is at the next index or under another key."""
     draws = np.empty((5, 1 << 18), np.uint32)
     keys = np.random.default_rng(1).integers(2**32, size=(5, 2)).tolist()
     for row, (first, second) in zip(draws, keys, strict=True):
@@ -72,7 +72,7 @@ def test_random_bits_are_uniform_and_independent_of_neighbors_and_keys() -> None
 
 
 def share_of_ones(numbers: NDArray[np.uint32]) -> NDArray[np.float64]:
-    """Return how often each of the 32 bits is set, in the order of memory."""
+    """Return how often each of the 32 bits is set, in memory order."""
     ones: NDArray[np.int64] = (
         np.unpackbits(numbers.view(np.uint8)).reshape(-1, 32).sum(axis=0, dtype=np.int64)
     )

@@ -1,4 +1,4 @@
-"""How many inputs each property is tried on: `make test-properties` takes 100,000, the default suite some."""
+"""The number of inputs tried per property: 100,000 in `make test-properties`, a few by default."""
 
 import os
 
@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 QUICK = 30
 EXAMPLES = int(os.environ.get("PROPERTY_EXAMPLES", QUICK))
 
-# The same inputs each time: what fails in CI fails here, too.
+# The inputs are the same each time, so a failure in CI can be reproduced here.
 settings.register_profile(
     "ours",
     max_examples=EXAMPLES,

@@ -1,11 +1,11 @@
-"""Strategies for what a disk, a network or an editor does to a file."""
+"""Strategies for the damage that a disk, a network or an editor does to a file."""
 
 import random
 from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-# What parsers stumble over: ends and signs, huge numbers, wrong encodings, null bytes, separators of lines.
+# Parsers stumble over these: delimiters, signs, huge numbers, wrong encodings, null bytes, line separators.
 AWKWARD = [
     b"", b"\0", b"\n", b"\r\n", b"\t", b" ", b"\xff", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"-1", b"1e999",
     b"nan",    b"9" * 30, b"null", b"{}", b"[", b'"', b"<", b"&#x110000;", b"</s>",
@@ -14,7 +14,7 @@ AWKWARD = [
 
 
 class Edit(NamedTuple):
-    """One change of a file: which bytes are replaced, by share of its length and number, and by what."""
+    """A replacement: its position as a share of the length, the number of bytes removed, and new bytes."""
 
     where: float
     length: int
@@ -26,7 +26,7 @@ class Edit(NamedTuple):
 
 
 class Flip(NamedTuple):
-    """A bit that is flipped, by share of the length, and number."""
+    """A flipped bit: the position of its byte as a share of the length, and its number within the byte."""
 
     where: float
     bit: int
@@ -39,7 +39,7 @@ class Flip(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """An end that is missing, by share of the length."""
+    """A truncation: its position as a share of the length."""
 
     where: float
 
@@ -54,7 +54,7 @@ CHANGES = st.lists(EDITS | FLIPS | st.builds(Cut, SHARES), min_size=1, max_size=
 
 
 def damaged(whole: bytes) -> st.SearchStrategy[bytes]:
-    """Return a strategy for the content of a file: mostly a good one with some changes, else anything."""
+    """Return a strategy for file contents: mostly the good content with some changes, sometimes any bytes."""
 
     def apply(changes: list[Edit | Flip | Cut]) -> bytes:
         content = whole
@@ -66,7 +66,7 @@ def damaged(whole: bytes) -> st.SearchStrategy[bytes]:
 
 
 def drawn(whole: bytes, dice: random.Random) -> bytes:
-    """Return the content of such a file, drawn in a hundredth of the time that Hypothesis takes."""
+    """Return such content, drawn in a hundredth of the time that Hypothesis takes."""
     if dice.random() < 1 / 3:
         return dice.randbytes(dice.randrange(200))
     content = whole
@@ -76,7 +76,7 @@ def drawn(whole: bytes, dice: random.Random) -> bytes:
 
 
 def change(dice: random.Random) -> Edit | Flip | Cut:
-    """Return a change anywhere, often at the very beginning or end."""
+    """Return a change at a random position, often at the very beginning or end."""
     where = dice.choice((dice.random(), dice.random(), dice.random(), 0.0, 1.0))
     kind = dice.randrange(3)
     if kind == 0:

@@ -1,4 +1,4 @@
-"""Every reader of files that a user, a disk or a server may have damaged: how to call it, and a good file."""
+"""All readers of files that a user, a disk or a server may damage: how to call each, and a good file."""
 
 import argparse
 import bz2
@@ -57,9 +57,9 @@ class Reader(NamedTuple):
     """A way to read a file.
 
     Attributes:
-        name: of the file, in a folder of its own.
-        read: gets the file's path; reads all of it.
-        prepare: writes a good file, and what else its folder must have.
+        name: of the file, which is in a folder of its own.
+        read: takes the file's path and reads the whole file.
+        prepare: writes a good file, and any other files that its folder needs.
     """
 
     name: str
@@ -104,7 +104,7 @@ def encoded(path: Path) -> None:
 
 
 def package_file(name: str) -> Callable[[Path], None]:
-    """Return what writes a model folder from before digests around a file of it."""
+    """Return a function that writes a model folder without digests, which has this file."""
 
     def prepare(path: Path) -> None:
         folder = without_digests(write_small_package(path.parent.with_name("parts")))
@@ -116,7 +116,7 @@ def package_file(name: str) -> Callable[[Path], None]:
 
 
 def beside(name: str, content: bytes) -> Callable[[Path], None]:
-    """Return what writes a file, and the same content beside it under another name."""
+    """Return a function that writes a file, and the same content next to it under another name."""
 
     def prepare(path: Path) -> None:
         path.write_bytes(content)

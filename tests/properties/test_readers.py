@@ -1,4 +1,4 @@
-"""Whatever is in a file, a reader returns or raises one of its documented errors, which names the file."""
+"""Whatever a file contains, its reader returns or raises a documented error that names the file."""
 
 import random
 import warnings
@@ -15,12 +15,12 @@ from tests.properties.readers import READERS, Reader
 pytestmark = pytest.mark.fault("input")
 
 
-BY_HYPOTHESIS = 1000  # inputs at most, each of which it would simplify; the others are drawn, which is faster
+BY_HYPOTHESIS = 1000  # at most; further inputs are drawn by our own code, which is faster but cannot shrink
 
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
 def test_a_damaged_file_is_read_or_named(reader: Reader) -> None:
-    """No other exception, no crash of a library, nothing that does not end."""
+    """Damage must not cause any other exception, a crash in a library, or an endless loop."""
     with TemporaryDirectory() as temporary:
         path = Path(temporary) / "folder" / reader.name
         path.parent.mkdir()
@@ -46,7 +46,7 @@ def test_a_damaged_file_is_read_or_named(reader: Reader) -> None:
 
 
 def check(reader: Reader, path: Path) -> None:
-    """Read a file; an error must be one for users, and name it."""
+    """Read a file; any error must be one meant for users, and must name the file."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""Properties of what text goes through: filter, tokenizer, codec, batches, replacement."""
+"""Properties of text processing: filter, tokenizer, codec, batches, replacement."""
 
 from collections import Counter
 from pathlib import Path
@@ -35,7 +35,7 @@ ANY_WORDS = st.text(max_size=12).map(lambda text: "".join(text.split())).filter(
 def test_the_filter_keeps_what_no_rule_removes(
     pairs: list[tuple[str, str]], max_words: int | None, max_ratio: float | None, drop_empty: bool
 ) -> None:
-    """In order; each pair is kept or counted for one rule."""
+    """Pairs stay in order, and each is either kept or counted under one rule."""
     rules = PairFilter(max_words, max_ratio, drop_empty, None)
     kept = list(rules.keep(pairs))
     assert rules.read == len(pairs) == rules.kept + sum(rules.removed.values())
@@ -59,7 +59,7 @@ def codecs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Codec]:
 
 @given(st.lists(KNOWN_WORDS, max_size=6))
 def test_words_of_known_characters_survive_bpe(codecs: dict[str, Codec], sentence: list[str]) -> None:
-    """Whatever their pieces are."""
+    """Words come back however they are split into pieces."""
     ids = codecs["bpe"].encode(sentence)
     assert codecs["bpe"].decode(ids) == sentence
     assert UNK not in ids
@@ -67,7 +67,7 @@ def test_words_of_known_characters_survive_bpe(codecs: dict[str, Codec], sentenc
 
 @pytest.mark.parametrize("kind", ["bpe", "word"])
 def test_any_words_have_ids(codecs: dict[str, Codec], kind: str) -> None:
-    """Of the vocabulary, and one EOS, the last; every piece belongs to a word, in order."""
+    """Ids are in the vocabulary and end with the only EOS; pieces belong to words, in order."""
     codec = codecs[kind]
 
     @given(st.lists(ANY_WORDS, max_size=6))
@@ -88,7 +88,7 @@ def test_any_words_have_ids(codecs: dict[str, Codec], kind: str) -> None:
 
 @given(st.text(max_size=40))
 def test_any_text_becomes_words_and_one_line(text: str) -> None:
-    """Words have no whitespace that a file of lines would break at."""
+    """Words must not contain whitespace, which would break a line or a word in a file."""
     tokenizer = Tokenizer("en", TOKENIZE)
     found = tokenizer.tokenize(text)
     assert all(word and not set(word) & set(" \n\r\t") for word in found)
@@ -103,9 +103,9 @@ def test_any_text_becomes_words_and_one_line(text: str) -> None:
 def test_an_epoch_has_every_sentence_once(
     lengths: list[tuple[int, int]], by_sentences: bool, sentences: int, tokens: int, workers: int, epoch: int
 ) -> None:
-    """Over all workers, which see the same batches, in parts that fit, unless one sentence alone does not.
+    """All workers see the same batches and share them out in parts that fit, if every sentence alone fits.
 
-    By tokens, several workers may have one sentence more, so that none makes a second pass.
+    With batches by tokens, a worker may get one sentence more, to avoid a second pass.
     """
     more = 0 if by_sentences or workers == 1 else 1
     batching = Batching(by_sentences, sentences, tokens, workers)
@@ -126,7 +126,7 @@ def test_an_epoch_has_every_sentence_once(
 
 @given(st.data())
 def test_replacement_changes_unknown_words_only(data: st.DataObject) -> None:
-    """Each to a word of the dictionary, or of the source."""
+    """Each unknown word becomes a word of the dictionary or of the source."""
     source = data.draw(st.lists(ANY_WORDS, min_size=1, max_size=6))
     hypothesis = data.draw(st.lists(ANY_WORDS, min_size=1, max_size=6))
     places = data.draw(st.sets(st.integers(0, len(hypothesis) - 1)))

@@ -1,4 +1,4 @@
-"""Whatever values a file has: parameters are read or refused by key, and an importer's arguments likewise."""
+"""Whatever the values, params.yaml and an importer's arguments are read, or refused by key."""
 
 import copy
 import json
@@ -43,7 +43,7 @@ EXPRESSIONS = st.sampled_from([
 
 @given(st.lists(st.tuples(st.sampled_from(PATHS), VALUES), min_size=1, max_size=3))
 def test_params_are_valid_or_every_fault_is_named(changes: list[tuple[tuple[str, str], Any]]) -> None:
-    """What is accepted stays the same when it is written and read again."""
+    """Accepted values must not change when written and read again."""
     content = copy.deepcopy(content_of("generated"))
     for (section, key), value in changes:
         content[section][key] = value
@@ -58,8 +58,8 @@ def test_params_are_valid_or_every_fault_is_named(changes: list[tuple[tuple[str,
 
 
 @given(st.text(max_size=100) | st.text(st.sampled_from("a:-[]{}&*!|>'\"#%@`,? \n\t0.e~<"), max_size=60))
-def test_any_text_is_no_params_yaml(text: str) -> None:
-    """And the message says whose text it is."""
+def test_arbitrary_text_is_not_a_valid_params_yaml(text: str) -> None:
+    """The message must name the file."""
     try:
         parse_params(text, "params.yaml")
     except ValueError as error:
@@ -72,7 +72,7 @@ def test_any_text_is_no_params_yaml(text: str) -> None:
     st.dictionaries(st.sampled_from([*ARGUMENTS, "max_source_positions"]), EXPRESSIONS | VALUES, max_size=3)
 )
 def test_an_importer_takes_an_architecture_or_says_why_not(changes: dict[str, Any]) -> None:
-    """Its arguments are text that fairseq executes; here nothing is."""
+    """The arguments are expressions that fairseq evaluates as code; the importer must not."""
     rows = {f"{side}.embed_positions.weight": torch.empty(20, 8) for side in ("encoder", "decoder")}
     try:
         params = read_architecture(Checkpoint(Path("x.pt"), {**ARGUMENTS, **changes}, rows))

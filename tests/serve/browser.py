@@ -1,4 +1,4 @@
-"""Headless Chromium, driven by its DevTools protocol."""
+"""Headless Chromium, controlled through its DevTools protocol."""
 
 import json
 import shutil
@@ -21,12 +21,12 @@ OPTIONS = (
 
 
 def find_browser() -> str | None:
-    """Return the path of a Chromium, or None."""
+    """Return the path of a Chromium executable, or None."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 class Page:
-    """A page of the browser."""
+    """A browser page."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection, self.number = connection, 0
@@ -60,7 +60,7 @@ class Page:
         self.wait_for(f"location.href === {json.dumps(address)} && document.readyState === 'complete'")
 
     def type(self, text: str) -> None:
-        """Type into what has the focus, key by key."""
+        """Type text into the focused element, key by key."""
         for character in text:
             self.send("Input.dispatchKeyEvent", type="char", text=character)
 
@@ -75,7 +75,7 @@ class Page:
 
 @contextmanager
 def opened(browser: str, folder: Path) -> Iterator[Page]:
-    """Start a browser with a profile in a folder; give its page."""
+    """Start a browser with its profile in a folder; yield its page."""
     process = subprocess.Popen(
         [browser, *OPTIONS[:-1], f"--user-data-dir={folder}", OPTIONS[-1]],
         stdout=subprocess.DEVNULL,
@@ -93,7 +93,7 @@ def opened(browser: str, folder: Path) -> Iterator[Page]:
 
 
 def port_of(process: "subprocess.Popen[bytes]", file: Path) -> str:
-    """Return the debugging port, which the browser writes to a file once it listens."""
+    """Return the debugging port, which the browser writes to a file once it is listening."""
     end = time.monotonic() + 30
     while time.monotonic() < end and process.poll() is None:
         if file.is_file() and (text := file.read_text()):

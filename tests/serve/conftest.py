@@ -1,4 +1,4 @@
-"""Models and a server that the tests of a file share."""
+"""Models and a server shared by the tests."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A real server in a thread of the tests' process."""
+"""A real server in a thread of the test process."""
 
 import threading
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def load_two(folder: Path) -> Pairs:
 
 @contextmanager
 def running(pairs: Pairs, limits: Limits | None = None, keys: tuple[str, ...] = ()) -> Iterator[str]:
-    """Serve; give the server's address, with a slash at the end."""
+    """Run a server; yield its address, with a slash at the end."""
     with listen("127.0.0.1", 0) as listening:
         server = uvicorn.Server(
             uvicorn.Config(create_app(pairs, limits or Limits(), keys), log_level="critical")
@@ -42,7 +42,7 @@ def running(pairs: Pairs, limits: Limits | None = None, keys: tuple[str, ...] = 
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         try:
-            # The socket listens already: the first request waits until the server takes it.
+            # The socket is already listening: the first request waits until the server accepts it.
             yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
         finally:
             server.should_exit = True

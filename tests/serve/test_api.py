@@ -1,4 +1,4 @@
-"""The HTTP API: what it answers, and how it refuses."""
+"""The HTTP API: its answers and its errors."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from convs2s.serve.pairs import Pair, Pairs
 from tests.serve.running import running
 
 TEXT = "ein Haus und"
-# A connection per request. httpx.get would read the certificates of all authorities each time.
+# One connection per request; httpx.get would load all CA certificates each time.
 HTTP = httpx.Client(verify=False, limits=httpx.Limits(max_keepalive_connections=0))
 
 
@@ -20,7 +20,7 @@ def post(server: str, path: str = "translate", **fields: Any) -> httpx.Response:
 
 
 def test_json_form_and_query_string_give_the_translators_answer(server: str, pairs: Pairs) -> None:
-    """LibreTranslate takes all three, and so its clients use all three."""
+    """LibreTranslate accepts all three, and its clients use all three."""
     fields = {"q": TEXT, "source": "en", "target": "de"}
     wanted = {"translatedText": pairs.find("en", "de").translator.translate([TEXT])[0]}
     assert post(server, q=TEXT).json() == wanted
@@ -29,7 +29,7 @@ def test_json_form_and_query_string_give_the_translators_answer(server: str, pai
 
 
 def test_a_list_gives_a_list_and_lines_stay_lines(server: str, pairs: Pairs) -> None:
-    """Each line is translated alone; an empty one stays empty."""
+    """Each line is translated by itself; an empty line stays empty."""
     one, other = pairs.find("en", "de").translator.translate(["ein Haus", "noch"])
     answer = post(server, q=["ein Haus\n\nnoch", "", "noch"]).json()
     assert answer == {"translatedText": [f"{one}\n\n{other}", "", other]}
@@ -37,7 +37,7 @@ def test_a_list_gives_a_list_and_lines_stay_lines(server: str, pairs: Pairs) -> 
 
 
 def test_alternatives_are_the_other_hypotheses(server: str, pairs: Pairs) -> None:
-    """Best first, without the best, no more than the beam has; a list of lists for a list."""
+    """They come best first, at most as many as the beam has left; a list of texts gets a list of lists."""
     [ranked] = pairs.find("en", "de").translate([TEXT])
     others = [one.text for one in ranked[1:]]
     assert others
@@ -46,7 +46,7 @@ def test_alternatives_are_the_other_hypotheses(server: str, pairs: Pairs) -> Non
 
 
 def test_each_pair_has_its_model(server: str, pairs: Pairs) -> None:
-    """The languages list what can be translated to what."""
+    """/languages lists the target languages of each source language."""
     answers = [post(server, q=TEXT, source=source).json()["translatedText"] for source in ("en", "fr")]
     assert answers == [pairs.find(source, "de").translator.translate([TEXT])[0] for source in ("en", "fr")]
     assert answers[0] != answers[1]
@@ -58,7 +58,7 @@ def test_each_pair_has_its_model(server: str, pairs: Pairs) -> None:
 
 
 def test_auto_needs_a_single_source_language(pairs: Pairs) -> None:
-    """Nothing is detected, so the confidence is 0."""
+    """The language is assumed rather than detected, so the confidence is 0."""
     with running(Pairs([pairs.find("en", "de")])) as server:
         answer = post(server, q=TEXT, source="auto").json()
     assert answer["translatedText"] == pairs.find("en", "de").translator.translate([TEXT])[0]
@@ -80,7 +80,7 @@ def test_auto_needs_a_single_source_language(pairs: Pairs) -> None:
     ],
 )
 def test_a_refusal_says_why(server: str, fields: dict[str, Any], status: int, error: str) -> None:
-    """In LibreTranslate's form."""
+    """Errors have LibreTranslate's form."""
     answer = post(server, **fields)
     assert answer.status_code == status
     assert answer.json()["error"].startswith(error)
@@ -99,13 +99,13 @@ def test_a_refusal_says_why(server: str, fields: dict[str, Any], status: int, er
 def test_a_body_that_cannot_be_read_is_refused(
     server: str, body: bytes, content_type: str, status: int, error: str
 ) -> None:
-    """With the same form of error."""
+    """The error has the same form as any other."""
     answer = HTTP.post(server + "translate", content=body, headers={"Content-Type": content_type})
     assert (answer.status_code, answer.json()["error"][: len(error)]) == (status, error)
 
 
-def test_a_full_queue_is_an_error_to_try_again(pairs: Pairs) -> None:
-    """503 when the server is busy, 429 when one client is to blame."""
+def test_a_full_queue_is_an_error_to_retry(pairs: Pairs) -> None:
+    """The status is 503 if the server is busy, 429 if the client itself sent too many lines."""
     with running(pairs, Limits(waiting=2)) as server:
         full = post(server, q=["a"] * 3)
     with running(pairs, Limits(waiting_per_client=2)) as server:
@@ -117,7 +117,7 @@ def test_a_full_queue_is_an_error_to_try_again(pairs: Pairs) -> None:
 
 
 def test_with_keys_every_translation_needs_one(pairs: Pairs) -> None:
-    """As a field, as LibreTranslate's clients send it, or as Prometheus does."""
+    """The key is a field, as LibreTranslate's clients send it, or a bearer token, as Prometheus sends it."""
     with running(pairs, keys=("first", "schlüssel")) as server:
         assert [post(server, q="a", api_key=key).status_code for key in ("first", "schlüssel")] == [200, 200]
         assert [post(server, q="a", api_key=key).status_code for key in ("", "firs", "first2")] == [403] * 3
@@ -130,8 +130,8 @@ def test_with_keys_every_translation_needs_one(pairs: Pairs) -> None:
         assert HTTP.get(server + "health").json() == {"status": "ok"}
 
 
-def test_n_best_has_scores_and_replaced_words(server: str, pairs: Pairs) -> None:
-    """Of each line, with the same texts as the translator's."""
+def test_n_best_has_texts_and_scores(server: str, pairs: Pairs) -> None:
+    """Each line has its hypotheses, with the same texts and scores as the translator's."""
     lines = post(server, "n-best", q=f"{TEXT}\n\nxyz").json()
     [ranked] = pairs.find("en", "de").translate([TEXT])
     assert [line["source"] for line in lines] == [TEXT, "", "xyz"]
@@ -141,7 +141,7 @@ def test_n_best_has_scores_and_replaced_words(server: str, pairs: Pairs) -> None
 
 
 def test_attention_has_a_row_per_target_token_and_layer(server: str) -> None:
-    """Each sums to 1 over the source, up to its three decimals."""
+    """Each row sums to 1 over the source, up to rounding to three decimals."""
     found = post(server, "attention", q=TEXT).json()
     [layer] = found["layers"]
     assert layer["layer"] == 1
@@ -154,7 +154,7 @@ def test_attention_has_a_row_per_target_token_and_layer(server: str) -> None:
 
 
 def test_one_failing_line_fails_no_other(pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error is the server's, and it goes on."""
+    """The client gets an internal error, and the server goes on answering."""
     plain = Pair.translate
 
     def failing(self: Pair, lines: list[str]) -> Sequence[Any]:
@@ -171,7 +171,7 @@ def test_one_failing_line_fails_no_other(pairs: Pairs, monkeypatch: pytest.Monke
 
 
 def test_every_answer_has_security_headers(server: str) -> None:
-    """The page may load nothing from elsewhere."""
+    """They keep the page from loading anything from another host."""
     for path in ("", "docs", "languages", "nowhere"):
         headers = HTTP.get(server + path).headers
         assert headers["content-security-policy"].startswith("default-src 'none'; script-src 'self';")
@@ -180,7 +180,7 @@ def test_every_answer_has_security_headers(server: str) -> None:
 
 
 def test_no_file_of_the_page_names_another_host(server: str) -> None:
-    """It works without a network."""
+    """The page must work without internet access."""
     for path in ("", "page.css", "page.js", "docs", "docs.js"):
         answer = HTTP.get(server + path)
         assert answer.status_code == 200
@@ -188,7 +188,7 @@ def test_no_file_of_the_page_names_another_host(server: str) -> None:
 
 
 def test_openapi_describes_every_route(server: str) -> None:
-    """Also the bodies, which are parsed by hand."""
+    """Request bodies must be described, too, although they are parsed by hand."""
     content = HTTP.get(server + "openapi.json").json()
     assert {"/translate", "/languages", "/health", "/n-best", "/attention"} <= set(content["paths"])
     body = content["paths"]["/translate"]["post"]["requestBody"]["content"]
@@ -198,7 +198,7 @@ def test_openapi_describes_every_route(server: str) -> None:
 
 
 def test_metrics_count_requests_and_lines(pairs: Pairs) -> None:
-    """Unknown paths are counted together."""
+    """Unknown paths share one counter, or requests could create counters without limit."""
     with running(pairs) as server:
         post(server, q=["a", "b"])
         post(server, q="a", target="fr")

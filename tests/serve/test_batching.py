@@ -1,4 +1,4 @@
-"""Batches across requests, and the queue in front of them."""
+"""Batches across requests, and the queue that feeds them."""
 
 import threading
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from convs2s.serve.refusal import Refusal
 
 
 class Gate:
-    """Work that waits until it is let through, so that lines gather behind it."""
+    """Work that blocks until it is let through, so that lines queue up behind it."""
 
     def __init__(self) -> None:
         self.open, self.entered = threading.Event(), threading.Event()
@@ -48,7 +48,7 @@ def batcher(sizes: list[int]) -> Iterator[Batcher]:
 
 @pytest.fixture
 def gate(batcher: Batcher) -> Iterator[Gate]:
-    """Keep the thread busy."""
+    """Keep the worker thread busy."""
     gate = Gate()
     batcher.submit(gate.work, ["gate"], "gate")
     assert gate.entered.wait(10)
@@ -57,7 +57,7 @@ def gate(batcher: Batcher) -> Iterator[Gate]:
 
 
 def test_lines_of_several_clients_share_batches(batcher: Batcher, gate: Gate, sizes: list[int]) -> None:
-    """Only with lines of the same work, up to the limit; oldest first."""
+    """A batch holds lines of one kind of work, up to the limit, oldest first."""
     first = batcher.submit(upper, ["a", "b"], "1")
     other = batcher.submit(lower, ["C"], "2")
     second = batcher.submit(upper, ["d", "e"], "3")
@@ -67,7 +67,7 @@ def test_lines_of_several_clients_share_batches(batcher: Batcher, gate: Gate, si
 
 
 def test_a_failing_line_fails_alone(batcher: Batcher, gate: Gate) -> None:
-    """Whoever shared its batch gets an answer."""
+    """The other lines of its batch must still get an answer."""
     bad, good = batcher.submit(lower, ["", "A"], "1")
     gate.open.set()
     assert good.result(10) == "a"
@@ -76,7 +76,7 @@ def test_a_failing_line_fails_alone(batcher: Batcher, gate: Gate) -> None:
 
 
 def test_canceled_lines_are_not_worked_on(batcher: Batcher, gate: Gate, sizes: list[int]) -> None:
-    """As when one types on before the answer has come."""
+    """The page cancels requests when its user types on before the answer."""
     one, other = batcher.submit(upper, ["a", "b"], "1")
     assert one.cancel()
     gate.open.set()
@@ -85,7 +85,7 @@ def test_canceled_lines_are_not_worked_on(batcher: Batcher, gate: Gate, sizes: l
 
 
 def test_the_queue_has_limits(batcher: Batcher, gate: Gate) -> None:
-    """Of all lines and of one client's; answered and canceled ones do not count."""
+    """There is one limit in total and one per client; answered and canceled lines do not count."""
     batcher.submit(upper, ["a"] * 4, "1")
     with pytest.raises(Refusal) as greedy:
         batcher.submit(upper, ["a"] * 2, "1")
@@ -100,8 +100,8 @@ def test_the_queue_has_limits(batcher: Batcher, gate: Gate) -> None:
     assert batcher.submit(upper, ["a"] * 5, "1")[-1].result(10) == "A"
 
 
-def test_stopping_finishes_what_waits_and_takes_no_more(batcher: Batcher, gate: Gate) -> None:
-    """No client is left without an answer."""
+def test_stopping_finishes_waiting_lines_and_takes_no_more(batcher: Batcher, gate: Gate) -> None:
+    """No client must be left without an answer."""
     waiting = batcher.submit(upper, ["a"], "1")
     stopping = threading.Thread(target=batcher.stop)
     stopping.start()

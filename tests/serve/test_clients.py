@@ -1,6 +1,6 @@
 """LibreTranslate's clients, unchanged, against a server with two language pairs.
 
-`test_api.py` sends the requests that they make, so that their forms are tested without them, too.
+`test_api.py` sends the same requests, so they are tested even where the clients are not installed.
 """
 
 import os
@@ -19,7 +19,7 @@ def wanted(pairs: Pairs, source: str) -> str:
 
 
 def test_libretranslatepy(server: str, pairs: Pairs) -> None:
-    """It sends forms, and a body with GET."""
+    """This client sends forms, and a GET request with a body."""
     module: Any = pytest.importorskip("libretranslatepy")
     client = module.LibreTranslateAPI(server)
     assert [client.translate(TEXT, one, "de") for one in ("en", "fr")] == [
@@ -29,7 +29,7 @@ def test_libretranslatepy(server: str, pairs: Pairs) -> None:
 
 
 def test_libretranslatepy_with_a_key(pairs: Pairs) -> None:
-    """A wrong one is refused."""
+    """The right key is accepted; a wrong one is refused."""
     module: Any = pytest.importorskip("libretranslatepy")
     with running(pairs, keys=("secret",)) as server:
         assert module.LibreTranslateAPI(server, "secret").translate(TEXT, "en", "de") == wanted(pairs, "en")
@@ -38,7 +38,7 @@ def test_libretranslatepy_with_a_key(pairs: Pairs) -> None:
 
 
 def test_deep_translator(pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It sends everything in the query string, always with a key, and wants plain text."""
+    """This client puts everything in the query string, always with a key, and expects plain text."""
     deep: Any = pytest.importorskip("deep_translator")
     errors: Any = pytest.importorskip("deep_translator.exceptions")
     monkeypatch.setitem(os.environ, "NO_PROXY", "127.0.0.1")

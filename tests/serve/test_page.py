@@ -1,4 +1,4 @@
-"""The page, in a real browser."""
+"""The web page, in a real browser."""
 
 import json
 import time
@@ -31,8 +31,8 @@ def shown(page: Page, selector: str) -> str:
     return str(page.evaluate(f"document.querySelector({json.dumps(selector)}).innerText"))
 
 
-def test_it_translates_as_one_types(page: Page, pairs: Pairs) -> None:
-    """Translation, hypotheses with scores, and the other language pair."""
+def test_it_translates_while_the_user_types(page: Page, pairs: Pairs) -> None:
+    """The page shows the translation and the scored hypotheses, for either language pair."""
     page.type(TEXT)
     ranked = pairs.find("en", "de").translate([TEXT])[0]
     page.wait_for("document.querySelectorAll('#hypotheses tbody tr').length === 2")
@@ -48,7 +48,7 @@ def test_it_translates_as_one_types(page: Page, pairs: Pairs) -> None:
 
 
 def test_pointing_at_a_token_shows_its_attention(page: Page, pairs: Pairs) -> None:
-    """Of each layer, a weight per source token; the keyboard does the same."""
+    """Each layer shows one weight per source token; keyboard focus does the same as the mouse."""
     page.type(TEXT)
     page.wait_for("document.querySelectorAll('#target button').length > 2")
     [found] = pairs.find("en", "de").attend([TEXT])
@@ -63,7 +63,7 @@ def test_pointing_at_a_token_shows_its_attention(page: Page, pairs: Pairs) -> No
 def test_a_late_answer_to_an_earlier_text_is_dropped(
     page: Page, pairs: Pairs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The translation is that of the text as it is."""
+    """The translation shown must be that of the current text."""
     plain = Pair.translate
 
     def slow_at_first(self: Pair, lines: list[str]) -> list[list[Translation]]:
@@ -86,7 +86,7 @@ def test_a_late_answer_to_an_earlier_text_is_dropped(
 
 
 def test_an_error_is_shown(page: Page) -> None:
-    """In the server's words."""
+    """The page shows the server's own message."""
     page.evaluate("document.getElementById('text').removeAttribute('maxlength')")
     page.evaluate("document.getElementById('text').value = 'a'.repeat(10001)")
     page.type("a")
@@ -95,7 +95,7 @@ def test_an_error_is_shown(page: Page) -> None:
 
 
 def test_replaced_words_are_marked(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also behind characters that JavaScript counts twice."""
+    """Positions must be right after characters that JavaScript counts as two, too."""
     page.wait_for("typeof marked === 'function'")
     html = page.evaluate(
         "(() => { const box = document.createElement('p'); box.append(marked({text: '😀 Ein Zorp & so',"
@@ -105,7 +105,7 @@ def test_replaced_words_are_marked(page: Page, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_page_of_the_api_lists_the_routes(page: Page, server: str) -> None:
-    """Made from openapi.json, with nothing from other hosts."""
+    """It is rendered from openapi.json, without any file from another host."""
     page.open(server + "docs")
     page.wait_for("document.querySelectorAll('h2').length > 5")
     assert "POST /translate" in shown(page, "main")
