@@ -1,4 +1,4 @@
-"""Finds words of the lexicon by their English form."""
+"""Find words of the lexicon by their English form."""
 
 from convs2s.english_german_grammar.adjectives import ADJECTIVES, Gradable
 from convs2s.english_german_grammar.clauses import Clause, arrange

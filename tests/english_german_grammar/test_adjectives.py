@@ -2,7 +2,7 @@ from tests.english_german_grammar.lookup import adjective
 
 
 def test_degrees_in_both_languages() -> None:
-    """English chooses by length, German by umlaut and sibilants."""
+    """English forms depend on length, German ones on umlauts and sibilants."""
     wanted = {
         ("old", "thing"): ("older", "oldest", "älter", "ältest"),
         ("good", "thing"): ("better", "best", "besser", "best"),
@@ -22,7 +22,7 @@ def test_degrees_in_both_languages() -> None:
 
 
 def test_stem_before_endings_may_differ() -> None:
-    """teuer, but teure; hoch, but hohe; müde, müder."""
+    """teuer becomes teure, hoch becomes hohe, müde becomes müder."""
     assert adjective("expensive", "thing").positive.stem == "teur"
     assert adjective("high", "place").positive.stem == "hoh"
     assert adjective("tired", "person").positive.stem == "müd"
@@ -30,5 +30,5 @@ def test_stem_before_endings_may_differ() -> None:
 
 
 def test_colors_have_no_degrees() -> None:
-    """Nothing is redder than something else here."""
+    """The grammar makes nothing redder than something else."""
     assert adjective("red", "thing").comparative is None

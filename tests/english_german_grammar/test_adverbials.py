@@ -13,7 +13,7 @@ from convs2s.english_german_grammar.adverbials import (
 
 
 def test_ago_is_a_preposition_in_german() -> None:
-    """three days ago, vor drei Tagen: the last English word comes first."""
+    """In German, "three days ago" is "vor drei Tagen": the last English word comes first."""
     when = ago(Random(1).getrandbits)
     assert when.english[2] == "ago"
     assert when.german[0] == "vor"
@@ -22,7 +22,7 @@ def test_ago_is_a_preposition_in_german() -> None:
 
 
 def test_duration_takes_the_accusative() -> None:
-    """for three days, drei Tage lang."""
+    """In German, "for three days" is "drei Tage lang"."""
     bits = Random(2).getrandbits
     units = {(span.english[2], span.german[1]) for span in (duration(bits) for _ in range(200))}
     assert units == {
@@ -31,7 +31,7 @@ def test_duration_takes_the_accusative() -> None:
 
 
 def test_day_and_month_swap() -> None:
-    """on May 3 is am 3. Mai."""
+    """In German, "on May 3" is "am 3. Mai"."""
     date = calendar(Random(3).getrandbits, DATE)
     assert date.german[1] == date.english[2] + "."
     assert (2, 1) in date.links
@@ -50,6 +50,6 @@ def test_time_fits_the_tense() -> None:
 
 
 def test_entries_may_name_their_links() -> None:
-    """ "in a hurry" is two German words; the article goes with the noun."""
+    """In German, "in a hurry" is two words; the article is linked with the noun."""
     (entry,) = set(phrases("in a hurry = in Eile = 0-0 1-1 2-1"))
     assert entry.links == ((0, 0), (1, 1), (2, 1))

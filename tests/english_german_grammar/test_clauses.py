@@ -17,7 +17,7 @@ def calling(tense: int) -> Clause:
 
 
 def test_fronted_adverbial_inverts_german_and_splits_the_verb() -> None:
-    """Verb second: the subject goes after the verb, the prefix to the end."""
+    """The verb is second: the subject follows it, and the prefix goes to the end."""
     clause = calling(c.PAST)
     clause.front = YESTERDAY
     assert said(clause, c.SECOND) == (
@@ -28,7 +28,7 @@ def test_fronted_adverbial_inverts_german_and_splits_the_verb() -> None:
 
 
 def test_verb_comes_last_in_a_dependent_clause() -> None:
-    """There the prefix is one word with the verb, and the auxiliary follows the participle."""
+    """The prefix is then one word with the verb, and the auxiliary follows the participle."""
     assert said(calling(c.PAST), c.LAST)[1] == "Der Lehrer den Nachbarn anrief."
     assert said(calling(c.PERFECT), c.LAST)[1] == "Der Lehrer den Nachbarn angerufen hat."
     assert said(calling(c.MUST), c.LAST)[1] == "Der Lehrer den Nachbarn anrufen muss."
@@ -55,14 +55,14 @@ def test_compound_tenses_frame_the_clause() -> None:
 
 
 def test_movement_takes_sein() -> None:
-    """gehen and the like form the perfect with sein."""
+    """gehen and similar verbs form the perfect with sein."""
     clause = Clause(verb("go", "M"), c.PERFECT, SHE)
     clause.complement = d.prepositional("to", "zu", np("station", DATIVE))
     assert said(clause, c.SECOND) == ("She has gone to the station.", "Sie ist zum Bahnhof gegangen.")
 
 
 def test_question_needs_do_in_english_only() -> None:
-    """Did and called are both the German finite verb."""
+    """Both "did" and "call" are linked to the German finite verb."""
     clause = calling(c.PAST)
     assert said(clause, c.FIRST, question=True) == (
         "Did the teacher call the neighbor.",
@@ -89,15 +89,15 @@ def test_negation_follows_the_definite_object() -> None:
 
 
 def test_negated_article_is_kein() -> None:
-    """not and a are one German word."""
+    """In German, "not" and "a" are one word."""
     clause = Clause(verb("buy", "T"), c.CAN, SHE, negated=True, no_article=True)
     clause.accusative = np("bag", ACCUSATIVE, first=d.NOT_A)
     assert said(clause, c.SECOND) == ("She can't buy a bag.", "Sie kann keine Tasche kaufen.")
     assert {("\x01't", "keine"), ("a", "keine"), ("can", "kann")} <= linked(arrange(clause, c.SECOND))
 
 
-def test_dative_precedes_accusative_unless_that_is_a_pronoun() -> None:
-    """Nouns: dative first; pronouns come before nouns, right after the verb."""
+def test_dative_precedes_accusative_and_pronouns_precede_nouns() -> None:
+    """Of two nouns the dative comes first; a pronoun comes before nouns, right after the verb."""
     clause = Clause(verb("give", "G"), c.PAST, TEACHER, dative=np("child", DATIVE), time=YESTERDAY)
     clause.accusative = np("book", ACCUSATIVE, first=d.A)
     assert said(clause, c.SECOND) == (
@@ -108,8 +108,8 @@ def test_dative_precedes_accusative_unless_that_is_a_pronoun() -> None:
     assert said(clause, c.SECOND)[1] == "Der Lehrer gab ihm gestern ein Buch."
 
 
-def test_english_to_changes_its_order_only() -> None:
-    """explain takes its recipient after the object."""
+def test_english_to_changes_the_english_order_only() -> None:
+    """In English, the recipient of "explain" comes after the object."""
     clause = Clause(
         verb("explain", "E"), c.PAST, TEACHER, accusative=np("plan", ACCUSATIVE), dative_last=True
     )
@@ -121,7 +121,7 @@ def test_english_to_changes_its_order_only() -> None:
 
 
 def test_reflexive_pronoun_agrees_and_is_linked_to_the_verb() -> None:
-    """English has none; the pronoun comes right after verb and subject."""
+    """English has no such pronoun; in German it comes right after verb and subject."""
     clause = Clause(verb("hurry", "I"), c.PERFECT, phrase("we", "wir", slot=3))
     assert said(clause, c.SECOND) == ("We have hurried.", "Wir haben uns beeilt.")
     assert ("hurried", "uns") in linked(arrange(clause, c.SECOND))
@@ -129,7 +129,7 @@ def test_reflexive_pronoun_agrees_and_is_linked_to_the_verb() -> None:
 
 
 def test_passive() -> None:
-    """was repaired is wurde repariert; has been is ist worden."""
+    """In German, "was repaired" is "wurde repariert", and "has been" is "ist ... worden"."""
     clause = Clause(verb("repair", "T"), c.PASSIVE_PAST, np("car", NOMINATIVE))
     clause.complement = d.prepositional("by", "von", np("boy", DATIVE))
     assert said(clause, c.SECOND) == (
@@ -146,7 +146,7 @@ def test_passive() -> None:
 
 
 def test_infinitive_with_zu() -> None:
-    """zu goes between a separable prefix and its verb."""
+    """In German, "zu" goes between a separable prefix and its verb."""
     clause = Clause(verb("call", "T"), c.TO, accusative=NEIGHBOR)
     assert said(clause, c.LAST) == ("To call the neighbor.", "Den Nachbarn anzurufen.")
     assert {("to", "anzurufen"), ("call", "anzurufen")} <= linked(arrange(clause, c.LAST))
@@ -156,7 +156,7 @@ def test_infinitive_with_zu() -> None:
 
 
 def test_be_needs_no_do() -> None:
-    """be is its own auxiliary."""
+    """The verb "be" is its own auxiliary."""
     tired = adjective("tired", "person").positive
     complement = Phrase(tired.english, (tired.predicate,), ((0, 0),))
     clause = Clause(BE, c.PRESENT, np("boy", NOMINATIVE, 1), complement=complement, negated=True)
@@ -166,8 +166,8 @@ def test_be_needs_no_do() -> None:
     assert said(clause, c.SECOND) == ("The boys had been tired.", "Die Jungen waren müde gewesen.")
 
 
-def test_person_decides_both_verbs() -> None:
-    """English third person -s, German endings, formal you."""
+def test_person_decides_both_verb_forms() -> None:
+    """English has -s in the third person; German has endings, and a formal you."""
     clause = Clause(verb("work", "I"), c.PRESENT)
     seen = []
     for english, german, slot in (("I", "ich", 0), ("you", "du", 1), ("he", "er", 2), ("you", "Sie", 6)):
@@ -182,7 +182,7 @@ def test_person_decides_both_verbs() -> None:
 
 
 def test_order_of_the_middle_field() -> None:
-    """How often, when, whom, how, where, in this order."""
+    """The order is how often, when, whom, how, where."""
     clause = Clause(verb("read", "T"), c.MUST, TEACHER, accusative=np("book", ACCUSATIVE))
     clause.manner = phrase("alone", "allein")
     clause.place = d.prepositional("in", "in", d.noun_phrase(noun("kitchen"), DATIVE, 0, d.THE))

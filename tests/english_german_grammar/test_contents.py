@@ -12,7 +12,7 @@ FORBIDDEN = {
 
 
 def test_relative_pronoun_agrees_with_its_noun() -> None:
-    """Gender and number of the noun, case of the clause; German commas around, verb at the end."""
+    """It has the noun's gender and number and the clause's case; commas enclose the German clause."""
     bits = Random(1).getrandbits
     for english, number, pronouns in (
         ("man", 0, {"der", "den"}), ("woman", 0, {"die"}), ("child", 0, {"das"}), ("child", 1, {"die"}),
@@ -24,7 +24,7 @@ def test_relative_pronoun_agrees_with_its_noun() -> None:
 
 
 def test_time_fits_the_tense_of_the_clause() -> None:
-    """*He will sleep yesterday."""
+    """The grammar must not form *He will sleep yesterday."""
     bits = Random(3).getrandbits
     for _ in range(1500):
         clause = t.draw_clause(bits, past=bits(1) == 0)
@@ -34,14 +34,14 @@ def test_time_fits_the_tense_of_the_clause() -> None:
 
 
 def test_tenses_without_an_auxiliary_form_no_questions() -> None:
-    """*Wants she to sleep? Tenses without an English auxiliary are not used in questions."""
+    """Without an English auxiliary, the question would be *Wants she to sleep?"""
     bits = Random(4).getrandbits
     drawn = [t.draw_clause(bits, past=bits(1) == 0, asking=True) for _ in range(800)]
     assert not {clause.tense for clause in drawn} & c.NO_SUPPORT
 
 
 def test_first_person_is_not_its_own_object() -> None:
-    """*I saw me."""
+    """The grammar must not form *I saw me."""
     bits = Random(6).getrandbits
     for _ in range(3000):
         clause = t.draw_clause(bits, past=True)

@@ -27,9 +27,9 @@ def clean() -> list[GeneratedPair]:
 
 
 def test_same_seed_same_bytes() -> None:
-    """The random bits are Python's stable ones, so this hash holds on every machine and version.
+    """Python's random bits are stable, so this hash holds on every machine and version.
 
-    It changes whenever the grammar does: that is a new corpus, whose numbers compare with no earlier one.
+    A change of the grammar changes it: numbers for the new corpus compare with no earlier ones.
     """
     digest = hashlib.sha256()
     for pair in generate(1000, seed=1, noise=0.05, part="train"):
@@ -38,13 +38,13 @@ def test_same_seed_same_bytes() -> None:
 
 
 def test_smaller_corpus_is_the_beginning_of_a_larger() -> None:
-    """Also across blocks of pairs, and with noise."""
+    """This must hold across blocks of pairs, and with noise."""
     larger = list(generate(corpus.BLOCK + 600, seed=3, noise=0.1, part="train"))
     assert list(generate(corpus.BLOCK + 50, seed=3, noise=0.1, part="train")) == larger[: corpus.BLOCK + 50]
 
 
-def test_noise_spoils_without_moving_the_others() -> None:
-    """Pairs that stay clean are the same as without noise."""
+def test_noise_leaves_the_clean_pairs_unchanged() -> None:
+    """Pairs that stay clean are the same as without noise, in the same places."""
     without = generate(1500, seed=4, noise=0.0, part="train")
     same = [a == b for a, b in zip(without, generate(1500, seed=4, noise=0.2, part="train"), strict=True)]
     assert 1500 * 0.75 < sum(same) < 1500 * 0.85
@@ -57,7 +57,7 @@ def test_seeds_differ() -> None:
 
 
 def test_parts_share_no_sentence(clean: list[GeneratedPair]) -> None:
-    """A hash of the source decides its part, for any seed."""
+    """A hash of the source decides on the part, for any seed."""
     drawn: dict[CorpusPart, set[str]] = {"train": {pair.source for pair in clean}}
     held_out: tuple[CorpusPart, ...] = ("valid", "test")
     for part in held_out:
@@ -67,7 +67,7 @@ def test_parts_share_no_sentence(clean: list[GeneratedPair]) -> None:
 
 
 def test_indices_fit_the_moses_tokens(clean: list[GeneratedPair]) -> None:
-    """The alignment counts tokens as the pipeline does."""
+    """The alignment must count tokens as the pipeline does."""
     for pair in clean:
         english, german = tokens(pair)
         assert pair.alignment == tuple(sorted(set(pair.alignment)))
@@ -80,7 +80,7 @@ def test_indices_fit_the_moses_tokens(clean: list[GeneratedPair]) -> None:
 def test_copied_tokens_are_linked_to_each_other(clean: list[GeneratedPair]) -> None:
     """An index that is off by one would link names and marks to other words.
 
-    A capitalized word or a mark that occurs once on each side translates itself, except for the comma.
+    A capitalized word that occurs once on each side translates itself, except for month names.
     """
     checked = 0
     for pair in clean[:2000]:
@@ -94,7 +94,7 @@ def test_copied_tokens_are_linked_to_each_other(clean: list[GeneratedPair]) -> N
 
 
 def test_every_english_token_is_linked(clean: list[GeneratedPair]) -> None:
-    """Of the German ones only commas and a few function words say nothing that English says."""
+    """Only commas and a few function words in German have no English counterpart."""
     silent: Counter[str] = Counter()
     for pair in clean:
         english, german = tokens(pair)
@@ -120,7 +120,7 @@ def test_a_german_number_never_ends_a_sentence() -> None:
 
 
 def test_sentences_vary_in_length(clean: list[GeneratedPair]) -> None:
-    """About nine words on average, some short, some long."""
+    """The mean is about nine words; some sentences are short, some long."""
     lengths = [len(pair.source.split()) for pair in clean]
     assert 8 < sum(lengths) / len(lengths) < 11
     assert min(lengths) <= 3
@@ -128,7 +128,7 @@ def test_sentences_vary_in_length(clean: list[GeneratedPair]) -> None:
 
 
 def test_vocabulary_is_open(clean: list[GeneratedPair]) -> None:
-    """A third of the words occur once, and a test set has words that training lacks."""
+    """A third of the words occur once, and a test set has words that are not in the training set."""
     sides = [Counter(word for pair in clean for word in tokens(pair)[side]) for side in (0, 1)]
     for counts in sides:
         assert sum(count == 1 for count in counts.values()) > 0.3 * len(counts)
@@ -143,7 +143,7 @@ def test_vocabulary_is_open(clean: list[GeneratedPair]) -> None:
 
 
 def test_text_is_clean(clean: list[GeneratedPair]) -> None:
-    """No marks of the inner notation, no double spaces, a capital first, a mark last."""
+    """There are no internal markers or double spaces; a capital comes first, a mark last."""
     for pair in clean:
         for text in pair[:2]:
             assert isinstance(text, str)
@@ -155,10 +155,10 @@ def test_text_is_clean(clean: list[GeneratedPair]) -> None:
 
 
 def fault(pair: GeneratedPair) -> str:
-    """Return why the paper's filter drops a pair, or an empty string."""
+    """Return the reason why the paper's filter drops a pair, or an empty string."""
     if not pair.source or not pair.target:
         return "empty"
-    if max(len(text.split()) for text in pair[:2]) > 175:  # Moses splits words and joins none
+    if max(len(text.split()) for text in pair[:2]) > 175:  # Moses splits words but never joins any
         return "long"
     english, german = map(len, tokens(pair))
     if max(english, german) > 175:
@@ -169,7 +169,7 @@ def fault(pair: GeneratedPair) -> str:
 
 
 def test_noise_is_of_all_kinds_and_all_caught() -> None:
-    """A third each: over 175 words, ratio over 1.5 either way, an empty side."""
+    """A third each: over 175 words, a ratio over 1.5 in either direction, an empty side."""
     pairs = list(generate(3000, seed=5, noise=0.1, part="train"))
     faults = Counter(fault(pair) for pair in pairs)
     bad = 3000 - faults[""]
@@ -184,7 +184,7 @@ def test_noise_is_of_all_kinds_and_all_caught() -> None:
 
 
 def test_long_pairs_keep_a_true_alignment() -> None:
-    """Sentences are joined, and so are their links."""
+    """When sentences are joined, so are their links."""
     pairs = [pair for pair in generate(600, seed=6, noise=0.2, part="train") if fault(pair) == "long"]
     assert len(pairs) > 20
     for pair in pairs:
@@ -200,7 +200,7 @@ def test_noise_is_for_training_only() -> None:
 
 
 def test_pairs_are_streamed() -> None:
-    """Memory does not grow with the number of pairs: 40 million need no more than a few."""
+    """Memory must not grow with the number of pairs: 40 million need no more than a few."""
     stream = generate(40_000_000, seed=1, noise=0.0, part="train")
     next(itertools.islice(stream, 1000, 1001))
     tracemalloc.start()
@@ -211,7 +211,7 @@ def test_pairs_are_streamed() -> None:
 
 
 def test_files_have_one_line_per_pair(tmp_path: Path) -> None:
-    """Three files side by side; an earlier corpus is replaced."""
+    """The three files are parallel; an earlier corpus is replaced."""
     folder = tmp_path / "corpus"
     write_corpus(folder, 5, 2, 0.0, "train")
     write_corpus(folder, 300, 1, 0.1, "train")
@@ -227,7 +227,7 @@ def test_files_have_one_line_per_pair(tmp_path: Path) -> None:
 
 
 def test_a_failed_corpus_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A half-written corpus must not look like a whole one."""
+    """A partly written corpus must not look complete."""
 
     def broken(*_: object) -> object:
         raise KeyboardInterrupt
@@ -239,7 +239,7 @@ def test_a_failed_corpus_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_wrong_arguments_are_named() -> None:
-    """What was found, what was wanted, what to do."""
+    """Each message says what was found, what was wanted, and what to do."""
     with pytest.raises(ValueError, match=r"pairs: found -1, wanted .* from 0 up. Check params.yaml"):
         generate(-1, 1, 0.0, "train")
     with pytest.raises(ValueError, match=r"noise: found 1.5, wanted the share .* from 0 to 1. Check params"):

@@ -8,14 +8,14 @@ from convs2s.english_german_grammar.phrases import text_of
 
 
 def test_weather_has_no_subject_but_it() -> None:
-    """it rains, es regnet."""
+    """In German, "it rains" is "es regnet"."""
     bits = Random(5).getrandbits
     made = {text_of(arrange(weather(bits, past=True), c.SECOND).german) for _ in range(300)}
     assert "Es regnete" in made
 
 
 def test_some_adjectives_never_follow_is() -> None:
-    """*die Sitzung ist letzt."""
+    """The grammar must not form *die Sitzung ist letzt."""
     bits = Random(8).getrandbits
     stems = {draw_predicate(bits, "event").positive.stem for _ in range(500)}
     assert len(stems) > 10
@@ -23,7 +23,7 @@ def test_some_adjectives_never_follow_is() -> None:
 
 
 def test_comparison_is_with_als_and_the_nominative() -> None:
-    """older than the man: älter als der Mann."""
+    """In German, "older than the man" is "älter als der Mann"."""
     bits = Random(9).getrandbits
     drawn = [predicate(bits, "person") for _ in range(400)]
     compared = [item for item in drawn if "than" in item.english]
@@ -35,7 +35,7 @@ def test_comparison_is_with_als_and_the_nominative() -> None:
 
 
 def test_measures_swap_point_and_comma() -> None:
-    """Prices, weights and distances in digits: 12.50 euros, 12,50 Euro."""
+    """Prices, weights and distances are in digits: 12.50 euros is 12,50 Euro."""
     bits = Random(10).getrandbits
     swap = str.maketrans(".,", ",.")
     for _ in range(100):

@@ -41,13 +41,13 @@ OLD = adjective("old", "person").positive
     ],
 )
 def test_agreement(first: d.Determiner, english: str, number: int, german: str) -> None:
-    """Article, adjective and noun agree in four cases: weak, mixed and strong endings."""
+    """Article, adjective and noun agree in four cases, with weak, mixed and strong endings."""
     made = [d.noun_phrase(noun(english), case, number, first, (OLD,)) for case in range(4)]
     assert " / ".join(" ".join(phrase.german) for phrase in made) == german
 
 
 def test_strong_endings_without_article() -> None:
-    """Masculine, feminine and neuter mass nouns show the article's endings on the adjective."""
+    """With mass nouns of all genders, the adjective has the endings of the article."""
     fresh = adjective("fresh", "food").positive
     made = [d.noun_phrase(noun(word), DATIVE, 0, d.BARE, (fresh,)) for word in ("coffee", "milk", "water")]
     assert [" ".join(phrase.german) for phrase in made] == [
@@ -58,15 +58,15 @@ def test_strong_endings_without_article() -> None:
 
 
 def test_article_before_vowels() -> None:
-    """ "an" goes by sound, not by letter."""
+    """The choice of "an" depends on sound, not on the letter."""
     assert [d.article_before(word) for word in ("apple", "house", "hour", "uniform", "old")] == [
         "an", "a", "an", "a", "an",
     ]  # fmt: skip
     assert np("apple", NOMINATIVE, first=d.A).english[0] == "an"
 
 
-def test_both_words_of_a_compound_are_linked_to_the_one() -> None:
-    """The true alignment of kitchen table is Küchentisch, twice."""
+def test_both_words_of_a_compound_are_linked_to_the_german_word() -> None:
+    """Both "kitchen" and "table" are truly aligned with "Küchentisch"."""
     table = compound((Modifier("kitchen", "Küchen"),), noun("table"))
     phrase = d.noun_phrase(table, ACCUSATIVE, 0, d.THE, (OLD,))
     assert list(phrase.english) == ["the", "old", "kitchen", "table"]
@@ -75,7 +75,7 @@ def test_both_words_of_a_compound_are_linked_to_the_one() -> None:
 
 
 def test_owner_is_linked_with_its_apostrophe() -> None:
-    """The tokenizer splits 's off; German has one word."""
+    """The tokenizer splits off 's; in German it is one word."""
     phrase = np("house", NOMINATIVE, first=d.possessor("Anna"))
     assert list(phrase.english) == ["Anna", "\x01's", "house"]
     assert list(phrase.german) == ["Annas", "Haus"]
@@ -83,7 +83,7 @@ def test_owner_is_linked_with_its_apostrophe() -> None:
 
 
 def test_comparative_of_two_words() -> None:
-    """ "more expensive" is one German adjective, with its ending."""
+    """In German, "more expensive" is one adjective, with its ending."""
     phrase = d.noun_phrase(
         noun("lamp"), DATIVE, 0, d.A, (adjective("expensive", "device").comparative or OLD,)
     )
@@ -93,7 +93,7 @@ def test_comparative_of_two_words() -> None:
 
 
 def test_preposition_merges_with_the_article() -> None:
-    """in + dem = im, and its links are both English words; but "in der" stays."""
+    """The German for "in the" is "im", linked with both words, or "in der", which stays two words."""
     merged = d.prepositional("in", "in", np("garden", DATIVE))
     assert list(merged.german) == ["im", "Garten"]
     assert sorted(merged.links) == [(0, 0), (1, 0), (2, 1)]
@@ -104,7 +104,7 @@ def test_preposition_merges_with_the_article() -> None:
     assert d.prepositional("to", "zu", np("station", DATIVE)).german[0] == "zum"
 
 
-def test_english_number_decides_on_the_verb() -> None:
-    """Slot 5 is they, slot 2 he, she or it."""
+def test_number_decides_on_the_verb_form() -> None:
+    """Slot 5 is "they"; slot 2 is "he", "she" or "it"."""
     assert np("dog", NOMINATIVE, 1).slot == 5
     assert np("dog", GENITIVE).slot == 2

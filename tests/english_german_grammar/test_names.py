@@ -4,7 +4,7 @@ from convs2s.english_german_grammar.names import SURNAME_ENDS, invented, person,
 
 
 def test_names_are_copied() -> None:
-    """Replacing an unknown word with its source word must be right for people."""
+    """Replacing an unknown word with its source word is right for names of people."""
     bits = Random(1).getrandbits
     for _ in range(500):
         name = person(bits)
@@ -13,7 +13,7 @@ def test_names_are_copied() -> None:
 
 
 def test_some_towns_have_a_german_name() -> None:
-    """Both kinds occur: München is translated, invented towns are copied."""
+    """München is translated, invented towns are copied; both kinds occur."""
     bits = Random(2).getrandbits
     towns = {place.english[0]: place.german[0] for place in (town(bits) for _ in range(3000))}
     assert towns["Munich"] == "München"
@@ -23,6 +23,6 @@ def test_some_towns_have_a_german_name() -> None:
 
 
 def test_invented_names_are_an_open_class() -> None:
-    """Of 2000 draws nearly all differ, so that test names are unseen in training."""
+    """Nearly all of 2,000 draws differ, so names in the test set are unseen in training."""
     bits = Random(3).getrandbits
     assert len({invented(bits, SURNAME_ENDS) for _ in range(2000)}) > 1800

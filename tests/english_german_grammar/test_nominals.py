@@ -9,7 +9,7 @@ from tests.english_german_grammar.lookup import linked, noun
 
 
 def test_two_nouns_are_linked_with_the_genitive() -> None:
-    """ "of the" translates to "des"."""
+    """The German of "of the" is "des"."""
     bits = Random(1).getrandbits
     owned = Phrase(["the", "roof"], ["das", "Dach"], [(0, 0), (1, 1)])
     for _ in range(50):
@@ -21,7 +21,7 @@ def test_two_nouns_are_linked_with_the_genitive() -> None:
 
 
 def test_herr_takes_an_ending_outside_the_nominative() -> None:
-    """Herr X, but ich sehe Herrn X."""
+    """It is "Herr X", but "ich sehe Herrn X"."""
     bits = Random(2).getrandbits
     accusative = [n.named(bits, ACCUSATIVE) for _ in range(300)]
     assert {name.german[0] for name in accusative if name.english[0] == "Mr."} == {"Herrn"}
@@ -30,7 +30,7 @@ def test_herr_takes_an_ending_outside_the_nominative() -> None:
 
 
 def test_object_pronouns_are_light_and_in_their_case() -> None:
-    """German puts them before everything else: ihn and ihm for him."""
+    """German puts them before everything else: "him" is "ihn" or "ihm"."""
     bits = Random(3).getrandbits
     for case, german in ((ACCUSATIVE, "ihn"), (DATIVE, "ihm")):
         drawn = [n.an_object(bits, ("person",), case, None, light=True) for _ in range(400)]
@@ -41,7 +41,7 @@ def test_object_pronouns_are_light_and_in_their_case() -> None:
 
 
 def test_negated_nominal_says_kein() -> None:
-    """a dog, any dogs: keinen Hund, keine Hunde."""
+    """In German, "not a dog" and "not any dogs" are "keinen Hund" and "keine Hunde"."""
     bits = Random(4).getrandbits
     for _ in range(100):
         made = n.negated_nominal(bits, ("animal", "drink"))
@@ -60,12 +60,12 @@ def test_negated_nominal_says_kein() -> None:
     ],
 )
 def test_places_choose_their_preposition(english: str, prepositions: tuple[str, str]) -> None:
-    """in der Küche, am Bahnhof, auf der Insel."""
+    """Compare "in der Küche", "am Bahnhof" and "auf der Insel"."""
     assert n.preposition_of(noun(english)) == prepositions
 
 
 def test_location_is_dative_and_direction_may_be_accusative() -> None:
-    """in der Stadt but in die Stadt: only directions show the accusative."""
+    """It is "in der Stadt" but "in die Stadt": only directions can be accusative."""
     bits = Random(5).getrandbits
     where = {item.german[0] + " " + item.german[1] for item in (n.location(bits) for _ in range(500))}
     assert "in der" in where
@@ -77,7 +77,7 @@ def test_location_is_dative_and_direction_may_be_accusative() -> None:
 
 
 def test_new_compounds_are_drawn() -> None:
-    """Things, texts and ideas become heads; most drawn compounds are rare."""
+    """Things, texts and ideas can be heads; most compounds drawn are rare."""
     bits = Random(6).getrandbits
     drawn = [n.draw_noun(bits, ("thing", "document")) for _ in range(4000)]
     made = [item.german[0][0] for item in drawn if len(item.english[0]) > 1]
@@ -86,7 +86,7 @@ def test_new_compounds_are_drawn() -> None:
 
 
 def test_every_word_of_a_noun_phrase_is_linked() -> None:
-    """Nothing in it is untranslated, on either side."""
+    """No word in it is left untranslated on either side."""
     bits = Random(7).getrandbits
     for _ in range(500):
         made = n.nominal(bits, ("thing", "person", "stuff"), DATIVE)

@@ -21,12 +21,12 @@ from tests.english_german_grammar.lookup import noun
     ],
 )
 def test_german_declension(english: str, singular: str, plural: str) -> None:
-    """As in any German grammar: strong, weak, feminine, with umlaut, loan words."""
+    """Forms are those of any German grammar: strong, weak, feminine, with umlaut, loan words."""
     assert [" ".join(forms) for forms in noun(english).german] == [singular, plural]
 
 
 def test_umlaut_falls_on_the_last_back_vowel() -> None:
-    """au changes as a whole: Haus, Häuser."""
+    """The diphthong au changes as a whole: Haus, Häuser."""
     assert [umlaut(word) for word in ("Haus", "Apfelbaum", "Vater", "Stuhl")] == [
         "Häus",
         "Apfelbäum",
@@ -36,7 +36,7 @@ def test_umlaut_falls_on_the_last_back_vowel() -> None:
 
 
 def test_english_plurals() -> None:
-    """Irregular plurals are given, regular ones follow the spelling."""
+    """Irregular plurals are listed; regular ones follow spelling rules."""
     assert [english_plural(word) for word in ("city", "day", "box", "church")] == [
         "cities",
         "days",
@@ -47,8 +47,8 @@ def test_english_plurals() -> None:
     assert parse_noun("apple_tree Baum m ^e", "plant").english == (("apple", "tree"), ("apple", "trees"))
 
 
-def test_compound_is_one_word_and_takes_all_from_its_head() -> None:
-    """Two English words, one German; the linking element is the modifier's."""
+def test_compound_is_one_word_and_inflects_as_its_head() -> None:
+    """Several English words are one in German; the linking element belongs to the modifier."""
     made = compound((Modifier("city", "Stadt"), Modifier("library", "Bibliotheks")), noun("door"))
     assert made.english == (("city", "library", "door"), ("city", "library", "doors"))
     assert made.german[0][0] == "Stadtbibliothekstür"

@@ -28,7 +28,7 @@ def test_number_words(n: int, english: str, german: str) -> None:
 
 
 def test_digits_swap_point_and_comma() -> None:
-    """1,200.5 is 1.200,5 in German: undoing the swap gives the same number."""
+    """1,200.5 is 1.200,5 in German; swapping back gives the same number."""
     swap = str.maketrans(".,", ",.")
     for kind in (thousands, decimal, price):
         bits = Random(3).getrandbits
@@ -39,7 +39,7 @@ def test_digits_swap_point_and_comma() -> None:
 
 
 def test_half_past_counts_towards_the_coming_hour() -> None:
-    """half past two is halb drei, half past twelve halb eins."""
+    """In German, "half past two" is "halb drei", and "half past twelve" is "halb eins"."""
     bits = Random(5).getrandbits
     times = {" ".join(time.english): " ".join(time.german) for time in (clock_time(bits) for _ in range(400))}
     assert times["at half past two"] == "um halb drei"
@@ -47,15 +47,15 @@ def test_half_past_counts_towards_the_coming_hour() -> None:
     assert times["at one o \x01'clock"] == "um ein Uhr"
 
 
-def test_digital_time_is_split_as_the_tokenizer_does() -> None:
-    """English 8:30 is three tokens, German 8.30 one."""
+def test_digital_time_is_split_as_by_the_tokenizer() -> None:
+    """English 8:30 is three tokens, German 8.30 is one."""
     time = digital_time(8, 30)
     assert list(time.english) == ["at", "8", "\x01:\x02", "30"]
     assert list(time.german) == ["um", "8.30", "Uhr"]
 
 
 def test_year_keeps_its_digits() -> None:
-    """The year is copied, and in means im Jahr."""
+    """The year is copied, and "in" becomes "im Jahr"."""
     when = year(Random(1).getrandbits)
     assert when.english[1] == when.german[2]
     assert list(when.german[:2]) == ["im", "Jahr"]

@@ -12,12 +12,12 @@ from convs2s.english_german_grammar.phrases import (
 
 
 def test_links_of_unequal_sides_end_on_the_last_token() -> None:
-    """ "the day before yesterday" is one German word."""
+    """In German, "the day before yesterday" is one word."""
     assert phrase("the day before yesterday", "vorgestern").links == ((0, 0), (1, 0), (2, 0), (3, 0))
 
 
 def test_weave_orders_each_language_by_itself() -> None:
-    """Tokens move, their links move along."""
+    """When tokens move, their links move with them."""
     parts = (phrase("yesterday", "gestern"), phrase("he", "er"), phrase("slept", "schlief"))
     words = weave(parts, (1, 2, 0), (0, 2, 1), [(2, 0, 1, 0)])
     assert list(words.english) == ["he", "slept", "yesterday"]
@@ -38,6 +38,6 @@ def test_closing_comma_gives_way_to_a_mark() -> None:
 
 
 def test_text_is_glued_by_its_marks() -> None:
-    """No marks are left, and the first letter is capital even after a quotation mark."""
+    """No markers are left, and the first letter is a capital even after a quotation mark."""
     tokens = ['"' + RIGHT, "äpfel", LEFT + ",", "8", LEFT + ":" + RIGHT, "30", LEFT + '"']
     assert text_of(tokens) == '"Äpfel, 8:30"'

@@ -13,7 +13,7 @@ def many(kind: object, count: int = 200, seed: int = 1) -> list[p.Phrase]:
 
 
 def test_each_kind_ends_with_its_mark() -> None:
-    """Questions ask, requests may exclaim, everything else ends with a period."""
+    """Questions end with a question mark, requests may end with "!", all others with a period."""
     marks = {kind: {words.english[-1][-1] for words in many(kind, 60)} for kind in set(s.KINDS)}
     questions = {s.yes_no_question, s.adverb_question, s.object_question, s.subject_question}
     for kind, found in marks.items():
@@ -22,7 +22,7 @@ def test_each_kind_ends_with_its_mark() -> None:
 
 
 def test_both_sides_end_alike() -> None:
-    """The last marks translate each other."""
+    """The final marks are translations of each other."""
     for kind in set(s.KINDS):
         for words in many(kind, 60):
             assert words.english[-1] == words.german[-1]
@@ -30,14 +30,14 @@ def test_both_sides_end_alike() -> None:
 
 
 def test_dependent_clauses_are_set_off_by_a_german_comma() -> None:
-    """dass, weil and ob follow a comma; English that follows none."""
+    """The German words dass, weil and ob follow a comma; English "that" does not."""
     for kind, word in ((s.that_clause, "dass"), (s.whether_clause, "ob")):
         for words in many(kind):
             assert list(words.german)[list(words.german).index(word) - 1] == "\x01,"
 
 
 def test_main_clause_after_a_dependent_one_begins_with_its_verb() -> None:
-    """Wenn es regnet, schläft der Hund: the English subject comes first, the German verb."""
+    """As in "Wenn es regnet, schläft der Hund": English starts with the subject, German with the verb."""
     for words in many(s.subordinate_first):
         assert "\x01," in words.english
         comma = next(b for a, b in words.links if words.english[a] == words.german[b] == "\x01,")
@@ -45,7 +45,7 @@ def test_main_clause_after_a_dependent_one_begins_with_its_verb() -> None:
 
 
 def test_dropped_that_keeps_dass() -> None:
-    """English may say "he said he slept"; German has dass nonetheless, linked to nothing."""
+    """English may omit "that", as in "he said he slept"; German keeps dass, which has no link."""
     dropped = [words for words in many(s.that_clause, 400) if "that" not in words.english]
     assert dropped
     for words in dropped:
@@ -54,7 +54,7 @@ def test_dropped_that_keeps_dass() -> None:
 
 
 def test_existence_agrees_in_english_only() -> None:
-    """There is and there are: es gibt; a place in front inverts the German."""
+    """Both "there is" and "there are" are "es gibt"; a place in front inverts the German words."""
     verbs = {"is": "gibt", "are": "gibt", "was": "gab", "were": "gab"}
     for words in many(s.existence):
         english, german = list(words.english), list(words.german)
@@ -64,7 +64,7 @@ def test_existence_agrees_in_english_only() -> None:
 
 
 def test_quotation_marks_pair_up_and_cross_the_comma() -> None:
-    """English has its comma inside, German outside."""
+    """The comma is inside the quotation marks in English, outside in German."""
     for words in many(s.quotation):
         english, german = texts(words)
         assert english.count('"') == german.count('"') == 2
@@ -77,7 +77,7 @@ def test_quotation_marks_pair_up_and_cross_the_comma() -> None:
 
 
 def test_request_is_formal() -> None:
-    """Please open: Bitte öffnen Sie."""
+    """In German, "Please open" is "Bitte öffnen Sie"."""
     for words in many(s.request, 50):
         english, german = texts(words)
         assert english.startswith("Please ")
@@ -86,7 +86,7 @@ def test_request_is_formal() -> None:
 
 
 def test_purpose_is_um_zu() -> None:
-    """The infinitive comes last."""
+    """The clause begins with um, and its infinitive with zu comes last."""
     for words in many(s.purpose_clause, 100):
         assert "um" in words.german
         assert "zu" in words.german[-3] or "zu" in words.german[-2]

@@ -8,7 +8,7 @@ from tests.english_german_grammar.lookup import verb
 
 
 def test_states_are_never_progressive() -> None:
-    """*I am knowing her."""
+    """The grammar must not form *I am knowing her."""
     bits = Random(2).getrandbits
     for past in (True, False):
         tenses = {draw_tense(bits, verb("know", "T"), past, willing=True) for _ in range(500)}
@@ -17,7 +17,7 @@ def test_states_are_never_progressive() -> None:
 
 
 def test_perfect_goes_with_its_own_frequencies() -> None:
-    """He has already slept; *he already slept every day."""
+    """It forms "he has already slept", but not *he has usually slept."""
     bits = Random(7).getrandbits
     seen = set()
     for _ in range(800):

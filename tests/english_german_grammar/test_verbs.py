@@ -23,13 +23,13 @@ from tests.english_german_grammar.lookup import verb
     ],
 )
 def test_german_present(base: str, frame: str, present: str) -> None:
-    """ich, du, er, wir, ihr, sie, Sie, as in any German grammar."""
+    """Forms are those of any German grammar, for ich, du, er, wir, ihr, sie and Sie."""
     item = verb(base, frame) if frame else parse_verb("learn T person>idea lernen")
     assert " ".join(item.present) == present
 
 
 def test_german_preterite() -> None:
-    """Strong verbs have no ending in ich and er; weak ones end in -te."""
+    """Strong verbs have no ending after ich and er; weak verbs end in -te."""
     assert verb("see", "T").preterite[:5] == ("sah", "sahst", "sah", "sahen", "saht")
     assert verb("work", "I").preterite[:5] == (
         "arbeitete",
@@ -43,7 +43,7 @@ def test_german_preterite() -> None:
 
 
 def test_german_participles() -> None:
-    """ge- follows a separable prefix, and is missing after an inseparable one or in -ieren verbs."""
+    """The ge- follows a separable prefix; it is dropped after inseparable ones and in -ieren verbs."""
     wanted = {
         ("call", "T"): "angerufen", ("turn", "T"): "eingeschaltet", ("visit", "T"): "besucht",
         ("repair", "T"): "repariert", ("prepare", "T"): "vorbereitet", ("work", "I"): "gearbeitet",
@@ -52,7 +52,7 @@ def test_german_participles() -> None:
 
 
 def test_english_forms() -> None:
-    """Doubling, -ies, silent e and irregular verbs."""
+    """Cases are doubled consonants, -ies, silent e and irregular verbs."""
     forms = {item.base: (item.third, item.past, item.gerund) for item in ALL_VERBS}
     assert forms["plan"] == ("plans", "planned", "planning")
     assert forms["carry"] == ("carries", "carried", "carrying")
@@ -65,7 +65,7 @@ def test_english_forms() -> None:
 
 
 def test_preposition_belongs_to_the_object_not_to_the_verb() -> None:
-    """ "look forward" is the verb, "to the party" its object."""
+    """The verb is "look forward", and "to the party" is its object."""
     item = parse_verb("look_forward_to P=to:auf:A person>event freuen +r")
     assert (item.particle, item.english_preposition, item.german_preposition) == (("forward",), "to", "auf")
     assert item.reflexive

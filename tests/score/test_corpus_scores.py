@@ -1,4 +1,4 @@
-"""Scores against values worked out by hand, and the errors of unequal or empty input."""
+"""Scores against values worked out by hand, and errors for unequal or empty input."""
 
 import math
 from collections.abc import Callable
@@ -19,28 +19,28 @@ from convs2s.score.corpus_scores import (
 
 HYPOTHESIS = "a b c d e x"
 REFERENCE = "a b c d e f g"
-# Of 6, 5, 4, 3 n-grams 5, 4, 3, 2 match; 6 words against 7 cost exp(1 - 7/6).
+# 5, 4, 3, 2 of 6, 5, 4, 3 n-grams match; the brevity penalty of 6 words against 7 is exp(1 - 7/6).
 BY_HAND = 100 * math.exp(1 - 7 / 6) * (5 / 6 * 4 / 5 * 3 / 4 * 2 / 3) ** 0.25
 
 
 def test_bleu_is_brevity_penalty_times_the_geometric_mean_of_precisions() -> None:
-    """Papineni et al.'s formula, on words that no tokenizer touches."""
+    """The formula of Papineni et al., on words that no tokenizer changes."""
     assert bleu([HYPOTHESIS], [REFERENCE]).value == pytest.approx(BY_HAND)
     assert tokenized_bleu([HYPOTHESIS], [REFERENCE]).value == pytest.approx(BY_HAND)
 
 
 def test_bleu_pools_counts_over_the_corpus() -> None:
-    """Precisions are of all sentences together, hence no mean of sentence scores."""
+    """Precisions are over all sentences together, so BLEU is not a mean of sentence scores."""
     score = bleu([HYPOTHESIS, "p q r s"], [REFERENCE, "p q r s"]).value
     precisions = 9 / 10 * 7 / 8 * 5 / 6 * 3 / 4
     assert score == pytest.approx(100 * math.exp(1 - 11 / 10) * precisions**0.25)
 
 
 def test_detokenized_bleu_splits_punctuation_and_tokenized_bleu_does_not() -> None:
-    """13a makes `d.` two words, of which one matches; for tokenized text it is one wrong word."""
+    """13a splits `d.` into two words, of which one matches; in tokenized text it is one wrong word."""
     hypothesis, reference = ["a b c d."], ["a b c d!"]
     assert bleu(hypothesis, reference).value == pytest.approx(100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25)
-    # No 4-gram matches: smoothing takes half a match.
+    # No 4-gram matches; smoothing counts half a match instead.
     smoothed = 100 * (3 / 4 * 2 / 3 * 1 / 2 * 0.5) ** 0.25
     assert tokenized_bleu(hypothesis, reference).value == pytest.approx(smoothed)
 
@@ -51,7 +51,7 @@ def test_bleu_is_case_sensitive() -> None:
 
 
 def test_chrf_is_the_f2_score_of_character_n_grams() -> None:
-    """Of `ab` against `ac`: 1 of 2 unigrams and 0 of 1 bigrams match; there are no longer n-grams."""
+    """`ab` against `ac`: 1 of 2 unigrams and 0 of 1 bigrams match; there are no longer n-grams."""
     assert chrf(["ab"], ["ac"]).value == pytest.approx(100 * 0.25)
     # P = 2/2, R = 2/4; bigrams 1/1, 1/3: mean P = 1, mean R = 5/12, over the orders that both sides have.
     precision, recall = 1.0, (2 / 4 + 1 / 3) / 2
@@ -60,7 +60,7 @@ def test_chrf_is_the_f2_score_of_character_n_grams() -> None:
 
 
 def test_signatures_state_version_and_tokenization() -> None:
-    """Without them a score cannot be compared; they say how each figure is made."""
+    """They record how each figure is computed; without them, scores cannot be compared."""
     found = signatures()
     assert list(found) == ["bleu", "bleu_tokenized", "chrf"]
     assert all(f"version:{sacrebleu.__version__}" in signature for signature in found.values())
@@ -70,18 +70,18 @@ def test_signatures_state_version_and_tokenization() -> None:
 
 
 def test_sentence_scores_of_a_perfect_short_sentence_are_100() -> None:
-    """Two words have no 4-grams; these must not count against them."""
+    """Two words have no 4-grams, which must not lower the score."""
     assert sentence_bleu("ja .", "ja .") == pytest.approx(100.0)
     assert sentence_chrf("ja .", "ja .") == pytest.approx(100.0)
 
 
 def test_length_ratio_counts_words_of_the_whole_corpus() -> None:
-    """6 + 1 words against 7 + 7."""
+    """By hand: 6 + 1 words against 7 + 7."""
     assert length_ratio([HYPOTHESIS, "a"], [REFERENCE, REFERENCE]) == 0.5
 
 
 def test_a_system_is_scored_on_both_forms_of_its_text() -> None:
-    """Each score takes the form that it is made for; `<unk>` counts as a word, not as part of one."""
+    """Each score uses the form it is meant for; `<unk>` counts only as a whole word."""
     scores = score_system(["x <unk>y"], ["<unk> a <unk> x<unk>"], ["x"], ["a b"])
     assert scores.unknown_words == 2
     assert scores.length_ratio == 2.0
@@ -98,7 +98,7 @@ def test_empty_hypotheses_score_zero() -> None:
 
 @pytest.mark.parametrize("score", [bleu, tokenized_bleu, chrf, length_ratio])
 def test_unequal_numbers_of_lines_are_refused(score: Callable[[list[str], list[str]], object]) -> None:
-    """SacreBLEU would score only the first lines, which no longer correspond."""
+    """SacreBLEU would score only the first lines, which may no longer correspond."""
     with pytest.raises(ValueError, match="found 1 hypothesis but 2 references; wanted one reference per"):
         score(["a"], ["a", "b"])
 
@@ -111,7 +111,7 @@ def test_an_empty_test_set_is_refused(score: Callable[[list[str], list[str]], ob
 
 
 def test_empty_references_are_refused() -> None:
-    """A ratio to zero has no value; it is probably the wrong file."""
+    """A ratio to zero is undefined; the file is probably the wrong one."""
     with pytest.raises(
         ValueError, match="found 2 empty references and no other; wanted translations to compare with"
     ):

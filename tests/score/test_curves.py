@@ -11,7 +11,7 @@ from convs2s.score.curves import PANELS, draw_curves, plot_curves
 
 @pytest.mark.parametrize("points", [0, 1, 40])
 def test_it_is_drawn_from_any_number_of_points(tmp_path: Path, points: int) -> None:
-    """A training that fails early has none."""
+    """Training that fails early has no points."""
     for name in PANELS:
         table = tmp_path / "curves" / name
         table.parent.mkdir(parents=True, exist_ok=True)
@@ -25,7 +25,7 @@ def test_it_is_drawn_from_any_number_of_points(tmp_path: Path, points: int) -> N
 
 
 def test_a_missing_curve_leaves_its_panel_empty(tmp_path: Path) -> None:
-    """Before the first epoch's end there is no perplexity."""
+    """There is no perplexity before the end of the first epoch."""
     loss = tmp_path / "train" / "loss.tsv"
     loss.parent.mkdir()
     loss.write_text("step\tloss\n50\t7.1\n100\t6.2\n")
@@ -42,7 +42,7 @@ def test_a_missing_curve_leaves_its_panel_empty(tmp_path: Path) -> None:
 def test_numbers_on_a_logarithmic_axis_are_plain(
     tmp_path: Path, values: tuple[float, float], labels: set[str]
 ) -> None:
-    """A reader of a perplexity wants 6, not 6×10⁰."""
+    """A perplexity should read 6, not 6×10⁰."""
     curve = tmp_path / "valid" / "perplexity.tsv"
     curve.parent.mkdir()
     curve.write_text(f"step\tperplexity\n50\t{values[0]}\n100\t{values[1]}\n")
@@ -52,8 +52,8 @@ def test_numbers_on_a_logarithmic_axis_are_plain(
     assert all(re.fullmatch(r"[\d.]*", text) for text in found)
 
 
-def test_several_trainings_share_the_panels(tmp_path: Path) -> None:
-    """Each with a line and its name, which is no formula; one without points has no line."""
+def test_several_runs_share_the_panels(tmp_path: Path) -> None:
+    """Each run has a line with its name, which is not taken for a formula; without points it has no line."""
     for name, values in (("$a", "7.1"), ("$b$", "8.2"), ("new", None)):
         loss = tmp_path / name / "train" / "loss.tsv"
         loss.parent.mkdir(parents=True)

@@ -17,20 +17,20 @@ REFERENCES = ["das Mädchen schläft hier.", "", "nein."]
 
 @pytest.fixture
 def references() -> ReferenceSet:
-    """A test set of three sentences, one of them empty, with two references each."""
+    """Return a test set of three sentences, one of them empty, with two references each."""
     tokenizers = Tokenizer("en", TOKENIZE), Tokenizer("de", TOKENIZE)
     return tokenize_references(SOURCES, REFERENCES, [["ein Mädchen schläft.", "", "nö."]], *tokenizers)
 
 
 def text(member: str, name: str, line: str) -> ScoredText:
-    """Return a translation that is right but for its first sentence."""
+    """Return a translation that is right except for its first sentence."""
     lines = [line, *REFERENCES[1:]]
     return ScoredText(member, name, lines, [one.replace(".", " .") for one in lines])
 
 
 @pytest.mark.parametrize(("language", "name"), [("ja", "char"), ("th", "char"), ("zh", "zh"), ("ko", "13a")])
 def test_languages_without_spaces_are_scored_in_characters(language: str, name: str) -> None:
-    """One word a sentence would give 0 or 100; the signature says how words were found."""
+    """As a single word, each sentence would score 0 or 100; the signature names the tokenization."""
     tokenizers = Tokenizer("en", TOKENIZE), Tokenizer(language, TOKENIZE)
     target = ["猫が家で寝ています。", "私は海を見ました。"]
     found = tokenize_references(["the cat sleeps", "I saw the sea"], target, [], *tokenizers)
@@ -45,7 +45,7 @@ def test_languages_without_spaces_are_scored_in_characters(language: str, name: 
 
 
 def test_references_are_tokenized_as_the_training_text_was(references: ReferenceSet) -> None:
-    """Lengths are of the source, in words; the first reference is the one for BLEU."""
+    """Source lengths are in words; BLEU uses the first reference."""
     assert references.source_lengths == [5, 0, 2]
     assert references.references == REFERENCES
     assert references.tokenized_references[0] == "das Mädchen schläft hier ."
@@ -53,7 +53,7 @@ def test_references_are_tokenized_as_the_training_text_was(references: Reference
 
 
 def test_the_last_text_gives_the_main_scores(references: ReferenceSet) -> None:
-    """Plain text is scored as well; scores by length are of the seeds' final texts, without the ensemble."""
+    """Plain text is scored, too; scores by length use the seeds' final texts, without the ensemble."""
     plain, good = "das <unk> schläft hier.", REFERENCES[0]
     texts = [text("1", "plain", plain), text("2", "plain", plain), text("ensemble", "plain", plain)]
     texts += [text("1", "replaced", good), text("2", "replaced", good), text("ensemble", "replaced", "das.")]
@@ -66,7 +66,7 @@ def test_the_last_text_gives_the_main_scores(references: ReferenceSet) -> None:
 
 
 def test_rouge_comes_with_its_signatures(references: ReferenceSet) -> None:
-    """It counts the further references, too."""
+    """ROUGE uses the further references, too."""
     found = evaluate([text("1", "plain", REFERENCES[0])], references, rouge="duc2004")
     assert "without_replacement" not in found.metrics
     assert found.signatures["rouge1"].startswith("nrefs:2|")
@@ -74,7 +74,7 @@ def test_rouge_comes_with_its_signatures(references: ReferenceSet) -> None:
 
 
 def test_examples_are_of_sentences_that_are_not_empty(references: ReferenceSet) -> None:
-    """Lines are numbered from 1, as in the test set's files."""
+    """Lines count from 1, as in the test set's files."""
     examples = choose_examples(text("3", "plain", "das ."), references, count=5)
     assert examples["line"].tolist() == [1, 3]
     assert set(examples["model"]) == {"3"}

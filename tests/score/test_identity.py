@@ -1,4 +1,4 @@
-"""Which test set a score belongs to."""
+"""The test set that a score belongs to."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from convs2s.text.sources.split import write_split
 
 
 def test_name_lines_and_hash_are_those_of_the_download(tmp_path: Path) -> None:
-    """Of a single source the hash is the one that its provenance has."""
+    """With a single source, the hash equals the one in its provenance."""
     write_split([generated_part(3, 1, 0.0, "test")], tmp_path / "test")
     found = identify(tmp_path / "test")
     text = "".join(f"{pair.source}\t{pair.target}\n" for pair in generate(3, 1, 0.0, "test"))
@@ -25,8 +25,8 @@ def test_name_lines_and_hash_are_those_of_the_download(tmp_path: Path) -> None:
     assert str(found) == f"generated test, seed 1: 3 lines, sha256 {found.sha256}"
 
 
-def test_further_references_are_of_the_test_set(tmp_path: Path) -> None:
-    """ROUGE depends on them, so different ones make a different test set."""
+def test_further_references_are_part_of_the_test_set(tmp_path: Path) -> None:
+    """ROUGE depends on them, so other references make it another test set."""
     pairs, found = [generated_part(1, 1, 0.0, "test") for _ in range(3)], []
     write_split([pairs[0]], tmp_path / "alone")
     for name, text in (("ref1", "one"), ("ref2", "two")):
@@ -41,7 +41,7 @@ def test_further_references_are_of_the_test_set(tmp_path: Path) -> None:
 
 
 def test_every_kind_of_source_has_a_name() -> None:
-    """As in params.yaml; several are joined in order."""
+    """Names are those in params.yaml; several are joined in order."""
     files = [{"name": "test/a-src.en.sgm", "sha256": ""}, {"name": "test/a-ref.ro.sgm", "sha256": ""}]
     sources: list[dict[str, object]] = [
         {"kind": "url", "files": files, "fetched": []},

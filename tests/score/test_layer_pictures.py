@@ -1,4 +1,4 @@
-"""Heat maps of several layers in one picture: each at its place, for any tokens."""
+"""Heat maps of several layers in one picture: each in its place, for any tokens."""
 
 import warnings
 from pathlib import Path
@@ -14,19 +14,19 @@ TOKENS = (["a", "b", "c"], ["d", "e"])
 
 
 def drawn(maps: list[NDArray[np.float64]], path: Path) -> NDArray[np.int64]:
-    """Return the gray values of a picture of the maps."""
+    """Draw the maps; return the picture's gray values."""
     draw_layers([(f"layer {i}", weights) for i, weights in enumerate(maps)], *TOKENS, path)
     return np.asarray(Image.open(path).convert("L")).astype(int)
 
 
 def test_maps_are_laid_out_by_row_and_dark_where_attention_is(tmp_path: Path) -> None:
-    """Of five maps in three columns, the second of the second row attends from target 2 to source 1."""
+    """With five maps in three columns, the fifth is second in row two; its target 2 attends to source 1."""
     path = tmp_path / "layers.png"
     none, all_, one = np.zeros((2, 3)), np.ones((2, 3)), np.array([[0.0, 0, 0], [1, 0, 0]])
     blank = drawn([none] * 5, path)
 
     def changed(maps: list[NDArray[np.float64]]) -> tuple[int, int, int, int]:
-        """Return left, top, right, bottom of the pixels that differ from maps of no attention."""
+        """Return left, top, right and bottom of the pixels that differ from blank maps."""
         rows, columns = np.nonzero(drawn(maps, path) != blank)
         return columns.min(), rows.min(), columns.max(), rows.max()
 
@@ -42,7 +42,7 @@ def test_maps_are_laid_out_by_row_and_dark_where_attention_is(tmp_path: Path) ->
 
 
 def test_any_tokens_can_be_drawn_without_warning(tmp_path: Path) -> None:
-    """Formulas, other scripts, control characters and long words are tokens like others."""
+    """Formulas, other scripts, control characters and long words are ordinary tokens."""
     tokens = ["$x^$", "日本", "مرحبا", "\x07", "\u2028", "😀", "\\frac", "", "\n", "x" * 500]
     maps = [("layer 1", np.full((10, 10), 0.1)), ("average", np.full((10, 10), 0.1))]
     with warnings.catch_warnings():
@@ -54,7 +54,7 @@ def test_any_tokens_can_be_drawn_without_warning(tmp_path: Path) -> None:
 def test_a_very_long_sentence_gives_a_picture_of_its_beginning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As single maps do; all tokens are in the NPZ file."""
+    """Single maps are cut the same way; the NPZ file has all tokens."""
     monkeypatch.setattr("convs2s.score.layer_pictures.LARGEST_MAP", 6)  # a map of 60 takes a second
     for length in (6, 10):
         weights = np.zeros((length, length), dtype=np.float32)
@@ -63,7 +63,7 @@ def test_a_very_long_sentence_gives_a_picture_of_its_beginning(
 
 
 def test_a_failed_picture_leaves_the_old_one(tmp_path: Path) -> None:
-    """It appears whole or not at all, in a folder that need not exist."""
+    """A picture appears complete or not at all; its folder is created if needed."""
     path = tmp_path / "new" / "layers.png"
     draw_layers([("average", np.zeros((2, 3)))], *TOKENS, path)
     before = path.read_bytes()

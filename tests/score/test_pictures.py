@@ -1,4 +1,4 @@
-"""Pictures: what they show, and that any text gives one, always the same."""
+"""Pictures: their content, and that any text gives one, with the same bytes each time."""
 
 import warnings
 from pathlib import Path
@@ -32,7 +32,7 @@ SCORES = score_table(
 
 
 def dark_area(weights: list[list[float]], path: Path) -> tuple[int, int, int, int]:
-    """Return left, top, right, bottom of the pixels in which the map differs from one of no attention."""
+    """Return left, top, right and bottom of the pixels that differ from a map without attention."""
     pixels = []
     for values in (np.array(weights), np.zeros((2, 3))):
         draw_attention(values, ["a", "b", "c"], ["d", "e"], "title", path)
@@ -42,7 +42,7 @@ def dark_area(weights: list[list[float]], path: Path) -> tuple[int, int, int, in
 
 
 def test_a_heat_map_is_dark_where_attention_is(tmp_path: Path) -> None:
-    """The first target token attends to the last source token: the cell at the bottom left is dark."""
+    """The first target token attends to the last source token, so the bottom left cell is dark."""
     path = tmp_path / "attention.png"
     left, top, right, bottom = dark_area([[1, 1, 1], [1, 1, 1]], path)
     cell = dark_area([[0, 0, 1], [0, 0, 0]], path)
@@ -51,8 +51,8 @@ def test_a_heat_map_is_dark_where_attention_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", ["constrained", None])
-def test_it_is_laid_out_as_matplotlib_does(tmp_path: Path, layout: Any) -> None:
-    """A long label moves the axes, unless nothing is laid out."""
+def test_the_layout_is_that_of_matplotlib(tmp_path: Path, layout: Any) -> None:
+    """A long label moves the axes, unless there is no layout engine."""
     for name, write in (("ours.png", save), ("theirs.png", save_with_matplotlib)):
         figure = Figure(figsize=(3, 2), layout=layout)
         figure.add_subplot().set_yticks([0, 1], ["a" * 20, "b"])
@@ -65,7 +65,7 @@ def save_with_matplotlib(figure: Figure, path: Path) -> None:
 
 
 def test_source_is_on_the_y_axis_and_target_on_the_x_axis() -> None:
-    """As in Fig. 3; tokens are the labels."""
+    """Fig. 3 has the same axes; tokens are the labels."""
     axes = Figure().add_subplot()
     axes.imshow(np.zeros((3, 2)))
     label_tokens(axes, ["the", "girl", "</s>"], ["Mädchen", "ß"])
@@ -75,7 +75,7 @@ def test_source_is_on_the_y_axis_and_target_on_the_x_axis() -> None:
 
 
 def test_any_token_can_be_drawn_without_warning(tmp_path: Path) -> None:
-    """Formulas, other scripts, control characters, emoji and line ends are tokens like others."""
+    """Formulas, other scripts, control characters, emoji and line ends are ordinary tokens."""
     tokens = ["$x^$", "日本", "\x07", "\u2028", "😀", "▁über", "\\frac", "", "\n", "x" * 500, "_{", "%"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -83,8 +83,8 @@ def test_any_token_can_be_drawn_without_warning(tmp_path: Path) -> None:
     assert Image.open(tmp_path / "attention.png").size[0] > 300
 
 
-def test_labels_keep_what_the_font_has() -> None:
-    """Umlauts and the mark of sentencepiece are seen; what cannot be drawn is a box; long words are cut."""
+def test_labels_keep_characters_that_the_font_has() -> None:
+    """Umlauts and sentencepiece's word mark are kept; other characters become boxes; long words are cut."""
     assert drawable("▁Überraschungß") == "▁Überraschungß"
     assert drawable("日\x07\u2028\u200ba") == "□□□□a"
     assert drawable("Donaudampfschifffahrtsgesellschaft") == "Donaudampfschifffah…"
@@ -93,7 +93,7 @@ def test_labels_keep_what_the_font_has() -> None:
 def test_a_very_long_sentence_gives_a_picture_of_its_beginning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """2,000 tokens at 28 pixels each would need gigabytes, and be unreadable."""
+    """2,000 tokens at 28 pixels each would take gigabytes and be unreadable."""
     monkeypatch.setattr("convs2s.score.pictures.LARGEST_MAP", 6)  # a map of 60 takes a second
     for length in (6, 10):
         weights = np.zeros((length, length), dtype=np.float16)
@@ -102,21 +102,21 @@ def test_a_very_long_sentence_gives_a_picture_of_its_beginning(
 
 
 def test_sentences_that_fill_a_picture_well_are_drawn_first() -> None:
-    """Short ones show nothing, long ones nothing legible; empty ones have no attention at all."""
+    """Short sentences show little, long ones are illegible, and empty ones have no attention."""
     shapes = [(4, 6), (5, 25), (0, 0), (26, 9), (6, 7)]
     assert easy_to_read(shapes, 2) == [1, 4]
     assert easy_to_read(shapes, 3) == [0, 1, 3, 4]
 
 
 def test_attention_of_another_shape_is_refused(tmp_path: Path) -> None:
-    """Labels at the wrong rows would be worse than no picture."""
+    """Wrongly labeled rows would be worse than no picture."""
     wanted = r"attention for attention-1.png has shape \(2, 3\); wanted \(3, 2\): a row per target token"
     with pytest.raises(ValueError, match=wanted):
         draw_attention(np.zeros((2, 3)), ["a", "b"], ["c", "d", "e"], "title", tmp_path / "attention-1.png")
 
 
 def test_pictures_are_the_same_bytes_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """DVC hashes them: neither date nor version nor the user's own matplotlib settings may enter."""
+    """DVC hashes them, so they must not depend on date, version or the user's matplotlib settings."""
     by_length = length_table([3, 9], [["a b", "c"]], ["a b", "d"])
     written = []
     for number in range(2):
@@ -130,7 +130,7 @@ def test_pictures_are_the_same_bytes_each_time(tmp_path: Path, monkeypatch: pyte
 
 
 def test_the_score_plot_has_a_bar_per_model_score_and_text() -> None:
-    """Seeds, mean and ensemble; the deviation is the mean's error bar, not a bar."""
+    """Models are the seeds, mean and ensemble; the standard deviation is the mean's error bar."""
     axes = Figure().add_subplot()
     draw_members(axes, SCORES)
     assert [label.get_text() for label in axes.get_xticklabels()] == ["seed 1", "seed 2", "mean", "ensemble"]
@@ -144,7 +144,7 @@ def test_the_score_plot_has_a_bar_per_model_score_and_text() -> None:
 
 
 def test_a_single_seed_is_drawn_once() -> None:
-    """Its mean is itself."""
+    """Its mean is the seed's own score."""
     axes = Figure().add_subplot()
     draw_members(axes, score_table([Result("1", "plain", SystemScores(20.0, 20.0, 40.0, 1.0, 0))]))
     assert [label.get_text() for label in axes.get_xticklabels()] == ["seed 1"]

@@ -1,4 +1,4 @@
-"""ROUGE: a table worked by hand, and the official program's figures for lead baselines."""
+"""ROUGE: a table worked out by hand, and the official program's scores for lead baselines."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,21 +13,21 @@ RECALL = Rouge("recall", max_bytes=None, stem=False, best_reference=False, jackk
 
 CAT, BED = "the cat was found under the bed", "the cat was under the bed"
 POLICE, KILL, GUNMAN = "police killed the gunman", "police kill the gunman", "the gunman kill police"
-# Summary, reference, and hits / length of reference / length of summary: words, bigrams, subsequence.
+# Summary, reference, and (hits, reference length, summary length) for words, bigrams and subsequence.
 TABLE = [
     (CAT, BED, (6, 6, 7), (4, 5, 6), (6, 6, 7)),
     (BED, CAT, (6, 7, 6), (4, 6, 5), (6, 7, 6)),
-    # the example of Lin (2004): bigrams cannot tell the two, the subsequence can
+    # the example of Lin (2004): bigrams do not distinguish the two, the subsequence does
     (KILL, POLICE, (3, 4, 4), (1, 3, 3), (3, 4, 4)),
     (GUNMAN, POLICE, (3, 4, 4), (1, 3, 3), (2, 4, 4)),
-    # a word counts as often as both have it
+    # a repeated word counts as often as it is in both
     ("the the the the", "the cat the", (2, 3, 4), (0, 2, 3), (2, 3, 4)),
     ("cat the", "the cat the", (2, 3, 2), (1, 2, 1), (2, 3, 2)),
     # case, punctuation and hyphens; letters beyond ASCII separate words, and the Kelvin sign is no k
     ("U.S. X-ray: 3.5%!", "u s x ray 3 5", (6, 6, 6), (5, 5, 5), (6, 6, 6)),
     ("Größe", "gr e", (2, 2, 2), (1, 1, 1), (2, 2, 2)),
     ("\N{KELVIN SIGN}", "k", (0, 1, 0), (0, 0, 0), (0, 1, 0)),
-    # one word has no bigram; nothing has nothing
+    # one word has no bigram; empty text has no words
     ("cat", "cat", (1, 1, 1), (0, 0, 0), (1, 1, 1)),
     ("", "the cat", (0, 2, 0), (0, 1, 0), (0, 2, 0)),
     ("the cat", "", (0, 0, 2), (0, 0, 1), (0, 0, 2)),
@@ -39,14 +39,14 @@ THREE = ["a b c d", "a x", "y z w"]
 
 
 @pytest.mark.parametrize(("summary", "reference", "words", "bigrams", "subsequence"), TABLE)
-def test_a_summary_has_the_recall_and_f1_worked_by_hand(
+def test_a_summary_has_the_recall_and_f1_worked_out_by_hand(
     summary: str,
     reference: str,
     words: tuple[int, int, int],
     bigrams: tuple[int, int, int],
     subsequence: tuple[int, int, int],
 ) -> None:
-    """Recall is hits over the reference's; F1 is hits over the mean length of both; 0 of nothing is 0."""
+    """Recall is hits over the reference's length; F1 is hits over the mean of both lengths; 0/0 is 0."""
     recall, f1 = RECALL.of_one(summary, [reference]), F1.of_one(summary, [reference])
     for name, (hits, wanted, found) in zip(NAMES, (words, bigrams, subsequence), strict=True):
         assert recall[name] == pytest.approx(hits / wanted if wanted else 0)
@@ -54,20 +54,20 @@ def test_a_summary_has_the_recall_and_f1_worked_by_hand(
 
 
 def test_a_score_is_the_mean_over_summaries_in_percent() -> None:
-    """As the program takes it; not all summaries' words together, which would be 10 / 13 here."""
+    """The program does the same; pooling the words of all summaries would give 10/13 here."""
     scores = F1.scores([CAT, ""], [[BED], ["a b c"]])
     assert scores["rouge1"].value == pytest.approx(100 * (12 / 13 + 0) / 2)
     assert scores["rouge2"].value == pytest.approx(100 * (8 / 11 + 0) / 2)
 
 
 def test_several_references_count_together() -> None:
-    """4, 1 and 0 of 4, 2 and 3 words; the summary's four count once for each reference."""
+    """Hits are 4, 1 and 0 of 4, 2 and 3 words; the summary's four words count once per reference."""
     assert RECALL.of_one("a b c d", THREE)["rouge1"] == pytest.approx(5 / 9)
     assert F1.of_one("a b c d", THREE)["rouge1"] == pytest.approx(2 * 5 / (9 + 12))
 
 
 def test_the_jackknife_is_the_mean_over_all_references_but_one() -> None:
-    """Sets {1, 2}, {1, 3}, {2, 3} of the references above, by hand."""
+    """By hand, for the sets {1, 2}, {1, 3}, {2, 3} of the references above."""
     recall = replace(RECALL, jackknife=True).of_one("a b c d", THREE)
     assert recall["rouge1"] == pytest.approx((5 / 6 + 4 / 7 + 1 / 5) / 3)
     assert recall["rouge2"] == pytest.approx((3 / 4 + 3 / 5 + 0) / 3)
@@ -77,12 +77,12 @@ def test_the_jackknife_is_the_mean_over_all_references_but_one() -> None:
 
 
 def test_a_single_reference_is_not_left_out() -> None:
-    """All references but one would be none."""
+    """Leaving out the only reference would leave none."""
     assert replace(RECALL, jackknife=True).of_one("a b", ["a x"])["rouge1"] == pytest.approx(1 / 2)
 
 
 def test_the_best_reference_can_count_alone() -> None:
-    """As -f B: the one with the best recall, also for F1; with the jackknife the best of each set."""
+    """As -f B: the one with the best recall, for F1, too; with the jackknife, the best of each set."""
     best = replace(RECALL, best_reference=True)
     assert best.of_one("a b c d", THREE)["rouge1"] == 1
     of_sets = replace(best, jackknife=True).of_one("a b c d", THREE)
@@ -96,7 +96,7 @@ def test_the_best_reference_can_count_alone() -> None:
     ("limit", "words"), [(2, ["ab"]), (4, ["ab"]), (5, ["ab"]), (6, ["ab", "c"]), (7, ["ab", "cd"])]
 )
 def test_a_limit_cuts_within_words_and_characters(limit: int, words: list[str]) -> None:
-    """é is bytes 4 and 5; half of it is no letter, and half a word is another word."""
+    """é is bytes 4 and 5: half of it is not a letter, and half a word is a different word."""
     assert replace(RECALL, max_bytes=limit).words("ab écd ef") == words
 
 
@@ -111,13 +111,13 @@ def test_bytes_beyond_75_do_not_count_on_either_side() -> None:
 
 
 def test_words_of_more_than_three_letters_are_stemmed() -> None:
-    """Gas keeps its s, and said is to say."""
+    """Gas has three letters and keeps its s; said becomes its base, say."""
     assert GIGAWORD.words("Gas prices said rising") == ["gas", "price", "say", "rise"]
     assert F1.words("Gas prices said rising") == ["gas", "prices", "said", "rising"]
 
 
 def test_scores_carry_their_signature() -> None:
-    """Without stemming, limit and references, a score is meaningless."""
+    """Scores are comparable only with the same stemming, length limit and number of references."""
     signature = DUC_2004.scores(["a"], [["a", "b"]])["rouge2"].signature
     wanted = "nrefs:2|measure:recall|bytes:75|stem:yes|refs:together|jackknife:yes|rouge-score:"
     assert signature.startswith(wanted)
@@ -127,7 +127,7 @@ def test_scores_carry_their_signature() -> None:
 
 
 def test_texts_that_do_not_match_up_are_refused() -> None:
-    """A shifted line would score nearly 0, and nobody would know why."""
+    """A shifted line would score nearly 0, for no visible reason."""
     with pytest.raises(ValueError, match=r"found 2 summaries but references for 1; wanted one or more"):
         F1.scores(["a", "b"], [["a"]])
     with pytest.raises(ValueError, match=r"there are no summaries to score; is the test set"):
@@ -136,7 +136,7 @@ def test_texts_that_do_not_match_up_are_refused() -> None:
         F1.scores(["a", "b"], [["a"], []])
 
 
-# What ROUGE-1.5.5.pl -n 2 prints, with -m and -b 75 as named, for the beginning of each article of the
+# The output of ROUGE-1.5.5.pl -n 2, with -m and -b 75 as named, for the beginning of each article of the
 # Reuters test set against its headline: R-1, R-2, R-L. The means of its bootstrap samples are a few
 # hundredths above those of the summaries.
 OFFICIAL = [
@@ -153,7 +153,7 @@ OFFICIAL = [
 def test_lead_baselines_score_as_the_official_program_says(
     rouge: Rouge, lead: str, official: tuple[float, float, float], shared_data: Path
 ) -> None:
-    """Within 0.1 points, of which most is the program's sampling; leads are 75 bytes or 8 words."""
+    """They agree within 0.1 points, mostly the program's sampling error; leads are 75 bytes or 8 words."""
     folder = shared_data / "reuters21578-headlines"
     articles, titles = (list(read_lines(folder / f"test.{name}.gz")) for name in ("article", "title"))
     leads = [a[:75] if lead == "bytes" else " ".join(a.split()[:8]) for a in articles]  # ASCII

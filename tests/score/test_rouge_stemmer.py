@@ -1,4 +1,4 @@
-"""The stemmer of ROUGE-1.5.5: stems as that program makes them."""
+"""The stemmer of ROUGE-1.5.5: its stems must equal the program's."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from convs2s.score.irregular_words import ENTRIES
 from convs2s.score.rouge_stemmer import RougeStemmer
 
 STEMS = {
-    # as Porter, not with NLTK's extensions
+    # Porter's own rules, without NLTK's extensions
     "says": "sai", "buying": "bui", "news": "new", "monday": "mondai", "technology": "technolog",
     "possibly": "possibl", "relational": "relat", "hopping": "hop", "controlled": "control",
     # one suffix of step 4 uncovers another
@@ -21,7 +21,7 @@ STEMS = {
 
 
 def test_forms_in_ied_ier_and_iest_have_the_base_of_wordnet() -> None:
-    """Their base is no stem: in ROUGE-1.5.5, carried and carries do not match, carried and carried do."""
+    """The base is not stemmed: in ROUGE-1.5.5, carried (carry) matches neither carries nor carry (carri)."""
     stem = RougeStemmer().stem
     assert [stem(word) for word in ("carried", "carries", "carry")] == ["carry", "carri", "carri"]
     assert [stem(word) for word in ("happier", "happiest", "happy")] == ["happy", "happy", "happi"]
@@ -30,7 +30,7 @@ def test_forms_in_ied_ier_and_iest_have_the_base_of_wordnet() -> None:
 
 @pytest.mark.parametrize("word", STEMS)
 def test_a_word_has_the_stem_that_the_program_gives_it(word: str) -> None:
-    """Each printed by the stemmer of ROUGE-1.5.5 itself; women is in no exception list, and stays."""
+    """Stems were printed by ROUGE-1.5.5 itself; women is in no exception list, so it stays."""
     assert RougeStemmer().stem(word) == STEMS[word]
 
 

@@ -1,4 +1,4 @@
-"""Tables of results on values that can be checked by eye."""
+"""Tables of results, with values that can be checked by eye."""
 
 import math
 
@@ -22,7 +22,7 @@ def result(member: str, text: str, bleu: float) -> Result:
 
 
 def test_mean_and_deviation_are_over_the_seeds_alone() -> None:
-    """20 and 23 have mean 21.5 and sample deviation sqrt(2 * 1.5**2 / 1) = 2.12; the ensemble is no seed."""
+    """20 and 23 have mean 21.5 and sample deviation sqrt(2 * 1.5**2 / 1) = 2.12, without the ensemble."""
     scores = [("1", 20.0), ("2", 23.0), ("ensemble", 90.0)]
     table = score_table([result(member, "plain", bleu) for member, bleu in scores])
     assert table["member"].tolist() == ["1", "2", "mean", "std", "ensemble"]
@@ -31,14 +31,14 @@ def test_mean_and_deviation_are_over_the_seeds_alone() -> None:
 
 
 def test_one_seed_has_no_deviation() -> None:
-    """A sample of one says nothing about the spread, and JSON has no NaN."""
+    """A sample of one has no spread, and JSON has no NaN."""
     table = score_table([result("7", "plain", 20.0)])
     assert table["member"].tolist() == ["7", "mean"]
     assert not table.isna().to_numpy().any()
 
 
 def test_texts_are_summarized_separately() -> None:
-    """With and without replacement are two experiments."""
+    """Translations with and without replacement are two experiments."""
     results = [result(m, t, b) for t, b in (("plain", 20.0), ("replaced", 30.0)) for m in ("1", "2")]
     table = score_table(results)
     assert table["text"].tolist() == ["plain"] * 4 + ["replaced"] * 4
@@ -46,7 +46,7 @@ def test_texts_are_summarized_separately() -> None:
 
 
 def test_metrics_nest_by_seed_mean_and_ensemble() -> None:
-    """`dvc metrics show` names them seeds.1.bleu, mean.bleu, std.bleu, ensemble.bleu."""
+    """`dvc metrics show` names them seeds.1.bleu, mean.bleu, std.bleu and ensemble.bleu."""
     members = [("1", 20.126), ("2", 22.0), ("ensemble", 30.0)]
     metrics = nested_metrics(score_table([result(m, "plain", b) for m, b in members]), "plain")
     assert list(metrics) == ["seeds", "mean", "std", "ensemble"]
@@ -61,12 +61,12 @@ def test_metrics_nest_by_seed_mean_and_ensemble() -> None:
     [(0, "00-05"), (5, "00-05"), (6, "06-10"), (30, "21-30"), (50, "31-50"), (51, "51+"), (2000, "51+")],
 )
 def test_length_classes_have_no_gap(words: int, name: str) -> None:
-    """Every length is in one class, bounds included."""
+    """Every length is in exactly one class, bounds included."""
     assert length_class(words) == name
 
 
 def test_scores_by_length_are_those_of_the_sentences_in_the_class() -> None:
-    """Lengths 3 and 4 share a class, 60 has its own, the rest has no sentence and no row."""
+    """Lengths 3 and 4 share a class, 60 has its own; the other classes have no sentences and no rows."""
     system, references = ["a b c d e", "x", "a b c d z"], ["a b c d e", "y", "a b c d e"]
     table = length_table([3, 60, 4], [system], references)
     assert table["source_words"].tolist() == ["00-05", "51+"]
@@ -78,14 +78,14 @@ def test_scores_by_length_are_those_of_the_sentences_in_the_class() -> None:
 
 
 def test_scores_by_length_are_means_over_systems() -> None:
-    """One perfect and one hopeless system give half of 100."""
+    """A perfect and a hopeless system give half of 100."""
     table = length_table([1], [["a b c d"], ["x"]], ["a b c d"])
     assert table["bleu"].tolist() == [50.0]
     assert table["chrf"].tolist() == [50.0]
 
 
 def test_examples_are_spread_over_the_whole_test_set() -> None:
-    """Neighboring sentences often come from the same text; each third contributes its middle."""
+    """Neighboring sentences often come from the same text, so each third contributes its middle one."""
     assert spread(range(9), 3) == [1, 4, 7]
     assert spread([5, 6], 5) == [5, 6]
     assert spread([], 5) == []
@@ -103,8 +103,8 @@ def test_examples_name_their_line_and_scores() -> None:
     ]  # fmt: skip
 
 
-def test_a_tab_in_a_sentence_makes_no_column() -> None:
-    """Every row has as many fields as the header, and quotes stay as they are."""
+def test_a_tab_in_a_sentence_does_not_add_a_column() -> None:
+    """Every row has as many fields as the header; quotes stay as they are."""
     table = example_table([0], ['say "a\tb"'], ["h\r"], ["r"])
     header, row = tab_separated(table)
     assert header == "line\tsource\thypothesis\treference\tbleu\tchrf"
