@@ -15,7 +15,7 @@ def test_a_log_gets_fewer_lines_than_a_terminal(
     fewest: int,
     most: int,
 ) -> None:
-    """200 seconds of work: a bar every half second in a log file would bury all else."""
+    """Over 200 seconds, a bar every half second would bury everything else in the log."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     seconds = 0.0
     monkeypatch.setattr("tqdm.std.time", lambda: seconds)

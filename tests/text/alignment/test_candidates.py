@@ -20,7 +20,7 @@ from convs2s.text.vocabulary.vocabulary import EOS
 
 
 def corpus(*sentences: list[int]) -> EncodedCorpus:
-    """Return sentences in memory, each ended by EOS."""
+    """Return sentences in memory, each followed by EOS."""
     rows = [[*sentence, EOS] for sentence in sentences]
     offsets = np.cumsum([0, *map(len, rows)])
     return EncodedCorpus(np.array([i for row in rows for i in row], dtype=np.uint16), offsets)
@@ -29,12 +29,12 @@ def corpus(*sentences: list[int]) -> EncodedCorpus:
 SOURCE = corpus([3, 5], [3, 3], [], [5])
 TARGET = corpus([9, 7], [7, 8], [4], [6])
 LINKS = [[(0, 0), (1, 1)], [(0, 0), (0, 1), (1, 0)], [], [(0, 0)]]
-# 3: 7 twice, then 8 and 9 once each; 5: 6 and 7 once each.
+# Token 3 is linked with 7 twice, with 8 and 9 once each; token 5 with 6 and 7 once each.
 
 
 @pytest.mark.parametrize("held", [1, 1 << 22])
 def test_candidates_are_ordered_by_frequency_then_by_id(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Worked out by hand; the block size makes no difference."""
+    """By hand; the block size must make no difference."""
     monkeypatch.setattr(candidate_counting, "HELD_LINKS", held)
     found = build_candidates(SOURCE, TARGET, LINKS, most=10)
     assert found.offsets.tolist() == [0, 0, 0, 0, 3, 3, 5]
@@ -42,7 +42,7 @@ def test_candidates_are_ordered_by_frequency_then_by_id(held: int, monkeypatch: 
 
 
 def test_each_token_keeps_at_most_the_requested_number() -> None:
-    """The most frequent ones; applying `top` afterwards gives the same."""
+    """The most frequent candidates are kept; applying `top` afterwards gives the same."""
     kept = build_candidates(SOURCE, TARGET, LINKS, most=1)
     assert kept.targets.tolist() == [7, 6]
     later = build_candidates(SOURCE, TARGET, LINKS, most=10).top(1)
@@ -51,25 +51,25 @@ def test_each_token_keeps_at_most_the_requested_number() -> None:
 
 
 def test_candidates_of_several_tokens_are_concatenated() -> None:
-    """A token without candidates, or unknown to the alignment, adds none."""
+    """A token without candidates, or one that the alignment does not have, adds none."""
     found = build_candidates(SOURCE, TARGET, LINKS, most=10)
     assert found.of(np.array([5, 4, 3, 999])).tolist() == [6, 7, 7, 8, 9]
     assert NO_CANDIDATES.of(np.array([0, 5])).tolist() == []
 
 
 def test_no_links_give_no_candidates() -> None:
-    """For example with a corpus of empty sentences."""
+    """This happens, for example, if all sentences are empty."""
     assert build_candidates(SOURCE, TARGET, [[], [], [], []], most=10).targets.tolist() == []
 
 
 def test_ids_become_words_without_eos(tmp_path: Path) -> None:
-    """EOS would be aligned with whatever comes last; an empty sentence is an empty line."""
+    """EOS would be aligned with arbitrary words; an empty sentence is an empty line."""
     write_ids(tmp_path / "source.txt", SOURCE)
     assert (tmp_path / "source.txt").read_bytes() == b"3 5\n3 3\n\n5\n"
 
 
 def test_candidates_round_trip_and_equal_ones_give_equal_bytes(tmp_path: Path) -> None:
-    """DVC hashes the file."""
+    """DVC hashes the file, so its bytes must depend on the content alone."""
     candidates = build_candidates(SOURCE, TARGET, LINKS, most=10)
     for name in ("a", "b"):
         write_candidates(tmp_path / name, candidates)
@@ -82,7 +82,7 @@ def test_candidates_round_trip_and_equal_ones_give_equal_bytes(tmp_path: Path) -
 
 @pytest.mark.fault("input")
 def test_errors_of_faulty_files_say_what_to_do(tmp_path: Path) -> None:
-    """Missing, cut short, of another kind, and from a pipeline without selection."""
+    """The file may be missing, truncated, of another format, or from a pipeline without selection."""
     path = tmp_path / "candidates.npz"
     with pytest.raises(FileNotFoundError, match=r"candidates.npz does not exist.*Set align.candidates"):
         read_candidates(path)

@@ -17,7 +17,7 @@ MODULES = sorted(path.stem for path in TEXT.glob("*.py") if "@compiled" in path.
 
 @pytest.mark.parametrize("name", MODULES)
 def test_compiled_functions_use_compiled_functions_and_constants_of_their_own_module(name: str) -> None:
-    """Numba's cache notices edits of a function's own file only: code from another would be stale."""
+    """Numba's cache only notices edits of a function's own file: code from another file would be stale."""
     imported = importlib.import_module(f"convs2s.text.alignment.{name}")
     functions = [value.py_func for value in vars(imported).values() if isinstance(value, Dispatcher)]
     own = [function for function in functions if function.__module__ == imported.__name__]
@@ -33,7 +33,7 @@ def test_compiled_functions_use_compiled_functions_and_constants_of_their_own_mo
 
 
 def test_functions_are_compiled_even_without_a_writable_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numba refuses to cache when neither the package nor the home folder is writable; work goes on."""
+    """Numba refuses to cache if neither the package nor the home folder is writable; work must go on."""
     asked = []
 
     def refuse(nogil: bool, cache: bool = False) -> Any:

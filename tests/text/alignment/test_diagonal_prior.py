@@ -34,7 +34,7 @@ def test_two_words_each_have_distance_one_half_with_weight_exp_of_half_the_tensi
 @pytest.mark.parametrize("tension", [0.1, 4.0, 14.0])
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 5), (5, 1), (7, 4), (4, 7), (6, 6), (175, 150)])
 def test_geometric_sums_equal_the_terms_added_one_by_one(n: int, m: int, tension: float) -> None:
-    """The closed form is faster, nothing else."""
+    """The closed form must only be faster."""
     assert expected_distance(array(n), array(m), array(1), tension, False) == pytest.approx(
         summed(n, m, tension), rel=1e-9, abs=1e-12
     )
@@ -54,7 +54,7 @@ def test_a_tension_that_already_fits_stays() -> None:
 
 
 def test_eight_steps_are_those_of_gradient_ascent() -> None:
-    """Each step adds 20 times the prior's mean distance less the posterior's (fast_align's rate)."""
+    """Each step adds 20 times the prior's mean distance minus the posterior's (fast_align's rate)."""
     tension = 4.0
     for _ in range(8):
         tension += 20.0 * (summed(6, 5, tension) / 5 - 0.1)
@@ -63,16 +63,16 @@ def test_eight_steps_are_those_of_gradient_ascent() -> None:
 
 
 def test_tension_stays_within_its_limits() -> None:
-    """A distance of zero would call for infinite tension, a large one for negative tension."""
+    """A distance of zero would require infinite tension, a large one negative tension."""
     lengths = np.array([[6, 5, 10]])
     assert optimize_tension(4.0, 0.0, lengths, 50, False) == 14.0
     assert optimize_tension(4.0, 0.9, lengths, 50, False) == 0.1
 
 
 def distance_by_fast_align(n: int, m: int, tension: float) -> float:
-    """Return the sum over j of ComputeDLogZ of fast_align's da.h, negated, written as it is there.
+    """Return minus the sum over j of ComputeDLogZ, computed as in fast_align's da.h.
 
-    In ComputeZ, the lengths are swapped; its num_top is unsigned.
+    ComputeZ swaps the lengths, and its num_top is unsigned.
     """
     total = 0.0
     for j in range(1, m + 1):
@@ -91,7 +91,7 @@ def distance_by_fast_align(n: int, m: int, tension: float) -> float:
 @pytest.mark.parametrize("tension", [0.1, 4.0, 14.0])
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 5), (5, 1), (7, 4), (4, 7), (6, 6), (40, 31)])
 def test_swapped_lengths_give_the_gradient_of_fast_align(n: int, m: int, tension: float) -> None:
-    """The program's links need its error; with equal lengths there is none."""
+    """To get the program's links, its error must be repeated; with equal lengths it has no effect."""
     found = expected_distance(array(n), array(m), array(1), tension, True)
     assert found == pytest.approx(distance_by_fast_align(n, m, tension), rel=1e-9, abs=1e-12)
     if n == m:

@@ -25,7 +25,7 @@ def test_the_most_frequent_partner_is_taken_with_its_counts() -> None:
 
 
 def test_ties_go_to_the_rarer_target_word() -> None:
-    """A comma is linked with everything now and then; the right word is rarer."""
+    """Now and then a comma is linked with any word; the right word is rarer."""
     pairs = [("leider ,", "unfortunately ,"), ("leider", ","), ("ja ,", "yes ,")]
     links = [[(0, 0), (1, 1)], [(0, 0)], [(0, 0), (1, 1)]]
     found = {entry.source: entry for entry in build_dictionary(pairs, links)}
@@ -41,14 +41,14 @@ def test_near_ties_go_to_the_rarer_target_word_too() -> None:
 
 
 def test_other_ties_go_to_the_first_by_code_point() -> None:
-    """Whatever the order of the text; upper case comes before lower case, ä after z."""
+    """The order of the text must not matter; upper case comes before lower case, ä after z."""
     for words in (["z", "Z", "ä"], ["ä", "z", "Z"]):
         pairs = [("a", word) for word in words]
         assert build_dictionary(pairs, [[(0, 0)]] * 3) == [Entry("a", "Z", 1, 3)]
 
 
 def test_entries_are_in_code_point_order() -> None:
-    """The file's bytes depend on the entries alone."""
+    """The file's bytes must depend on the entries alone."""
     entries = build_dictionary([("é z a Z", "1 2 3 4")], [[(0, 0), (1, 1), (2, 2), (3, 3)]])
     assert [entry.source for entry in entries] == ["Z", "a", "z", "é"]
 
@@ -60,7 +60,7 @@ def test_links_without_pairs_are_an_error() -> None:
 
 
 def test_a_written_dictionary_reads_back(tmp_path: Path) -> None:
-    """Even with words that contain separators other than tab and line feed."""
+    """Words may contain any separators except tab and line feed."""
     entries = [Entry('"', '"', 1, 1), Entry("a\xa0b", "#", 3, 4), Entry("x\x0by", "\u2028", 2, 2)]
     write_dictionary(tmp_path / "d", entries)
     assert (tmp_path / "d").read_bytes().startswith(b'source\ttarget\tcount\tlinks\n"\t"\t1\t1\n')
@@ -68,7 +68,7 @@ def test_a_written_dictionary_reads_back(tmp_path: Path) -> None:
 
 
 def test_an_empty_dictionary_is_its_header(tmp_path: Path) -> None:
-    """So that a dictionary without entries differs from a file cut off at 0 bytes."""
+    """This distinguishes a dictionary without entries from a file truncated to 0 bytes."""
     write_dictionary(tmp_path / "d", [])
     assert (tmp_path / "d").read_text() == HEADER
     assert read_dictionary(tmp_path / "d") == {}
@@ -92,7 +92,7 @@ def test_an_empty_dictionary_is_its_header(tmp_path: Path) -> None:
     ],
 )
 def test_an_invalid_dictionary_is_an_error_with_its_line(tmp_path: Path, text: str, message: str) -> None:
-    """People may correct the file by hand, so mistakes must be found where they are."""
+    """Users may correct the file by hand, so an error must name the line."""
     with pytest.raises(ValueError, match=message):
         read_dictionary(written(tmp_path, text))
 

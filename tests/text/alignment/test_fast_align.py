@@ -67,7 +67,7 @@ def test_first_counts_are_the_priors(tmp_path: Path) -> None:
     q = math.exp(-2.0)
     on, off = 0.92 / (1 + q), 0.92 * q / (1 + q)
     a, b, x, y = 0, 1, 0, 1
-    total_a = (on + 0.92 + 0.01) + (off + 0.01)  # of a with x, in both pairs, and with y
+    total_a = (on + 0.92 + 0.01) + (off + 0.01)  # of a with x in both pairs, and with y
     wanted = {
         (a, x): digamma(on + 0.92 + 0.01) - digamma(total_a),
         (a, y): digamma(off + 0.01) - digamma(total_a),
@@ -75,7 +75,7 @@ def test_first_counts_are_the_priors(tmp_path: Path) -> None:
         (b, y): digamma(on + 0.01) - digamma(on + off + 0.02),
     }
     for (s, t), log_probability in wanted.items():
-        # The corpus reads the same with its sides exchanged, so p(s | t) backward is p(t | s) forward.
+        # The corpus is symmetric in its sides, so p(s | t) backward is p(t | s) forward.
         forward = aligner.forward.probabilities[find(aligner.table, s, t)]
         backward = aligner.backward.probabilities[find(aligner.table, t, s)]
         assert [forward, backward] == pytest.approx([math.exp(log_probability)] * 2, rel=1e-6)
@@ -106,7 +106,7 @@ class Reference:
         return [share * self.t[word][generated[j]] for share, word in zip(shares, words, strict=True)]
 
     def iterate(self, fit_tension: bool) -> None:
-        """Do one iteration."""
+        """Run one iteration."""
         counts: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
         distance, words = 0.0, 0
         for given, generated in self.pairs:
@@ -147,7 +147,7 @@ class Reference:
 
 @pytest.mark.parametrize("iterations", [1, 2, 4])
 def test_tables_tensions_and_links_are_those_of_a_plain_reference(tmp_path: Path, iterations: int) -> None:
-    """Hash tables, chunks, float32 storage and closed forms must not show in the result."""
+    """Hash tables, chunks, float32 storage and closed forms must not affect the result."""
     forward, backward = Reference(SMALL), Reference([(t, s) for s, t in SMALL])
     files = write(tmp_path, SMALL)
     with Threads(2) as threads:
@@ -179,7 +179,7 @@ def test_tables_tensions_and_links_are_those_of_a_plain_reference(tmp_path: Path
 def test_neither_chunks_nor_threads_change_the_alignment(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], chunk_cells: int, threads: int
 ) -> None:
-    """DVC compares bytes: another machine must give the same. The reports show every tension, too."""
+    """DVC compares bytes, so every machine must give the same ones; the reports show every tension."""
     files = write(tmp_path, permuted(60)[0])
     wanted, reports = list(align(*files, 5, tmp_path)), capfd.readouterr().err
     found = list(align(*files, 5, tmp_path, chunk_cells=chunk_cells, threads=threads))
@@ -190,7 +190,7 @@ def test_neither_chunks_nor_threads_change_the_alignment(
 
 
 def test_empty_sides_have_no_links_and_change_nothing_else(tmp_path: Path) -> None:
-    """The n-th links are those of the n-th line, whatever is skipped."""
+    """Line n of the links must belong to pair n, even if pairs are skipped."""
     with_empty: Pairs = [(["lost"], []), *SMALL[:3], ([], []), ([], ["verloren"]), *SMALL[3:]]
     wanted = aligned(tmp_path, SMALL)
     assert aligned(tmp_path, with_empty) == [[], *wanted[:3], [], [], *wanted[3:]]
@@ -203,7 +203,7 @@ def test_a_corpus_without_words_has_no_links(tmp_path: Path) -> None:
 
 
 def test_temporary_files_are_removed(tmp_path: Path) -> None:
-    """They are next to the result, where they would look like part of it."""
+    """They are next to the result, and would look like part of it."""
     aligned(tmp_path, SMALL)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["source", "target"]
 
@@ -224,7 +224,7 @@ def permuted(count: int) -> tuple[Pairs, list[Links]]:
 
 
 def test_true_links_of_swapped_neighbors_are_found(tmp_path: Path) -> None:
-    """Words translate one to one, so only repeated words can be mistaken; the diagonal alone errs more."""
+    """Words translate one to one, so only repeated words can be confused; the diagonal errs far more."""
     pairs, truth = permuted(400)
     assert alignment_error_rate(aligned(tmp_path, pairs), truth) < 0.03
     diagonal = [[(i, i) for i in range(len(source))] for source, _ in pairs]
@@ -233,12 +233,12 @@ def test_true_links_of_swapped_neighbors_are_found(tmp_path: Path) -> None:
     assert alignment_error_rate(untrained, truth) > 0.4
 
 
-# ---------------------------------------------------------------- systran-align as the judge
+# ---------------------------------------------------------------- compared with systran-align
 
 
 def judged(folder: Path, pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> list[Links]:
-    """Align by systran-align, without its pruning."""
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # idle threads of it keep a core busy, and others out
+    """Align with systran-align, without its pruning."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # its idle threads would keep cores busy
     if importlib.util.find_spec("systran_align") is None:
         pytest.skip("systran-align is not installed; it has wheels for Python 3.11 on Linux x86-64 only")
     systran = importlib.import_module("systran_align")
@@ -254,7 +254,7 @@ def judged(folder: Path, pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> list[
 
 
 def multi30k(folder: Path, count: int, words: Callable[[str, str], list[str]]) -> Pairs:
-    """Return the first pairs of Multi30k, lower-cased and split into words."""
+    """Return the first pairs of Multi30k, lowercased and split into words."""
     sides = []
     for language in ("en", "de"):
         path = folder / "multi30k" / f"train.{language}.gz"
@@ -265,7 +265,7 @@ def multi30k(folder: Path, count: int, words: Callable[[str, str], list[str]]) -
 
 
 def partners(pairs: Pairs, alignment: Iterable[Links]) -> dict[str, set[str]]:
-    """Return for each source word the target words it is most often linked with, ties included."""
+    """Return the target words that each source word is most often linked with, ties included."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for (source, target), links in zip(pairs, alignment, strict=True):
         for i, j in links:
@@ -274,7 +274,7 @@ def partners(pairs: Pairs, alignment: Iterable[Links]) -> dict[str, set[str]]:
 
 
 def equal_entries(pairs: Pairs, one: list[Links], other: list[Links]) -> float:
-    """Return the share of words, weighted by frequency, whose most frequent partners are equal."""
+    """Return the share of words, weighted by frequency, with equal most frequent partners."""
     first, second = partners(pairs, one), partners(pairs, other)
     frequency = Counter(word for source, _ in pairs for word in source)
     linked = first.keys() | second.keys()
@@ -285,7 +285,7 @@ def equal_entries(pairs: Pairs, one: list[Links], other: list[Links]) -> float:
 def test_links_agree_with_systran_align_on_some_real_text(
     tmp_path: Path, shared_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """500 pairs suffice to see a wrong formula; on so few, near-ties lower the agreement a little."""
+    """500 pairs are enough to expose a wrong formula; on so few, near-ties lower the agreement a little."""
     pairs = multi30k(shared_data, 500, lambda line, _: re.findall(r"\w+|[^\w\s]", line))
     judge = judged(tmp_path, pairs, monkeypatch)
     ours = aligned(tmp_path, pairs)
@@ -297,7 +297,7 @@ def test_links_agree_with_systran_align_on_some_real_text(
 def test_links_and_dictionary_agree_with_systran_align_on_multi30k(
     tmp_path: Path, shared_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """fast_align itself has F1 0.973 and 99.3 % of entries in common with it; it asks 0.95 and 98 %."""
+    """fast_align itself has F1 0.973 and 99.3% equal entries; the test demands 0.95 and 98%."""
     tokenizers = {language: MosesTokenizer(language) for language in ("en", "de")}
     pairs = multi30k(shared_data, 29_000, lambda line, language: tokenizers[language].tokenize(line))
     judge = judged(tmp_path, pairs, monkeypatch)

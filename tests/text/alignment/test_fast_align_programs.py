@@ -7,7 +7,7 @@ import pytest
 
 from convs2s.text.alignment.fast_align_programs import align_with_programs, parse_links
 
-# Links the first words of both sides, and prints the options it was given besides the input.
+# Links the first words of both sides, and records its input and options.
 FAST_ALIGN = """#!/bin/sh
 echo "$@" >> "$(dirname "$0")/calls"
 cp "$2" "$(dirname "$0")/input"
@@ -21,7 +21,7 @@ cat "$4"
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the only folder on PATH besides the system's, with both programs."""
+    """Return a folder with both programs, the only one on PATH except the system's."""
     folder = tmp_path / "bin"
     folder.mkdir()
     install(folder, "fast_align", FAST_ALIGN)
@@ -56,7 +56,7 @@ def test_both_directions_and_atools_are_run_with_fast_aligns_options(tmp_path: P
 
 
 def test_pairs_with_an_empty_side_are_skipped_and_have_no_links(tmp_path: Path, programs: Path) -> None:
-    """fast_align stops at such a line."""
+    """fast_align stops at a line with an empty side."""
     files = corpus(tmp_path, "a\n\nb\nc\n", "x\ny\n\nz\n")
     assert list(align_with_programs(*files, 5, tmp_path)) == [[(0, 0)], [], [], [(0, 0)]]
     assert (programs / "input").read_text() == "a ||| x\nc ||| z\n"
@@ -65,7 +65,7 @@ def test_pairs_with_an_empty_side_are_skipped_and_have_no_links(tmp_path: Path, 
 def test_words_are_separated_by_one_space_and_the_separator_is_replaced(
     tmp_path: Path, programs: Path
 ) -> None:
-    """A word ||| would end the source side; a no-break space separates words, but not for fast_align."""
+    """A word ||| would end the source side; fast_align does not split words at a no-break space."""
     files = corpus(tmp_path, "a  |||\xa0b\n", "||| x\n")
     list(align_with_programs(*files, 5, tmp_path))
     assert (programs / "input").read_text(encoding="utf-8") == "a ¦¦¦ b ||| ¦¦¦ x\n"
@@ -79,7 +79,7 @@ def test_a_corpus_without_words_needs_no_run(tmp_path: Path, programs: Path) -> 
 
 @pytest.mark.parametrize("name", ["fast_align", "atools"])
 def test_a_missing_program_is_named_with_a_remedy(tmp_path: Path, programs: Path, name: str) -> None:
-    """Before anything is computed."""
+    """The check comes before any computation."""
     (programs / name).unlink()
     message = f"program {name} is not on PATH. Build it from .* or choose align.backend: builtin"
     with pytest.raises(FileNotFoundError, match=message):
@@ -88,21 +88,21 @@ def test_a_missing_program_is_named_with_a_remedy(tmp_path: Path, programs: Path
 
 
 def test_a_failing_program_is_named_with_its_command_and_status(tmp_path: Path, programs: Path) -> None:
-    """Its own messages go to stderr."""
+    """The program prints the cause to stderr itself."""
     install(programs, "fast_align", "#!/bin/sh\necho 'out of memory' >&2\nexit 3\n")
     with pytest.raises(ChildProcessError, match=r"fast_align -i .* ended with status 3, wanted 0"):
         list(align_with_programs(*corpus(tmp_path, "a\n", "x\n"), 5, tmp_path))
 
 
 def test_too_few_lines_are_an_error(tmp_path: Path, programs: Path) -> None:
-    """Links would shift to other pairs."""
+    """Links would be assigned to the wrong pairs."""
     install(programs, "atools", "#!/bin/sh\necho 0-0\n")
     with pytest.raises(ChildProcessError, match="atools printed 1 line for 2 sentence pairs"):
         list(align_with_programs(*corpus(tmp_path, "a\nb\n", "x\ny\n"), 5, tmp_path))
 
 
 def test_links_are_parsed_and_sorted() -> None:
-    """Pharaoh's format."""
+    """The format is Pharaoh's."""
     assert parse_links("1-0 0-2\n", (2, 3)) == [(0, 2), (1, 0)]
     assert parse_links("", (0, 0)) == []
 

@@ -1,4 +1,4 @@
-"""Posteriors of one pair by hand, and the choice among them."""
+"""Posteriors of one pair, worked out by hand, and the choice of links."""
 
 import math
 
@@ -22,7 +22,7 @@ SLOTS = np.array([1, 0])
 
 
 def of(words: list[float], nulls: list[float]) -> Posteriors:
-    """Return posteriors."""
+    """Return posteriors of these words and null words."""
     return Posteriors(np.array(words, np.float32), np.array(nulls, np.float32), np.zeros((1, 2)))
 
 
@@ -39,7 +39,7 @@ def test_posteriors_are_prior_times_probability_over_their_sum() -> None:
     total = sum(scores)
     assert both[0].words.tolist() == pytest.approx([scores[0] / total, scores[1] / total], rel=1e-6)
     assert both[0].nulls.tolist() == pytest.approx([scores[2] / total], rel=1e-6)
-    # Of the posterior distance, j counts from 0: source positions 1/2 and 1 against 0.
+    # In the posterior distance, j counts from 0: source positions 1/2 and 1 against 0.
     assert both[0].sums[0].tolist() == pytest.approx(
         [math.log(total), (0.5 * scores[0] + 1.0 * scores[1]) / total], rel=1e-6
     )
@@ -51,7 +51,7 @@ def test_posteriors_are_prior_times_probability_over_their_sum() -> None:
 
 
 def test_counts_of_the_same_words_are_added_up() -> None:
-    """Two cells of one slot, and two words with one id, are added to the present counts."""
+    """Two cells of one slot, and two words with one id, are added to the counts so far."""
     counts, null_counts, sums = np.array([1.0, 0.0]), np.array([0.5]), np.array([2.0, 0.0])
     posteriors = Posteriors(
         np.array([0.25, 0.5], np.float32),
@@ -69,8 +69,8 @@ def test_counts_of_the_same_words_are_added_up() -> None:
     [
         ([0.2, 0.5], 0.3, 1),
         ([0.5, 0.2], 0.3, 0),
-        ([0.4, 0.4], 0.2, 0),  # the leftmost of two equal ones
-        ([0.25, 0.375], 0.375, -1),  # no link before an equal one
+        ([0.4, 0.4], 0.2, 0),  # of two equal words, the leftmost
+        ([0.25, 0.375], 0.375, -1),  # of a word and an equal null word, the null word
         ([0.1, 0.2], 0.7, -1),
     ],
 )

@@ -1,4 +1,4 @@
-"""Links worked out by hand; atools gives the same."""
+"""Links worked out by hand; atools gives the same ones."""
 
 import numpy as np
 import pytest
@@ -17,14 +17,14 @@ CASES = [
     ("nothing_linked", [-1, -1], [-1, -1, -1], []),
     # Source 1 has no backward link; forward (1, 1) touches (0, 0) and gives both words a first link.
     ("grows_along_the_diagonal", [0, 1], [0, -1], [(0, 0), (1, 1)]),
-    # (0, 1) touches (0, 0) and target 1 is unlinked, though source 0 is linked: one of both suffices.
+    # (0, 1) touches (0, 0) and target 1 is unlinked, though source 0 is linked: one of the two suffices.
     ("grows_to_a_second_word", [0, 0], [0], [(0, 0), (0, 1)]),
-    # (2, 2) is reached only once (1, 1) has been accepted.
+    # (2, 2) can be reached only after (1, 1) has been accepted.
     ("grows_in_steps", [0, 1, 2], [0, -1, -1], [(0, 0), (1, 1), (2, 2)]),
-    # (1, 2) touches nothing accepted until (2, 2), later in order, is: a second sweep takes it. Final
-    # would not, as target 2 is linked by then.
+    # (1, 2) touches an accepted link only after (2, 2), which comes later: a second sweep takes it. Final
+    # would not, because target 2 is linked by then.
     ("sweeps_again", [-1, -1, 2, 3], [-1, 2, -1, 3], [(1, 2), (2, 2), (3, 3)]),
-    # (0, 2) touches nothing: final-and adds it, since neither word has a link.
+    # (2, 2) touches nothing: final-and adds it because neither word has a link.
     ("final_adds_free_pairs", [0, -1, 2], [0, -1, -1], [(0, 0), (2, 2)]),
     # (0, 2) touches nothing and source 0 is linked: "and" leaves it out, plain "final" would not.
     ("final_needs_both_free", [0, -1, 0], [0, -1], [(0, 0)]),
@@ -44,7 +44,7 @@ def test_links_are_those_of_grow_diag_final_and(
 
 
 def test_links_lie_between_intersection_and_union() -> None:
-    """Whatever the heuristics do, links of both directions stay and links of none never appear."""
+    """Links of both directions must stay, and links of neither must never appear."""
     random = np.random.default_rng(1)
     for _ in range(200):
         n, m = random.integers(1, 8, 2)
@@ -57,7 +57,7 @@ def test_links_lie_between_intersection_and_union() -> None:
 
 
 def test_pairs_of_a_chunk_are_independent() -> None:
-    """Positions start at 0 in each pair; links of pair k begin at the sum of its offsets."""
+    """Positions start at 0 in each pair; the links of pair k begin at the sum of the offsets before it."""
     source_offsets, target_offsets = np.array([0, 2, 2, 3]), np.array([0, 1, 1, 3])
     forward = np.array([1, 0, 0], np.int32)
     backward = np.array([-1, 0, 1], np.int32)

@@ -1,4 +1,4 @@
-"""Threads divide up all work, exactly once."""
+"""Threads divide up the work so that each item is processed exactly once."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def test_each_item_is_in_exactly_one_range(threads: int, sizes: list[int]) -> No
 
 
 def test_an_error_in_a_thread_is_raised() -> None:
-    """Swallowed, it would leave arrays half filled."""
+    """If it were swallowed, arrays would stay half filled."""
 
     def work(first: int, last: int) -> None:
         raise MemoryError("no room")

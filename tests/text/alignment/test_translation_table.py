@@ -1,4 +1,4 @@
-"""Which words occur together, and variational Bayes over them, by hand."""
+"""Which words occur together, and variational Bayes over them, worked out by hand."""
 
 import math
 from pathlib import Path
@@ -24,7 +24,7 @@ EULER = 0.577215664901532860606512
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Corpus:
-    """Return 60 pairs whose words' frequencies differ widely."""
+    """Return 60 pairs whose words have very different frequencies."""
     random = np.random.default_rng(3)
     for name in ("s", "t"):
         lines = [" ".join(map(str, random.geometric(0.1, random.integers(0, 9)))) for _ in range(60)]
@@ -41,7 +41,7 @@ def test_digamma_has_its_known_values() -> None:
 
 
 def test_rows_hold_the_target_words_of_the_same_sentences(corpus: Corpus) -> None:
-    """Checked against sets; each target word is in its row once, and is found there."""
+    """Each target word is in its row exactly once, and a lookup finds it there; compared with sets."""
     with Threads(2) as threads:
         table = build_table(corpus, threads)
     chunk = corpus.load(0, corpus.pairs)
@@ -52,7 +52,7 @@ def test_rows_hold_the_target_words_of_the_same_sentences(corpus: Corpus) -> Non
     for s, row in enumerate(rows):
         slots = table.targets[table.starts[s] : table.starts[s + 1]]
         assert sorted(slots[slots != EMPTY].tolist()) == sorted(row)
-        assert len(slots) > len(row)  # a search for a free slot must end
+        assert len(slots) > len(row)  # else the search for a free slot would not end
         assert all(table.targets[find(table, s, t)] == t for t in row)
 
 

@@ -1,4 +1,4 @@
-"""A corpus on disk gives back what was written, in chunks of bounded size."""
+"""A corpus on disk is read back as it was written, in chunks of bounded size."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def encoded(folder: Path, source: str, target: str) -> Corpus:
 
 
 def test_words_are_numbered_by_first_occurrence(tmp_path: Path) -> None:
-    """The same text gives the same numbers, on which the table's layout depends."""
+    """The same text gives the same numbers, which determine the table's layout."""
     corpus = encoded(tmp_path, "b a b\nc\n", "x\ny x\n")
     chunk = corpus.load(0, 2)
     assert chunk.source.tolist() == [0, 1, 0, 2]
@@ -37,7 +37,7 @@ def test_a_later_chunk_begins_at_zero(tmp_path: Path) -> None:
 
 
 def test_a_pair_with_an_empty_side_is_empty_on_both(tmp_path: Path) -> None:
-    """Its words have no partner, so they must not count; the pair itself keeps its place."""
+    """Its words have no partners and must not count, but the pair keeps its position."""
     corpus = encoded(tmp_path, "a\n\n  \nb\n", "x\ny\nz\n\n")
     assert corpus.pairs == 4
     assert corpus.load(0, 4).source_offsets.tolist() == [0, 1, 1, 1, 1]
@@ -59,7 +59,7 @@ def test_a_corpus_without_words_can_be_read(tmp_path: Path, source: str, target:
 def test_chunks_respect_the_limit_of_cells_and_cover_all_pairs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: int, block: int
 ) -> None:
-    """A pair larger than the limit is a chunk by itself."""
+    """A pair larger than the limit is a chunk of its own."""
     monkeypatch.setattr(word_ids, "BLOCK", block)
     corpus = encoded(tmp_path, "a b\na\n\na b c\nb\n", "x y\nx\nx\ny z\nz\n")
     chunks = list(corpus.chunks(cells))
@@ -70,25 +70,25 @@ def test_chunks_respect_the_limit_of_cells_and_cover_all_pairs(
 
 
 def test_lengths_are_counted_together(tmp_path: Path) -> None:
-    """The tension is fitted over pairs of lengths, not over sentences."""
+    """The tension is fitted over pairs of lengths rather than over sentences."""
     corpus = encoded(tmp_path, "a\nb\na b\n\n", "x y\ny y\nx\nx\n")
     assert corpus.lengths().tolist() == [[1, 2, 2], [2, 1, 1]]
 
 
 def test_ids_are_memory_mapped_as_written(tmp_path: Path) -> None:
-    """The table is built by random access to the whole corpus without holding it."""
+    """The table needs random access to the whole corpus, which may not fit in memory."""
     ids, offsets = encoded(tmp_path, "b a\nb\n", "x\ny\n").source.map()
     assert (ids.tolist(), offsets.tolist()) == ([0, 1, 0], [0, 2, 3])
 
 
 def test_files_of_different_length_are_an_error(tmp_path: Path) -> None:
-    """After a lost line, every sentence would be aligned with the wrong one."""
+    """After a missing line, every sentence would be aligned with the wrong one."""
     with pytest.raises(ValueError, match=r"s has 2 lines but .*t has 1"):
         encoded(tmp_path, "a\nb\n", "x\n")
 
 
 def test_numbering_gives_each_new_word_the_next_number() -> None:
-    """And a known word its old one."""
+    """A known word keeps its number."""
     numbers = numbering()
     assert [numbers[word] for word in ("b", "a", "b", "c")] == [0, 1, 0, 2]
 
@@ -96,7 +96,7 @@ def test_numbering_gives_each_new_word_the_next_number() -> None:
 def test_ids_are_numbered_as_their_decimal_text_would_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without EOS (1), and empty on both sides if on one; links depend on the numbering."""
+    """EOS (1) is left out, and if one side is empty, both are; links depend on the numbering."""
     monkeypatch.setattr(word_ids, "BLOCK", 2)
     rows = ([[9, 7, 9, 1], [1], [4, 7, 1], [5, 1], [9, 3, 1]], [[8, 1], [6, 8, 1], [6, 5, 1], [1], [8, 4, 1]])
     sides = []

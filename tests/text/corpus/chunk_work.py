@@ -1,4 +1,4 @@
-"""What processes do in tests of work in chunks: here, so that they need not import pytest."""
+"""Functions that worker processes run in the tests of chunked work, without importing pytest."""
 
 import os
 from collections.abc import Callable

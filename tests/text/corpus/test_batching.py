@@ -14,19 +14,19 @@ def sentences(batching: Batching, rank: int = 0, seed: int = 1, epoch: int = 0) 
 
 @pytest.mark.parametrize("by_sentences", [True, False])
 def test_every_sentence_occurs_once_per_epoch(by_sentences: bool) -> None:
-    """However batches are cut and shuffled."""
+    """This must hold however batches are cut and shuffled."""
     batches = sentences(Batching(by_sentences, 4, 20))
     assert sorted(i for batch in batches for i in batch) == list(range(11))
 
 
 def test_batches_hold_sentences_of_neighboring_lengths() -> None:
-    """Sorted by source length, target length breaking ties (T15): the batch of 5 has the shortest."""
+    """Sentences are sorted by source, then target length (T15): one batch has the 5 shortest sources."""
     shortest = min(sentences(Batching(True, 5, 1000)), key=lambda b: min(SOURCE[i] for i in b))
     assert shortest == [0, 2, 3, 5, 10]
 
 
 def test_an_update_over_n_sentences_is_split_at_the_token_limit() -> None:
-    """The paper's rule (T14): the batch stays whole, its parts fit; tokens are those of the whole."""
+    """The paper's rule (T14): the batch stays whole, its parts fit; token counts are of the whole batch."""
     for batch in Batching(True, 5, 12).epoch(SOURCE, TARGET, 1, 0):
         members = np.concatenate(batch.parts)
         assert batch.sentences == len(members)
@@ -38,14 +38,14 @@ def test_an_update_over_n_sentences_is_split_at_the_token_limit() -> None:
 
 
 def test_an_update_by_tokens_is_one_part_within_the_limit() -> None:
-    """fairseq's rule: padded tokens of the larger side."""
+    """fairseq's rule: the limit is on the padded tokens of the larger side."""
     for batch in Batching(False, 100, 20).epoch(SOURCE, TARGET, 1, 0):
         (part,) = batch.parts
         assert max(max(SOURCE[i], TARGET[i]) for i in part) * len(part) <= 20
 
 
 def test_order_depends_on_seed_and_epoch_only() -> None:
-    """Deterministic, but different for each epoch and seed."""
+    """The order is deterministic, but differs between epochs and between seeds."""
     batching = Batching(True, 2, 1000)
     assert sentences(batching) == sentences(batching)
     assert sentences(batching) != sentences(batching, epoch=1)
@@ -54,14 +54,14 @@ def test_order_depends_on_seed_and_epoch_only() -> None:
 
 @pytest.mark.parametrize("by_sentences", [True, False])
 def test_two_workers_of_half_the_batch_share_the_batches_of_one(by_sentences: bool) -> None:
-    """T13's test needs it: the workers' shares together are the single worker's batches, in order."""
+    """T13's test needs this: the workers' shares together are the single worker's batches, in order."""
     one = sentences(Batching(by_sentences, 4, 24))
     shares = [sentences(Batching(by_sentences, 2, 12, workers=2), rank) for rank in (0, 1)]
     assert [sorted(a + b) for a, b in zip(*shares, strict=True)] == one
 
 
 def test_a_worker_without_sentences_stays_in_step_uncounted() -> None:
-    """A last batch of one sentence among two workers: the second processes it without counting it."""
+    """Two workers share a last batch of one sentence: the second processes it without counting it."""
     batches = [Batching(True, 1, 100, workers=2).epoch([3, 4, 5], [3, 4, 5], 1, 0, rank) for rank in (0, 1)]
     counted = [[batch.counted for batch in worker] for worker in batches]
     assert sorted(map(tuple, zip(*counted, strict=True))) == [(True, False), (True, True)]
@@ -69,19 +69,19 @@ def test_a_worker_without_sentences_stays_in_step_uncounted() -> None:
 
 
 def test_a_sentence_beyond_the_limit_is_a_part_of_its_own() -> None:
-    """It is processed, not dropped."""
+    """It must be processed, not dropped."""
     order, lengths = np.arange(3), np.array([[2, 2], [50, 3], [2, 2]])
     assert [list(run) for run in fit(order, lengths, 10, 100)] == [[0], [1], [2]]
 
 
 def test_padding_follows_the_tokens() -> None:
-    """Rows as wide as the longest."""
+    """All rows are as wide as the longest one."""
     rows = pad([np.array([5, 1]), np.array([7, 8, 1])], 0)
     assert rows.tolist() == [[5, 1, 0], [7, 8, 1]]
 
 
 def test_workers_process_equal_shares_of_a_batch_by_tokens_in_one_pass() -> None:
-    """All wait for the slowest: a second pass over one sentence would cost as much as a whole pass."""
+    """All wait for the slowest worker; a second pass over one sentence would take as long as the first."""
     random = np.random.default_rng(1)
     source = random.integers(3, 40, 4000)
     target = np.maximum(source + random.integers(-2, 3, 4000), 1)

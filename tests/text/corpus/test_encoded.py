@@ -1,4 +1,4 @@
-"""Arrays of ids on disk."""
+"""Arrays of token ids on disk."""
 
 import errno
 from collections.abc import Iterator
@@ -30,15 +30,15 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(("side", "rows"), [("source", SOURCE), ("target", TARGET)])
 def test_sentences_come_back_as_written(folder: Path, side: str, rows: list[list[int]]) -> None:
-    """Across chunk boundaries, too."""
+    """This must hold across chunk boundaries, too."""
     corpus = EncodedCorpus.open(folder, side)
     assert len(corpus) == 3
     assert [corpus[i].tolist() for i in range(3)] == rows
     assert corpus.lengths.tolist() == [len(row) for row in rows]
 
 
-def test_files_are_what_numpy_reads(folder: Path) -> None:
-    """Flat ids and offsets that other tools can read: the length is filled in at the end."""
+def test_files_can_be_read_by_numpy(folder: Path) -> None:
+    """Other tools can read the flat ids and offsets, although the length is written last."""
     assert sorted(path.name for path in folder.iterdir()) == [
         "source.ids.npy", "source.offsets.npy", "target.ids.npy", "target.offsets.npy",
     ]  # fmt: skip
@@ -55,15 +55,15 @@ def test_ids_are_memory_mapped(folder: Path) -> None:
 
 @pytest.mark.parametrize(("size", "wanted"), [(65_535, np.uint16), (65_536, np.int32), (200_000, np.int32)])
 def test_large_vocabularies_take_larger_ids(tmp_path: Path, size: int, wanted: type) -> None:
-    """The largest id must fit; an overflow would be another word."""
+    """The largest id must fit; an overflow would give another word."""
     write_encoded(tmp_path / "x", [[sentences([[size - 1, EOS]], size)] * 2], (size, size))
     corpus = EncodedCorpus.open(tmp_path / "x", "source")
     assert corpus.ids.dtype == wanted
     assert corpus[0].tolist() == [size - 1, EOS]
 
 
-def test_a_corpus_of_no_sentences_can_be_read(tmp_path: Path) -> None:
-    """numpy cannot map an empty array; having no sentences is not damage."""
+def test_a_corpus_without_sentences_can_be_read(tmp_path: Path) -> None:
+    """numpy cannot map an empty array, but a corpus without sentences is not damaged."""
     write_encoded(tmp_path / "x", [], (10, 10))
     assert len(EncodedCorpus.open(tmp_path / "x", "source")) == 0
 
@@ -79,7 +79,7 @@ def test_a_sentence_out_of_range_is_an_error(folder: Path, i: int) -> None:
 @pytest.mark.parametrize("name", ["source.ids.npy", "source.offsets.npy"])
 @pytest.mark.parametrize("keep", [0, 7, 100, -1])
 def test_a_truncated_file_is_named(folder: Path, name: str, keep: int) -> None:
-    """Training must not use the remainder of a truncated copy."""
+    """Training must not use the part that is left of a truncated copy."""
     content = (folder / name).read_bytes()
     (folder / name).write_bytes(content[:keep])
     with pytest.raises(ValueError, match=rf"{name} is truncated or not a \.npy file.*dvc repro -f encode"):
@@ -98,7 +98,7 @@ def test_a_truncated_file_is_named(folder: Path, name: str, keep: int) -> None:
     ],
 )
 def test_offsets_that_do_not_fit_the_ids_are_an_error(folder: Path, offsets: list[int], found: str) -> None:
-    """If files of two runs were mixed up, sentences would start anywhere. Each has at least EOS."""
+    """Files of different runs would put sentence starts anywhere; every sentence has at least EOS."""
     np.save(folder / "source.offsets.npy", np.array(offsets, dtype=np.int64))
     with pytest.raises(ValueError, match=rf"source\.ids\.npy has 6 ids but .* {found}\..*rise from 0"):
         EncodedCorpus.open(folder, "source")
@@ -110,16 +110,16 @@ def test_offsets_that_do_not_fit_the_ids_are_an_error(folder: Path, offsets: lis
     [
         (0, 10, "are 1 to 10, with 3 EOS for 3 sentences"),  # beyond the vocabulary
         (1, 0, "are 0 to 7, with 3 EOS"),  # PAD
-        (1, EOS, "are 1 to 7, with 4 EOS for 3 sentences"),  # a sentence within another
+        (1, EOS, "are 1 to 7, with 4 EOS for 3 sentences"),  # a sentence inside another
         (5, 7, "are 1 to 7, with 2 EOS for 3 sentences"),  # the last sentence has no end
         (2, 5, "with 2 EOS"),
     ],
 )
 @pytest.mark.parametrize("chunk", [4, 100])
-def test_ids_that_cannot_be_are_found_when_opened_for_training(
+def test_impossible_ids_are_found_when_opened_for_training(
     folder: Path, monkeypatch: pytest.MonkeyPatch, place: int, value: int, found: str, chunk: int
 ) -> None:
-    """An id beyond the embedding table would stop a training, or read another row's memory."""
+    """An id beyond the embedding table would stop training, or read another row's memory."""
     monkeypatch.setattr("convs2s.text.corpus.encoded.CHECKED_IDS", chunk)
     EncodedCorpus.open(folder, "source", 10)
     ids = np.load(folder / "source.ids.npy")
@@ -131,7 +131,7 @@ def test_ids_that_cannot_be_are_found_when_opened_for_training(
 
 
 def test_unequal_sides_are_an_error(folder: Path) -> None:
-    """Sentence i must have a translation."""
+    """Every sentence must have a translation."""
     np.save(folder / "target.offsets.npy", np.array([0, 2, 7]))
     np.save(folder / "target.ids.npy", np.arange(7))
     with pytest.raises(ValueError, match=r"source has 3 sentences but target has 2\..*translate sentence i"):
@@ -140,7 +140,7 @@ def test_unequal_sides_are_an_error(folder: Path) -> None:
 
 @pytest.mark.fault("input")
 def test_an_array_of_something_else_is_an_error(folder: Path) -> None:
-    """Floats or tables come from another program."""
+    """Floats or tables were not written by this program."""
     np.save(folder / "source.ids.npy", np.zeros((2, 3)))
     with pytest.raises(
         ValueError, match=r"source\.ids\.npy holds float64 of shape \(2, 3\), wanted a list of int"
@@ -150,13 +150,13 @@ def test_an_array_of_something_else_is_an_error(folder: Path) -> None:
 
 @pytest.mark.fault("input")
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    """The stage encode did not run."""
+    """The message names the stage to run."""
     with pytest.raises(FileNotFoundError, match=r"source\.ids\.npy does not exist.*dvc repro encode"):
         EncodedCorpus.open(tmp_path, "source")
 
 
 def test_a_full_disk_leaves_nothing_and_keeps_the_old(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What cannot be written completely must not replace the old version."""
+    """An incomplete file must not replace the old version."""
 
     def full(self: ArrayWriter, values: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -169,7 +169,7 @@ def test_a_full_disk_leaves_nothing_and_keeps_the_old(folder: Path, monkeypatch:
 
 
 def test_an_error_in_the_stream_leaves_nothing(tmp_path: Path) -> None:
-    """Sentences are encoded while they are written, so what breaks them must leave no folder."""
+    """Sentences are encoded while they are written, so an error must not leave a folder."""
 
     def broken() -> Iterator[list[EncodedSentences]]:
         yield [sentences(SOURCE), sentences(TARGET)]

@@ -1,4 +1,4 @@
-"""Output appears complete or not at all, and what killed processes leave is removed."""
+"""Output appears complete or not at all, and leftovers of killed processes are removed."""
 
 import os
 import shutil
@@ -17,14 +17,14 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture
 def dead() -> int:
-    """Return the number of a process that has died."""
+    """Return the process id of a process that has exited."""
     with subprocess.Popen(["true"]) as process:
         process.wait()
     return process.pid
 
 
-def test_what_dead_processes_left_is_removed_and_nothing_else(tmp_path: Path, dead: int) -> None:
-    """Only of the same output: others may be in the making, and names may look alike."""
+def test_leftovers_of_dead_processes_are_removed_and_nothing_else(tmp_path: Path, dead: int) -> None:
+    """Files of other outputs or live processes may be in use, even if their names look alike."""
     kept = {f".out.{os.getppid()}.part", f".out.txt.{dead}.part", f".out.{dead}.part.txt", f"out.{dead}.part"}
     for name in kept:
         (tmp_path / name).write_text("kept")
@@ -37,34 +37,34 @@ def test_what_dead_processes_left_is_removed_and_nothing_else(tmp_path: Path, de
     assert {path.name for path in tmp_path.iterdir()} == {*kept, "out"}
 
 
-def test_a_folder_is_never_there_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kill while the old one is being removed leaves the new one."""
+def test_a_folder_is_never_incomplete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is killed while it removes the old folder must leave the new one complete."""
     out = tmp_path / "out"
     for content in ("old", "new"):
         with monkeypatch.context() as patch, atomic_path(out) as temporary:
             temporary.mkdir()
             (temporary / "content").write_text(content)
-            patch.setattr(files.shutil, "rmtree", lambda _: None)  # a kill comes before
+            patch.setattr(files.shutil, "rmtree", lambda _: None)  # as if killed before this
         assert (out / "content").read_text() == content
-    assert len(list(tmp_path.iterdir())) == 2  # the old one waits to be removed
+    assert len(list(tmp_path.iterdir())) == 2  # the old one is yet to be removed
     with atomic_path(out) as temporary:
         temporary.mkdir()
     assert list(tmp_path.iterdir()) == [out]
 
 
 def test_dvc_does_not_watch_unfinished_output(tmp_path: Path) -> None:
-    """A leftover in a folder that a stage depends on would keep the stage stale."""
+    """A leftover in a folder that a stage depends on would make the stage stale forever."""
     shutil.copy(ROOT / ".dvcignore", tmp_path)
     Repo.init(str(tmp_path), no_scm=True).close()
     with Repo(str(tmp_path)) as repo, atomic_path(tmp_path / "data" / "model") as temporary:
         temporary.write_text("half")
         assert repo.dvcignore.is_ignored_file(str(temporary))
-        assert repo.dvcignore.is_ignored_file(str(tmp_path / "data" / fs.utils.tmp_fname()))  # of DVC's own
+        assert repo.dvcignore.is_ignored_file(str(tmp_path / "data" / fs.utils.tmp_fname()))  # DVC's own
         assert not repo.dvcignore.is_ignored_file(str(tmp_path / "data" / "model"))
 
 
 def test_a_file_does_not_replace_a_folder(tmp_path: Path) -> None:
-    """A slip in the name of an output would delete everything in it."""
+    """Otherwise a typo in the name of an output would delete a folder's whole content."""
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "text.txt").touch()
     with pytest.raises(IsADirectoryError), atomic_path(tmp_path / "data") as temporary:

@@ -1,4 +1,4 @@
-"""Which pairs are kept."""
+"""Which sentence pairs are kept."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,12 +22,12 @@ from convs2s.text.corpus.pair_folder import read_folder
 
 
 def pair(source: int, target: int) -> Pair:
-    """Return a pair with these numbers of words."""
+    """Return a pair whose sides have these numbers of words."""
     return " ".join(["a"] * source), " ".join(["b"] * target)
 
 
 def paper(**changes: object) -> PairFilter:
-    """Return the rules of §4.1 with changes."""
+    """Return the rules of §4.1 with some changes."""
     values = {"max_words": 175, "max_ratio": 1.5, "drop_empty": True, "repeated": None}
     return PairFilter(**(values | changes))  # type: ignore[arg-type]
 
@@ -53,14 +53,14 @@ def removed_by(rules: PairFilter, one: Pair) -> str | None:
         (0, 5, EMPTY),
         (5, 0, EMPTY),
         (0, 0, EMPTY),
-        (400, 10, LONG),  # also out of ratio: the first rule counts
+        (400, 10, LONG),  # also out of ratio, but the first rule counts
         (0, 400, EMPTY),
     ],
 )
 def test_limits_are_inclusive_and_hold_in_either_direction(
     source: int, target: int, rule: str | None
 ) -> None:
-    """§4.1 drops sentences of more than 175 words and ratios above 1.5; both exactly are kept (T28)."""
+    """§4.1 drops sentences of more than 175 words and ratios above 1.5; the limits themselves pass (T28)."""
     assert removed_by(paper(), pair(source, target)) == rule
 
 
@@ -70,25 +70,25 @@ def test_limits_are_inclusive_and_hold_in_either_direction(
         ({"max_words": None}, 500, 500, None),
         ({"max_ratio": None}, 10, 100, None),
         ({"drop_empty": False, "max_ratio": None}, 0, 3, None),
-        ({"drop_empty": False}, 0, 3, RATIO),  # nothing is infinitely shorter
+        ({"drop_empty": False}, 0, 3, RATIO),  # an empty side makes the ratio infinite
         ({"drop_empty": False}, 0, 0, None),
         ({"max_ratio": 1.15}, 115, 100, None),  # 1.15 * 100 is 114.99999999999999
         ({"max_ratio": 1.1}, 11, 10, None),  # 1.1 * 10 is 11.000000000000002
         ({"max_ratio": 1.1}, 12, 10, RATIO),
     ],
 )
-def test_each_limit_can_be_switched_and_set(
+def test_each_limit_can_be_switched_off_and_set(
     changes: dict[str, object], source: int, target: int, rule: str | None
 ) -> None:
-    """Data sets differ in limits (T27); a limit off removes nothing."""
+    """Data sets differ in their limits (T27); a limit that is off removes nothing."""
     assert removed_by(paper(**changes), pair(source, target)) == rule
 
 
 def test_a_ratio_in_characters_is_relative_to_that_of_the_corpus() -> None:
-    """Without spaces and empty sides, 20 characters of one language say what 10 of the other do."""
+    """Spaces and empty sides aside, one language here takes twice as many characters as the other."""
     pairs = [("aaaa aaaa aaaa", "bbbbbb"), ("a a a a a a a a", "bb bb"), ("", "b" * 100)]
     assert characters_per_character(pairs) == 2
-    assert characters_per_character([("", "")]) == 1  # nothing to go by
+    assert characters_per_character([("", "")]) == 1  # no characters to compare
     rules = paper(usual=2.0)
     for source, target, rule in ((20, 10, None), (30, 10, None), (31, 10, RATIO), (20, 16, RATIO)):
         assert removed_by(rules, ("a" * source, "b" * target)) == rule
@@ -96,7 +96,7 @@ def test_a_ratio_in_characters_is_relative_to_that_of_the_corpus() -> None:
 
 
 def test_only_the_first_of_equal_pairs_stays() -> None:
-    """Equal means both sides: one source with two translations is no repeat."""
+    """Both sides must be equal: two translations of one source are not repeats."""
     pairs = [("a", "b"), ("a", "c"), ("a", "b"), ("d", "e"), ("a", "b"), ("a b", "c"), ("a", "b c")]
     rules = paper(max_ratio=None, repeated=repeats(pairs))
     assert list(rules.keep(pairs)) == [("a", "b"), ("a", "c"), ("d", "e"), ("a b", "c"), ("a", "b c")]
@@ -104,17 +104,17 @@ def test_only_the_first_of_equal_pairs_stays() -> None:
 
 
 def test_repeats_of_nothing_is_nothing() -> None:
-    """An empty file has no repeats; it must not fail here, where the message would be about arrays."""
+    """An empty file has no repeats; failing here would give a confusing message about arrays."""
     assert repeats([]) == set()
 
 
 def test_hashes_are_the_same_on_every_machine() -> None:
-    """Python's own hash differs between runs; outputs must not. BLAKE2b of 'a TAB b', by b2sum -l 64."""
+    """Python's own hash differs between runs; this is BLAKE2b of 'a TAB b', as by b2sum -l 64."""
     assert pair_hash(("a", "b")).to_bytes(8, "little").hex() == "21f240a02ae87773"
 
 
 def test_every_nth_kept_pair_is_validation(tmp_path: Path) -> None:
-    """T29: deterministic, counted over kept pairs; training has none of them."""
+    """T29: the choice is deterministic and counts kept pairs; none of them is in the training set."""
     pairs = [(f"a{i}", f"b{i}") for i in range(1, 11)]
     counts = write_splits(tmp_path, pairs, [("given", "given")], every=3)
     assert [source for source, _ in read_folder(tmp_path / "valid")] == ["a3", "a6", "a9"]
@@ -125,7 +125,7 @@ def test_every_nth_kept_pair_is_validation(tmp_path: Path) -> None:
 
 
 def test_a_given_validation_set_is_not_filtered(tmp_path: Path) -> None:
-    """No rule applies to its pairs: scores must stay comparable with others'."""
+    """Its scores must stay comparable with those of others."""
     given = [("", "x y z"), ("a", "b")]
     counts = write_splits(tmp_path, [("c", "d")], given, every=None)
     assert list(read_folder(tmp_path / "valid")) == given
@@ -134,7 +134,7 @@ def test_a_given_validation_set_is_not_filtered(tmp_path: Path) -> None:
 
 
 def test_tables_show_what_was_removed() -> None:
-    """1 empty, 2 too long, 1 out of ratio, 4 kept, of 8: shares are of the pairs read."""
+    """Of 8 pairs, 1 is empty, 2 are too long, 1 is out of ratio, 4 are kept; shares are of all pairs."""
     pairs = [pair(0, 1), pair(176, 176), pair(1, 200), pair(1, 3), *[pair(7, 6)] * 4]
     rules = paper()
     assert len(list(rules.keep(pairs))) == 4
@@ -152,7 +152,7 @@ def test_tables_show_what_was_removed() -> None:
 
 
 def test_lengths_are_counted_in_bins() -> None:
-    """Bins of five words: 4 falls in the first, 5 in the second, 1,000 in the last, which is open."""
+    """In bins of five words, 4 falls in the first, 5 in the second, 1,000 in the last, which is open."""
     rules = paper()
     list(rules.keep([pair(4, 5), pair(1000, 200), pair(7, 9)]))
     table = rules.lengths_table().set_index("words")
@@ -164,7 +164,7 @@ def test_lengths_are_counted_in_bins() -> None:
 
 
 def test_pairs_are_filtered_as_they_come() -> None:
-    """40 million pairs do not fit in memory: the first is yielded before the second is read."""
+    """40 million pairs do not fit in memory, so the first is yielded before the second is read."""
 
     def pairs() -> Iterator[Pair]:
         yield "a", "b"
@@ -174,7 +174,7 @@ def test_pairs_are_filtered_as_they_come() -> None:
 
 
 def test_filtering_out_everything_is_an_error() -> None:
-    """The message says how many pairs each rule removed, which shows the wrong limit."""
+    """The message has the number of pairs removed by each rule, which shows the wrong limit."""
     rules = paper()
     assert not list(rules.keep([pair(0, 1), pair(1, 9), pair(1, 9)]))
     wanted = (

@@ -10,7 +10,7 @@ from convs2s.text.corpus.pair_folder import PairWriter, read_folder, write_folde
 
 
 def test_pairs_come_back_as_written(tmp_path: Path) -> None:
-    """Line ends of Unicode are text here: only a line feed ends a sentence."""
+    """Only a line feed ends a sentence: Unicode's other line ends are text."""
     pairs = [("a b", "ä"), ("", "x\u2028y\x0bz\x85"), ("🙂", "")]
     write_folder(tmp_path / "pairs", iter(pairs))
     assert list(read_folder(tmp_path / "pairs")) == pairs
@@ -18,7 +18,7 @@ def test_pairs_come_back_as_written(tmp_path: Path) -> None:
 
 
 def test_unequal_files_are_reported_with_their_counts(tmp_path: Path) -> None:
-    """After a lost line, every pair would be a wrong translation."""
+    """After a missing line, every pair would be a wrong translation."""
     (tmp_path / "source.txt").write_text("a\nb\nc\n")
     (tmp_path / "target.txt").write_text("a\nb\n")
     with pytest.raises(
@@ -30,7 +30,7 @@ def test_unequal_files_are_reported_with_their_counts(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_nothing_and_keeps_the_old(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every later stage would take half a corpus under the final name for the whole."""
+    """Later stages would take half a corpus under the final name for the whole corpus."""
 
     def full(self: PairWriter, source: str, target: str) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -44,7 +44,7 @@ def test_a_full_disk_leaves_nothing_and_keeps_the_old(
 
 
 def test_an_error_while_reading_leaves_nothing(tmp_path: Path) -> None:
-    """The pairs are made while they are written, so what breaks them must leave no folder."""
+    """Pairs are produced while they are written, so an error must not leave a folder."""
 
     def broken() -> Iterator[tuple[str, str]]:
         yield "a", "b"

@@ -1,4 +1,4 @@
-"""Work in chunks on all cores."""
+"""Chunked work on all cores."""
 
 import os
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from tests.text.corpus.chunk_work import make_adder, make_failing, make_leaving,
 
 
 def test_results_are_in_order_and_complete() -> None:
-    """Files are written in the order of results, which must be that of the items, with several processes."""
+    """Results are written in this order, so it must be that of the items, with several processes, too."""
     results = [pair for chunk in map_chunks(make_adder, range(1003), 10, "t", workers=2) for pair in chunk]
     assert [number for number, _ in results] == list(range(1003))
     assert os.getpid() not in {process for _, process in results}
@@ -42,26 +42,26 @@ def test_items_are_read_only_as_needed() -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_error_comes_through_with_its_message(workers: int) -> None:
-    """The user must learn what is wrong with the data, whichever process found it."""
+    """The user must learn about the fault in the data, whichever process found it."""
     with pytest.raises(ValueError, match="number 57 is bad"):
         list(map_chunks(partial(make_failing, 57), range(100), 10, "t", workers))
 
 
 def test_an_error_before_the_first_chunk_comes_through() -> None:
-    """A model that cannot be loaded is found in the worker; a pool's initializer would lose the message."""
+    """The worker finds a model that cannot be loaded; an initializer of the pool would lose the message."""
     with pytest.raises(ValueError, match="cannot be made"):
         list(map_chunks(make_nothing, range(100), 10, "t", workers=2))
 
 
 @pytest.mark.fault("memory")
 def test_a_dead_process_is_reported() -> None:
-    """The system kills processes when memory is short; waiting for them forever would be worse."""
+    """The system kills processes when memory runs out; waiting forever would be worse than an error."""
     with pytest.raises(ChildProcessError, match=r"one of 2 worker processes died.*memory"):
         list(map_chunks(make_leaving, range(100), 10, "t", workers=2))
 
 
 def test_cores_are_those_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A container may be given 2 of 64 cores; without affinity, as on macOS, all count."""
+    """A container may have 2 of 64 cores; without affinity, as on macOS, all cores count."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 5, 7}, raising=False)
     assert cores() == 3
     monkeypatch.delattr(os, "sched_getaffinity")
@@ -70,7 +70,7 @@ def test_cores_are_those_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_progress_goes_to_stderr_only(capfd: pytest.CaptureFixture[str]) -> None:
-    """stdout belongs to the pipeline; progress is for the person watching."""
+    """stdout belongs to the pipeline; progress is for the user."""
     list(map_chunks(make_adder, range(30), 10, "counting", workers=1))
     out, err = capfd.readouterr()
     assert out == ""

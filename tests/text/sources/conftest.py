@@ -1,4 +1,4 @@
-"""A web server on loopback that breaks off, refuses and counts requests, as each test sets it up."""
+"""A local web server that breaks off, refuses and counts requests, as each test sets it up."""
 
 import threading
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from convs2s.text.sources import transfer
 
 @dataclass
 class Site:
-    """The files that the server has, and the requests it received."""
+    """The server's files and settings, and the requests it has received."""
 
     address: str
     files: dict[str, bytes] = field(default_factory=dict)
@@ -21,13 +21,13 @@ class Site:
     breaks: list[int] = field(default_factory=list)
     """Bytes after which the next responses end early, one number per response."""
     statuses: list[int] = field(default_factory=list)
-    """Errors that the next responses are, one per response."""
+    """Error statuses of the next responses, one per response."""
     redirects: dict[str, str] = field(default_factory=dict)
-    """Where requests for a path are sent, by path without the slash."""
+    """Targets of redirects, by path without the leading slash."""
     lengths: bool = True
-    """Whether responses say how long they are."""
+    """Whether responses have a Content-Length."""
     ranges_from: int = 0
-    """Added to the byte from which a range is sent, as a faulty server does."""
+    """Added to the first byte of a range, as by a faulty server."""
     asked: list[tuple[str, str | None]] = field(default_factory=list)
     """Path and Range header of each request."""
 

@@ -1,4 +1,4 @@
-"""Mirrors, verification and what is kept between runs."""
+"""Mirrors, verification, and files kept between runs."""
 
 import hashlib
 import re
@@ -15,8 +15,8 @@ CONTENT = b"0123456789" * 500
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 
-def test_second_mirror_is_asked_when_the_first_lacks_the_file(site: Site, tmp_path: Path) -> None:
-    """Mirrors are tried in turn, so a dead link does not stop the stage."""
+def test_second_mirror_is_tried_if_the_first_lacks_the_file(site: Site, tmp_path: Path) -> None:
+    """Mirrors are tried in turn, so one dead link does not stop the stage."""
     site.files["there/a.txt"] = CONTENT
     path = fetch([site.url("gone/a.txt"), site.url("there/a.txt")], SHA256, tmp_path / "own", tmp_path)
     assert path.read_bytes() == CONTENT
@@ -24,7 +24,7 @@ def test_second_mirror_is_asked_when_the_first_lacks_the_file(site: Site, tmp_pa
 
 
 def test_mirror_with_another_file_is_skipped(site: Site, tmp_path: Path) -> None:
-    """A wrong hash rules out only that mirror; the next one starts from scratch."""
+    """A wrong hash rules out only that mirror; the next one starts from the beginning."""
     site.files |= {"bad/a.txt": b"9" * 40, "good/a.txt": CONTENT}
     path = fetch([site.url("bad/a.txt"), site.url("good/a.txt")], SHA256, tmp_path / "own", tmp_path)
     assert path.read_bytes() == CONTENT
@@ -33,7 +33,7 @@ def test_mirror_with_another_file_is_skipped(site: Site, tmp_path: Path) -> None
 
 @pytest.mark.fault("security")
 def test_wrong_sha256_names_both_hashes_and_deletes_the_file(site: Site, tmp_path: Path) -> None:
-    """The wrong file must not be mistaken for the right one in a later run, either."""
+    """A later run must not mistake the wrong file for the right one."""
     site.files["a.txt"] = b"something else"
     found = hashlib.sha256(b"something else").hexdigest()
     with pytest.raises(ValueError, match=f"{found}, wanted {SHA256}") as caught:
@@ -54,7 +54,7 @@ def test_no_mirror_gives_each_reason(site: Site, tmp_path: Path) -> None:
 
 
 def test_fetched_file_is_not_fetched_again(site: Site, tmp_path: Path) -> None:
-    """A second run, or another split's stage, finds it in the downloads."""
+    """A second run, or another split's stage, finds it among the downloads."""
     site.files["a.txt"] = CONTENT
     first = fetch([site.url("a.txt")], SHA256, tmp_path / "own", tmp_path)
     assert fetch([site.url("a.txt")], SHA256, tmp_path / "own", tmp_path) == first
@@ -62,7 +62,7 @@ def test_fetched_file_is_not_fetched_again(site: Site, tmp_path: Path) -> None:
 
 
 def test_damaged_download_is_fetched_again(site: Site, tmp_path: Path) -> None:
-    """The hash is checked at every use, since downloads are outside DVC's care."""
+    """DVC does not track the downloads, so the hash is checked at every use."""
     site.files["a.txt"] = CONTENT
     path = fetch([site.url("a.txt")], SHA256, tmp_path / "own", tmp_path)
     path.write_bytes(CONTENT[:100])
@@ -85,7 +85,7 @@ def test_own_file_is_used_instead_of_the_network(site: Site, tmp_path: Path) -> 
 def test_own_file_with_another_hash_is_not_used(
     site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Only the hash makes it the same file; a warning says why it was not used."""
+    """A file of the same name may be another version; a warning says why it is not used."""
     own = tmp_path / "own"
     own.mkdir()
     (own / "a.txt").write_bytes(b"an older version")
@@ -98,7 +98,7 @@ def test_own_file_with_another_hash_is_not_used(
 
 
 def test_part_from_a_killed_run_is_resumed(site: Site, tmp_path: Path) -> None:
-    """A run killed in the middle leaves a .part of this hash; only the rest is asked for."""
+    """The run left a .part file named by the hash, so only the rest is requested."""
     site.files["a.txt"] = CONTENT
     (tmp_path / f"{SHA256}.part").write_bytes(CONTENT[:1234])
     assert fetch([site.url("a.txt")], SHA256, tmp_path / "own", tmp_path).read_bytes() == CONTENT
@@ -106,7 +106,7 @@ def test_part_from_a_killed_run_is_resumed(site: Site, tmp_path: Path) -> None:
 
 
 def test_whole_part_from_a_killed_run_needs_no_network(site: Site, tmp_path: Path) -> None:
-    """Killed between the last byte and the rename: nothing is left to fetch."""
+    """The run was killed between the last byte and the rename, so nothing is left to fetch."""
     (tmp_path / f"{SHA256}.part").write_bytes(CONTENT)
     assert fetch([site.url("a.txt")], SHA256, tmp_path / "own", tmp_path).read_bytes() == CONTENT
     assert site.asked == []
@@ -122,10 +122,10 @@ def test_rubbish_in_a_part_is_replaced(site: Site, tmp_path: Path, rubbish: byte
 
 
 def test_two_stages_fetch_a_file_once(site: Site, tmp_path: Path) -> None:
-    """The stages of two splits may need the same archive at once; the second waits and then finds it."""
+    """Two splits may need the same archive at once; the second stage waits, and then finds it."""
     site.files["a.txt"] = CONTENT
     with ThreadPoolExecutor(2) as pool:
-        with fetch_module.locked(tmp_path / f"{SHA256}.lock"):  # both find it locked
+        with fetch_module.locked(tmp_path / f"{SHA256}.lock"):  # both find the lock held
             both = [
                 pool.submit(fetch, [site.url("a.txt")], SHA256, tmp_path / "own", tmp_path) for _ in range(2)
             ]
@@ -136,7 +136,7 @@ def test_two_stages_fetch_a_file_once(site: Site, tmp_path: Path) -> None:
 
 
 def test_md5_is_checked_where_only_that_is_known(site: Site, tmp_path: Path) -> None:
-    """WMT's test sets come with nothing else; the length of a digest says which kind it is."""
+    """WMT's test sets come with MD5 only; the kind of digest follows from its length."""
     site.files["a.txt"] = CONTENT
     md5 = hashlib.md5(CONTENT).hexdigest()
     assert fetch([site.url("a.txt")], md5, tmp_path / "own", tmp_path).name == f"{md5}.a.txt"
@@ -148,7 +148,7 @@ def test_md5_is_checked_where_only_that_is_known(site: Site, tmp_path: Path) -> 
 def test_without_a_digest_any_file_is_accepted_and_its_hash_logged(
     site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """So that the user can have it checked in the future; the file is not fetched again."""
+    """Users can then put the hash into params.yaml; the file is not fetched again."""
     site.files["a.txt"] = CONTENT
     paths = [fetch([site.url("a.txt")], None, tmp_path / "own", tmp_path / "downloads") for _ in range(2)]
     assert paths[0] == paths[1]
@@ -167,7 +167,7 @@ def test_without_a_digest_parts_of_mirrors_are_never_mixed(
     monkeypatch.setattr("convs2s.text.sources.transfer.ATTEMPTS", 1)
     site.files |= {"one/a.txt": CONTENT, "two/a.txt": b"other " * 900}
     urls = [site.url("one/a.txt"), site.url("two/a.txt")]
-    site.breaks = [1000, 0]  # then the first mirror is silent
+    site.breaks = [1000, 0]  # then the first mirror sends nothing
     assert fetch(urls, None, tmp_path / "own", tmp_path / "both").read_bytes() == b"other " * 900
     site.breaks = [1000, 0]
     with pytest.raises(ConnectionError, match=r"Check the network, and urls in params\.yaml"):
@@ -177,7 +177,7 @@ def test_without_a_digest_parts_of_mirrors_are_never_mixed(
 
 
 def test_unverified_own_file_is_used(site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """By its name alone, with a warning."""
+    """Without a digest, the name alone decides, and a warning is logged."""
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "a.txt").write_bytes(CONTENT)
     assert fetch([site.url("a.txt")], None, tmp_path / "own", tmp_path) == tmp_path / "own" / "a.txt"

@@ -1,11 +1,11 @@
-"""The grammar as a source."""
+"""The grammar as a source of pairs."""
 
 from convs2s.english_german_grammar.corpus import generate
 from convs2s.text.sources.generated_pairs import generated_part
 
 
 def test_pairs_and_links_are_the_generators() -> None:
-    """Links are written as fast_align writes them."""
+    """Links have the format of fast_align."""
     part = generated_part(pairs=3, seed=7, noise=0.0, split="train")
     expected = list(generate(3, 7, 0.0, "train"))
     pairs = list(part.pairs)

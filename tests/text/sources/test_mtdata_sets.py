@@ -1,4 +1,4 @@
-"""mtdata, played by a module with the same interface (that of mtdata 0.4.3 to 0.5.1)."""
+"""mtdata, replaced by a module with the same interface (that of mtdata 0.4.3 to 0.5.1)."""
 
 import sys
 from collections.abc import Iterator
@@ -87,7 +87,7 @@ def fake_mtdata(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("fake_mtdata")
 def test_pairs_are_read_without_filtering(tmp_path: Path) -> None:
-    """Empty sides stay, since the stage filter counts them; no segment holds a tab or line end."""
+    """Empty sides stay because the stage filter counts them; no segment has a tab or line end."""
     (part,) = mtdata_parts(["Test-news-1-eng-deu"], {}, ("en", "de"), tmp_path)
     pairs = [(pair.source, pair.target) for pair in part.pairs]
     assert pairs == [("Hello", "Hallo"), ("", "leer"), ("two lines and a tab", "x")]
@@ -96,14 +96,14 @@ def test_pairs_are_read_without_filtering(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("fake_mtdata")
 def test_languages_in_the_other_order_are_swapped(tmp_path: Path) -> None:
-    """An id has its own order of languages."""
+    """The order of the languages in an id may differ from ours."""
     parts = mtdata_parts(["Test-news-1-eng-deu", "Test-news-1-deu-eng"], {}, ("en", "de"), tmp_path)
     assert [next(part.pairs)[:2] for part in parts] == [("Hello", "Hallo"), ("Hello", "Hallo")]
 
 
 @pytest.mark.usefixtures("fake_mtdata")
 def test_known_sha256_is_checked(tmp_path: Path) -> None:
-    """mtdata accepts whatever the server sends."""
+    """mtdata itself accepts any file that the server sends."""
     name = "Test-news-1-deu-eng"
     with pytest.raises(ValueError, match=f"{name}: sha256 of its 1 pair is .*, wanted {'0' * 64}"):
         write_split(mtdata_parts([name], {name: "0" * 64}, ("en", "de"), tmp_path), tmp_path / "o")
@@ -124,13 +124,13 @@ def test_known_sha256_is_checked(tmp_path: Path) -> None:
     ],
 )
 def test_unfit_ids_are_errors(tmp_path: Path, name: str, languages: tuple[str, str], message: str) -> None:
-    """Found before the first transfer; the message has the command that lists all ids."""
+    """They are found before the first transfer; the message has the command that lists all ids."""
     with pytest.raises(ValueError, match=message):
         mtdata_parts([name], {}, languages, tmp_path)
 
 
 def test_sha256_of_an_unlisted_id_is_an_error(tmp_path: Path) -> None:
-    """It is probably misspelled, and its check would silently not happen."""
+    """It is probably misspelled, and the check would be silently skipped."""
     with pytest.raises(
         ValueError, match="sha256 names Test-b-1-eng-deu, which is not among ids: Test-a-1-eng-deu"
     ):
@@ -139,21 +139,21 @@ def test_sha256_of_an_unlisted_id_is_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("fake_mtdata")
 def test_failed_transfer_is_an_error(tmp_path: Path) -> None:
-    """mtdata raises an AssertionError with the HTTP status."""
+    """mtdata raises an AssertionError that holds the HTTP status."""
     with pytest.raises(ConnectionError, match=r"could not fetch Test-gone-1-eng-deu: AssertionError\(404\)"):
         mtdata_parts(["Test-gone-1-eng-deu"], {}, ("en", "de"), tmp_path)
 
 
 @pytest.mark.usefixtures("fake_mtdata")
 def test_unreadable_files_are_an_error(tmp_path: Path) -> None:
-    """For instance when mtdata's index no longer fits the file."""
+    """This happens if mtdata's index no longer matches the file."""
     (part,) = mtdata_parts(["Test-broken-1-eng-deu"], {}, ("en", "de"), tmp_path)
     with pytest.raises(ValueError, match="mtdata could not read Test-broken-1-eng-deu"):
         list(part.pairs)
 
 
 def test_missing_mtdata_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is an extra; the message has the command that installs it."""
+    """mtdata is an optional extra; the message has the command that installs it."""
     monkeypatch.setitem(sys.modules, "mtdata", None)
     monkeypatch.setitem(sys.modules, "mtdata.entry", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install -e \.\[mtdata\]"):

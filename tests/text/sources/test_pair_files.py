@@ -1,4 +1,4 @@
-"""Two files, or one TSV."""
+"""Pairs from two files, or from one TSV."""
 
 import bz2
 import gzip
@@ -20,20 +20,20 @@ PACK: dict[str, Callable[[bytes], bytes]] = {
 
 
 def two_files(folder: Path, source: bytes, target: bytes) -> Part:
-    """Open a corpus of two files with this content."""
+    """Open a corpus of two files with these contents."""
     (folder / "a.en").write_bytes(source)
     (folder / "a.de").write_bytes(target)
     return file_part([folder / "a.en", folder / "a.de"], None)
 
 
 def texts(part: Part) -> list[tuple[str, str]]:
-    """Read a part."""
+    """Read a part's pairs."""
     return [(pair.source, pair.target) for pair in part.pairs]
 
 
 @pytest.mark.parametrize("suffix", PACK)
 def test_two_files_are_read_in_every_compression(tmp_path: Path, suffix: str) -> None:
-    """The name says how; one side may be compressed and the other not."""
+    """The name decides on the compression; only one side may be compressed."""
     (tmp_path / f"a{suffix}").write_bytes(PACK[suffix]("one\nzwölf\n".encode()))
     (tmp_path / "b").write_bytes(b"eins\nzwei\n")
     part = file_part([tmp_path / f"a{suffix}", tmp_path / "b"], None)
@@ -42,7 +42,7 @@ def test_two_files_are_read_in_every_compression(tmp_path: Path, suffix: str) ->
 
 @pytest.mark.parametrize("suffix", PACK)
 def test_tsv_is_read_in_every_compression(tmp_path: Path, suffix: str) -> None:
-    """Columns count from 0, in the order of source and target; others are left out."""
+    """Columns are given as source and target, counting from 0; others are ignored."""
     (tmp_path / f"a.tsv{suffix}").write_bytes(PACK[suffix](b"1\teins\tone\n2\tzwei\ttwo\n"))
     assert texts(file_part([tmp_path / f"a.tsv{suffix}"], (2, 1))) == [("one", "eins"), ("two", "zwei")]
 
@@ -54,18 +54,18 @@ def test_only_line_feeds_end_a_line(tmp_path: Path) -> None:
 
 
 def test_windows_line_ends_and_byte_order_marks_are_removed(tmp_path: Path) -> None:
-    """They also occur where files were concatenated; within a line, U+FEFF is a character."""
+    """Concatenated files have them inside, too; within a line, U+FEFF is a character."""
     part = two_files(tmp_path, b"\xef\xbb\xbfone\r\n\xef\xbb\xbftwo\r\n", "ei\ufeffns\nzwei\n".encode())
     assert texts(part) == [("one", "ei\ufeffns"), ("two", "zwei")]
 
 
 def test_last_line_needs_no_end(tmp_path: Path) -> None:
-    """Editors differ; the number of lines must not."""
+    """Some editors omit it; the number of lines must not change."""
     assert texts(two_files(tmp_path, b"one\ntwo", b"eins\nzwei\n")) == [("one", "eins"), ("two", "zwei")]
 
 
 def test_quotes_in_a_tsv_are_characters(tmp_path: Path) -> None:
-    """Sentences quote; a CSV reader would join lines until the next quote."""
+    """Sentences contain quotes; a CSV reader would join lines up to the next quote."""
     (tmp_path / "a.tsv").write_bytes(b'"one\t"eins\ntwo"\tzwei\n')
     assert texts(file_part([tmp_path / "a.tsv"], (0, 1))) == [('"one', '"eins'), ('two"', "zwei")]
 
@@ -79,7 +79,7 @@ def test_unequal_lines_name_both_files_and_counts(tmp_path: Path, source: bytes,
 
 
 def test_missing_file_is_named(tmp_path: Path) -> None:
-    """Before anything is read."""
+    """The check comes before anything is read."""
     (tmp_path / "a.en").write_bytes(b"one\n")
     with pytest.raises(FileNotFoundError, match=r"a\.de does not exist.*looked up in download\.folder"):
         file_part([tmp_path / "a.en", tmp_path / "a.de"], None)
@@ -87,7 +87,7 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", PACK)
 def test_compressed_files_may_be_concatenated(tmp_path: Path, suffix: str) -> None:
-    """`cat a.zst b.zst` and parallel compressors make files of several parts, maybe with empty ones."""
+    """`cat a.zst b.zst` and parallel compressors write files of several parts, some of them empty."""
     (tmp_path / f"a.tsv{suffix}").write_bytes(b"".join(map(PACK[suffix], (b"1\t2\n", b"", b"3\t4\n"))))
     assert texts(file_part([tmp_path / f"a.tsv{suffix}"], (0, 1))) == [("1", "2"), ("3", "4")]
 
@@ -105,7 +105,7 @@ def test_truncated_file_is_an_error(tmp_path: Path, suffix: str, kept: int) -> N
 
 @pytest.mark.parametrize("suffix", [suffix for suffix in PACK if suffix])
 def test_damaged_file_is_an_error(tmp_path: Path, suffix: str) -> None:
-    """Each kind of compression fails in its own way; the user sees one message."""
+    """Each compression fails in its own way, but the user sees one message."""
     damaged = bytearray(PACK[suffix]("".join(f"sentence {i * i * 7919}\n" for i in range(5000)).encode()))
     damaged[len(damaged) // 2 : len(damaged) // 2 + 20] = b"\xff" * 20
     (tmp_path / f"a.tsv{suffix}").write_bytes(damaged)
@@ -114,7 +114,7 @@ def test_damaged_file_is_an_error(tmp_path: Path, suffix: str) -> None:
 
 
 def test_other_encodings_are_an_error(tmp_path: Path) -> None:
-    """Latin-1 is reported at the line that is not valid UTF-8, with the remedy."""
+    """The message names the line that is not UTF-8, and how to convert Latin-1."""
     with pytest.raises(ValueError, match=r"a\.de, line 2: byte 2 is 0xdf, which is not UTF-8.*iconv"):
         texts(
             two_files(tmp_path, b"one\ntwo\n", "eins\nweiß\n".encode("latin-1").replace(b"ei\xdf", b"e\xdf"))
@@ -122,14 +122,14 @@ def test_other_encodings_are_an_error(tmp_path: Path) -> None:
 
 
 def test_short_line_of_a_tsv_is_an_error(tmp_path: Path) -> None:
-    """With the line's number and content."""
+    """The message has the line number and the number of columns found."""
     (tmp_path / "a.tsv").write_bytes(b"one\teins\ntwo\n")
     with pytest.raises(ValueError, match=r"a\.tsv, line 2: 1 tab-separated column\(s\), wanted at least 2"):
         texts(file_part([tmp_path / "a.tsv"], (0, 1)))
 
 
 def test_provenance_has_names_and_hashes_only(tmp_path: Path) -> None:
-    """Folders differ between machines, and DVC would take the same data for new data."""
+    """Folders differ between machines, so with them DVC would take the same data for new data."""
     part = two_files(tmp_path, b"abc", b"abc")
     sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # FIPS 180-2, appendix B.1
     assert part.provenance == {

@@ -1,4 +1,4 @@
-"""Fetched files and archives as a corpus."""
+"""A corpus of fetched files and archives."""
 
 import gzip
 import hashlib
@@ -14,18 +14,18 @@ from tests.text.sources.test_unpack import make_tar, make_zip
 
 
 def offer(site: Site, name: str, content: bytes) -> Remote:
-    """Put a file on the server."""
+    """Put a file on the server; return its entry."""
     site.files[name] = content
     return Remote([site.url(name)], hashlib.sha256(content).hexdigest())
 
 
 def texts(part: Part) -> list[tuple[str, str]]:
-    """Read a part."""
+    """Read a part's pairs."""
     return [(pair.source, pair.target) for pair in part.pairs]
 
 
 def test_compressed_files_are_used_as_fetched(site: Site, tmp_path: Path) -> None:
-    """They are found by the name in their URL."""
+    """They are found by the file name in their URL."""
     files = [offer(site, "x/a.en.gz", gzip.compress(b"one\n")), offer(site, "y/a.de", b"eins\n")]
     part = remote_part(files, ["a.en.gz", "a.de"], None, tmp_path / "own", tmp_path / "downloads")
     assert texts(part) == [("one", "eins")]
@@ -37,7 +37,7 @@ def test_compressed_files_are_used_as_fetched(site: Site, tmp_path: Path) -> Non
 
 
 def test_provenance_is_the_same_from_network_and_folder(site: Site, tmp_path: Path) -> None:
-    """Otherwise DVC would take the same data for new data, and rerun everything after it."""
+    """Otherwise DVC would take the same data for new data, and rerun all later stages."""
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "a.tsv").write_bytes(b"one\teins\n")
     files = [offer(site, "a.tsv", b"one\teins\n")]
@@ -48,7 +48,7 @@ def test_provenance_is_the_same_from_network_and_folder(site: Site, tmp_path: Pa
 
 
 def test_members_of_archives_are_found_by_their_paths(site: Site, tmp_path: Path) -> None:
-    """The sides may be in two archives; a member may itself be compressed."""
+    """The two sides may be in two archives, and a member may itself be compressed."""
     tar = make_tar(tmp_path / "a.tgz", {"corpus/a.en": b"one\n"}).read_bytes()
     zipped = make_zip(tmp_path / "b.zip", {"a.de.gz": gzip.compress(b"eins\n")}).read_bytes()
     files = [offer(site, "a.tgz", tar), offer(site, "b.zip", zipped)]
@@ -60,14 +60,14 @@ def test_members_of_archives_are_found_by_their_paths(site: Site, tmp_path: Path
 
 
 def test_tsv_in_an_archive(site: Site, tmp_path: Path) -> None:
-    """As with local files."""
+    """It is read as a local TSV is."""
     archive = make_zip(tmp_path / "b.zip", {"a.tsv": b"one\teins\n"}).read_bytes()
     part = remote_part([offer(site, "b.zip", archive)], ["a.tsv"], (1, 0), tmp_path / "own", tmp_path)
     assert texts(part) == [("eins", "one")]
 
 
 def test_unpacked_archive_is_not_fetched_again(site: Site, tmp_path: Path) -> None:
-    """The folder exists only once complete, so the archive itself may be deleted to save space."""
+    """The folder exists only when complete, so users may delete the archive to save space."""
     archive = make_tar(tmp_path / "a.tar", {"a.tsv": b"one\teins\n"}).read_bytes()
     files = [offer(site, "a.tar", archive)]
     for _ in range(2):
@@ -78,7 +78,7 @@ def test_unpacked_archive_is_not_fetched_again(site: Site, tmp_path: Path) -> No
 
 
 def test_own_archive_is_unpacked_without_network(site: Site, tmp_path: Path) -> None:
-    """Just as a plain file with the same hash would be used."""
+    """A plain file with the right hash would be used in the same way."""
     own = tmp_path / "own"
     own.mkdir()
     content = make_zip(own / "b.zip", {"a.tsv": b"one\teins\n"}).read_bytes()
@@ -90,7 +90,7 @@ def test_own_archive_is_unpacked_without_network(site: Site, tmp_path: Path) -> 
 def test_interrupted_unpacking_starts_over(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An interruption leaves no folder that could pass for a complete one."""
+    """An interruption must not leave a folder that could pass for a complete one."""
     files = [offer(site, "a.tar", make_tar(tmp_path / "a.tar", {"a.tsv": b"one\teins\n"}).read_bytes())]
 
     def interrupt(*_: object) -> None:
@@ -105,7 +105,7 @@ def test_interrupted_unpacking_starts_over(
 
 
 def test_unknown_name_shows_existing_ones(site: Site, tmp_path: Path) -> None:
-    """The likeliest first, since archives have long paths that are hard to guess."""
+    """The most similar names come first: paths in archives are long and hard to guess."""
     archive = make_tar(tmp_path / "a.tar", {"corpus/train.en": b"", "README": b""}).read_bytes()
     with pytest.raises(FileNotFoundError, match=r"'train\.en' is not among the 2 .*: corpus/train\.en"):
         remote_part([offer(site, "a.tar", archive)], ["train.en"], (0, 1), tmp_path / "own", tmp_path)
@@ -121,7 +121,7 @@ def test_long_lists_of_names_are_cut(tmp_path: Path) -> None:
 
 
 def test_name_in_two_archives_is_an_error(site: Site, tmp_path: Path) -> None:
-    """It is ambiguous which one is meant."""
+    """It would be ambiguous."""
     files = [
         offer(site, f"{name}.tar", make_tar(tmp_path / f"{name}.tar", {"a.tsv": name.encode()}).read_bytes())
         for name in ("one", "two")

@@ -1,4 +1,4 @@
-"""Test sets by name: sacreBLEU's real code, with a set of our own served on loopback."""
+"""Test sets by name: the real sacreBLEU, with a test set of ours on a local server."""
 
 import hashlib
 from pathlib import Path
@@ -29,7 +29,7 @@ def own_set(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plai
 
 @pytest.mark.usefixtures("own_set")
 def test_set_is_fetched_once(site: Site, tmp_path: Path) -> None:
-    """Its source and reference are kept in the downloads."""
+    """Its source and reference are kept among the downloads."""
     for _ in range(2):
         part = sacrebleu_part("own/dev", ("en", "de"), tmp_path / "downloads")
         assert [(pair.source, pair.target) for pair in part.pairs] == [("one", "eins"), ("two", "zwei")]
@@ -38,7 +38,7 @@ def test_set_is_fetched_once(site: Site, tmp_path: Path) -> None:
 
 
 def test_failed_transfer_leaves_nothing(own_set: PlainTextDataset, site: Site, tmp_path: Path) -> None:
-    """Next time, sacreBLEU would take the file that failed its MD5 to be complete."""
+    """Next time, sacreBLEU would take a file that failed its MD5 check for a complete one."""
     right, site.files["dev.tar.gz"] = site.files["dev.tar.gz"], b"<html>Not Found</html>"
     with pytest.raises(ConnectionError, match="sacreBLEU could not fetch own/dev en-de: SystemExit"):
         sacrebleu_part("own/dev", ("en", "de"), tmp_path / "downloads")
@@ -46,19 +46,19 @@ def test_failed_transfer_leaves_nothing(own_set: PlainTextDataset, site: Site, t
     site.files["dev.tar.gz"] = right
     part = sacrebleu_part("own/dev", ("en", "de"), tmp_path / "downloads")
     assert len(list(part.pairs)) == 2
-    assert "downloads" not in own_set._outdir  # sacreBLEU's own entry still points to its own cache
+    assert "downloads" not in own_set._outdir  # sacreBLEU's own entry still has its own cache
 
 
 @pytest.mark.usefixtures("own_set")
 def test_unreachable_server_is_an_error(site: Site, tmp_path: Path) -> None:
-    """With sacreBLEU's reason."""
+    """The message has sacreBLEU's reason."""
     site.files.clear()
     with pytest.raises(ConnectionError, match=r"could not fetch own/dev en-de: .*404"):
         sacrebleu_part("own/dev", ("en", "de"), tmp_path)
 
 
 def test_unknown_set_suggests_similar_names(tmp_path: Path) -> None:
-    """Parts of the names are easily forgotten."""
+    """Parts of a name are easily forgotten."""
     with pytest.raises(ValueError, match=r"no test set 'wmt14/ful'\. Did you mean .*wmt14/full"):
         sacrebleu_part("wmt14/ful", ("en", "de"), tmp_path)
     with pytest.raises(ValueError, match=r"no test set '§'\. List them with: sacrebleu --list"):

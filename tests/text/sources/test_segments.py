@@ -1,4 +1,4 @@
-"""Test sets in segments, as WMT and IWSLT publish them."""
+"""Test sets in segments, the format of WMT and IWSLT."""
 
 import gzip
 from pathlib import Path
@@ -31,7 +31,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def test_each_segment_is_a_line_with_its_characters(tmp_path: Path) -> None:
-    """The five entities of XML and numbers are resolved; a bare "&copy" is text, as is a tag within."""
+    """XML's five entities and numeric ones are resolved; a bare "&copy" or a tag inside is text."""
     found = read_segments(write(tmp_path / "a.sgm", WMT))
     assert [tuple(segment) for segment in found] == [
         ("cnn.1", "1", 'AT&T "up" 5% €'),
@@ -42,13 +42,13 @@ def test_each_segment_is_a_line_with_its_characters(tmp_path: Path) -> None:
 
 
 def test_other_whitespace_is_kept(tmp_path: Path) -> None:
-    """A no-break space or U+2028 is part of the sentence, which stays one line; a coded line end is not."""
+    """No-break spaces and U+2028 belong to the sentence; an encoded line end becomes a space."""
     text = '<doc docid="d"><seg id="1">a\u00a0b\u2028c&#10;d&#13;e</seg></doc>'
     assert read_segments(write(tmp_path / "a.sgm", text))[0].text == "a\u00a0b\u2028c d e"
 
 
 def test_pairs_have_the_same_document_and_number(tmp_path: Path) -> None:
-    """By the name of the files, whatever their compression; names and hashes go to the provenance."""
+    """The file name decides the format, compressed or not; the provenance has names and hashes."""
     write(tmp_path / "src.en.sgm", '<doc docid="x"><seg id="1">one</seg><seg id="2">two</seg></doc>')
     reference = '<DOC docid="x" sysid="ref"><seg id="1">un</seg>\n<seg id="2"> doi </seg></DOC>'
     (tmp_path / "ref.ro.sgm.gz").write_bytes(gzip.compress(reference.encode()))
@@ -113,7 +113,7 @@ def test_segments_against_plain_text_are_an_error(tmp_path: Path) -> None:
 
 
 def test_names_decide_the_format() -> None:
-    """WMT's and IWSLT's."""
+    """The names are those of WMT and IWSLT."""
     assert is_segmented(Path("newstest2014-deen-src.en.sgm"))
     assert is_segmented(Path("IWSLT14.TED.tst2010.de-en.de.xml"))
     assert not is_segmented(Path("europarl-v7.de-en.de"))

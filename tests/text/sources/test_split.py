@@ -1,4 +1,4 @@
-"""Parts concatenated into a split."""
+"""Parts that are concatenated into a split."""
 
 import hashlib
 import json
@@ -12,12 +12,12 @@ from convs2s.text.sources.split import write_split
 
 
 def part(name: str, *pairs: RawPair, aligned: bool = False, wanted: str | None = None) -> Part:
-    """Return a part of these pairs."""
+    """Return a part with these pairs."""
     return Part(name, iter(pairs), {"kind": "files", "files": []}, aligned, wanted)
 
 
 def test_parts_follow_each_other(tmp_path: Path) -> None:
-    """In the order of params.yaml, with the lines of each in the provenance."""
+    """Parts keep the order of params.yaml; the provenance has the number of lines of each."""
     write_split(
         [part("a", RawPair("one", "eins"), RawPair("two", "")), part("b", RawPair("3", "3"))], tmp_path / "o"
     )
@@ -30,7 +30,7 @@ def test_parts_follow_each_other(tmp_path: Path) -> None:
 
 
 def test_no_parts_give_empty_files(tmp_path: Path) -> None:
-    """`valid: []` means that the filter takes every N-th training pair; its inputs must still exist."""
+    """With `valid: []` the filter takes every N-th training pair, but its inputs must still exist."""
     write_split([], tmp_path / "o")
     assert sorted(path.name for path in (tmp_path / "o").iterdir()) == [
         "provenance.json", "source.txt", "target.txt"
@@ -39,7 +39,7 @@ def test_no_parts_give_empty_files(tmp_path: Path) -> None:
 
 
 def test_alignment_is_written_only_if_every_part_has_one(tmp_path: Path) -> None:
-    """Line i of it must belong to pair i; with other parts between, it could not."""
+    """Line i of the alignment must belong to pair i, which parts without one would break."""
     generated = RawPair("one", "eins", "0-0")
     write_split([part("g", generated, aligned=True), part("h", generated, aligned=True)], tmp_path / "all")
     write_split([part("g", generated, aligned=True), part("f", RawPair("a", "b"))], tmp_path / "some")
@@ -48,7 +48,7 @@ def test_alignment_is_written_only_if_every_part_has_one(tmp_path: Path) -> None
 
 
 def test_result_replaces_the_old_one_only_once_complete(tmp_path: Path) -> None:
-    """A failure in the middle leaves what was there, and nothing else."""
+    """A failure halfway must leave the old result, and no other files."""
 
     def broken() -> Iterator[RawPair]:
         yield RawPair("new", "neu")
@@ -70,7 +70,7 @@ def test_part_without_pairs_is_an_error(tmp_path: Path) -> None:
 
 
 def test_pairs_with_another_hash_are_an_error(tmp_path: Path) -> None:
-    """mtdata verifies nothing itself; the sum is over 'source TAB target LF' lines."""
+    """mtdata verifies nothing itself; the hash is over 'source TAB target LF' lines."""
     right = hashlib.sha256(b"one\teins\n").hexdigest()
     write_split([part("a", RawPair("one", "eins"), wanted=right)], tmp_path / "o")
     with pytest.raises(ValueError, match=f"a: sha256 of its 1 pair is .*, wanted {right}"):

@@ -1,4 +1,4 @@
-"""Training text of WIT3, whose talks start with tags."""
+"""Training text of WIT3, where each talk starts with tags."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def write(folder: Path, source: str, target: str) -> list[Path]:
 
 
 def test_titles_and_descriptions_are_text_and_other_tags_are_dropped(tmp_path: Path) -> None:
-    """As in the authors' script; unlisted tags belong to the sentence."""
+    """The authors' script does the same; unknown tags belong to the sentence."""
     english = GERMAN.replace("Der Spur folgen", "Following it").replace("kompliziert", "complicated")
     part = file_part(write(tmp_path, GERMAN, english), None)
     assert [pair.source for pair in part.pairs] == [
@@ -36,7 +36,7 @@ def test_titles_and_descriptions_are_text_and_other_tags_are_dropped(tmp_path: P
 
 
 def test_different_tags_are_an_error(tmp_path: Path) -> None:
-    """All lines from there on would be paired wrongly."""
+    """All lines after the difference would be paired wrongly."""
     english = GERMAN.replace("<talkid>535</talkid>\n", "")
     part = file_part(write(tmp_path, GERMAN, english), None)
     with pytest.raises(ValueError, match=r"line 3: .*\.de has talkid but .*\.en has title\. Line i"):
@@ -44,7 +44,7 @@ def test_different_tags_are_an_error(tmp_path: Path) -> None:
 
 
 def test_only_files_named_as_tagged_are_untagged(tmp_path: Path) -> None:
-    """Plain text with tags is left alone; tags on only one side are an error."""
+    """Plain text with tags is left alone; it is an error if only one side is tagged."""
     paths = write(tmp_path, GERMAN, GERMAN)
     plain = paths[1].rename(tmp_path / "train.en")
     with pytest.raises(ValueError, match=r"train\.tags\.de-en\.de has segments or tags.*train\.en does not"):

@@ -1,4 +1,4 @@
-"""One file from one server: broken connections, ranges and transient errors."""
+"""One file from one server: broken connections, range requests and transient errors."""
 
 import errno
 import os
@@ -26,22 +26,22 @@ def test_break_in_the_middle_is_resumed(site: Site, tmp_path: Path) -> None:
 
 
 def test_server_without_ranges_starts_over(site: Site, tmp_path: Path) -> None:
-    """It answers a range request with the whole file, which must not be appended to the first half."""
+    """It answers a range request with the whole file, which must not be appended to the first part."""
     site.files["a.txt"], site.breaks, site.ranges = CONTENT, [2000], False
     persist(site.url("a.txt"), tmp_path / "part", verified=True)
     assert (tmp_path / "part").read_bytes() == CONTENT
 
 
 def test_progress_resets_the_attempts(site: Site, tmp_path: Path) -> None:
-    """A connection that delivers a little each time gets through, after many more breaks than ATTEMPTS."""
+    """A connection that delivers a little each time succeeds, even after more breaks than ATTEMPTS."""
     site.files["a.txt"], site.breaks = CONTENT, [400] * 12
     persist(site.url("a.txt"), tmp_path / "part", verified=True)
     assert (tmp_path / "part").read_bytes() == CONTENT
     assert len(site.asked) == 13
 
 
-def test_repeated_breaks_at_the_same_byte_end(site: Site, tmp_path: Path) -> None:
-    """Without ranges the same bytes come each time, which is no progress: 1 attempt, then ATTEMPTS more."""
+def test_repeated_breaks_at_the_same_byte_are_an_error(site: Site, tmp_path: Path) -> None:
+    """Without ranges the same bytes come again, which is no progress: 1 attempt, then ATTEMPTS more."""
     site.files["a.txt"], site.breaks, site.ranges = CONTENT, [400] * 100, False
     with pytest.raises(TransferRefused, match="connection ended after 400 of 5,000 bytes, 5 times in a row"):
         persist(site.url("a.txt"), tmp_path / "part", verified=True)
@@ -49,21 +49,21 @@ def test_repeated_breaks_at_the_same_byte_end(site: Site, tmp_path: Path) -> Non
 
 
 def test_busy_server_is_asked_again(site: Site, tmp_path: Path) -> None:
-    """503 and 429 are temporary."""
+    """Statuses 503 and 429 are temporary."""
     site.files["a.txt"], site.statuses = CONTENT, [503, 429]
     persist(site.url("a.txt"), tmp_path / "part", verified=True)
     assert (tmp_path / "part").read_bytes() == CONTENT
 
 
 def test_missing_file_is_not_asked_for_again(site: Site, tmp_path: Path) -> None:
-    """404 is permanent, so the next mirror is tried at once."""
+    """Status 404 is permanent, so the next mirror is tried at once."""
     with pytest.raises(TransferRefused, match="HTTP 404 Not Found"):
         persist(site.url("a.txt"), tmp_path / "part", verified=True)
     assert len(site.asked) == 1
 
 
 def test_pauses_double(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server in trouble is given more time after each failure."""
+    """An overloaded server gets more time after each failure."""
     pauses: list[float] = []
     monkeypatch.setattr(transfer, "PAUSE", 1.0)
     monkeypatch.setattr("time.sleep", pauses.append)
@@ -73,8 +73,8 @@ def test_pauses_double(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert pauses == [1.0, 2.0, 4.0, 8.0]
 
 
-def test_dead_server_is_refused(tmp_path: Path) -> None:
-    """A server that is down may be restarted, so it gets some attempts before the error."""
+def test_unreachable_server_is_an_error(tmp_path: Path) -> None:
+    """The server may be restarting, so the error comes only after several attempts."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -83,7 +83,7 @@ def test_dead_server_is_refused(tmp_path: Path) -> None:
 
 
 def test_file_url_is_copied(tmp_path: Path) -> None:
-    """A mounted folder can be a mirror; it has no ranges, so an old part is replaced."""
+    """A mounted folder can be a mirror; it has no ranges, so an old part is overwritten."""
     (tmp_path / "a.txt").write_bytes(CONTENT)
     (tmp_path / "part").write_bytes(b"xx")
     persist((tmp_path / "a.txt").as_uri(), tmp_path / "part", verified=True)
@@ -91,13 +91,13 @@ def test_file_url_is_copied(tmp_path: Path) -> None:
 
 
 def test_missing_file_url_is_refused(tmp_path: Path) -> None:
-    """Asking again will not create it."""
+    """Retrying would not create the file."""
     with pytest.raises(TransferRefused, match=r"no such file: .*gone\.txt"):
         persist((tmp_path / "gone.txt").as_uri(), tmp_path / "part", verified=True)
 
 
 class FullDisk:
-    """A file that takes its first 1,000 bytes."""
+    """A file that accepts only its first 1,000 bytes."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self.stream = stream
@@ -110,7 +110,7 @@ class FullDisk:
 def test_full_disk_stops_at_once_and_is_resumed_later(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No mirror helps if the disk is full; once there is room, only the rest is fetched."""
+    """Other mirrors cannot help; once there is space, only the rest is fetched."""
     site.files["a.txt"], part = CONTENT, tmp_path / "part"
     write = transfer.write
 
@@ -129,7 +129,7 @@ def test_full_disk_stops_at_once_and_is_resumed_later(
 
 
 def test_chunk_is_written_to_its_end(tmp_path: Path) -> None:
-    """The system may take less at once than it is given, for instance when a signal arrives."""
+    """A write may accept only some of its bytes, for instance if a signal arrives."""
     taken: list[bytes] = []
 
     def take_three(rest: memoryview) -> int:
@@ -142,7 +142,7 @@ def test_chunk_is_written_to_its_end(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_full_disk_is_reported_by_name(site: Site, tmp_path: Path) -> None:
-    """Closing the file must not fail again with a less helpful message."""
+    """When the file is closed, a second and less helpful error must not replace the first."""
     site.files["a.txt"], part = b"less than a buffer", tmp_path / "part"
     part.symlink_to("/dev/full")
     with pytest.raises(OSError, match=r"No space left on device\. What has arrived is kept") as caught:
@@ -151,7 +151,7 @@ def test_full_disk_is_reported_by_name(site: Site, tmp_path: Path) -> None:
 
 
 def test_file_name_is_the_last_component_of_the_path() -> None:
-    """A query is no part of the name, and an escaped slash does not smuggle in a folder."""
+    """The query is not part of the name, and an escaped slash must not smuggle in a folder."""
     assert file_name("https://host/a/train.en.gz?download=1") == "train.en.gz"
     assert file_name("https://host/a%20b.txt") == "a b.txt"
     assert file_name("https://host/x%2F..%2Fpasswd") == "passwd"
@@ -169,7 +169,7 @@ def test_url_without_file_name_is_an_error(url: str) -> None:
     "target", ["ftp://host/a.txt", "file:///etc/passwd", "data:,hello", "gopher://host/a"]
 )
 def test_a_redirect_leads_to_the_web_only(site: Site, tmp_path: Path, target: str) -> None:
-    """Else a server could choose another protocol, or a file of this machine."""
+    """Otherwise a server could choose another protocol, or a file of this machine."""
     site.redirects["a.txt"] = target
     with pytest.raises(TransferRefused, match=r"the server redirects to .*; wanted http:// or https://"):
         persist(site.url("a.txt"), tmp_path / "part", verified=True)
@@ -177,27 +177,27 @@ def test_a_redirect_leads_to_the_web_only(site: Site, tmp_path: Path, target: st
 
 
 def test_a_redirect_within_the_web_is_followed(site: Site, tmp_path: Path) -> None:
-    """Mirrors and storage services answer so."""
+    """Mirrors and storage services use such redirects."""
     site.files["b.txt"], site.redirects["a.txt"] = CONTENT, "/b.txt"
     persist(site.url("a.txt"), tmp_path / "part", verified=False)
     assert (tmp_path / "part").read_bytes() == CONTENT
 
 
 @pytest.mark.fault("security")
-def test_a_file_whose_end_nobody_knows_is_refused(site: Site, tmp_path: Path) -> None:
-    """Without length, digest or a format that has an end, the first half would pass for the whole."""
+def test_a_file_of_unknown_length_is_refused(site: Site, tmp_path: Path) -> None:
+    """Without length, digest or an end in the format, the first half would pass for the whole file."""
     site.files |= {"a.txt": CONTENT, "a.txt.gz": CONTENT}
     site.lengths, site.breaks = False, [2000, 2000]
     with pytest.raises(TransferRefused, match=r"does not say how long the file is.*Wanted its sha256"):
         persist(site.url("a.txt"), tmp_path / "part", verified=False)
-    persist(site.url("a.txt"), tmp_path / "part", verified=True)  # the digest will not fit
-    persist(site.url("a.txt.gz"), tmp_path / "other", verified=False)  # gzip will miss its checksum
+    persist(site.url("a.txt"), tmp_path / "part", verified=True)  # the digest will show it
+    persist(site.url("a.txt.gz"), tmp_path / "other", verified=False)  # gzip's checksum will be missing
     assert not site.breaks
 
 
 @pytest.mark.fault("security")
-def test_the_rest_of_a_file_must_begin_where_it_was_asked_to(site: Site, tmp_path: Path) -> None:
-    """Bytes would be missing in the middle."""
+def test_the_rest_of_a_file_must_begin_at_the_requested_byte(site: Site, tmp_path: Path) -> None:
+    """Otherwise bytes would be missing in the middle."""
     site.files["a.txt"], site.breaks, site.ranges_from = CONTENT, [2000], 10
     with pytest.raises(
         TransferRefused, match=r"asked for bytes 2000-, the server sent 'bytes 2010-4999/5000'"
@@ -209,7 +209,7 @@ def test_the_rest_of_a_file_must_begin_where_it_was_asked_to(site: Site, tmp_pat
 def test_no_message_has_a_password_or_token(
     site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Logs and errors are passed on; a port that is none made urllib quote the password."""
+    """Users share logs and errors; for an invalid port, urllib itself would quote the password."""
     secret = "hunter2"
     with pytest.raises(ValueError, match="has a user name or password") as refused:
         fetch([f"https://me:{secret}@host/a.txt"], None, tmp_path, tmp_path)
@@ -225,8 +225,8 @@ def test_no_message_has_a_password_or_token(
 
 
 @pytest.mark.parametrize("url", ["http://[/a.txt", "http://host:port/a.txt"])
-def test_a_url_that_is_none_is_a_message(tmp_path: Path, url: str) -> None:
-    """As written in params.yaml by hand."""
+def test_an_invalid_url_is_reported(tmp_path: Path, url: str) -> None:
+    """URLs in params.yaml are written by hand."""
     with pytest.raises((ValueError, ConnectionError), match=r"cannot be read: Invalid|has a wrong port"):
         fetch([url], None, tmp_path, tmp_path)
 

@@ -1,4 +1,4 @@
-"""What is unpacked, and what is refused."""
+"""Which archives are unpacked, and which are refused."""
 
 import errno
 import io
@@ -19,7 +19,7 @@ FILES = {"train.en": b"one\n" * 500, "deep/er/train.de": b"eins\n" * 500}
 
 
 def make_tar(path: Path, files: dict[str, bytes], *special: tarfile.TarInfo) -> Path:
-    """Write a tar archive of files, and of members that have no content."""
+    """Write a tar archive of files, and of members without content."""
     mode: Any = TAR_MODES["".join(path.suffixes)]
     with tarfile.open(path, mode) as tar:
         for name, content in files.items():
@@ -40,7 +40,7 @@ def make_zip(path: Path, files: dict[str, bytes]) -> Path:
 
 
 def special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
-    """Return a tar member of a kind other than a file."""
+    """Return a tar member that is not a regular file."""
     member = tarfile.TarInfo(name)
     member.type, member.linkname = kind, target
     return member
@@ -54,21 +54,21 @@ def content_of(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("suffix", TAR_MODES)
 def test_tar_is_unpacked(tmp_path: Path, suffix: str) -> None:
-    """Every compression that tar knows; folders may or may not have their own members."""
+    """Every compression of tar works; folders need not have members of their own."""
     archive = make_tar(tmp_path / f"a{suffix}", FILES, special("empty", tarfile.DIRTYPE))
     unpack(archive, tmp_path / "out")
     assert content_of(tmp_path / "out") == FILES
 
 
 def test_zip_is_unpacked(tmp_path: Path) -> None:
-    """As tar."""
+    """A zip archive gives the same files as a tar archive."""
     unpack(make_zip(tmp_path / "a.zip", {**FILES, "folder/": b""}), tmp_path / "out")
     assert content_of(tmp_path / "out") == FILES
 
 
 @pytest.mark.fault("security")
 def test_modes_are_not_restored(tmp_path: Path) -> None:
-    """An archive must not leave programs with another user's rights, nor files that cannot be read."""
+    """An archive must not create setuid programs or unreadable files."""
     member = tarfile.TarInfo("a")
     member.mode = 0o4000
     unpack(make_tar(tmp_path / "a.tar", {}, member), tmp_path / "out")
@@ -84,7 +84,7 @@ EVIL_NAMES = ["../a", "b/../../a", "/tmp/a", "b\\..\\a", "C:a"]
 @pytest.mark.parametrize("name", EVIL_NAMES)
 @pytest.mark.parametrize("make", [make_tar, make_zip])
 def test_name_that_points_outside_is_refused(tmp_path: Path, name: str, make: Any) -> None:
-    """Otherwise an archive could replace any of the user's files; nothing is unpacked."""
+    """Otherwise an archive could overwrite any file of the user; nothing is unpacked."""
     archive = make(tmp_path / ("a.tar" if make is make_tar else "a.zip"), {"good": b"x", name: b"x"})
     with pytest.raises(ValueError, match="has a name that points, or could point, outside") as caught:
         unpack(archive, tmp_path / "out")
@@ -104,7 +104,7 @@ def test_name_that_points_outside_is_refused(tmp_path: Path, name: str, make: An
     ],
 )
 def test_tar_member_that_is_not_a_file_is_refused(tmp_path: Path, kind: bytes, what: str) -> None:
-    """A link may point outside, also for later members; a device or pipe can hang or harm readers."""
+    """A link may point outside, also for later members; reading a device or pipe can hang or do harm."""
     archive = make_tar(tmp_path / "a.tar", {"good": b"x"}, special("bad", kind, target="good"))
     with pytest.raises(ValueError, match=f"member 'bad': {what}"):
         unpack(archive, tmp_path / "out")
@@ -114,7 +114,7 @@ def test_tar_member_that_is_not_a_file_is_refused(tmp_path: Path, kind: bytes, w
 @pytest.mark.fault("security")
 @pytest.mark.parametrize(("mode", "what"), [(stat.S_IFLNK, "is a link"), (stat.S_IFIFO, "is a device")])
 def test_zip_member_that_is_not_a_file_is_refused(tmp_path: Path, mode: int, what: str) -> None:
-    """A zip archive keeps links as files whose Unix mode says so."""
+    """A zip archive stores a link as a file with a Unix mode."""
     member = zipfile.ZipInfo("bad")
     member.external_attr = (mode | 0o777) << 16
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as file:
@@ -125,10 +125,10 @@ def test_zip_member_that_is_not_a_file_is_refused(tmp_path: Path, mode: int, wha
 
 @pytest.mark.fault("security")
 def test_encrypted_zip_is_refused(tmp_path: Path) -> None:
-    """There is nobody to ask for the password."""
+    """The stage cannot ask for a password."""
     archive = make_zip(tmp_path / "a.zip", {"a": b"x"})
     content = bytearray(archive.read_bytes())
-    content[content.index(b"PK\x01\x02") + 8] |= 1  # the flag that says so, in the table of contents
+    content[content.index(b"PK\x01\x02") + 8] |= 1  # the encryption flag in the table of contents
     archive.write_bytes(content)
     with pytest.raises(ValueError, match="member 'a': is encrypted"):
         unpack(archive, tmp_path / "out")
@@ -140,7 +140,7 @@ def test_encrypted_zip_is_refused(tmp_path: Path) -> None:
 def test_an_archive_that_fills_the_disk_is_refused(
     tmp_path: Path, suffix: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A thousand times its size, in one member or over many; the same growth does no harm to a small size."""
+    """It grows a thousandfold, in one member or over many; for small contents such growth is harmless."""
     archive = tmp_path / f"bomb{suffix}"
     make = make_zip if suffix == ".zip" else make_tar
     make(archive, {f"zeros{n}": bytes(10_000_000 // count) for n in range(count)})
@@ -153,7 +153,7 @@ def test_an_archive_that_fills_the_disk_is_refused(
 
 @pytest.mark.fault("security")
 def test_a_sparse_member_has_its_whole_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kilobyte of tar may claim any number of zeros."""
+    """A kilobyte of tar may stand for any number of zeros."""
     member = tarfile.TarInfo("sparse")
     member.pax_headers = {"GNU.sparse.major": "0", "GNU.sparse.minor": "1"}
     member.pax_headers |= {"GNU.sparse.size": str(1 << 40), "GNU.sparse.map": "0,0"}
@@ -167,13 +167,13 @@ def test_a_sparse_member_has_its_whole_size(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.fault("security")
 def test_member_under_a_file_is_refused(tmp_path: Path) -> None:
-    """`a` cannot be a file and the folder of `a/b`."""
+    """`a` cannot be both a file and the folder of `a/b`."""
     with pytest.raises(ValueError, match="is both a file and a folder"):
         unpack(make_tar(tmp_path / "a.tar", {"a": b"x", "a/b": b"y"}), tmp_path / "out")
 
 
 def test_later_member_of_a_name_wins(tmp_path: Path) -> None:
-    """As with tar, where updates are appended."""
+    """tar does the same, since updates are appended."""
     path = tmp_path / "a.tar"
     make_tar(path, {"a": b"a longer one"})
     with tarfile.open(path, "a") as tar:
@@ -188,7 +188,7 @@ def test_later_member_of_a_name_wins(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", [*TAR_MODES, ".zip"])
 @pytest.mark.parametrize("damage", ["cut", "other"])
 def test_damaged_archive_is_an_error_and_leaves_nothing(tmp_path: Path, suffix: str, damage: str) -> None:
-    """A half-unpacked corpus must not pass for a complete one."""
+    """A partly unpacked corpus must not pass for a complete one."""
     path = tmp_path / f"a{suffix}"
     files = {"a": os.urandom(5000)}
     content = (make_zip(path, files) if suffix == ".zip" else make_tar(path, files)).read_bytes()
@@ -201,7 +201,7 @@ def test_damaged_archive_is_an_error_and_leaves_nothing(tmp_path: Path, suffix: 
 @pytest.mark.fault("input")
 @pytest.mark.parametrize("suffix", [".tgz", ".tar.bz2", ".tar.xz", ".zip"])
 def test_damage_within_a_member_is_an_error(tmp_path: Path, suffix: str) -> None:
-    """Each kind of compression fails in its own way; a plain .tar has no checksum."""
+    """Each compression fails in its own way; a plain .tar has no checksum."""
     path = tmp_path / f"a{suffix}"
     files = {"a": "".join(f"sentence {i * i * 7919}\n" for i in range(20_000)).encode()}
     content = bytearray((make_zip(path, files) if suffix == ".zip" else make_tar(path, files)).read_bytes())
@@ -215,7 +215,7 @@ def test_damage_within_a_member_is_an_error(tmp_path: Path, suffix: str) -> None
 def test_full_disk_is_reported_as_such_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The archive is not to blame."""
+    """The error must not blame the archive."""
 
     def copy(*_: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

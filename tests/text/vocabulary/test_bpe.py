@@ -15,7 +15,7 @@ COUNTS = {"low": 5, "lower": 2, "newest": 6, "widest": 3, "3x3": 4, "日本a": 3
 
 
 def test_merges_are_the_most_frequent_pairs() -> None:
-    """es (9 times) comes first, of equally frequent ones; then est, then est with the word's end."""
+    """First comes es (9 times, first of equally frequent pairs), then est, then est with the word's end."""
     words = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
     alphabet = len(set("".join(words))) + 1
     bpe = Bpe(learn_bpe(words, alphabet + 3, "n"))
@@ -31,13 +31,13 @@ def test_words_are_not_split_by_script_or_digits() -> None:
 
 
 def test_a_piece_may_be_longer_than_sentencepieces_default() -> None:
-    """Only the number of merges limits a piece; sentencepiece would stop at 16 characters."""
+    """Only the number of merges limits a piece; sentencepiece's default would stop at 16 characters."""
     word = "Donaudampfschifffahrt"
     assert Bpe(learn_bpe({word: 9}, len(set(word)) + 1 + len(word), "n")).pieces(word) == [word + WORD_END]
 
 
 def test_the_same_counts_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DVC hashes the model: it must not depend on the order of counts, the folder or the cores."""
+    """DVC hashes the model, so it must not depend on the order of counts, the folder or the cores."""
     first = learn_bpe(COUNTS, 28, "n")
     monkeypatch.chdir("/")
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
@@ -45,14 +45,14 @@ def test_the_same_counts_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_learning_uses_counts_not_lines() -> None:
-    """A word seen 1,000 times is one line; its pair must win over one of two lines."""
+    """A word seen 1,000 times is one line; its pair must win over a pair of two lines."""
     bpe = Bpe(learn_bpe({"ab": 1000, "cd": 1, "cde": 1}, 7, "n"))
     assert bpe.pieces("ab") in (["ab", WORD_END], ["a", "b" + WORD_END], ["ab" + WORD_END])
     assert len(bpe.pieces("cd")) == 3
 
 
 def test_more_pieces_than_the_words_allow_is_an_error() -> None:
-    """The message names the parameter and the most that these words give."""
+    """The message names the parameter and its maximum for these words."""
     with pytest.raises(
         ValueError, match=r"source_size is 500 but .* only (\d+) different pieces.*at most \1"
     ):
@@ -65,7 +65,7 @@ def test_fewer_pieces_than_characters_is_an_error() -> None:
         learn_bpe({"abcdefghij": 3}, 10, "n")
 
 
-def test_the_maximum_that_the_words_allow_is_no_error() -> None:
+def test_the_maximum_that_the_words_allow_is_valid() -> None:
     """The number in the message must work."""
     with pytest.raises(ValueError, match="at most") as caught:
         learn_bpe(COUNTS, 500, "n")
@@ -74,7 +74,7 @@ def test_the_maximum_that_the_words_allow_is_no_error() -> None:
 
 
 def test_odd_words_do_not_stop_learning() -> None:
-    """Over-long words, those sentencepiece skips, and "<unk>" as in Gigaword are ordinary text."""
+    """Very long words, words that sentencepiece skips, and Gigaword's "<unk>" are ordinary text."""
     odd = {
         "x" * 70_000: 1,
         "y" * 2**21: 1,
@@ -91,7 +91,7 @@ def test_odd_words_do_not_stop_learning() -> None:
 
 
 def test_the_unknown_piece_is_not_text() -> None:
-    """Text such as Gigaword's has "<unk>" for a word; it must become a piece, not end the merges."""
+    """Gigaword has "<unk>" in its text; this must become a piece, and must not end the merges."""
     counts = {"<unk>x": 50, "<unk>y": 50, "<unk>": 90, "ab": 3}
     bpe = Bpe(learn_bpe(counts, 16, "n"))
     assert bpe.pieces("<unk>x") == ["<unk>", "x" + WORD_END]
@@ -100,13 +100,13 @@ def test_the_unknown_piece_is_not_text() -> None:
 
 
 def test_a_word_end_within_a_word_becomes_an_underscore() -> None:
-    """It would end the word; it is the only character that is not restored."""
+    """The character would end the word; it is the only one that is not restored."""
     bpe = Bpe(learn_bpe({"a_b": 9, "c\u2581d": 9}, 6, "n"))
     assert "".join(bpe.pieces("a\u2581b")) == "a_b" + WORD_END
 
 
 def test_piece_counts_are_those_of_the_text() -> None:
-    """Segmenting each distinct word once must give what segmenting all text gives."""
+    """Segmenting each distinct word once must give the same counts as segmenting the whole text."""
     bpe = Bpe(learn_bpe(COUNTS, 30, "n"))
     text = Counter(
         piece for word, count in COUNTS.items() for _ in range(count) for piece in bpe.pieces(word)
@@ -116,7 +116,7 @@ def test_piece_counts_are_those_of_the_text() -> None:
 
 
 def test_every_character_of_the_text_is_a_piece() -> None:
-    """Then any word of these characters can be written, even in an order that was never seen."""
+    """Then any word of these characters can be written, even in an order never seen before."""
     bpe = Bpe(learn_bpe(COUNTS, 30, "n"))
     counts = bpe.piece_counts({"low": 1, "\u2585\u2585": 2})
     assert {"l", "o", "w", "\u2585", WORD_END} <= set(counts)
@@ -126,7 +126,7 @@ def test_every_character_of_the_text_is_a_piece() -> None:
 
 
 def test_pieces_spell_the_word() -> None:
-    """Nothing is lost, whatever the word: random ones of known, unknown and peculiar characters."""
+    """Nothing is lost, whatever the word: known, unknown and unusual characters at random."""
     bpe = Bpe(learn_bpe(COUNTS, 30, "n"))
     draw = random.Random(1)
     characters = [*"".join(COUNTS), "☃", "🙂", "\x00", "\x07", "\u2585", "\u200d", "\ufeff", "\u3000"]

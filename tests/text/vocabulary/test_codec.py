@@ -1,4 +1,4 @@
-"""Words <-> ids."""
+"""Words to ids and back."""
 
 import random
 from collections import Counter
@@ -48,8 +48,8 @@ def test_words_of_known_characters_come_back(bpe_folder: Path, side: str, counts
         assert codec.decode(ids) == words
 
 
-def test_training_words_are_cut_into_the_model_s_pieces(joint_folder: Path) -> None:
-    """The text that the vocabulary was made from needs no second cut: every piece is an entry."""
+def test_training_words_are_split_into_the_model_s_pieces(joint_folder: Path) -> None:
+    """The text that the vocabulary was made from needs no further split: every piece is an entry."""
     codec = Codec.load(joint_folder, "source")
     for word in ENGLISH:
         assert codec.pieces([word]) == codec._segmentation.pieces(word)  # type: ignore[union-attr]
@@ -68,8 +68,8 @@ def test_each_side_has_its_own_vocabulary(joint_folder: Path) -> None:
     assert sum(counts) >= sum(ENGLISH.values())
 
 
-def test_pieces_of_the_other_side_are_cut_into_entries(joint_folder: Path) -> None:
-    """English text with a German word: its pieces are not English entries, but most characters are."""
+def test_pieces_of_the_other_side_are_split_into_entries(joint_folder: Path) -> None:
+    """A German word's pieces are not English entries, but most of its characters are."""
     codec = Codec.load(joint_folder, "source")
     pieces = codec.pieces(["neueste"])
     assert "".join(pieces) == "neueste\u2581"
@@ -93,20 +93,20 @@ def test_pieces_of_the_other_side_are_cut_into_entries(joint_folder: Path) -> No
 def test_unknown_characters_are_unknown_pieces(
     joint_folder: Path, words: list[str], decoded: list[str]
 ) -> None:
-    """Each character by itself; the word's end is kept, so the number of words does not change."""
+    """Each such character is a piece; the word's end is kept, so the number of words does not change."""
     codec = Codec.load(joint_folder, "source")
     assert codec.decode(codec.encode(words)) == decoded
 
 
 def test_decoding_drops_end_and_padding(joint_folder: Path) -> None:
-    """A model may stop within a word; the part it wrote is kept."""
+    """A model may stop within a word; the part written so far is kept."""
     codec = Codec.load(joint_folder, "source")
     low, n = codec.encode(["low"])[:-1], codec.vocabulary.ids(["n"])
     assert codec.decode([*low, *n, EOS, PAD, PAD]) == ["low", "n"]
 
 
-def test_a_bare_word_end_is_no_word(joint_folder: Path) -> None:
-    """A model may write two word ends in a row; there is no empty word."""
+def test_a_bare_word_end_is_not_a_word(joint_folder: Path) -> None:
+    """A model may write two word ends in a row, but there is no empty word."""
     codec = Codec.load(joint_folder, "source")
     end = codec.vocabulary.ids(["\u2581"])
     assert end != [UNK]
@@ -124,7 +124,7 @@ def test_each_piece_knows_its_word(joint_folder: Path, words: list[str]) -> None
 
 
 def test_words_are_their_own_pieces(word_folder: Path) -> None:
-    """In a word vocabulary, all but the most frequent are unknown; U+2581 means nothing there."""
+    """In a word vocabulary, all but the most frequent are unknown; U+2581 has no meaning there."""
     codec = Codec.load(word_folder, "source")
     assert codec.vocabulary.entries == ["newest", "low", "widest"]
     assert codec.encode(["low", "lower", "\u2581"]) == [4, UNK, UNK, EOS]
@@ -135,7 +135,7 @@ def test_words_are_their_own_pieces(word_folder: Path) -> None:
 
 
 def test_a_full_cache_changes_nothing(joint_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memory is bounded by forgetting words; ids must be as before."""
+    """The cache drops words to bound memory; ids must stay the same."""
     words = [*ENGLISH, "☃", *ENGLISH]
     expected = Codec.load(joint_folder, "source").encode(words)
     monkeypatch.setattr(codec_module, "CACHED_WORDS", 2)
@@ -145,7 +145,7 @@ def test_a_full_cache_changes_nothing(joint_folder: Path, monkeypatch: pytest.Mo
 
 
 def test_long_unknown_text_does_not_take_quadratic_time(joint_folder: Path) -> None:
-    """sentencepiece gives a run of unknown characters as one piece; a cut that tries every end would hang."""
+    """sentencepiece returns unknown characters in a row as one piece; trying every split would hang."""
     codec = Codec.load(joint_folder, "source")
     assert codec.encode(["☃" * 100_000]).count(UNK) == 100_000
 
@@ -162,13 +162,13 @@ def test_long_unknown_text_does_not_take_quadratic_time(joint_folder: Path) -> N
 def test_too_large_a_vocabulary_names_its_parameter(
     tmp_path: Path, kind: str, sizes: tuple[int, int], message: str
 ) -> None:
-    """That of the side to change."""
+    """The message names the parameter of the side to change."""
     with pytest.raises(ValueError, match=message):
         write_codecs(tmp_path, (ENGLISH, GERMAN), kind, False, sizes)  # type: ignore[arg-type]
 
 
 def test_a_missing_model_is_named(joint_folder: Path) -> None:
-    """For instance in a partially copied folder."""
+    """The folder may have been copied in part."""
     (joint_folder / "source.model").unlink()
     with pytest.raises(FileNotFoundError, match=r"source\.model does not exist.*copy the whole folder"):
         Codec.load(joint_folder, "source")
@@ -176,7 +176,7 @@ def test_a_missing_model_is_named(joint_folder: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"\xff\xfe nonsense", b""])
 def test_a_damaged_model_is_named(joint_folder: Path, content: bytes) -> None:
-    """sentencepiece's own message names no file, and takes an empty one for a model to be loaded later."""
+    """sentencepiece's own message names no file, and it accepts an empty file without an error."""
     (joint_folder / "source.model").write_bytes(content)
     with pytest.raises(
         ValueError, match=r"source\.model is not a sentencepiece model.*dvc repro -f vocabulary"
@@ -193,7 +193,7 @@ def test_a_damaged_segmentation_is_named(joint_folder: Path, text: str) -> None:
 
 
 def test_pairs_are_encoded_side_by_side(joint_folder: Path) -> None:
-    """Each side by its own codec; lengths include EOS."""
+    """Each side is encoded by its own codec; lengths include EOS."""
     pairs = [("low newest", "Straßenbahn"), ("", "neueste niedrig")]
     source, target = (Codec.load(joint_folder, side) for side in ("source", "target"))
     ((first, second),) = encode_pairs(iter(pairs), joint_folder)
@@ -211,7 +211,7 @@ def raw_folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_any_text_comes_back_from_sentencepiece(raw_folder: Path, side: str) -> None:
-    """A rare or foreign character is written in bytes, so no text has an unknown piece."""
+    """Rare and foreign characters are written in bytes, so no text has an unknown piece."""
     codec = Codec.load(raw_folder, side)
     for words in (
         ["low"],
@@ -227,14 +227,14 @@ def test_any_text_comes_back_from_sentencepiece(raw_folder: Path, side: str) -> 
 
 
 def test_pieces_of_sentencepiece_are_those_of_whole_lines(raw_folder: Path) -> None:
-    """No piece spans a space, so that segmenting what stands between spaces segments the line."""
+    """No piece spans a space, so segmenting word by word must equal segmenting the line."""
     model = Unigram((raw_folder / "source.model").read_bytes())
     line = "low newest (low), station widest"
     assert [piece for word in line.split() for piece in model.pieces(word)] == model.pieces(line)
 
 
-def test_broken_bytes_are_decoded_somehow(raw_folder: Path) -> None:
-    """A model may write any bytes; the text is still one."""
+def test_invalid_bytes_can_be_decoded(raw_folder: Path) -> None:
+    """A model may write any bytes; decoding must still give text."""
     codec = Codec.load(raw_folder, "source")
     ids = codec.vocabulary.ids(["<0xC3>", "<0x41>"])
     assert UNK not in ids
@@ -251,6 +251,6 @@ def test_broken_bytes_are_decoded_somehow(raw_folder: Path) -> None:
 def test_sentencepiece_sizes_that_the_text_does_not_allow_are_named(
     tmp_path: Path, size: int, message: str
 ) -> None:
-    """With the bound, instead of sentencepiece's internal message."""
+    """The message has the bound instead of sentencepiece's internal error."""
     with pytest.raises(ValueError, match=message):
         write_codecs(tmp_path, (ENGLISH, GERMAN), "sentencepiece", True, (size, size))

@@ -1,4 +1,4 @@
-"""Segmentations of imported models equal those of subword-nmt and sentencepiece."""
+"""Segmentation for imported models equals that of subword-nmt and sentencepiece."""
 
 import io
 import json
@@ -17,7 +17,7 @@ TEXT = ["low low low low low lower lower newest newest newest newest newest newe
 
 
 def folder_of(folder: Path, kind: str, entries: list[str], name: str, content: bytes) -> Path:
-    """Write what the codec of an imported model reads."""
+    """Write the files that the codec of an imported model reads."""
     for side in ("source", "target"):
         rows = "".join(f"{entry}\t1\n" for entry in entries)
         (folder / f"{side}.tsv").write_text(rows, encoding="utf-8", newline="\n")
@@ -37,13 +37,13 @@ def test_words_are_segmented_by_subword_nmt(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert codec.word_of_piece(["low", "lower"]) == [0, 1, 1, 1, 1]
     assert codec.encode(["low", "lower"]) == [3, 4, 5, 6, 9, EOS]
-    # A piece that the dictionary lacks is unknown as a whole, even if its characters are entries.
+    # A piece that is not in the dictionary is unknown as a whole, even if its characters are entries.
     assert codec.pieces(["wew"]) == ["w@@", "e@@", "w"]
     assert codec.encode(["wew"]) == [5, 6, UNK, EOS]
 
 
 def test_segmentation_is_that_of_the_program_on_whole_lines(tmp_path: Path) -> None:
-    """Words one by one, kept for later ones, give what the program gives for a line."""
+    """Segmenting and caching single words must give what the program gives for whole lines."""
     learn = pytest.importorskip("subword_nmt.learn_bpe", reason="needs the package subword-nmt")
     codes = io.StringIO()
     learn.learn_bpe(TEXT, codes, 12, min_frequency=2)
@@ -54,7 +54,7 @@ def test_segmentation_is_that_of_the_program_on_whole_lines(tmp_path: Path) -> N
 
 
 def test_pieces_of_subword_nmt_are_joined_to_words(tmp_path: Path) -> None:
-    """As in fairseq, "@@ " is removed; also at the end, where no piece follows, and before an unknown one."""
+    """As in fairseq, "@@ " is removed, also at the end and before an unknown word."""
     pytest.importorskip("subword_nmt", reason="needs the package subword-nmt")
     entries = ["a@@", "b", "c", "@@"]
     codec = load_codec(folder_of(tmp_path, "subword-nmt", entries, CODES, b"a b</w>\n"), "target")
@@ -73,7 +73,7 @@ def sentencepiece_model() -> bytes:
 
 
 def test_words_are_segmented_by_sentencepiece_as_whole_lines_are(tmp_path: Path) -> None:
-    """Its own default model marks the start of words; pieces are unknown as a whole."""
+    """sentencepiece's default models mark the start of words; pieces are unknown as a whole."""
     program = sentencepiece.SentencePieceProcessor(model_proto=sentencepiece_model())
     entries = [program.id_to_piece(i) for i in range(3, program.get_piece_size())][:-1]
     last = program.id_to_piece(program.get_piece_size() - 1)
@@ -89,7 +89,7 @@ def test_words_are_segmented_by_sentencepiece_as_whole_lines_are(tmp_path: Path)
 
 
 def test_our_own_segmentations_are_read_as_before(tmp_path: Path) -> None:
-    """A folder of the pipeline says bpe or word; a broken one gives the same message."""
+    """Folders of the pipeline name bpe or word; broken ones give the same messages as ever."""
     codec = load_codec(write_word_vocabulary(tmp_path), "source")
     assert type(codec) is Codec
     (tmp_path / "segmentation.json").write_text("[]", encoding="utf-8")
@@ -111,14 +111,14 @@ def test_our_own_segmentations_are_read_as_before(tmp_path: Path) -> None:
     ],
 )
 def test_invalid_codes_are_named_by_line(tmp_path: Path, content: str, message: str) -> None:
-    """The package would end the whole program."""
+    """The package itself would exit the whole program."""
     (tmp_path / CODES).write_text(content, encoding="utf-8")
     with pytest.raises(ValueError, match=f"bpe.codes,? {message}"):
         read_codes(tmp_path / CODES)
 
 
 def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the command that installs it."""
+    """The message has the command that installs it."""
     monkeypatch.setitem(sys.modules, "subword_nmt.apply_bpe", None)
     (tmp_path / CODES).write_text("a b\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"subword-nmt, which is not installed. Run: pip install 'convs2s\["):
@@ -126,7 +126,7 @@ def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_pieces_that_span_several_words_are_refused(tmp_path: Path) -> None:
-    """Text is segmented word by word, and would never contain them."""
+    """Text is segmented word by word, so such pieces could never occur."""
     check_pieces_of_words(["\u2581of", "the\u2581", "\u2581", "x"], tmp_path / "m.model")
     with pytest.raises(ValueError, match=r"m.model has the piece .*, which spans several words"):
         check_pieces_of_words(["\u2581of\u2581the"], tmp_path / "m.model")

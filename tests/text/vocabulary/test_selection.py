@@ -1,4 +1,4 @@
-"""Which target tokens a batch gets (§5.4)."""
+"""The target tokens selected for a batch (§5.4)."""
 
 import numpy as np
 import pytest
@@ -6,31 +6,31 @@ import pytest
 from convs2s.text.alignment.candidates import Candidates
 from convs2s.text.vocabulary.selection import VocabularySelection
 
-# Source token 3 has candidates 10, 11, 12; 4 has 19.
+# Source token 3 has candidates 10, 11, 12; token 4 has 19.
 CANDIDATES = Candidates(np.array([0, 0, 0, 0, 3, 4]), np.array([10, 11, 12, 19], np.int32))
 
 
 def test_tokens_are_the_special_the_common_and_the_candidates() -> None:
-    """Ascending, so that special tokens keep their ids; padding and EOS have no candidates."""
+    """They are in ascending order, so special tokens keep their ids; padding and EOS have no candidates."""
     selection = VocabularySelection(CANDIDATES, common=2, most=2, target_size=20)
     assert selection.tokens(np.array([[3, 1, 0], [3, 3, 1]])).tolist() == [0, 1, 2, 3, 4, 10, 11]
     assert selection.tokens(np.array([[4, 1]])).tolist() == [0, 1, 2, 3, 4, 19]
 
 
 def test_training_adds_the_target_tokens_of_the_batch() -> None:
-    """Else a target word that is not a candidate would have probability 0."""
+    """Otherwise a target word that is not a candidate would have probability 0."""
     selection = VocabularySelection(CANDIDATES, common=0, most=1, target_size=20)
     assert selection.tokens(np.array([[3, 1]]), np.array([[15, 7, 1, 0]])).tolist() == [0, 1, 2, 7, 10, 15]
 
 
-def test_more_common_tokens_than_there_are_select_all() -> None:
+def test_more_common_tokens_than_entries_select_all() -> None:
     """The selection is then the whole vocabulary."""
     selection = VocabularySelection(CANDIDATES, common=500, most=1, target_size=20)
     assert selection.tokens(np.array([[1]])).tolist() == list(range(20))
 
 
 def test_the_report_has_the_mean_number_of_tokens() -> None:
-    """By hand: 7 and 6 tokens."""
+    """By hand: the first two batches have 7 and 6 tokens."""
     selection = VocabularySelection(CANDIDATES, common=3, most=1, target_size=20)
     selection.tokens(np.array([3]))
     selection.tokens(np.array([1]))
@@ -42,6 +42,6 @@ def test_the_report_has_the_mean_number_of_tokens() -> None:
 
 
 def test_candidates_of_another_vocabulary_are_refused() -> None:
-    """Their ids would mean other words, or none."""
+    """Their ids would stand for other words, or for none."""
     with pytest.raises(ValueError, match=r"go up to target id 19 but the vocabulary has 19.*repro cand"):
         VocabularySelection(CANDIDATES, common=2, most=2, target_size=19)

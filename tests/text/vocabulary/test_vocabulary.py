@@ -16,7 +16,7 @@ from convs2s.text.vocabulary.word_counts import CHUNK_PAIRS, count_words, freque
 
 
 def test_special_symbols_come_first() -> None:
-    """T20: our own order, which checkpoints rely on."""
+    """T20: this is our own order, which checkpoints rely on."""
     vocabulary = Vocabulary(["the", "a"])
     assert (PAD, EOS, UNK) == (0, 1, 2)
     assert [vocabulary.entry(i) for i in range(len(vocabulary))] == ["<pad>", "</s>", "<unk>", "the", "a"]
@@ -25,14 +25,14 @@ def test_special_symbols_come_first() -> None:
 
 
 def test_words_spelled_like_special_symbols_are_words() -> None:
-    """Text may hold "</s>"; it must not end the sentence."""
+    """Text may contain "</s>", which must not end the sentence."""
     assert Vocabulary(["x"]).ids(["</s>", "<pad>", "<unk>"]) == [UNK, UNK, UNK]
     assert Vocabulary(["</s>"]).ids(["</s>"]) == [3]
     assert "</s>" not in Vocabulary(["x"])
 
 
 def test_a_file_comes_back_as_written(tmp_path: Path) -> None:
-    """Entries may contain any character but tab and line feed, even those that end lines elsewhere."""
+    """Entries may contain any character except tab and line feed, even other line ends."""
     path = tmp_path / "source.tsv"
     write_vocabulary(path, [("ä\u2581", 5), ("x\x85y", 3), ("\u2028", 0)])
     assert path.read_bytes() == "ä\u2581\t5\nx\x85y\t3\n\u2028\t0\n".encode()
@@ -41,14 +41,14 @@ def test_a_file_comes_back_as_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("line", ["word", "word\t", "\t3", "word\tx", "word\t1\t2", ""])
 def test_a_bad_line_is_named(tmp_path: Path, line: str) -> None:
-    """A lost or split entry shifts all later ids, and the model produces nonsense."""
+    """A lost or split entry would shift all later ids, and translations would be nonsense."""
     path = tmp_path / "source.tsv"
     path.write_text(f"a\t2\n{line}\nb\t1\n")
     with pytest.raises(ValueError, match=r"source\.tsv, line 2: found .*wanted 'entry TAB count'.*dvc repro"):
         read_vocabulary(path)
 
 
-def test_an_entry_that_occurs_twice_is_named(tmp_path: Path) -> None:
+def test_a_duplicate_entry_is_named(tmp_path: Path) -> None:
     """A word cannot have two ids."""
     path = tmp_path / "source.tsv"
     path.write_text("a\t2\nb\t1\na\t1\n")
@@ -57,19 +57,19 @@ def test_an_entry_that_occurs_twice_is_named(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    """The stage that makes it did not run."""
+    """The message names the stage to run."""
     with pytest.raises(FileNotFoundError, match=r"source\.tsv does not exist"):
         read_vocabulary(tmp_path / "source.tsv")
 
 
 def test_the_most_frequent_words_are_taken() -> None:
-    """Ties go by characters, so that the order depends on the counts alone."""
+    """Ties are broken by characters, so the order depends on the counts alone."""
     counts = {"b": 2, "z": 5, "a": 2, "c": 1}
     assert frequent_words(counts, 3, "n") == [("z", 5), ("a", 2), ("b", 2)]
 
 
 def test_more_words_than_there_are_is_an_error() -> None:
-    """A smaller vocabulary than requested would silently change the model's size."""
+    """A smaller vocabulary would silently change the size of the model."""
     with pytest.raises(
         ValueError, match=r"source_size is 2,000 but .* only 2 different words.*at most 2: lower"
     ):
@@ -77,7 +77,7 @@ def test_more_words_than_there_are_is_an_error() -> None:
 
 
 def test_words_are_counted_by_side_over_all_chunks() -> None:
-    """Chunks are counted separately, on several cores if possible; the sums are those of the text."""
+    """Chunks are counted separately, on several cores; the sums must be those of the whole text."""
     n = 3 * CHUNK_PAIRS
     source, target = count_words(("a b a", "x" if i % 2 else "y") for i in range(n))
     assert source == {"a": 2 * n, "b": n}

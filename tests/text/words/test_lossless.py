@@ -39,7 +39,7 @@ TEXTS = {
 
 
 def wanted(text: str) -> str:
-    """Return a text as it should come back: composed, stripped, spaces for control characters."""
+    """Return the text expected back: composed, stripped, with spaces for control characters."""
     composed = unicodedata.normalize("NFC", text).replace("\uffed", "\u25a0")
     controls = (c for c in set(composed) if unicodedata.category(c) == "Cc" and c != "\t")
     return composed.translate(dict.fromkeys(map(ord, controls), " ")).strip()
@@ -48,7 +48,7 @@ def wanted(text: str) -> str:
 @pytest.mark.parametrize("params", [OWN, RAW], ids=["moses", "none"])
 @pytest.mark.parametrize("language", TEXTS)
 def test_text_comes_back(language: str, params: object) -> None:
-    """Whatever stands between words, and no word contains whitespace."""
+    """Any spacing between words must be restored, and no word may contain whitespace."""
     tokenizer = Tokenizer(language, params)  # type: ignore[arg-type]
     for text in [
         *TEXTS[language],
@@ -62,7 +62,7 @@ def test_text_comes_back(language: str, params: object) -> None:
 
 
 def test_words_are_not_torn_at_apostrophes_and_in_numbers() -> None:
-    """Typographic apostrophes split as plain ones do, in French only; a no-break space groups digits."""
+    """Typographic apostrophes split like plain ones, only in French; no-break spaces group digits."""
     words = Tokenizer("fr", OWN).tokenize("L’école n’a 10\u00a0000 !")
     assert words == ["L’", "école", "n’", "a", "10\U000f00a0000", "!"]
     assert Tokenizer("ro", OWN).tokenize("Moore’s într-un") == ["Moore’s", "într-un"]
@@ -85,7 +85,7 @@ def test_words_are_not_torn_at_apostrophes_and_in_numbers() -> None:
     ],
 )
 def test_words_of_all_scripts_are_whole(language: str, text: str, words: str) -> None:
-    """Moses' tables lack most vowels of Thai, the joiners, and the letters that are younger than they are."""
+    """Moses' tables lack most Thai vowels, the joiners, and letters that were added to Unicode later."""
     tokenizer = Tokenizer(language, OWN)
     found = tokenizer.tokenize(text)
     assert found == words.split("|")
@@ -97,13 +97,13 @@ def test_words_of_all_scripts_are_whole(language: str, text: str, words: str) ->
 
 
 def test_a_replacement_takes_the_place_of_a_whole_word() -> None:
-    """With its marks; punctuation stays."""
+    """Combining marks belong to the word; punctuation stays."""
     assert with_replaced("«ที่<unk>ข้าว»", "บ้าน", RAW) == "«บ้าน»"
     assert with_replaced("बाज़ा<unk>।", "हाट", RAW) == "हाट।"
 
 
 def test_only_unusual_spacing_is_marked() -> None:
-    """What detokenization writes anyway costs a model nothing to learn."""
+    """A model need not learn the spacing that detokenization writes anyway."""
     assert Tokenizer("en", OWN).tokenize('Yes, "he" (it) can\'t.') == [
         "Yes", ",", '"', "he", '"', "(", "it", ")", "can", "'t", ".",
     ]  # fmt: skip
@@ -111,7 +111,7 @@ def test_only_unusual_spacing_is_marked() -> None:
 
 
 def test_decomposed_characters_are_composed() -> None:
-    """Text from macOS would fall into other pieces, and its references would never match."""
+    """Text from macOS would get other pieces, and its references would never match."""
     decomposed = unicodedata.normalize("NFD", "L'été à Köln")
     for params in (OWN, RAW, flags(normalize_unicode=True), flags(normalize_unicode=True, tokenizer="none")):
         tokenizer = Tokenizer("fr", params)
@@ -121,7 +121,7 @@ def test_decomposed_characters_are_composed() -> None:
 
 
 def test_the_words_of_alignment_have_no_marks_and_no_punctuation() -> None:
-    """Else "house," and "house" would be two words in the dictionary."""
+    """Otherwise "house," and "house" would be two words in the dictionary."""
     text = "L’eau (don't) coûte 10\u00a0000\u00a0€, km/h..."
     number = "10\U000f00a0000"
     assert bare_words(Tokenizer("fr", RAW).tokenize(text), RAW) == [

@@ -1,4 +1,4 @@
-"""The paper's presets: text becomes the words that it became before own data had rules of its own."""
+"""The paper's presets give the same words as before rules for users' own data were added."""
 
 import hashlib
 
@@ -38,7 +38,7 @@ BEFORE = {
 
 
 def digest(name: str) -> str:
-    """Return a hash of what a preset makes of the sample, in both languages."""
+    """Return a hash of a preset's words and texts for the sample, in both languages."""
     params = params_of(name)
     lines = []
     for language in (params.download.source_language, params.download.target_language):
@@ -50,6 +50,6 @@ def digest(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", BEFORE)
-def test_words_are_those_of_before(name: str) -> None:
-    """Scores are comparable only if the text is prepared as it was (T31)."""
+def test_words_are_the_same_as_before(name: str) -> None:
+    """Scores are comparable only if the text is prepared in the same way (T31)."""
     assert digest(name) == BEFORE[name]

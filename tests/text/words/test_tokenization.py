@@ -1,4 +1,4 @@
-"""The same words as Moses, for any text."""
+"""Tokenization gives the same words as Moses, for any text."""
 
 import gzip
 from itertools import pairwise
@@ -68,12 +68,12 @@ def flags(**changes: object) -> TokenizeParams:
     ],
 )
 def test_words_are_those_of_moses(language: str, text: str, words: str) -> None:
-    """Moses' rules, by hand: prefixes keep their dot, numbers their comma, apostrophes go by language."""
+    """By hand: prefixes keep their dot, numbers their comma, and apostrophes depend on the language."""
     assert " ".join(Tokenizer(language, flags()).tokenize(text)) == words
 
 
 def test_escape_and_aggressive_hyphens_work_as_in_moses() -> None:
-    """Both are flags of Moses' tokenizer, off here and on in others' data; detokenizing undoes them."""
+    """Both are flags of Moses' tokenizer, off by default and on in others' data; detokenizing undoes them."""
     tokenizer = Tokenizer("en", flags(escape=True, aggressive_hyphens=True))
     words = tokenizer.tokenize('a well-known & [odd] man\'s "|"')
     assert " ".join(words) == "a well @-@ known &amp; &#91; odd &#93; man &apos;s &quot; &#124; &quot;"
@@ -81,18 +81,18 @@ def test_escape_and_aggressive_hyphens_work_as_in_moses() -> None:
 
 
 def test_entities_of_the_text_are_kept_without_escaping() -> None:
-    """Without escaping, "&amp;" can only be the text's own, and must not turn into "&"."""
+    """Without escaping, "&amp;" can only come from the text, and must not become "&"."""
     assert Tokenizer("en", flags()).detokenize(["AT", "&amp;", "T"]) == "AT &amp; T"
 
 
 def test_control_and_format_characters_become_spaces() -> None:
-    """As Moses' remove-non-printing-char does; an emoji is printed, an unassigned one may be some day."""
+    """Moses does the same; emoji are printable, and unassigned characters may become so."""
     words = Tokenizer("en", flags()).tokenize("a\x07b\u200bc\ue000d 🙂 \u0378")
     assert words == ["a", "b", "c", "d", "🙂", "\u0378"]
 
 
 def test_flags_switch_their_steps_off() -> None:
-    """Data sets differ in what was done before; a step that is off leaves its characters alone."""
+    """Data sets were preprocessed in different ways; a step that is off leaves its characters alone."""
     tokenizer = Tokenizer("en", flags(normalize_punctuation=False, remove_nonprinting=False))
     assert tokenizer.tokenize("“a\u200bb”") == ["“", "a", "\u200b", "b", "”"]
 
@@ -121,7 +121,7 @@ def test_any_text_gives_one_line(tokenizer: str, clean: bool, language: str) -> 
 
 
 def test_czech_numbers_are_joined_only_around_their_own_point() -> None:
-    """As in Moses; sacremoses joins all numbers of a sentence that ends in a number and a full stop."""
+    """Moses does the same; sacremoses joins all numbers if the sentence ends in a number and a full stop."""
     detokenize = Tokenizer("cs", flags()).detokenize
     text = "V roce 1998 bylo na místě 5 lidí z 832 ."
     assert detokenize(text.split()) == "V roce 1998 bylo na místě 5 lidí z 832."
@@ -138,7 +138,7 @@ def test_czech_particle_is_detokenized() -> None:
 
 @pytest.mark.parametrize("language", ["en", "de", "fr", "it", "cs", "es", "ro", "zh"])
 def test_normalization_equals_sacremoses(language: str) -> None:
-    """Rules are skipped only where they change nothing: pairs of the rules' characters show a wrong skip."""
+    """Rules are skipped only if they have no effect; pairs of their characters would expose a wrong skip."""
     ours, theirs = PunctuationNormalizer(language), MosesPunctNormalizer(language, perl_parity=True)
     signs = list("`'\"()%:;.,?!„“”–—´‘’‚…«»\u00a0 \rºnc1a-[{")
     texts = [*ODD_TEXTS, *(f"1{a}{b} a{b}{a}2 {a}" for a in signs for b in signs)]
@@ -148,13 +148,13 @@ def test_normalization_equals_sacremoses(language: str) -> None:
 
 @pytest.mark.parametrize("pattern", ["«|»", "«?", "a«*", "(«){0,2}", "[«»]", "\\d+"])
 def test_a_rule_without_a_certain_need_is_always_tried(pattern: str) -> None:
-    """Each of these patterns can match without a guillemet; sacremoses may come to have such rules."""
+    """Each of these patterns can match without a guillemet; sacremoses may get such rules."""
     assert needed(pattern) == ""
 
 
 @pytest.mark.parametrize("language", ["en", "fr", "it", "de"])
 def test_words_equal_sacremoses(language: str) -> None:
-    """The rules for apostrophes are skipped only if there are none."""
+    """The rules for apostrophes may be skipped only if the text has none."""
     ours = Tokenizer(language, flags(normalize_punctuation=False, remove_nonprinting=False))
     theirs = MosesTokenizer(language)
     for text in ODD_TEXTS:
@@ -184,12 +184,12 @@ STANFORD_LINE = "The well ##AT##-##AT## known man &apos;s &quot; mail &quot; : a
 
 
 def test_stanfords_lines_are_only_split() -> None:
-    """They are already tokenized: tokenized again, "#" and "&" would fall apart (T30)."""
+    """They are already tokenized; a second time would split "#" and "&" (T30)."""
     assert Tokenizer("en", STANFORD).words(STANFORD_LINE) == STANFORD_LINE.split()
 
 
 def test_raw_text_is_brought_to_stanfords_form_and_back() -> None:
-    """So that a model of their data translates users' text, and its translations read as text."""
+    """Models trained on this data can then translate users' text, with normal text as output."""
     tokenizer = Tokenizer("en", STANFORD)
     raw = 'The well-known man\'s "mail": a @ b.c & co.'
     assert tokenizer.tokenize(raw) == STANFORD_LINE.split()
@@ -198,21 +198,21 @@ def test_raw_text_is_brought_to_stanfords_form_and_back() -> None:
 
 
 def test_a_raw_corpus_is_tokenized_and_its_references_are_unchanged() -> None:
-    """Detokenized text is scored against exactly what the publisher provides."""
+    """Detokenized text must be scored against exactly what the publisher provides."""
     tokenizer = Tokenizer("en", flags())
     assert tokenizer.words("It's  “so”") == ["It", "'s", '"', "so", '"']
     assert tokenizer.reference("It's  “so”") == "It's  “so”"
 
 
 def test_lowercased_words_are_compared_with_lowercased_references() -> None:
-    """As for the IWSLT scores; otherwise each capital would count as an error."""
+    """IWSLT scores are computed this way; otherwise each capital would count as an error."""
     tokenizer = Tokenizer("de", flags(lowercase=True))
     assert tokenizer.tokenize("Über ÄPFEL.") == ["über", "äpfel", "."]
     assert tokenizer.reference("Über ÄPFEL.") == "über äpfel."
 
 
 def test_case_is_removed_from_words_and_restored_in_translations() -> None:
-    """A tokenizer without truecaser, as for references, leaves words alone; translations get capitals."""
+    """Without a truecaser, as for references, words keep their case; translations always get capitals."""
     params = flags(truecase=True)
     truecaser = Truecaser({"the": 2, "Paris": 1})
     assert Tokenizer("en", params, truecaser).tokenize("The cat. Paris.") == ["the", "cat", ".", "Paris", "."]
@@ -224,7 +224,7 @@ def test_case_is_removed_from_words_and_restored_in_translations() -> None:
 
 
 def test_romanian_letters_are_normalized_only_in_romanian() -> None:
-    """The other side may be Turkish, where the cedilla is right; without diacritics for a source (T32)."""
+    """The other side may be Turkish, where the cedilla is right; sources may drop diacritics (T32)."""
     both = flags(normalize_romanian=True)
     assert Tokenizer("ro", both).tokenize("Şi ţara") == ["Și", "țara"]
     assert Tokenizer("en", both).tokenize("Şi ţara") == ["Şi", "ţara"]

@@ -25,13 +25,13 @@ def count(lines: list[str]) -> Counter[str]:
 
 
 def test_only_words_inside_a_sentence_are_counted() -> None:
-    """At its start all words have a capital; a preceding quote or bracket is skipped."""
+    """Sentences start with a capital anyway; a quote or bracket before it is skipped."""
     assert list(words_inside(TEXT[0].split())) == ["cat", "said", "Paris", "end", "rains"]
     assert list(words_inside(["(", "The", "2nd", "Man", ".", "The", "end"])) == ["2nd", "Man", "end"]
 
 
 def test_words_get_the_case_they_have_most_often() -> None:
-    """At sentence starts; inside, a known word stays, and one known only in other cases gets the best."""
+    """This holds at sentence starts; elsewhere, a known word keeps its case, another gets the best known."""
     truecaser = Truecaser(Counter({"the": 9, "The": 1, "Paris": 5, "apple": 2, "Apple": 1, "US": 1}))
     words = ["The", "Apple", ".", "Apple", "PARIS", ":", "THE", "The", "Zebra", ".", "Zebra", "(", "The"]
     assert truecaser.truecase(words) == [
@@ -52,13 +52,13 @@ def test_words_get_the_case_they_have_most_often() -> None:
 
 
 def test_a_tie_is_decided_by_spelling() -> None:
-    """Not by which came first, which would depend on how the text is cut into chunks."""
+    """The first to occur would depend on how the text is divided into chunks."""
     for words in (["us", "US"], ["US", "us"]):
         assert Truecaser(Counter(words)).truecase(["Us"]) == ["US"]
 
 
 def test_sentences_get_their_capitals_back() -> None:
-    """Also after each sentence end within the line, and after a quote."""
+    """This includes sentences within the line and after a quote."""
     words = [
         "the",
         "cat",
@@ -97,7 +97,7 @@ def test_sentences_get_their_capitals_back() -> None:
 
 
 def test_turkish_has_two_letters_i() -> None:
-    """İstanbul and ısı: their capitals are İ and I; elsewhere i and I are one letter."""
+    """The capitals of i and ı are İ and I in Turkish; elsewhere I is the capital of i."""
     assert detruecase(["istanbul", ".", "ısı", ".", "ev"], "tr") == ["İstanbul", ".", "Isı", ".", "Ev"]
     assert detruecase(["istanbul", "isı"], "en") == ["Istanbul", "isı"]
     counts = {"istiyorum": 3, "ısı": 2}
@@ -109,12 +109,12 @@ def test_turkish_has_two_letters_i() -> None:
 
 
 def test_georgian_sentences_have_no_capitals() -> None:
-    """Unicode has some, for headlines: upper() gives them."""
+    """Unicode has capitals for Georgian headlines, and upper() returns them."""
     assert detruecase(["ეს", "სახლია", ".", "ღია"], "ka") == ["ეს", "სახლია", ".", "ღია"]
 
 
 def theirs(counts: Counter[str]) -> MosesTruecaser:
-    """Return sacremoses' truecaser with these counts, ties decided as here."""
+    """Return sacremoses' truecaser with these counts, and ties broken as in ours."""
     truecaser = MosesTruecaser()
     best: dict[str, str] = {}
     for word in sorted(counts, key=lambda word: (-counts[word], word)):
@@ -131,27 +131,27 @@ def check_against_sacremoses(lines: list[str]) -> None:
     ours, judge, detruecaser = Truecaser(counts), theirs(counts), MosesDetruecaser()
     for line in lines:
         cased = ours.truecase(line.split())
-        # Moses leaves words that it knows as they are; sacremoses does only when asked.
+        # Moses leaves known words as they are; sacremoses does so only on request.
         assert cased == judge.truecase(line, use_known=True)
         assert detruecase(cased) == detruecaser.detruecase(" ".join(cased))
 
 
 def test_rules_equal_sacremoses() -> None:
-    """An independent implementation of the same scripts."""
+    """sacremoses implements the same scripts independently."""
     check_against_sacremoses(TEXT)
 
 
 @pytest.mark.skipif(not MULTI30K.is_dir(), reason="the captions of ../shared/data/multi30k are not here")
 @pytest.mark.parametrize("language", ["en", "de", "fr"])
 def test_real_text_is_cased_as_by_sacremoses(language: str) -> None:
-    """With final stops as separate words; sacremoses would take half a minute for all of it."""
+    """Final stops are separate words; for more text, sacremoses would take half a minute."""
     text = gzip.decompress((MULTI30K / f"val.{language}.gz").read_bytes()).decode()
     lines = [line.replace(".", " . ").replace('"', ' " ') for line in text.split("\n") if line]
     check_against_sacremoses([" ".join(line.split()) for line in lines])
 
 
 def test_counts_come_back_as_written(tmp_path: Path) -> None:
-    """In an order that depends only on the counts, since DVC hashes the file."""
+    """Their order depends only on the counts, because DVC hashes the file."""
     counts = Counter({"b": 1, "The": 2, "the": 7, "a": 1})
     write_counts(tmp_path / "a.tsv", counts)
     assert (tmp_path / "a.tsv").read_text() == "the\t7\nThe\t2\na\t1\nb\t1\n"
@@ -160,7 +160,7 @@ def test_counts_come_back_as_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("line", ["the", "the\tmany", "\t3", ""])
 def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:
-    """With its number."""
+    """The message has the line number."""
     (tmp_path / "a.tsv").write_text(f"a\t1\n{line}\n")
     with pytest.raises(ValueError, match=r"a\.tsv, line 2: found .*wanted a word, a tab and its count"):
         read_truecaser(tmp_path / "a.tsv")

@@ -1,4 +1,4 @@
-"""Plain signs become those of the language."""
+"""Plain quotes and spaces become those of the language."""
 
 import pytest
 from pydantic import ValidationError
@@ -22,18 +22,18 @@ from tests.text.words.test_tokenization import flags
     ],
 )
 def test_signs_are_those_of_the_language(language: str, plain: str, printed: str) -> None:
-    """By hand; times, inches and lone signs stay, and quotes of languages that are not in the table."""
+    """By hand: times, inches, lone signs, and quotes of languages outside the table stay."""
     assert typographic(plain, language) == printed
 
 
 def test_translations_get_their_typography_and_references_keep_theirs() -> None:
-    """The option is for text that is written, not for what it is compared with."""
+    """The option applies to translations, not to the references they are compared with."""
     french = Tokenizer("fr", flags(typography=True))
     assert french.detokenize(["L'", "été", "!"]) == "L’été\u00a0!"
     assert french.reference("L'été !") == "L'été !"
 
 
 def test_lossless_text_has_its_own_typography() -> None:
-    """What the training text had is what the model writes."""
+    """A lossless model writes the typography of its training text."""
     with pytest.raises(ValidationError, match="but found typography: true; wanted raw text"):
         flags(lossless=True, typography=True)
