@@ -57,7 +57,7 @@ def test_a_duplicate_entry_is_named(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    """The message names the stage to run."""
+    """The stage that writes it has not run; the message must name the file."""
     with pytest.raises(FileNotFoundError, match=r"source\.tsv does not exist"):
         read_vocabulary(tmp_path / "source.tsv")
 
