@@ -13,8 +13,8 @@ class Annealing:
         learning_rate: at the start.
         factor: multiplies the learning rate after each epoch, once annealing has begun.
         minimum: training ends when the learning rate falls below it.
-        against_best: annealing begins when an epoch is no better than the best earlier one; if False, than
-            the previous one, as in the authors' code.
+        against_best: annealing begins when an epoch is no better than the best earlier epoch; if False, no
+            better than the previous epoch, as in the authors' code.
         min_epochs: annealing begins after this epoch at the earliest.
         after_epoch: annealing begins after this epoch at the latest; None for no limit.
         patience: training ends after this many epochs without a new best; None for no limit.
@@ -37,24 +37,24 @@ class Annealing:
         return float(self.learning_rate * self.factor**steps)
 
     def ends(self, perplexities: list[float]) -> str | None:
-        """Return why training ends after these epochs, or None if it continues."""
+        """Return the reason why training ends after these epochs, or None if it continues."""
         if not perplexities:
             return None
-        # The factor 1 - 1e-9 keeps 0.25 * 0.1 ** k, which is not exact, from falling below 0.25e-k.
+        # The factor 1 - 1e-9 allows for rounding: 0.25 * 0.1 ** k may be slightly less than 0.25e-k.
         if self.rate(perplexities) < self.minimum * (1 - 1e-9):
             return f"the learning rate fell below {self.minimum:g}"
         since_best = len(perplexities) - 1 - perplexities.index(min(perplexities))
         if self.patience is not None and since_best >= self.patience:
-            return f"{counted(since_best, 'epoch')} brought no better perplexity"
+            return f"validation perplexity has not improved for {counted(since_best, 'epoch')}"
         if len(perplexities) >= self.max_epochs:
             return f"it has run for {counted(self.max_epochs, 'epoch')}"
         return None
 
     def ended_before(self, perplexities: list[float], within_epoch: bool) -> int | None:
-        """Return after which of these epochs training had already ended; None if it had not.
+        """Return the number of the epoch after which training had already ended; None if it had not.
 
         Args:
-            within_epoch: whether another epoch has begun after them.
+            within_epoch: whether the next epoch has begun.
         """
         followed = len(perplexities) if within_epoch else len(perplexities) - 1
         return next((n for n in range(1, followed + 1) if self.ends(perplexities[:n]) is not None), None)

@@ -1,4 +1,4 @@
-"""An update: gradients of a batch's parts, added up over workers, and one step of the optimizer (§4.2)."""
+"""An update: gradients of a batch's parts, summed over workers, then one optimizer step (§4.2)."""
 
 import math
 import os
@@ -17,10 +17,10 @@ from convs2s.train.training import Done, Inputs, Training
 
 
 def recorded_updates(training: Training, losses: nn.Module) -> RecordedUpdates | None:
-    """Return what records updates and replays them, where that is possible: one process with a GPU.
+    """Return an object that records and replays updates; None unless there is a single process with a GPU.
 
-    What several processes exchange during backward is not recorded. CONVS2S_RECORD=0 in the environment
-    switches recording off.
+    The exchange between several processes during backward cannot be recorded. CONVS2S_RECORD=0 in the
+    environment switches recording off.
     """
     alone_on_gpu = training.workers.device.type == "cuda" and training.workers.count == 1
     if not alone_on_gpu or os.environ.get(SWITCH) == "0":
@@ -29,7 +29,7 @@ def recorded_updates(training: Training, losses: nn.Module) -> RecordedUpdates |
 
 
 def static_updates(training: Training, losses: nn.Module, record: Recorder | None) -> RecordedUpdates:
-    """Return what makes updates of few shapes, recorded so; None: not recorded."""
+    """Return an object that makes updates of few shapes; if `record` is None, it does not record them."""
 
     def update(source: Tensor, target: Tensor, real: Tensor, scale: Tensor, learning_rate: Tensor) -> Tensor:
         return _compute_update(training, losses, [(source, target, real)], None, scale, learning_rate)
@@ -48,7 +48,7 @@ def make_update(
     """Process a batch's parts, then make one update."""
     entries = training.entries(training.train, batch)
     results = queue_update(training, losses, batch, entries, learning_rate, recorded)
-    loss, norm = results.tolist()  # the only time that the host waits for the device
+    loss, norm = results.tolist()  # the only point where the host waits for the device
     if not math.isfinite(norm):
         raise FloatingPointError(
             f"Training diverged: in update {training.state.updates + 1:,} (epoch "
@@ -67,12 +67,12 @@ def queue_update(
     learning_rate: float,
     recorded: RecordedUpdates | None = None,
 ) -> Float[Tensor, "2"]:
-    """Ask the device for an update; return the loss summed over workers, and the gradient's norm."""
+    """Queue an update on the device; return the loss summed over workers, and the gradient norm."""
     workers = training.workers
     seed = np.random.SeedSequence([training.seed, training.state.updates, workers.rank])
     number = int(seed.generate_state(1, np.uint64)[0])
-    # Backward averages over workers; the gradient wanted is the sum over all tokens of the batch,
-    # divided by their number (§4.2, T13).
+    # Backward averages over workers, but we want the sum over all tokens of the batch, divided by their
+    # number (§4.2, T13).
     scale = workers.count / batch.target_tokens
     if recorded is not None and entries is None and len(batch.parts) == 1:
         return recorded(*training.train.arrays(batch.parts[0]), scale, learning_rate, number)
@@ -94,17 +94,17 @@ def _compute_update(
     scale: Tensor | float,
     learning_rate: Tensor | float,
 ) -> Float[Tensor, "2"]:
-    """Make an update of what is on the device; return the loss summed over workers, and the gradient's norm.
+    """Make an update from tensors on the device; return the loss summed over workers, and the gradient norm.
 
     Args:
-        scale: of the loss, before backward; the number 0 for a batch that does not count.
+        scale: factor of the loss, before backward; the number 0 for a batch that does not count.
     """
     try:
         total = _add_gradients(training, losses, parts, entries, scale)
         norm = training.optimizer.update(learning_rate, training.clip_norm)
         return torch.stack([training.workers.total(total), norm.double()])
     except RuntimeError:
-        training.optimizer.clear_gradients()  # who makes the update again must not find half of its gradients
+        training.optimizer.clear_gradients()  # a retry must not find partial gradients
         raise
 
 

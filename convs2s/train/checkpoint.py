@@ -1,7 +1,7 @@
 """A checkpoint: everything needed to resume, in one file, written atomically and read without pickle.
 
-Metadata has the state, the fingerprint, and the CRC-32 of each of them and of each tensor. CRC-32 finds any
-flipped bit and is the fastest check at hand: 2 GB/s, where SHA-256 reaches 0.9.
+The metadata holds the state, the fingerprint, and a CRC-32 of each of them and of each tensor. CRC-32 detects
+any flipped bit and is the fastest check available: 2 GB/s, versus 0.9 for SHA-256.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ from convs2s.model.storage import check_fit, write_tensors
 from convs2s.text.corpus.files import atomic_path
 from convs2s.train.training import CURVE_UPDATES, State, Training
 
-CONTENT = ("state", "fingerprint")  # all metadata of a checkpoint written before there were checksums
+CONTENT = ("state", "fingerprint")  # all the metadata in checkpoints from before there were checksums
 EPOCH = {"epoch", "updates", "learning_rate", "training_loss", "validation_loss", "validation_perplexity"}
 POINT = {"update", "loss", "gradient_norm", "learning_rate"}
 STATE, PRINTS = TypeAdapter(State), TypeAdapter(dict[str, str])
@@ -30,7 +30,7 @@ STATE, PRINTS = TypeAdapter(State), TypeAdapter(dict[str, str])
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a checkpoint holds; `checked` is False if it is of an earlier version, without checksums."""
+    """The contents of a checkpoint; `checked` is False if an earlier version wrote it, without checksums."""
 
     prints: dict[str, str]
     state: State
@@ -39,7 +39,7 @@ class Checkpoint:
 
 
 def checkpoint_name(updates: int | str) -> str:
-    """Return the file name of the checkpoint after so many updates; of `*`, the pattern of all."""
+    """Return the file name of the checkpoint after `updates` updates; for `*`, the pattern matching all."""
     return f"checkpoint-{updates}.safetensors"
 
 
@@ -47,7 +47,7 @@ def save_checkpoint(path: Path, training: Training, prints: dict[str, str]) -> N
     """Write weights, momentum and state.
 
     Raises:
-        OSError: if the disk is full, for example; whatever was at `path` stays as it was.
+        OSError: if the disk is full, for example; an existing file at `path` is then unchanged.
     """
     parameters, momenta = dict(training.model.named_parameters()), training.optimizer.momenta
     tensors = {f"weights/{name}": p.detach() for name, p in parameters.items()}
@@ -75,20 +75,20 @@ def read_checkpoint(path: Path) -> Checkpoint:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         checked = set(metadata) != set(CONTENT)
         if checked and json.loads(metadata["crc32"]) != checksums(metadata, tensors):
-            raise ValueError("its checksums do not fit its content")
+            raise ValueError("its checksums do not match its content")
         state = STATE.validate_json(metadata["state"], strict=True)
         check_state(state)
         prints = PRINTS.validate_json(metadata["fingerprint"])
     except (SafetensorError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         first = f"{type(error).__name__}: {error}".splitlines()[0]
         raise ValueError(
-            f"{path} is damaged ({first}). Wanted a checkpoint, as a training saves it."
+            f"{path} is damaged ({first}). Wanted a checkpoint as saved during training."
         ) from error
     return Checkpoint(prints, state, tensors, checked)
 
 
 def read_prints(path: Path) -> dict[str, str]:
-    """Read the fingerprint alone, which takes no time.
+    """Read only the fingerprint, which is fast even for a large checkpoint.
 
     Raises:
         OSError: if the file is missing or cannot be read.
@@ -103,7 +103,7 @@ def read_prints(path: Path) -> dict[str, str]:
 
 
 def checksums(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> dict[str, list[Any]]:
-    """Return the CRC-32 of each tensor, with its kind and shape, and of state and fingerprint."""
+    """Return the CRC-32 of each tensor, with its dtype and shape, and of the state and fingerprint."""
     found: dict[str, list[Any]] = {name: [zlib.crc32(metadata[name].encode())] for name in CONTENT}
     for name, tensor in tensors.items():
         content = zlib.crc32(tensor.flatten().view(torch.uint8).numpy().data)
@@ -112,7 +112,7 @@ def checksums(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> dic
 
 
 def check_state(state: State) -> None:
-    """Check that a training can have this state; raise ValueError if not."""
+    """Check that the state is consistent; raise ValueError if not."""
     lists = ((state.epochs, EPOCH), (state.curve, POINT))
     numbers = [n for n in dataclasses.astuple(state) if not isinstance(n, list)]
     numbers += [n for records, _ in lists for record in records for n in record.values()]
@@ -123,21 +123,21 @@ def check_state(state: State) -> None:
         or done + state.batch != state.updates
         or len(state.curve) != state.updates // CURVE_UPDATES
     ):
-        raise ValueError("no training has such a state")
+        raise ValueError("its training state is inconsistent")
 
 
 def restore(checkpoint: Checkpoint, training: Training, origin: Path) -> None:
-    """Give a training the checkpoint's weights, momentum and state.
+    """Load the checkpoint's weights, momentum and state into a training.
 
     Raises:
-        ValueError: if it does not fit the model; the training is then unchanged.
+        ValueError: if the checkpoint does not fit the model; the training is then unchanged.
     """
     momentum = named(checkpoint, "momentum")
     parameters = dict(training.model.named_parameters())
     for name, tensor in momentum.items():
         if name not in parameters or parameters[name].shape != tensor.shape:
             raise ValueError(
-                f"{origin} does not fit the model: its momentum of {name} is {tuple(tensor.shape)}."
+                f"{origin} does not fit the model: its momentum for {name} has shape {tuple(tensor.shape)}."
             )
     load_weights(training.model, checkpoint, origin)
     for name, tensor in momentum.items():
@@ -157,6 +157,6 @@ def load_weights(model: torch.nn.Module, checkpoint: Checkpoint, origin: Path) -
 
 
 def named(checkpoint: Checkpoint, kind: str) -> dict[str, Tensor]:
-    """Return the tensors of a kind, by the names of their parameters."""
+    """Return the tensors of a kind (weights or momentum), by parameter name."""
     prefix = f"{kind}/"
     return {name.removeprefix(prefix): t for name, t in checkpoint.tensors.items() if name.startswith(prefix)}

@@ -1,7 +1,7 @@
-"""The cost of a training: hardware, seconds and speed, over all interruptions; kept apart from its outputs.
+"""The cost of a training: hardware, seconds and speed, across all interruptions.
 
-A model has the same bytes however fast it was trained, so its cost is in no output. It is kept next to the
-checkpoints, under the hash of the model, and is found again when the model comes back from a cache.
+The cost is not part of the outputs, because a model has the same bytes however fast it was trained. It is
+kept next to the checkpoints, under the hash of the model, to be found for a model restored from a cache.
 """
 
 import hashlib
@@ -26,19 +26,20 @@ CPU_NAMES = Path("/proc/cpuinfo")
 
 @dataclass(frozen=True)
 class Session:
-    """A stretch of training without interruption, validation included.
+    """An uninterrupted stretch of training, including validation.
 
     Attributes:
         device: name of the GPU or the CPU.
         unit: what `count` counts.
-        count: GPUs, or threads that compute, of all workers.
+        count: GPUs, or compute threads, of all workers.
         torch: version of PyTorch.
-        first: updates done when it began.
+        first: updates done when the session began.
         last: updates done at its last checkpoint.
-        seconds: from its start to that checkpoint; later ones were lost and are not counted.
-        target_tokens: non-padding, of its updates up to that checkpoint, over all workers; None in
-            older files, which lack it.
-        training_seconds: of these updates alone, without validation and checkpoints; None in older files.
+        seconds: from its start to that checkpoint; work after it was lost and is not counted.
+        target_tokens: non-padding target tokens up to that checkpoint, over all workers; None if read from an
+            older file.
+        training_seconds: of the updates alone, without validation and checkpoints; None if read from an older
+            file.
     """
 
     device: str
@@ -53,7 +54,7 @@ class Session:
 
 
 def new_session(workers: Workers, updates: int) -> Session:
-    """Return a session of these workers that begins now."""
+    """Return a new session of these workers."""
     common: dict[str, Any] = {
         "torch": str(torch.__version__),
         "first": updates,
@@ -68,7 +69,7 @@ def new_session(workers: Workers, updates: int) -> Session:
 
 
 def cpu_name() -> str:
-    """Return what the system calls the CPU."""
+    """Return the CPU's name, as reported by the system."""
     if CPU_NAMES.is_file():
         for line in CPU_NAMES.read_text(encoding="utf-8", errors="replace").split("\n"):
             if line.startswith("model name"):
@@ -80,7 +81,7 @@ class Meter:
     """Counts a training's seconds and target tokens, and keeps them next to its checkpoint."""
 
     def __init__(self, path: Path, workers: Workers, updates: int) -> None:
-        """Begin a session after `updates` updates, and keep earlier ones of a resumed training."""
+        """Begin a session after `updates` updates; if training was resumed, keep its earlier sessions."""
         self.path = path
         self.saved = history(path) if updates else {}
         self.before = self.saved.setdefault(updates, [])
@@ -89,7 +90,7 @@ class Meter:
         self.start = time.perf_counter()
 
     def count(self, target_tokens: int, seconds: float) -> None:
-        """Count an update and the seconds that it took."""
+        """Count an update and the seconds it took."""
         self.target_tokens += target_tokens
         self.training_seconds += seconds
 
@@ -97,8 +98,8 @@ class Meter:
         """Write the cost so far; call it before each checkpoint.
 
         Args:
-            kept: the checkpoints, by their updates, whose costs stay in the file: the training may be resumed
-                from any of them.
+            kept: updates of the checkpoints whose costs stay in the file, since training may be resumed from
+                any of them.
         """
         session = replace(
             self.session,
@@ -115,9 +116,9 @@ class Meter:
 
 
 def timed(reports: Iterable[T]) -> Iterator[tuple[T, float]]:
-    """Yield each report of a training with the seconds that were spent on it.
+    """Yield each report of a training with the seconds spent on it.
 
-    What the caller does between reports, such as saving a checkpoint, is not counted.
+    The caller's own work between reports, such as saving a checkpoint, is not counted.
     """
     begin = time.perf_counter()
     for report in reports:
@@ -126,7 +127,7 @@ def timed(reports: Iterable[T]) -> Iterator[tuple[T, float]]:
 
 
 def history(path: Path) -> dict[int, list[Session]]:
-    """Return the sessions up to each checkpoint that is kept, by updates; none if the file is damaged."""
+    """Return the sessions up to each checkpoint kept, by updates; none if the file is missing or damaged."""
     try:
         return TypeAdapter(dict[int, list[Session]]).validate_json(path.read_bytes())
     except (OSError, ValueError):
@@ -134,11 +135,11 @@ def history(path: Path) -> dict[int, list[Session]]:
 
 
 def keep_cost(path: Path, updates: int, weights: Path, costs: Path) -> None:
-    """Keep the sessions of a finished training in the folder `costs`, if none of them is missing.
+    """Write the sessions of a finished training to the folder `costs`, if none of them is missing.
 
     Args:
         path: the meter's file.
-        updates: of the whole training.
+        updates: updates of the whole training.
         weights: the trained model.
     """
     sessions = history(path).get(updates, [])
@@ -149,7 +150,7 @@ def keep_cost(path: Path, updates: int, weights: Path, costs: Path) -> None:
 
 
 def file_name(weights: Path) -> str:
-    """Return the name of the file with the cost of a model."""
+    """Return the name of the file that holds a model's cost."""
     with weights.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest() + ".json"
 
@@ -163,11 +164,11 @@ def read_sessions(path: Path) -> list[Session]:
 
 
 def target_tokens_per_second(sessions: Iterable[Session]) -> float | None:
-    """Return the speed of updates over all sessions; None if it is unknown for one of them."""
+    """Return the speed of updates over all sessions; None if it is unknown for any session."""
     tokens, seconds = 0, 0.0
-    for one in sessions:
-        if one.target_tokens is None or one.training_seconds is None:
+    for session in sessions:
+        if session.target_tokens is None or session.training_seconds is None:
             return None
-        tokens += one.target_tokens
-        seconds += one.training_seconds
+        tokens += session.target_tokens
+        seconds += session.training_seconds
     return tokens / seconds if seconds else None

@@ -1,4 +1,4 @@
-"""The curves of a training as tab-separated tables: a column `step`, in updates, and a column of values."""
+"""Training curves as tab-separated tables: a column `step`, in updates, and a column of values."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ class Curves:
     """Tables train/{loss,gradient_norm,learning_rate}.tsv and valid/perplexity.tsv, one line per point."""
 
     def __init__(self, folder: Path, state: State) -> None:
-        """Begin with the points that an interrupted training had reached at its checkpoint."""
+        """Begin with the points of the checkpoint that training resumes from."""
         remove(folder)
         self.folder = folder
         for point in state.curve:

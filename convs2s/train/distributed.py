@@ -1,4 +1,4 @@
-"""Several processes train one model; no other module names a rank (§4.2, T13)."""
+"""Several processes train one model; no other module deals with ranks (§4.2, T13)."""
 
 import contextlib
 import os
@@ -16,12 +16,12 @@ from convs2s.train.heartbeat import watched
 
 @dataclass(frozen=True)
 class Workers:
-    """The processes of this training, seen from one of them.
+    """The processes of this training, as seen by one of them.
 
     Attributes:
-        rank: number of this process; 0 is the one that writes.
-        count: processes in all.
-        device: where this process computes.
+        rank: rank of this process; rank 0 writes files.
+        count: processes in total.
+        device: device of this process.
     """
 
     rank: int
@@ -34,16 +34,16 @@ class Workers:
         return self.rank == 0
 
     def wrap(self, module: nn.Module, precision: torch.dtype) -> nn.Module:
-        """Make backward average gradients over all workers, if there is more than one.
+        """Make backward average gradients over all workers, if there are several.
 
-        They are exchanged in the precision of products, and while backward goes on in the layers below.
+        They are exchanged in the precision of products, overlapping with backward in the layers below.
         """
         if self.count == 1:
             return module
         ids = [self.device.index] if self.device.type == "cuda" else None
         wrapped = DistributedDataParallel(module, device_ids=ids, gradient_as_bucket_view=True)
         if precision == torch.bfloat16:
-            # Not under its own name, by which PyTorch refuses this hook where there is no GPU.
+            # In a lambda, because PyTorch checks the hook's name and refuses this one without a GPU.
             wrapped.register_comm_hook(None, lambda _, bucket: bf16_compress_hook(None, bucket))  # type: ignore[arg-type]
         return wrapped
 
@@ -60,7 +60,7 @@ class Workers:
         return values
 
     def from_writer(self, number: int) -> int:
-        """Return the number that the worker who writes has given."""
+        """Return the number passed by the writer, on every worker."""
         if self.count == 1:
             return number
         shared = torch.tensor(number, device=self.device)
@@ -78,7 +78,7 @@ def join_workers(local_workers: int) -> Iterator[Workers]:
     """Join the other processes if torchrun has started any; leave them at the end.
 
     Args:
-        local_workers: processes on this machine; with GPUs, each has one of its own.
+        local_workers: processes on this machine; with GPUs, each gets its own.
 
     Raises:
         ValueError: if there are GPUs, but fewer than processes.
@@ -99,12 +99,12 @@ def join_workers(local_workers: int) -> Iterator[Workers]:
 
 
 def is_writer() -> bool:
-    """Tell whether this process will be the worker that writes, before it joins the others."""
+    """Return whether this process will be the writer; works before it has joined the others."""
     return os.environ.get("RANK", "0") == "0"
 
 
 def choose_device(local_rank: int, local_workers: int) -> torch.device:
-    """Return this process's device: a GPU of its own, or the CPU where there is none.
+    """Return this process's device: its own GPU, or the CPU if there is none.
 
     Raises:
         ValueError: if there are GPUs, but fewer than processes.
@@ -114,7 +114,7 @@ def choose_device(local_rank: int, local_workers: int) -> torch.device:
         return torch.device("cpu")
     if gpus < local_workers:
         raise ValueError(
-            f"train.workers: found {local_workers}, but this machine shows {gpus} GPU(s) "
+            f"train.workers: found {local_workers}, but only {gpus} GPU(s) are visible "
             f"(CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', 'unset')}). Wanted one GPU "
             f"per worker: lower train.workers to {gpus}, or set CUDA_VISIBLE_DEVICES= to train on the CPU."
         )

@@ -13,10 +13,11 @@ from convs2s.train.training import Training
 
 
 def export(training: Training, params: ModelParams, best: Checkpoint | Path, curves: Path, out: Path) -> None:
-    """Write model/, curves/ and metrics.json to `out`; afterwards the training has the best weights.
+    """Write model/, curves/ and metrics.json to `out`.
 
     Args:
-        best: the checkpoint of the best epoch, or its model folder.
+        best: the checkpoint of the best epoch, whose weights `training.model` then has; or its model folder,
+            which is copied.
         curves: folder to copy.
     """
     out.mkdir(parents=True, exist_ok=True)
@@ -40,7 +41,7 @@ def save(training: Training, params: ModelParams, folder: Path) -> None:
 
 
 def metrics(training: Training) -> dict[str, float | int]:
-    """Return the figures of the best epoch, and the size of the training."""
+    """Return the best epoch's losses, the numbers of epochs and updates, and the model size."""
     state = training.state
     best = min(state.epochs, key=lambda record: record["validation_perplexity"])
     figures = {

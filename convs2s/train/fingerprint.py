@@ -1,4 +1,4 @@
-"""What a training depends on: only a checkpoint with the same fingerprint is resumed."""
+"""Everything that a training depends on: it resumes only from a checkpoint with the same fingerprint."""
 
 import hashlib
 import json
@@ -9,8 +9,8 @@ from convs2s.config.model import ModelParams
 from convs2s.config.older import without_added_keys
 from convs2s.config.train import TrainParams
 
-# They decide how long to train and how often to save, not what an update does. `workers` counts those of one
-# machine; the number on all machines is part of the fingerprint.
+# These decide how long to train and how often to save, not what an update does. `workers` is the number per
+# machine; the total over all machines is part of the fingerprint.
 NO_EFFECT = {
     "seeds",
     "max_epochs",
@@ -28,8 +28,8 @@ def training_fingerprint(
 ) -> dict[str, str]:
     """Return the fingerprint of a training.
 
-    An option added later (`convs2s.config.older`) is left out while it has its default, so that checkpoints
-    from before it are resumed. `candidates` is a file, read only with vocabulary selection.
+    An option added later (`convs2s.config.older`) is left out while it has its default, so that older
+    checkpoints can be resumed. `candidates` is a file, read only with vocabulary selection.
 
     Args:
         workers: processes on all machines.
@@ -49,7 +49,7 @@ def training_fingerprint(
 def fingerprint(settings: dict[str, Any], files: list[Path]) -> dict[str, str]:
     """Return each setting as text and each file as its hash, by name.
 
-    From the same checkpoint, two trainings with equal fingerprints take the same course.
+    Trainings with equal fingerprints that start from the same checkpoint proceed identically.
     """
     prints = {name: json.dumps(value) for name, value in settings.items()}
     for path in files:

@@ -1,8 +1,8 @@
-"""Signs of life between workers, so that one that is stopped or out of reach ends the training.
+"""Heartbeats between workers: training stops if a worker is suspended or becomes unreachable.
 
-Otherwise the others wait for it, silently, until a time limit of PyTorch: half an hour with gloo. That limit
-must stay long, since it also ends a training whose first worker takes its time to write a checkpoint. A
-thread beats through such work, and stands still only with its process.
+Without them the other workers would wait silently for PyTorch's timeout: half an hour with gloo. That timeout
+cannot be shortened, or training would also stop while the first worker takes long to write a checkpoint. The
+heartbeat comes from a thread, which keeps running during such work and stops only with its process.
 """
 
 import contextlib
@@ -16,15 +16,15 @@ from datetime import timedelta
 import torch.distributed as dist
 
 INTERVAL = 5.0  # seconds between beats
-SILENCE = 60.0  # seconds without a beat before a worker is given up; torchrun then needs 30 to kill the rest
+SILENCE = 60.0  # seconds until a silent worker counts as lost; torchrun then needs 30 to kill the rest
 LEFT = -(2**40)  # added to the beats of a worker that has finished
 
 
 @contextlib.contextmanager
 def watched(rank: int, count: int) -> Iterator[None]:
-    """Beat, and end this process if a worker that it watches falls silent or the launching process is gone.
+    """Send heartbeats; exit if a worker this one watches falls silent, or the launcher has exited.
 
-    The first worker watches all others, and they watch the first.
+    The first worker watches all others; each of the others watches the first.
     """
     host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
     store = dist.TCPStore(host, port, is_master=False, timeout=timedelta(seconds=SILENCE))
@@ -49,23 +49,24 @@ def _watch(store: dist.Store, rank: int, others: list[int], over: threading.Even
     except dist.DistNetworkError:
         if over.is_set():
             return
-        end("The process that started this worker is gone, so this worker ends.")
+        end("The process that started this worker has exited, so this worker exits too.")
     if lost is not None:
         key = f"place/{lost}"
         place = store.get(key).decode() if store.check([key]) else "place unknown"
         end(
-            f"Worker {lost} ({place}) has given no sign of life for {SILENCE:g} s, so the training ends. Is "
-            "it stopped, or its machine out of reach? Run the same again, to resume from the last checkpoint."
+            f"Worker {lost} ({place}) has sent no heartbeat for {SILENCE:g} s, so training stops. Was it "
+            "suspended, or is its machine unreachable? Run the same command again to resume from the last "
+            "checkpoint."
         )
 
 
 def first_silent(
     store: dist.Store, rank: int, others: list[int], over: threading.Event, interval: float, silence: float
 ) -> int | None:
-    """Beat until another worker has been silent for `silence` seconds; return its rank.
+    """Send heartbeats until another worker has been silent for `silence` seconds; return its rank.
 
-    Returns None once `over` is set. Time is counted in beats of this process, not by the clock: when a whole
-    training is stopped and continued, nobody has been silent.
+    Returns None once `over` is set. Time is counted in heartbeats of this process, not by the clock, so no
+    worker counts as silent when all are suspended and continued together.
     """
     seen, missed = dict.fromkeys(others, 0), dict.fromkeys(others, 0)
     while not over.wait(interval):
@@ -80,6 +81,6 @@ def first_silent(
 
 
 def end(message: str) -> None:
-    """End this process at once; whatever it waits for may never come."""
+    """Exit immediately, without cleanup, which might wait forever for another worker."""
     print(message, file=sys.stderr, flush=True)
     os._exit(1)

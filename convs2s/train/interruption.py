@@ -1,4 +1,4 @@
-"""Ctrl-C during a training: the present update is finished and saved before the training ends."""
+"""Ctrl-C during training: the current update is finished and saved before training stops."""
 
 import contextlib
 import signal
@@ -12,7 +12,7 @@ from types import FrameType
 def deferred_interrupt() -> Iterator[Callable[[], bool]]:
     """Defer the first Ctrl-C; yield a function that returns whether it was pressed. A second one interrupts.
 
-    Nothing is deferred outside the main thread, or where the program handles Ctrl-C in a way of its own.
+    Nothing is deferred outside the main thread, or if the program has its own handler for Ctrl-C.
     """
     pressed = threading.Event()
 
@@ -20,7 +20,8 @@ def deferred_interrupt() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         pressed.set()
         print(
-            "Interrupted: the update is finished and saved first; Ctrl-C again ends at once.", file=sys.stderr
+            "Interrupted: finishing and saving this update; press Ctrl-C again to stop at once.",
+            file=sys.stderr,
         )
 
     plain = signal.getsignal(signal.SIGINT) is signal.default_int_handler

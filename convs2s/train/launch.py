@@ -15,27 +15,27 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from convs2s.processes import end_with_parent
 
 ROOT = Path(__file__).parent.parent.parent
-LAUNCHER = "CONVS2S_LAUNCHER"  # variable with the number of the process that has started a worker
+LAUNCHER = "CONVS2S_LAUNCHER"  # environment variable with the id of the process that started a worker
 STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
 
 def launch(
     module: str, arguments: list[str], workers: int, nodes: int, rendezvous: str | None, name: str
 ) -> None:
-    """Run `python -m module arguments` in several processes and wait until all have ended.
+    """Run `python -m module arguments` in several processes and wait until all have exited.
 
-    torchrun's variables RANK, LOCAL_RANK and WORLD_SIZE say which is which. The processes are new Python
-    programs, not copies of this one, so the calling program needs no `__main__` guard.
+    Each process learns its place from torchrun's variables RANK, LOCAL_RANK and WORLD_SIZE. The processes are
+    new Python interpreters, not copies of this one, so the calling program needs no `__main__` guard.
 
     Args:
         workers: processes on this machine, which share its cores.
-        nodes: machines; each of them must make this call.
+        nodes: number of machines; each of them must make this call.
         rendezvous: host:port where the machines meet; None with one machine.
-        name: shared by all machines that belong together, and by no others.
+        name: the same on all machines of this training, and different for every other training.
 
     Raises:
-        ChildProcessError: if a process fails; the others are then stopped.
-        KeyboardInterrupt: if this process is interrupted; all are then stopped.
+        ChildProcessError: if a process fails; the others are stopped first.
+        KeyboardInterrupt: if this process is interrupted; all processes are stopped first.
     """
     config = LaunchConfig(
         min_nodes=nodes,
@@ -50,7 +50,7 @@ def launch(
     with restored_environment(), restored_signal_handlers():
         os.environ.setdefault("OMP_NUM_THREADS", str(threads))
         os.environ[LAUNCHER] = str(os.getpid())
-        # The same code in all processes, wherever this one has found it.
+        # Make all processes import the same code as this one.
         os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         try:
             elastic_launch(config, sys.executable)("-u", "-m", module, *arguments)
@@ -58,7 +58,7 @@ def launch(
             rank, failure = error.get_first_failure()
             raise ChildProcessError(
                 f"Worker {rank} of {workers * nodes} failed with status {failure.exitcode}. Its own message "
-                "is above; fix its cause and run the same again, which resumes from the last checkpoint."
+                "is above; fix the cause and run the same command again to resume from the last checkpoint."
             ) from None
         except SignalException as error:
             if error.sigval == signal.SIGINT:
@@ -69,14 +69,14 @@ def launch(
 def end_with_launcher() -> None:
     """End this worker when the process that called `launch` has been killed.
 
-    torchrun gives each worker a session of its own, so it survives what ends its launcher's group.
+    torchrun gives each worker its own session, so a signal to the launcher's process group does not reach it.
     """
     end_with_parent(int(os.environ[LAUNCHER]))
 
 
 @contextlib.contextmanager
 def restored_environment() -> Iterator[None]:
-    """Undo all changes of environment variables at the end."""
+    """Undo all changes to environment variables on exit."""
     before = dict(os.environ)
     try:
         yield
@@ -87,7 +87,7 @@ def restored_environment() -> Iterator[None]:
 
 @contextlib.contextmanager
 def restored_signal_handlers() -> Iterator[None]:
-    """Undo the handlers that torchrun's agent sets and leaves, which would swallow a later Ctrl-C."""
+    """On exit, undo the handlers that torchrun's agent installs; left behind, they would swallow Ctrl-C."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

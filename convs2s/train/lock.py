@@ -1,4 +1,4 @@
-"""One training at a time per work folder, even if the process that started an earlier one is gone."""
+"""One training at a time per work folder, even if an earlier one has outlived the process that started it."""
 
 import contextlib
 import errno
@@ -15,10 +15,10 @@ UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 
 @contextlib.contextmanager
 def hold(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, made if missing; wait while another process holds it, and say which.
+    """Hold the lock of a folder, created if missing; if another process holds it, report that one and wait.
 
-    The kernel releases the lock when its holder dies, however it dies. Programs that the holder starts do not
-    inherit it. Where the file system has no locks, a warning is printed instead.
+    The kernel releases the lock when its holder dies, however it dies. Child processes of the holder do not
+    inherit it. On file systems without locks, a warning is printed instead.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("a+", encoding="utf-8", errors="replace") as stream:
@@ -27,13 +27,13 @@ def hold(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             stream.seek(0)
             holder = stream.read().strip() or "another process"
-            print(f"{folder} is in use by {holder}. Waiting until it ends.", file=sys.stderr, flush=True)
+            print(f"{folder} is in use by {holder}. Waiting for it to exit.", file=sys.stderr, flush=True)
             fcntl.flock(stream, fcntl.LOCK_EX)
         except OSError as error:
             if error.errno not in UNSUPPORTED:
                 raise
             print(
-                f"Warning: {folder} cannot be locked ({error.strerror}). Start no second training in it "
+                f"Warning: {folder} cannot be locked ({error.strerror}). Do not start another training in it "
                 "while this one runs.",
                 file=sys.stderr,
             )

@@ -17,15 +17,15 @@ from convs2s.train.training import Record, Training
 
 @dataclass(frozen=True)
 class UpdateReport:
-    """What an update did.
+    """The result of an update.
 
     Attributes:
         loss: nats per target token, over all workers.
         gradient_norm: before clipping.
-        target_tokens: non-padding, over all workers.
+        target_tokens: non-padding target tokens, over all workers.
         sentences: over all workers.
-        batches: of this epoch, in all.
-        selected: target vocabulary entries of the batch; None without vocabulary selection.
+        batches: total number in this epoch.
+        selected: number of target vocabulary entries selected; None without vocabulary selection.
     """
 
     epoch: int
@@ -50,12 +50,12 @@ class EpochReport:
 def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
     """Train from `training.state` until the annealing rule ends the training.
 
-    Yields a report after every update and every epoch; between reports the state is consistent and
-    may be saved. All workers get the same reports.
+    Yields a report after every update and every epoch; at each report the state is consistent and can be
+    saved. All workers get the same reports.
 
     Raises:
-        FloatingPointError: if a gradient or a validation loss is NaN or infinite; weights are those of the
-            previous update.
+        FloatingPointError: if a gradient or a validation loss is NaN or infinite; such a gradient is not
+            applied.
     """
     state = training.state
     losses = training.workers.wrap(summed_loss(training.model, training.smoothing), training.precision)
@@ -118,9 +118,8 @@ def _finish_epoch(training: Training, learning_rate: float, recorded: RecordedUp
 def validation_loss(training: Training) -> float:
     """Return nats per target token on the validation set, in float32, without dropout or smoothing.
 
-    With vocabulary selection the softmax is over the entries selected for a batch, and batches are made as in
-    training: entries never selected together with a source are never trained against it either, and would
-    only add random scores to the softmax.
+    With vocabulary selection, batches are made as in training, and the softmax is over the entries selected
+    for a batch. Other entries were never trained against its sources, and would only add random scores.
     """
     training.model.eval()
     losses = SummedLoss(training.model, smoothing=0.0)

@@ -11,15 +11,15 @@ from torch import Tensor, nn
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.vocabulary.vocabulary import EOS
 
-# Scores that are turned into probabilities at once. On the CPU, 64 rows of a softmax over 8,000 entries, 2 MB
-# in float32, stay in a core's cache while softmax, loss and gradient are computed. Elsewhere each chunk costs
-# a dozen launches, so chunks only bound the memory: 512 MB.
+# Scores per chunk of the softmax. On the CPU, 64 rows of a softmax over 8,000 entries, 2 MB in float32, stay
+# in a core's cache while softmax, loss and gradient are computed. On a GPU each chunk costs a dozen kernel
+# launches, so chunks only bound the memory: 512 MB.
 SCORES_AT_ONCE = 1 << 19
 SCORES_AT_ONCE_ELSEWHERE = 1 << 27
 
 
 class SummedLoss(nn.Module):
-    """Source and target ids -> summed loss; the module whose gradients workers exchange."""
+    """Source and target ids -> summed loss; workers exchange the gradients of this module."""
 
     def __init__(self, model: Seq2Seq, smoothing: float) -> None:
         super().__init__()
@@ -36,8 +36,9 @@ class SummedLoss(nn.Module):
         """Return the summed loss and its likelihood part, in nats, over target tokens.
 
         Args:
-            real: positions of the target's tokens, counted through its rows.
-            entries: the ids that the softmax is over, ascending, with all of the target's; None: all.
+            real: indices of the non-padding tokens in the flattened target.
+            entries: the ids that the softmax is over, ascending, including all those in the target; None for
+                the whole vocabulary.
         """
         start = target.new_full((len(target), 1), EOS)  # T19
         features, _ = self.model.features(
@@ -57,7 +58,7 @@ class SummedLoss(nn.Module):
         """Return the summed loss of these features and its likelihood part.
 
         Args:
-            wanted: positions of the targets among the entries.
+            wanted: indices of the targets within the entries.
         """
         return negative_log_likelihood(features, *self.output_rows(entries), wanted, self.smoothing)
 
@@ -79,21 +80,21 @@ def negative_log_likelihood(
     smoothing: float = 0.0,
     counted: Float[Tensor, "N"] | None = None,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """Return the summed training loss of the softmax layer, and the summed likelihood part of it, in nats.
+    """Return the summed training loss of the softmax layer, and its summed likelihood part, in nats.
 
     Equals cross_entropy(features @ weight.T + bias, target, reduction="sum"), gradients included. Products
     are in the dtype of `features`; softmax and loss in float32 (T38). The second result carries no gradient.
 
     Args:
-        target: positions of the targets among the entries.
+        target: indices of the targets within the entries.
         smoothing: probability mass spread evenly over all vocabulary entries; 0 in the paper (T36).
-        counted: 1 for the targets that count, 0 for others; None: all count.
+        counted: 1 for the targets that count, 0 for the others; None if all count.
     """
     return _SoftmaxLoss.apply(features, weight, bias, target, smoothing, counted)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _SoftmaxLoss(torch.autograd.Function):
-    """Softmax layer and loss in one; gradients are computed in the forward pass and overwrite the scores."""
+    """Softmax layer and loss in one; the forward pass overwrites the scores with their gradients."""
 
     @staticmethod
     def forward(
@@ -120,7 +121,7 @@ class _SoftmaxLoss(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
-        """Scale the gradients of features, weight and bias that forward has computed."""
+        """Scale the gradients of features, weight and bias computed in forward."""
         scale = gradients[0]
         features, weight, bias = (
             saved.to(dtype) * scale.to(dtype)
@@ -132,7 +133,7 @@ class _SoftmaxLoss(torch.autograd.Function):
 def _softmax_losses(
     scores: Tensor, target: Tensor, smoothing: float, counted: Tensor | None, differentiate: bool
 ) -> tuple[Tensor, Tensor]:
-    """Return summed likelihood loss and summed loss; if asked, overwrite `scores` with the gradient."""
+    """Return summed likelihood loss and summed loss; if `differentiate`, `scores` becomes the gradient."""
     entries = scores.shape[1]
     at_once = max(1, (SCORES_AT_ONCE if scores.is_cpu else SCORES_AT_ONCE_ELSEWHERE) // entries)
     likelihood = scores.new_zeros((), dtype=torch.float32)
@@ -157,4 +158,5 @@ def _softmax_losses(
 
 def _total(values: Tensor, counted: Tensor | None) -> Tensor:
     """Return the sum of the values that count."""
-    return (values if counted is None else values * counted).sum()  # a product would be in autocast's dtype
+    # Not a dot product, which would be in autocast's dtype.
+    return (values if counted is None else values * counted).sum()

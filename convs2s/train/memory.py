@@ -1,4 +1,4 @@
-"""Keep freed memory for the next step: new pages cost up to a fifth of a training step on the CPU."""
+"""Reuse freed memory in the next step: new pages cost up to a fifth of a training step on the CPU."""
 
 import ctypes
 

@@ -8,14 +8,14 @@ OLDER = "checkpoint.safetensors"
 
 
 def best_of_older(own: Path, updates: int) -> Path:
-    """Return the model folder of the best epoch, which ended after so many updates, once adopted."""
+    """Return where `adopt` puts the model folder of the best epoch, which ended after `updates` updates."""
     return own / f"best-{updates}"
 
 
 def adopt(work: Path, own: Path, prints: dict[str, str]) -> None:
-    """Move the checkpoint of an earlier version, if it is undamaged and of this training, to where it is now.
+    """Move an earlier version's checkpoint of this training, if undamaged, to its current location.
 
-    The checkpoint is moved last, so that a kill in between leaves it to be adopted by the next run.
+    The checkpoint is moved last, so that if this process is killed midway, the next run still adopts it.
     """
     older = work / OLDER
     try:

@@ -8,14 +8,14 @@ from torch.optim.sgd import sgd
 
 
 class Nesterov:
-    """Nesterov's accelerated gradient; SGD's form is algebraically equal to that of the authors' code (T12).
+    """Nesterov's accelerated gradient; PyTorch's form is algebraically equal to the authors' (T12).
 
-    It is the fused one, which passes over weights, momentum and gradients once, and scales these as it does.
-    The class `torch.optim.SGD` has it, too, but loads PyTorch's compiler: a second or two per process.
+    Uses the fused version of SGD, which scales gradients and updates weights and momentum in one pass. The
+    class `torch.optim.SGD` offers it too, but loads PyTorch's compiler: a second or two per process.
 
     Args:
         parameters: to optimize.
-        momentum: part of it that an update keeps; between 0 and 1.
+        momentum: fraction of the momentum kept by each update; between 0 and 1.
 
     Attributes:
         momenta: of the parameters that have had a gradient.
@@ -30,7 +30,7 @@ class Nesterov:
     def update(self, learning_rate: Tensor | float, clip_norm: float) -> Tensor:
         """Renormalize the gradients to `clip_norm` if their norm exceeds it, make one update, clear them.
 
-        If the norm is NaN or infinite, no weight is changed. All this happens on the device, unseen.
+        If the norm is NaN or infinite, no weight is changed. The host does not wait for the device.
 
         Returns:
             The norm before clipping.
@@ -45,7 +45,7 @@ class Nesterov:
             list(gradients.values()),
             [self.momenta[parameter] for parameter in gradients],
             fused=True,
-            # Gradients are divided by the first number, and nothing is done if the second is not 0.
+            # Gradients are divided by grad_scale; nothing is updated if found_inf is not 0.
             grad_scale=(norm.double() / clip_norm).clamp(min=1.0).float(),
             found_inf=1.0 - norm.isfinite().float(),
             lr=learning_rate,  # type: ignore[arg-type]  # a tensor will do

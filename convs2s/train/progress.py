@@ -15,13 +15,13 @@ from convs2s.train.loop import EpochReport, UpdateReport
 SECONDS_BETWEEN_FILES = 1.0
 
 BAR = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
-"""tqdm's, without updates/s, so that it has room in 80 columns."""
+"""tqdm's format without updates/s, to fit in 80 columns."""
 
 
 class Progress:
     """A bar per epoch on stderr, a line at its end, and the same figures in a file.
 
-    Tokens are target tokens; seconds are those of updates, without validation and checkpoints.
+    Tokens are target tokens; seconds are those spent on updates, without validation and checkpoints.
     """
 
     def __init__(self, file: "ProgressFile") -> None:
@@ -44,20 +44,20 @@ class Progress:
         self.seconds += seconds
         self.updates += 1
         speed = self.tokens / self.seconds
-        # More would leave the bar no room; curves and file have the rest.
+        # More would leave no room for the bar; the rest is in the curves and the file.
         self.bar.set_postfix_str(f"loss {report.loss:.3f}, {speed:,.0f} tokens/s", refresh=False)
         self.bar.update()
         seconds_left = (report.batches - number) * self.seconds / self.updates
         self.file.update(report, number, speed, seconds_left)
 
     def epoch(self, report: EpochReport, seconds: float) -> None:
-        """End the bar and print a summary of the epoch, whose validation took `seconds`."""
+        """Close the bar and print a summary of the epoch, whose validation took `seconds`."""
         if self.bar is not None:
             self.bar.close()
             self.bar = None
         record = report.record
         speed = ""
-        # A training resumed after the last update of an epoch has no update of it to report.
+        # Training that resumes after the last update of an epoch has no update of that epoch to report.
         if self.last is not None:
             tokens_per_second = self.tokens / self.seconds
             speed = f", {tokens_per_second:,.0f} target tokens/s"
@@ -78,7 +78,7 @@ class ProgressFile:
     """Training progress as a JSON object, written at most once a second and at each epoch's end."""
 
     def __init__(self, path: Path, max_epochs: int, perplexity: float | None) -> None:
-        """Take the validation perplexity of the last epoch, if there is one."""
+        """Start with the validation perplexity of the last epoch, or None if there is none."""
         self.path = path
         self.max_epochs = max_epochs
         self.perplexity = perplexity
@@ -114,5 +114,5 @@ class ProgressFile:
 
 
 def entries(selected: float | None) -> str:
-    """Return how many vocabulary entries are selected, as part of a line; nothing without selection."""
+    """Return the number of vocabulary entries selected, as part of a line; empty without selection."""
     return "" if selected is None else f"{selected:,.0f} vocabulary entries selected, "

@@ -1,12 +1,12 @@
-"""Random numbers of a training: each update, as it begins, seeds all that it draws (dropout, §4.2)."""
+"""Random numbers in training: each update first seeds the generators that it draws from (dropout, §4.2)."""
 
 import torch
 
 
 def seed_generators(seed: int) -> None:
-    """Seed the generator of the CPU, and those of GPUs where a process uses them.
+    """Seed the CPU's generator, and those of the GPUs if this process uses them.
 
-    torch.manual_seed also formats a traceback for each kind of device that the process does not use: 0.3 ms.
+    torch.manual_seed would also format a traceback for each kind of unused device, which takes 0.3 ms.
     """
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_initialized():

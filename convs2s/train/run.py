@@ -38,32 +38,32 @@ def train_model(
     work: Path,
     out: Path,
 ) -> None:
-    """Train a model, or go on with the interrupted training of which `work` has a checkpoint.
+    """Train a model; if `work` has a checkpoint of this training, resume from it.
 
-    With several workers this process starts them and waits, unless it is itself a worker that torchrun has
-    started. With several machines, make the same call on each.
+    With several workers, this process starts them and waits, unless torchrun started it as a worker itself.
+    With several machines, make the same call on each.
 
     Args:
-        encoded: folder with train/ and valid/, as the stage encode writes them.
+        encoded: folder with train/ and valid/, as written by the stage encode.
         vocabulary: folder with source.tsv and target.tsv.
         candidates: folder with candidates.npz, read only with vocabulary selection.
-        work: folder for checkpoints and progress.json, kept over interruptions (`convs2s.train.work_folder`).
-            Of a finished training only costs/ stays: hardware, time and speed, in a file named by the model's
-            hash. While another process trains here, this one waits for it.
-        out: gets model/, curves/ and metrics.json.
+        work: folder for checkpoints and progress.json, kept across interruptions
+            (`convs2s.train.work_folder`). After training, only costs/ remains: hardware, time and speed, in a
+            file named after the model's hash. If another process is training here, this one waits for it.
+        out: folder for model/, curves/ and metrics.json.
 
     Raises:
-        ValueError: if the data do not fit the parameters, or there are more workers than GPUs.
+        ValueError: if the data does not fit the parameters, or there are more workers than GPUs.
         FloatingPointError: if the training diverges.
-        ChildProcessError: if a worker process fails, for whatever reason; its message is on stderr.
+        ChildProcessError: if a worker process fails for any reason; its own message is on stderr.
     """
     paths = encoded, vocabulary, candidates, work, out
     if train.workers * train.nodes == 1 or "RANK" in os.environ:
         work_as_one(model, train, seed, *paths)
         return
-    choose_device(0, train.workers)  # refuse too many workers before starting any
+    choose_device(0, train.workers)  # reject too many workers before starting any
     with hold(work):
-        pass  # wait here, not while workers wait for each other: that has a time limit
+        pass  # wait here rather than in a worker, where the other workers' wait would time out
     arguments = {"model": model.model_dump(), "train": train.model_dump(), "seed": seed}
     arguments |= {name: str(path) for name, path in zip(PATHS, paths, strict=True)}
     launch(
@@ -86,9 +86,9 @@ def work_as_one(
     work: Path,
     out: Path,
 ) -> None:
-    """Train as the only worker, or as one of those that torchrun has started; see `train_model`."""
+    """Train as the only worker, or as one of those started by torchrun; see `train_model`."""
     table = candidates / "candidates.npz"
-    # One process holds the lock: the one that writes, so that it is held as long as anything may be written.
+    # The writer holds the lock, so that it is held as long as anything may be written.
     with hold(work) if is_writer() else contextlib.nullcontext(), join_workers(params.workers) as workers:
         keep_freed_memory()
         training = build_training(model_params, params, seed, encoded, vocabulary, table, workers)
@@ -99,7 +99,7 @@ def work_as_one(
             for _ in train(training):
                 pass
             return
-        # Other workers would not know why the writer stops.
+        # With several workers, the others would not learn why the writer stops.
         with deferred_interrupt() if workers.count == 1 else contextlib.nullcontext(never) as interrupted:
             watch(training, params.checkpoint_updates, folder, interrupted)
         export(training, model_params, folder.best(training.state), work / "curves", out)
@@ -111,7 +111,7 @@ def work_as_one(
 
 
 def begin(training: Training, folder: WorkFolder) -> None:
-    """Continue from a checkpoint if there is one; all workers from the same one."""
+    """Resume from a checkpoint if there is one; all workers use the same checkpoint."""
     workers = training.workers
     if workers.writes:
         folder.prepare()
@@ -119,11 +119,11 @@ def begin(training: Training, folder: WorkFolder) -> None:
     updates = workers.from_writer(training.state.updates)
     if updates and not workers.writes:
         folder.follow(training, updates)
-    workers.barrier()  # nobody removes a checkpoint while another still reads it
+    workers.barrier()  # so that no checkpoint is removed while another worker is still reading it
 
 
 def never() -> bool:
-    """Say that nobody has interrupted."""
+    """Return False: training has not been interrupted."""
     return False
 
 
@@ -133,7 +133,7 @@ def watch(
     """Train to the end; show progress, write curves and checkpoints to the work folder.
 
     Raises:
-        KeyboardInterrupt: after the update or epoch in which `interrupted` became true, with a checkpoint.
+        KeyboardInterrupt: after the update or epoch in which `interrupted` became true, once it is saved.
     """
     state = training.state
     meter = Meter(folder.cost, training.workers, state.updates)
@@ -160,7 +160,7 @@ def watch(
 
 
 def main() -> None:
-    """Train as one of several workers; the command line has the arguments of `train_model` as JSON."""
+    """Train as one of several workers; the command line holds the arguments of `train_model` as JSON."""
     end_with_launcher()
     arguments = json.loads(sys.argv[1])
     model = ModelParams.model_validate(arguments["model"])
@@ -168,8 +168,8 @@ def main() -> None:
     name = f"train, worker {os.environ['RANK']}"
     with reported(name, TRAINING_MEMORY, "The training resumes from its last checkpoint."):
         work_as_one(model, params, arguments["seed"], *(Path(arguments[name]) for name in PATHS))
-    # Threads of gloo outlive destroy_process_group, since DDP's reducer keeps the group. One that waits for
-    # the interpreter's lock while Python shuts down aborts the process. All is written: skip the shutdown.
+    # Gloo's threads outlive destroy_process_group, because DDP's reducer keeps the group alive. A thread that
+    # waits for the GIL while Python shuts down aborts the process. Everything is written: skip the shutdown.
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)

@@ -31,7 +31,7 @@ def build_training(
     """Build a training; its initial weights depend on the seed only.
 
     Args:
-        encoded: folder with train/ and valid/ of the stage encode.
+        encoded: folder with train/ and valid/, as written by the stage encode.
         vocabulary: folder with source.tsv and target.tsv.
         candidates: file candidates.npz, read only with vocabulary selection.
 
@@ -62,7 +62,7 @@ def build_training(
 
 
 def open_pairs(folder: Path, sizes: list[int]) -> Pairs:
-    """Open both sides of encoded text; check all ids against the sizes of the vocabularies."""
+    """Open both sides of encoded text; check all ids against the vocabulary sizes."""
     source, target = (EncodedCorpus.open(folder, side, size) for side, size in zip(SIDES, sizes, strict=True))
     return Pairs(source, target)
 
@@ -70,7 +70,11 @@ def open_pairs(folder: Path, sizes: list[int]) -> Pairs:
 def build_model(
     model_params: ModelParams, params: TrainParams, seed: int, sizes: list[int], device: torch.device
 ) -> Seq2Seq:
-    """Build the model with random weights, and make PyTorch deterministic; `sizes` of source and target."""
+    """Build the model with random weights, and make PyTorch deterministic on a GPU.
+
+    Args:
+        sizes: of the source and the target vocabulary.
+    """
     if device.type == "cuda":
         make_gpus_deterministic()
     torch.manual_seed(seed)
@@ -79,13 +83,13 @@ def build_model(
 
 
 def make_gpus_deterministic() -> None:
-    """Make GPUs compute the same each time, and float32 as float32."""
+    """Make GPU results reproducible, and compute float32 in full precision."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(True, warn_only=True)
-    # It also fills new memory, in an operation of its own; nothing here reads what it has not written.
+    # By default this also fills new memory, in an extra operation; nothing here reads uninitialized memory.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     torch.set_float32_matmul_precision("highest")
-    # By default, convolutions round float32 inputs to the 10 bits of TF32, unlike products.
+    # By default, convolutions round float32 inputs to the 10 bits of TF32, unlike matrix products.
     torch.backends.cudnn.allow_tf32 = False
 
 
@@ -116,7 +120,7 @@ def check_lengths(folder: Path, pairs: Pairs, model: Seq2Seq) -> None:
     """Check that every sentence fits the position tables.
 
     Raises:
-        ValueError: if one does not, or there are no pairs, or the sides differ in number.
+        ValueError: if a sentence does not, there are no pairs, or the sides differ in length.
     """
     if len(pairs.source) != len(pairs.target) or not len(pairs.source):
         raise ValueError(

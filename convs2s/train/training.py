@@ -1,4 +1,4 @@
-"""A training: what is trained, on which data, by which rule, and how far it is (§4.2)."""
+"""A training: model, data, optimizer, annealing rule and progress (§4.2)."""
 
 import math
 from collections.abc import Sequence
@@ -22,15 +22,15 @@ from convs2s.train.optimizer import Nesterov
 
 Record = dict[str, float | int]
 Inputs = tuple[Tensor, Tensor, Tensor]
-"""Source ids, target ids, positions of the target's tokens: (B, S), (B, T), (N)."""
+"""Source ids (B, S), target ids (B, T), indices of non-padding tokens in the flattened target (N)."""
 
-CURVE_UPDATES = 50  # a point of the training curve is the mean over so many updates
+CURVE_UPDATES = 50  # a point of the training curve is the mean over this many updates
 
 
 class Done(NamedTuple):
-    """An update: its summed loss in nats, over all workers; the gradient's norm before clipping.
+    """The result of an update: its loss in nats, summed over all workers; the gradient norm before clipping.
 
-    `selected` is the number of target vocabulary entries; None if all.
+    `selected` is the number of target vocabulary entries selected; None if all are used.
     """
 
     loss: float
@@ -55,9 +55,9 @@ class Pairs:
 
 @dataclass
 class State:
-    """Training progress; with the weights and the optimizer's state, all that is needed to resume.
+    """Training progress: everything needed to resume, apart from the weights and the optimizer's state.
 
-    Random numbers have no state: each update draws its own from seed, update and rank.
+    Random generators have no state to save: each update seeds them from the seed, its number and the rank.
 
     Attributes:
         batch: batches done in the current epoch.
@@ -102,7 +102,7 @@ class State:
 
     @property
     def bests(self) -> list[int]:
-        """Updates done at the end of each epoch that was the best one so far."""
+        """Updates done at the end of each epoch that was the best so far."""
         values = self.perplexities
         lower = [value < min(values[:i], default=math.inf) for i, value in enumerate(values)]
         return [int(record["updates"]) for record, is_best in zip(self.epochs, lower, strict=True) if is_best]
@@ -115,13 +115,13 @@ class State:
 
 @dataclass
 class Training:
-    """A training: what is trained, on which data, by which rule, and its progress.
+    """A training: model, data, optimizer, annealing rule and progress.
 
     Attributes:
         precision: of products; float32 or bfloat16 (T38).
-        smoothing: label smoothing; with vocabulary selection over the selected entries.
-        selection: of the target vocabulary of a batch (§5.4), over all its parts and workers, because the
-            split of a batch must not change its loss (T13, T14); None for the whole vocabulary.
+        smoothing: label smoothing; with vocabulary selection, over the selected entries.
+        selection: selects the target vocabulary of each whole batch (§5.4), across its parts and workers,
+            because splitting a batch must not change its loss (T13, T14); None for the whole vocabulary.
     """
 
     model: Seq2Seq
@@ -141,22 +141,22 @@ class Training:
     def inputs(
         self, pairs: Pairs, sentences: Sequence[int] | NDArray[np.int64]
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return source ids, target ids and where the latter are not padding, all on the device.
+        """Return source ids, target ids, and the indices of non-padding tokens in the flattened target.
 
-        The positions count through the rows of the target. To find them here is free, while a GPU would have
-        to finish all work before it could say how many there are.
+        All are on the device. Finding the indices on the host is free; on a GPU, the host would have to wait
+        for all queued work to learn their number.
         """
         source, target = pairs.arrays(sentences)
         real = np.flatnonzero(target != PAD)
         return self.to_device(source), self.to_device(target), self.to_device(real)
 
     def entries(self, pairs: Pairs, batch: Batch) -> Tensor | None:
-        """Return the target vocabulary entries of a batch, on the device; None for all."""
+        """Return the target vocabulary entries selected for a batch, on the device; None for all."""
         if self.selection is None:
             return None
         return self.to_device(self.selection.tokens(*pairs.arrays(batch.whole)))
 
     def to_device(self, array: NDArray[np.int64]) -> Tensor:
-        """Return an array as a tensor where the model is."""
+        """Return an array as a tensor on the model's device."""
         device = self.workers.device
         return pinned(array, device).to(device, non_blocking=True)

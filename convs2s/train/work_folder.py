@@ -1,18 +1,18 @@
-"""The work folder: what a training leaves while it runs, so that after any interruption it continues.
+"""The work folder: files that a training writes while it runs, to resume after any interruption.
 
     WORK/lock                               see `convs2s.train.lock`
-    WORK/progress.json, curves/             of the present run, for people and flows
+    WORK/progress.json, curves/             of the current run, for people and flows
     WORK/costs/                             of finished trainings
     WORK/ID/checkpoint-UPDATES.safetensors  of the training whose fingerprint has this ID
     WORK/ID/cost.json                       its cost so far
 
-Nothing is overwritten: other settings have another ID, and another update has another name. A training goes
-on from its newest checkpoint that can be used: undamaged, not beyond the end of training, and with an
-undamaged checkpoint of the best epoch so far, which is the model to export. Kept are the last two checkpoints
-and those at the end of the last two epochs that were the best so far: one damaged file costs little.
+Nothing is overwritten: different settings have a different ID, and each checkpoint is named after its number
+of updates. Training resumes from its newest usable checkpoint: undamaged, not beyond the end of training, and
+with an undamaged checkpoint of the best epoch so far, which is the model to export. We keep the last two
+checkpoints, and those of the last two epochs that were the best so far, so one damaged file costs little.
 
-When training has ended, its outputs are written first. Only then does its folder disappear, by one rename. So
-a kill leaves either everything or a training that starts afresh; both end with the same outputs.
+At the end of training, the outputs are written first. Only then is its folder removed, by a single rename. So
+a kill leaves either everything or nothing, and the next run produces the same outputs either way.
 """
 
 import hashlib
@@ -48,25 +48,25 @@ class WorkFolder:
         self.cost = self.own / "cost.json"
 
     def checkpoint(self, updates: int) -> Path:
-        """Return the path of the checkpoint after so many updates."""
+        """Return the path of the checkpoint after `updates` updates."""
         return self.own / checkpoint_name(updates)
 
     def saved(self) -> list[int]:
-        """Return after how many updates there is a checkpoint, in ascending order."""
+        """Return the numbers of updates for which there is a checkpoint, in ascending order."""
         prefix, suffix = PATTERN.split("*")
         names = [path.name.removeprefix(prefix).removesuffix(suffix) for path in self.own.glob(PATTERN)]
         return sorted(int(name) for name in names if name.isdecimal())
 
     def prepare(self) -> None:
-        """Take over the checkpoint of an earlier version, and remove what a kill left half-done."""
+        """Adopt the checkpoint of an earlier version, and remove partial files left by a killed run."""
         adopt(self.work, self.own, self.prints)
         for path in (*self.work.glob(f"*{ENDED}"), *self.own.glob(".*.part")):
             discard(path)
 
     def resume(self, training: Training) -> str:
-        """Continue from the newest checkpoint that can be used; return a message that says what was done.
+        """Resume from the newest usable checkpoint; return a message that describes what was done.
 
-        Checkpoints that cannot be used stay where they are.
+        Unusable checkpoints stay where they are.
         """
         faults = []
         for updates in reversed(self.saved()):
@@ -74,46 +74,48 @@ class WorkFolder:
             try:
                 checkpoint = self.usable(updates, training)
                 restore(checkpoint, training, path)
-            # Whatever is wrong with a file, an older one or a fresh start gives the same result.
+            # Whatever is wrong with this file, an older checkpoint or none gives the same result.
             except Exception as error:
                 faults.append(f"{path} cannot be used: {error}")
                 continue
             if not checkpoint.checked:
-                faults.append(f"{path} is of an earlier version, without checksums: damage would go unseen.")
+                faults.append(
+                    f"{path} is from an earlier version, without checksums: damage would go unnoticed."
+                )
             state = training.state
             place = f"epoch {len(state.epochs) + 1}, after {counted(state.updates, 'update')}"
             return "\n".join([*faults, f"Training continues from {path}: {place}."])
         discard(self.work / "progress.json")
-        return "\n".join([*faults, "Training starts afresh." if faults else self.why_afresh()])
+        return "\n".join([*faults, "Training starts from scratch." if faults else self.why_from_scratch()])
 
     def usable(self, updates: int, training: Training) -> Checkpoint:
-        """Read a checkpoint and check that this training may continue from it; raise ValueError if not."""
+        """Read a checkpoint and check that this training can resume from it; raise ValueError if not."""
         checkpoint = self.read(updates)
         state = checkpoint.state
         epoch = training.annealing.ended_before(state.perplexities, within_epoch=state.batch > 0)
         if epoch is not None:
-            raise ValueError(f"it is beyond the end of training, which is now after epoch {epoch}.")
+            raise ValueError(f"it is beyond the end of training, which now comes after epoch {epoch}.")
         if state.epochs and state.bests[-1] != updates:
             self.best(state)
         return checkpoint
 
     def read(self, updates: int) -> Checkpoint:
-        """Read the checkpoint after so many updates.
+        """Read the checkpoint after `updates` updates.
 
         Raises:
             OSError: if it is missing or cannot be read.
-            ValueError: if it is damaged or another one.
+            ValueError: if it is damaged, or a different checkpoint under this name.
         """
         path = self.checkpoint(updates)
         checkpoint = read_checkpoint(path)
         if checkpoint.prints != self.prints or checkpoint.state.updates != updates:
             raise ValueError(
-                f"{path} is another checkpoint, renamed: wanted one after {counted(updates, 'update')}."
+                f"{path} is a different checkpoint, renamed: wanted one after {counted(updates, 'update')}."
             )
         return checkpoint
 
     def best(self, state: State) -> Checkpoint | Path:
-        """Return the checkpoint of the best epoch, or the model folder that an earlier version kept of it.
+        """Return the checkpoint of the best epoch, or its model folder if an earlier version wrote it.
 
         Raises:
             OSError: if it is missing or cannot be read.
@@ -124,23 +126,23 @@ class WorkFolder:
         return folder if folder.is_dir() and updates not in self.saved() else self.read(updates)
 
     def follow(self, training: Training, updates: int) -> None:
-        """Continue where the worker that writes does.
+        """Resume from the same checkpoint as the writer.
 
         Raises:
-            OSError: if its checkpoint is not found here.
+            OSError: if that checkpoint does not exist on this machine.
         """
         path = self.checkpoint(updates)
         if not path.is_file():
             raise FileNotFoundError(
                 f"{path} does not exist on this machine, but worker 0 has read it. Wanted one work folder "
-                "that all machines see: share it, for example by NFS."
+                "that all machines see: share it, for example via NFS."
             )
         restore(self.read(updates), training, path)
 
     def kept(self, state: State) -> set[int]:
-        """Return which checkpoints to keep once that of the present state is saved, by their updates.
+        """Return which checkpoints, by their updates, to keep once the current state is saved.
 
-        Those that are ahead of the training stay: it ends earlier now, or they are damaged.
+        Checkpoints ahead of the training stay: they are damaged, or training now ends before them.
         """
         saved = self.saved()
         last = sorted({*(n for n in saved if n < state.updates), state.updates})[-2:]
@@ -150,10 +152,10 @@ class WorkFolder:
         """Write a checkpoint, then remove those no longer needed.
 
         Raises:
-            OSError: if the disk is full, for example; all earlier checkpoints are then still there.
+            OSError: if the disk is full, for example; all earlier checkpoints then still exist.
         """
         kept = self.kept(training.state)
-        # Earlier ones were flushed when they were the last. By now it is mostly written, so this is quick.
+        # Older checkpoints have already been flushed. By now most of this one is on disk, so this is quick.
         for last in [n for n in self.saved() if n < training.state.updates][-1:]:
             flush(self.checkpoint(last))
         path = self.checkpoint(training.state.updates)
@@ -164,17 +166,17 @@ class WorkFolder:
             remove(self.checkpoint(updates))
 
     def end(self) -> None:
-        """Remove what a finished training needs no more."""
+        """Remove what a finished training no longer needs."""
         ended = self.own.with_suffix(ENDED)
         try:
             self.own.rename(ended)
-        except OSError as error:  # the next run would continue from its end
+        except OSError as error:  # harmless: the next run would resume at the end
             print(f"Warning: {self.own} cannot be removed ({error}).", file=sys.stderr)
         for path in (ended, self.work / "curves", self.work / "progress.json"):
             discard(path)
 
-    def why_afresh(self) -> str:
-        """Return why there is no checkpoint: a message about that of another training, if there is any."""
+    def why_from_scratch(self) -> str:
+        """Return a message why there is no checkpoint; if another training has one, with the differences."""
         paths = [path for path in self.work.glob(f"*/{PATTERN}") if path.parent != self.own]
         paths += [path for path in [self.work / OLDER] if path.is_file()]
         if not paths:
@@ -183,19 +185,19 @@ class WorkFolder:
         try:
             found = read_prints(newest)
         except (OSError, ValueError) as error:
-            return f"Training starts afresh: the checkpoint {newest} cannot be read ({error})."
+            return f"Training starts from scratch: the checkpoint {newest} cannot be read ({error})."
         changed = [
             name for name in self.prints.keys() | found.keys() if self.prints.get(name) != found.get(name)
         ]
         return (
-            f"Training starts afresh: since the checkpoint {newest} was written, these have changed: "
-            f"{', '.join(sorted(changed))}. The checkpoint is kept: undo the change to continue from it, or "
+            f"Training starts from scratch: these have changed since the checkpoint {newest} was written: "
+            f"{', '.join(sorted(changed))}. The checkpoint is kept: undo the change to resume from it, or "
             "delete it."
         )
 
 
 def discard(path: Path) -> None:
-    """Remove a file or folder, or say that it cannot be removed: no reason for a training to fail."""
+    """Remove a file or folder; if that fails, only print a warning: training need not fail for it."""
     try:
         remove(path)
     except OSError as error:
@@ -203,7 +205,7 @@ def discard(path: Path) -> None:
 
 
 def flush(path: Path) -> None:
-    """Wait until a file and its name are on disk, where even a loss of power leaves them."""
+    """Wait until a file and its name are on disk, safe even from a power failure."""
     for one in (path, path.parent):
         descriptor = os.open(one, os.O_RDONLY)
         try:

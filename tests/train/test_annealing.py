@@ -63,9 +63,9 @@ def test_patience_counts_epochs_without_a_new_best() -> None:
     """Early stopping, independent of the learning rate."""
     rule = dataclasses.replace(PAPER, patience=2, min_epochs=50)
     assert rule.ends([9.0, 5.0, 6.0]) is None
-    assert rule.ends([9.0, 5.0, 6.0, 5.0]) == "2 epochs brought no better perplexity"
+    assert rule.ends([9.0, 5.0, 6.0, 5.0]) == "validation perplexity has not improved for 2 epochs"
     once = dataclasses.replace(rule, patience=1, min_epochs=1)
-    assert once.ends([5.0, 6.0]) == "1 epoch brought no better perplexity"
+    assert once.ends([5.0, 6.0]) == "validation perplexity has not improved for 1 epoch"
     assert dataclasses.replace(PAPER, max_epochs=1).ends([9.0]) == "it has run for 1 epoch"
 
 

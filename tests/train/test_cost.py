@@ -97,7 +97,7 @@ def test_gpus_count_by_name(clock: list[float], tmp_path: Path, monkeypatch: pyt
     assert (session.device, session.unit, session.count) == ("GPU of cuda:1", "GPU", 4)
 
 
-def test_a_training_that_starts_afresh_drops_earlier_costs(tmp_path: Path, clock: list[float]) -> None:
+def test_a_training_that_starts_from_scratch_drops_earlier_costs(tmp_path: Path, clock: list[float]) -> None:
     """The checkpoint of other parameters is dropped, and so are its seconds."""
     path = tmp_path / "cost.json"
     Meter(path, ALONE, 0).save(500, [])

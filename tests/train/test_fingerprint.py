@@ -56,7 +56,7 @@ def digest(found: dict[str, str]) -> str:
 def test_the_fingerprint_is_that_of_earlier_checkpoints(
     selection: SelectionParams | None, recorded: str
 ) -> None:
-    """Recorded with the code of commit 467d745: a training interrupted then must resume, not start afresh."""
+    """Recorded with the code of commit 467d745: training interrupted then must resume, not start over."""
     assert digest(prints(train=TRAIN.model_copy(update={"selection": selection}))) == recorded
 
 

@@ -76,7 +76,7 @@ def test_a_stopped_process_ends_the_other(capfd: pytest.CaptureFixture[str]) -> 
         assert workers[0].exitcode == 1
     message = capfd.readouterr().err
     assert f"Worker 1 (process {workers[1].pid} on " in message
-    assert "has given no sign of life for 3 s, so the training ends." in message
+    assert "has sent no heartbeat for 3 s, so training stops." in message
 
 
 def keep_store(port: Connection) -> None:
@@ -105,5 +105,5 @@ def test_workers_end_with_the_process_that_started_them(monkeypatch: pytest.Monk
     store = dist.TCPStore("127.0.0.1", ours.recv(), is_master=False)
     torchrun.kill()
     torchrun.join()
-    with pytest.raises(Ended, match="The process that started this worker is gone"):
+    with pytest.raises(Ended, match="The process that started this worker has exited"):
         heartbeat._watch(store, 0, [1], threading.Event())

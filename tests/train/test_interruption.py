@@ -15,7 +15,7 @@ def test_the_second_time_interrupts(in_foreground: None, capsys: pytest.CaptureF
         signal.raise_signal(signal.SIGINT)
         assert interrupted()
         signal.raise_signal(signal.SIGINT)
-    assert capsys.readouterr().err.count("Ctrl-C again ends at once") == 1
+    assert capsys.readouterr().err.count("Ctrl-C again to stop at once") == 1
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 

@@ -150,7 +150,7 @@ def test_ctrl_c_saves_the_update_and_the_same_command_continues(
     monkeypatch.setattr(run, "train", train)
     in_process(broken, params, monkeypatch)
     said = capsys.readouterr().err
-    assert "Interrupted: the update is finished and saved first; Ctrl-C again ends at once." in said
+    assert "Interrupted: finishing and saving this update; press Ctrl-C again to stop at once." in said
     assert "epoch 2, after 12 updates" in said
     one, other = (load_file(folder / "out" / "model" / "weights.safetensors") for folder in (whole, broken))
     assert all(torch.equal(one[name], other[name]) for name in one)
@@ -269,7 +269,7 @@ def test_more_workers_than_gpus_are_refused(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(run, "launch", lambda *_: pytest.fail("workers were started"))
     params = prepare(tmp_path / "a", workers=2)
-    with pytest.raises(ValueError, match=r"train\.workers: found 2, but this machine shows 1 GPU"):
+    with pytest.raises(ValueError, match=r"train\.workers: found 2, but only 1 GPU"):
         in_process(tmp_path / "a", params, monkeypatch)
 
 

@@ -1,7 +1,7 @@
-"""Dropout with random bits by position: one pass and no mask: backward makes the same bits again (§4.2).
+"""Dropout in one pass, without a stored mask: backward recomputes the random bits of each position (§4.2).
 
-Each call draws a key of 64 bits from PyTorch's generator, which the training seeds before every update. So a
-resumed training draws the same masks, and they differ between updates, layers, parts and workers.
+Each call draws a key of 64 bits from PyTorch's generator, which training seeds before every update. So masks
+differ between updates, layers, parts and workers, but a resumed training draws the same ones.
 """
 
 from typing import Any
@@ -18,9 +18,9 @@ Key = tuple[np.float32, np.uint32, np.uint32, np.uint32]
 
 
 def draw_key(probability: float) -> Key:
-    """Return what the loops need: scale of the elements kept, threshold, two halves of a random key.
+    """Return the arguments of the loops: scale of the kept elements, threshold, two halves of a random key.
 
-    An element is dropped if 32 random bits are less than the threshold: with the probability, to 2^-32.
+    An element is dropped if 32 random bits are less than the threshold, so the probability is exact to 2^-32.
     """
     first, second = torch.randint(2**32, (2,)).tolist() if probability else (0, 0)
     threshold = np.uint32(round(probability * 2**32))
@@ -31,7 +31,7 @@ class FastDropout(nn.Dropout):
     """nn.Dropout, faster."""
 
     def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-        """Zero some elements and scale the others, in training."""
+        """In training, zero some elements and scale the others."""
         if not self.training or not self.p:
             return x
         return _Dropout.apply(x, draw_key(self.p))  # type: ignore[no-any-return, no-untyped-call]
@@ -49,7 +49,7 @@ class _Dropout(torch.autograd.Function):
 
 
 def drop(x: Float[Tensor, "*N C"], key: Key) -> Float[Tensor, "*N C"]:
-    """Return x with the elements dropped that the key says."""
+    """Return x with the elements dropped that the key selects."""
     rows = x.contiguous().flatten(0, -2)
     result = torch.empty_like(rows)
     share_out(loops.dropout, len(rows), rows.numel(), rows, result, *key)

@@ -30,7 +30,7 @@ class FastGluConvolution(GluConvolution):
 
 
 class _GluConvolution(torch.autograd.Function):
-    """What is kept for backward: the windows after dropout, and their products with the weight."""
+    """Keeps the windows after dropout, and their products with the weight, for backward."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, width: int, left: int, key: Key) -> Tensor:

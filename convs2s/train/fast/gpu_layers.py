@@ -1,7 +1,7 @@
-"""Layers with few operations: a GPU takes longer to start a small operation than to do it.
+"""Layers with few operations: a GPU takes longer to launch a small operation than to run it.
 
-They take their weights from `convs2s.train.fast.weights`. Without any, as in validation, they are the plain
-layers.
+They take their weights from `convs2s.train.fast.weights`; without those, as in validation, they behave like
+the plain layers.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from convs2s.train.fast.linear import Values, product_dtype
 
 
 class GpuLinear(nn.Linear):
-    """nn.Linear with weight norm, and with weight and bias of the update."""
+    """nn.Linear with weight norm, which takes its weight and bias from the update's shared values."""
 
     shared: Callable[[], Values] | None
 
@@ -41,7 +41,7 @@ class GpuEmbedding(Embedding):
 
 
 class GpuGluConvolution(GluConvolution):
-    """GluConvolution as one convolution of the library, without a copy of the windows."""
+    """GluConvolution as a single cuDNN convolution, without a copy of the windows."""
 
     window_map: GpuLinear
 
@@ -54,10 +54,10 @@ class GpuGluConvolution(GluConvolution):
         x = x.to(weight.dtype)
         if self.dropout:
             x, _ = torch.native_dropout(x, self.dropout, True)
-        # A picture of one line, channels last: both views have the layout that the library wants.
+        # An image of height 1, channels last: both views already have the layout that cuDNN wants.
         line = x.transpose(1, 2).unsqueeze(2)  # (B, C, 1, N)
         kernel = weight.view(len(weight), 1, self.kernel_width, -1).permute(0, 3, 1, 2)  # (2D, C, 1, K)
-        # The library pads both sides alike; what the right side has too much is cut off.
+        # conv2d pads both sides alike; the surplus is cut off below.
         y = F.conv2d(line, kernel, bias, padding=(0, max(left, right)))
         y = y.squeeze(2).transpose(1, 2)
         first = max(left, right) - left

@@ -1,8 +1,8 @@
-"""Weight-normalized linear maps: weight norm and cast in one pass, and products of few shapes (§4.2).
+"""Weight-normalized linear maps: weight norm and cast in one pass, and matrix products of few shapes (§4.2).
 
-The library of products compiles code for each new shape. Rows are rounded up to a multiple of ROWS, so that
-the batches of a training have few shapes; the rows added are zeros, and change neither result nor gradients.
-A multiple of 128 would give fewer shapes still, but costs more in longer products than it saves.
+oneDNN compiles code for each new shape of a product. The number of rows is rounded up to a multiple of ROWS,
+so that a training has few shapes; the added rows are zeros, and change neither the result nor the gradients.
+A multiple of 128 would give even fewer shapes, but costs more in larger products than it saves.
 """
 
 from collections.abc import Callable
@@ -17,32 +17,32 @@ from convs2s.kernels import loops
 from convs2s.kernels.run import share_out
 
 Values = dict[str, Tensor]
-"""What a layer's forward pass reads: `weight`, and for a GPU `bias`."""
+"""The tensors that a layer's forward pass reads: `weight`, and on a GPU also `bias`."""
 
 ROWS = 32
 G, V = (f"parametrizations.weight.original{i}" for i in (0, 1))  # PyTorch's names
 
 
 def product_dtype(x: Tensor) -> torch.dtype:
-    """Return the dtype of products with x: autocast's, where it is on (T38)."""
+    """Return the dtype of products with x: autocast's, if that is on (T38)."""
     device = x.device.type
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
 
 
 def rounded(count: int, multiple: int) -> int:
-    """Return count, rounded up."""
+    """Return count, rounded up to a multiple."""
     return -(-count // multiple) * multiple
 
 
 def empty_rows(count: int, columns: int, dtype: torch.dtype) -> Float[Tensor, "R C"]:
-    """Return a matrix for so many rows, and zeros in those that round them up."""
+    """Return a matrix with `count` uninitialized rows, rounded up with rows of zeros."""
     matrix = torch.empty(rounded(count, ROWS), columns, dtype=dtype)
     matrix[count:].zero_()
     return matrix
 
 
 def round_rows(x: Float[Tensor, "*N C"]) -> Float[Tensor, "R C"]:
-    """Return the rows of x, followed by rows of zeros that round up their number."""
+    """Return the rows of x, rounded up with rows of zeros."""
     rows = x.flatten(0, -2)
     if len(rows) % ROWS == 0:
         return rows.contiguous()
@@ -55,9 +55,9 @@ class FastLinear(nn.Linear):
     """nn.Linear with weight norm, faster in training."""
 
     multiple: int
-    """Of rows, to which zeros round up the weight."""
+    """The weight is padded with rows of zeros to a multiple of this number."""
     shared: Callable[[], Values] | None
-    """Returns the weight of the present update; None outside of one (`convs2s.train.fast.weights`)."""
+    """Returns the weight of the current update; None outside of updates (`convs2s.train.fast.weights`)."""
 
     def forward(self, x: Float[Tensor, "*N C"]) -> Float[Tensor, "*N D"]:
         """Return x times the normalized weight, plus the bias."""
@@ -67,7 +67,7 @@ class FastLinear(nn.Linear):
         return _Linear.apply(x.to(weight.dtype), weight, self.bias)  # type: ignore[no-any-return, no-untyped-call]
 
     def normalized(self, dtype: torch.dtype) -> Float[Tensor, "R C"]:
-        """Return the weight of the update, or compute it outside of one."""
+        """Return the weight of the current update; outside of updates, compute it."""
         if self.shared is not None:
             return self.shared()["weight"]
         return normalized_weight(self, dtype, self.multiple)
@@ -91,7 +91,7 @@ class _Linear(torch.autograd.Function):
 
 
 def normalized_weight(layer: nn.Module, dtype: torch.dtype, multiple: int) -> Float[Tensor, "D C"]:
-    """Return a layer's weight g v / ||v|| in this dtype, with zeros that round up the number of its rows."""
+    """Return a layer's weight g v / ||v|| in this dtype, padded with rows of zeros to a multiple."""
     v, g = layer.get_parameter(V), layer.get_parameter(G)
     return _Normalized.apply(v, g, dtype, multiple)  # type: ignore[no-any-return, no-untyped-call]
 

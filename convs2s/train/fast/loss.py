@@ -1,4 +1,4 @@
-"""The softmax layer's loss with one pass over the scores for all but the products (§4.2)."""
+"""The softmax layer's loss, with a single pass over the scores apart from the matrix products (§4.2)."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from convs2s.train.fast.gpu_layers import GpuLinear
 from convs2s.train.fast.linear import FastLinear, product_dtype, round_rows
 from convs2s.train.loss import SummedLoss, negative_log_likelihood
 
-ENTRIES = 64  # the number of vocabulary entries is rounded up to a multiple of it, inside the products only
+ENTRIES = 64  # inside the products, the number of vocabulary entries is rounded up to a multiple of this
 
 
 class FastSummedLoss(SummedLoss):
@@ -44,7 +44,7 @@ class FastSummedLoss(SummedLoss):
 
 
 class GpuSummedLoss(SummedLoss):
-    """SummedLoss with the weight of the update; positions may point to padding, which does not count."""
+    """SummedLoss with the update's shared weight; positions may point to padding, which does not count."""
 
     def softmax_loss(
         self,
@@ -53,7 +53,7 @@ class GpuSummedLoss(SummedLoss):
         entries: Int[Tensor, "V"] | None,
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Return the summed loss and its likelihood part, in nats."""
-        if not self.training or entries is not None:  # recorded updates alone have such positions
+        if not self.training or entries is not None:  # only recorded updates have such positions
             return super().softmax_loss(features, wanted, entries)
         counted = (wanted != self.model.padding_id).float()
         return negative_log_likelihood(features, *self.output_rows(None), wanted, self.smoothing, counted)
@@ -70,9 +70,9 @@ class GpuSummedLoss(SummedLoss):
 
 
 class _SoftmaxLoss(torch.autograd.Function):
-    """Features and weight end with rows of zeros, beyond targets and entries.
+    """Features and weight have extra rows of zeros, beyond the targets and entries.
 
-    There, scores are zero, and so are the gradients that they become: nothing needs to be cleared.
+    The scores there are zero, and so are the gradients that overwrite them: nothing needs to be cleared.
     """
 
     @staticmethod
@@ -95,5 +95,5 @@ class _SoftmaxLoss(torch.autograd.Function):
         features, weight, scores, column_sums = ctx.saved_tensors
         scale = gradients[0]
         gradient = (scores @ weight) * scale.to(scores.dtype)
-        # Scaling the features costs less than scaling the product, which is as large as the weight.
+        # Scaling the features is cheaper than scaling the product, which is as large as the weight.
         return gradient, scores.t() @ (features * scale.to(scores.dtype)), column_sums * scale, None, None

@@ -1,8 +1,8 @@
-"""Updates on a GPU, recorded as CUDA graphs: the host starts one operation instead of a thousand.
+"""Updates on a GPU, recorded as CUDA graphs: the host launches one operation instead of a thousand.
 
-A recorded update repeats the same operations on the same memory, so it holds for batches of one shape.
-Numbers of sentences, positions and target tokens are therefore rounded up to a few sizes. What is added is
-padding, and changes neither the loss nor gradients (§4.2).
+A recorded update repeats the same operations on the same memory, so it works only for batches of one shape.
+The numbers of sentences, positions and target tokens are therefore rounded up to a few sizes. The additions
+are padding, which changes neither the loss nor the gradients (§4.2).
 """
 
 import sys
@@ -23,22 +23,22 @@ Result = TypeVar("Result")
 Shape = tuple[int, int, int, int]
 """Sentences, source positions, target positions, target tokens."""
 Limits = tuple[int | None, int | None]
-"""Positions of the source's and the target's position table; None for any number."""
+"""Sizes of the source and the target position table; None if unlimited."""
 
 SWITCH = "CONVS2S_RECORD"
-GRAPHS = 256  # each keeps a few MB; most shapes that come up often recur early
+GRAPHS = 256  # each holds a few MB; most of the frequent shapes recur early
 SIZES = 8  # from one power of two to the next, so at most an eighth is added
 
 
 Update = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
-"""Source (B, S), target (B, T), positions (N), loss scale, learning rate -> loss and gradient's norm; it
-reads nothing else that changes between updates."""
+"""Source (B, S), target (B, T), positions (N), loss scale, learning rate -> loss and gradient norm; reads
+nothing else that changes between updates."""
 Recorder = Callable[[Callable[[], Tensor]], tuple[Callable[[], object], Tensor]]
-"""Records work without doing it; returns what does it, and where its result is to be found afterwards."""
+"""Records work without running it; returns a function that runs it, and the tensor that gets its result."""
 
 
 class CudaGraphs:
-    """Records work as CUDA graphs, which share their memory: one is done before the next begins."""
+    """Records work as CUDA graphs, which share memory because only one runs at a time."""
 
     def __init__(self) -> None:
         self.pool = torch.cuda.graph_pool_handle()
@@ -50,12 +50,12 @@ class CudaGraphs:
             with torch.cuda.graph(graph, pool=self.pool):
                 result = work()
         finally:
-            torch.cuda.set_stream(stream)  # a recording that fails leaves the capture stream current
+            torch.cuda.set_stream(stream)  # a failed recording leaves the capture stream current
         return graph.replay, result
 
 
 def rounded_size(count: int) -> int:
-    """Return the smallest of the few sizes that is not below a count."""
+    """Return the smallest of the allowed sizes that is at least `count`."""
     step = max(1, (1 << max(0, count - 1).bit_length()) // (2 * SIZES))
     return -(-count // step) * step
 
@@ -63,15 +63,15 @@ def rounded_size(count: int) -> int:
 def static_arrays(
     source: NDArray[np.int64], target: NDArray[np.int64], limits: Limits
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return padded source, target and positions of the target's tokens, of a shape from few.
+    """Return padded source, target and indices of the target's tokens, with one of a few shapes.
 
-    Sentences that are added consist of EOS on the source side, and of padding on the target's. Positions that
-    are added point to padding, which the loss does not count.
+    Added sentences consist of EOS on the source side, and of padding on the target side. Added indices point
+    to padding, which the loss does not count.
 
     Args:
         source: (B, S), padded.
         target: (B, T), padded.
-        limits: beyond which positions are not rounded up.
+        limits: the numbers of positions are not rounded up beyond these.
     """
     sides = []
     for ids, limit in zip((source, target), limits, strict=True):
@@ -91,10 +91,10 @@ class Recording:
     """A recorded update.
 
     Attributes:
-        ids: memory of the update's token ids and positions, one after the other.
-        numbers: memory of the loss's scale and the learning rate.
+        ids: memory for the update's token ids and positions, concatenated.
+        numbers: memory for the loss scale and the learning rate.
         replay: makes the update.
-        result: memory of its result.
+        result: memory for its result.
     """
 
     ids: Int[Tensor, "L"]
@@ -105,9 +105,9 @@ class Recording:
 
 @dataclass
 class RecordedUpdates:
-    """Makes updates: of a new shape by computing it, of one seen before by replaying a recording.
+    """Makes updates: computes those of a new shape, and replays a recording for shapes seen before.
 
-    Both give the same numbers, so a training that resumes without recordings goes on as it would have.
+    Both give the same numbers, so resuming without recordings does not change the course of a training.
 
     Attributes:
         record: None to compute all updates.
@@ -128,18 +128,18 @@ class RecordedUpdates:
         learning_rate: float,
         seed: int,
     ) -> Float[Tensor, "2"]:
-        """Ask the device for the update of one batch; return the loss and the gradient's norm.
+        """Queue the update of one batch on the device; return the loss and the gradient norm.
 
         Args:
             source: (B, S), padded.
             target: (B, T), padded.
-            scale: of the loss, before backward.
+            scale: factor of the loss, before backward.
             learning_rate: of this update.
             seed: of its random numbers.
         """
         arrays = static_arrays(source, target, self.limits)
         shape = (*arrays[0].shape, arrays[1].shape[1], len(arrays[2]))
-        ids = pinned(np.concatenate([one.ravel() for one in arrays]), self.device)
+        ids = pinned(np.concatenate([array.ravel() for array in arrays]), self.device)
         numbers = pinned(np.array([scale, learning_rate], np.float32), self.device)
         if shape in self.seen and shape not in self.recordings and len(self.recordings) < GRAPHS:
             self._try_to_record(shape, len(ids))
@@ -154,25 +154,25 @@ class RecordedUpdates:
         return recording.result
 
     def _compute(self, ids: Tensor, numbers: Tensor, shape: Shape, seed: int) -> Float[Tensor, "2"]:
-        ids, numbers = (one.to(self.device, non_blocking=True) for one in (ids, numbers))
+        ids, numbers = (tensor.to(self.device, non_blocking=True) for tensor in (ids, numbers))
         seed_generators(seed)
         return self.update(*split_ids(ids, shape), *numbers.unbind())
 
     def make_way_for(self, work: Callable[[], Result]) -> Result:
-        """Do work that is not recorded; if recordings leave too little memory for it, again without them."""
+        """Run work that is not recorded; if it runs out of memory, drop the recordings and run it again."""
         try:
             return work()
         except torch.OutOfMemoryError as error:
             if not self.recordings:
                 raise
-            self._record_no_more("Recorded updates leave too little memory for other work", error)
+            self._stop_recording("Recorded updates leave too little memory for other work", error)
             self.recordings.clear()
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
         return work()
 
     def _try_to_record(self, shape: Shape, length: int) -> None:
-        """Record the update of a shape; if that fails, say so and record no more."""
+        """Record the update of a shape; if that fails, print a warning and stop recording."""
         if self.record is None:
             return
         ids = torch.zeros(length, dtype=torch.int64, device=self.device)
@@ -180,38 +180,38 @@ class RecordedUpdates:
         try:
             replay, result = self.record(lambda: self.update(*split_ids(ids, shape), *numbers.unbind()))
         except RuntimeError as error:
-            self._record_no_more("An update could not be recorded", error)
+            self._stop_recording("An update could not be recorded", error)
         else:
             self.recordings[shape] = Recording(ids, numbers, replay, result)
 
-    def _record_no_more(self, what: str, error: RuntimeError) -> None:
-        """Say what happened, and from now on compute updates of shapes not recorded so far."""
+    def _stop_recording(self, problem: str, error: RuntimeError) -> None:
+        """Print a warning, and from now on compute updates of shapes not recorded so far."""
         self.record = None
         print(
-            f"Warning: {what} ({first_cause(error)}). Training goes on without more recordings: the results "
-            f"are the same, but updates may take longer. If it fails nevertheless, set {SWITCH}=0.",
+            f"Warning: {problem} ({first_cause(error)}). Training continues without new recordings: the "
+            f"results are the same, but updates may be slower. If training still fails, set {SWITCH}=0.",
             file=sys.stderr,
         )
 
 
 def first_cause(error: BaseException) -> str:
-    """Return the first line of the first error: a recording's end fails, too, once something in it has."""
+    """Return the first line of the first error: after a failure inside a recording, ending it fails too."""
     while error.__context__ is not None:
         error = error.__context__
     return str(error).partition("\n")[0]
 
 
 def pinned(array: NDArray[np.generic], device: torch.device) -> Tensor:
-    """Return an array as a tensor on the host that can be copied to a device without waiting for it."""
+    """Return an array as a host tensor whose copy to the device does not block the host."""
     tensor = torch.from_numpy(array)
-    # Only from pinned memory does a copy to a GPU wait for its turn there instead of here.
+    # A copy to a GPU is asynchronous only from pinned memory.
     return tensor if device.type == "cpu" else tensor.pin_memory()
 
 
 def split_ids(
     ids: Int[Tensor, "L"], shape: Shape
 ) -> tuple[Int[Tensor, "B S"], Int[Tensor, "B T"], Int[Tensor, "N"]]:
-    """Return source, target and positions, which lie one after the other."""
+    """Return source, target and positions, which `ids` holds concatenated."""
     sentences, source, target, tokens = shape
     parts = ids.split([sentences * source, sentences * target, tokens])
     return parts[0].view(sentences, source), parts[1].view(sentences, target), parts[2]

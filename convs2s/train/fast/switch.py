@@ -1,4 +1,4 @@
-"""Where the fast paths are chosen: in training, layers of a model compute as in this folder."""
+"""Choose the fast paths: in training, a model's layers are replaced by those in this folder."""
 
 from torch import nn
 from torch.nn.utils import parametrize
@@ -17,8 +17,8 @@ from convs2s.train.loss import SummedLoss
 def summed_loss(model: Seq2Seq, smoothing: float) -> SummedLoss:
     """Return the loss to train with.
 
-    Layers get a subclass of their class that differs in `forward` alone, and only in training mode. So the
-    weights, their names and everything that reads them stay as they are.
+    Each layer's class is replaced by a subclass that differs only in `forward`, and only in training mode. So
+    the weights, their names and all code that reads them are unaffected.
     """
     if next(model.parameters()).device.type != "cpu":
         few_operations(model)
@@ -35,7 +35,7 @@ def summed_loss(model: Seq2Seq, smoothing: float) -> SummedLoss:
 
 
 def few_operations(model: Seq2Seq) -> None:
-    """Make the layers of a model those for GPUs, which compute the same anywhere."""
+    """Switch a model's layers to those for GPUs, which give the same results on any device."""
     for module in model.modules():
         if type(module) is GluConvolution:
             module.__class__ = GpuGluConvolution
@@ -45,10 +45,10 @@ def few_operations(model: Seq2Seq) -> None:
 
 
 def become(model: nn.Module, base: type[nn.Linear], **attributes: object) -> None:
-    """Make all weight-normalized maps of a model instances of `base`, too, with these attributes."""
+    """Make all weight-normalized maps of a model instances of `base` as well, with these attributes."""
     for module in model.modules():
         if parametrize.is_parametrized(module) and not isinstance(module, base):
-            # A parametrized layer has a class of its own, where its weight is computed.
+            # A parametrized layer has its own class, which computes the weight.
             module.__class__ = type(base.__name__, (base, type(module)), {})
             for name, value in {"shared": None, **attributes}.items():
                 setattr(module, name, value)

@@ -1,9 +1,9 @@
-"""The weights of an update: norm, scale and cast once, however many parts its batch has (§4.2).
+"""The weights of an update: normalized, scaled and cast once, however many parts the batch has (§4.2).
 
-Between the parts of a batch no weight changes. So each weight-normalized map has its weight computed when the
-first part needs it. With one part, its gradient flows on to v and g as soon as it is known: workers exchange
-it while backward goes on in the layers below. With several, gradients are added up in float32 and passed on
-after the last one.
+Weights do not change between the parts of a batch, so each weight-normalized map computes its weight only
+once, when the first part needs it. With one part, the gradient flows on to v and g immediately, and workers
+exchange it while backward continues in the layers below. With several parts, gradients are summed in float32
+and passed on after the last part.
 """
 
 from collections import defaultdict
@@ -20,11 +20,11 @@ from convs2s.train.fast.linear import FastLinear, G, V, Values, normalized_weigh
 
 @contextmanager
 def weights_of_update(model: nn.Module, dtype: torch.dtype, parts: int) -> Iterator[None]:
-    """Have the fast layers share weights; at the end, all gradients have reached the parameters.
+    """Make the fast layers share weights between parts; on exit, pass all gradients on to the parameters.
 
     Args:
         dtype: of products.
-        parts: passes whose gradients are added up.
+        parts: passes whose gradients are summed.
     """
     groups = [SharedWeights(layers, dtype, parts) for layers in grouped(model)]
     for group in groups:
@@ -42,10 +42,10 @@ def weights_of_update(model: nn.Module, dtype: torch.dtype, parts: int) -> Itera
 
 
 def grouped(model: nn.Module) -> list[Sequence[FastLinear | GpuLinear]]:
-    """Return the layers whose weights are computed together.
+    """Return the groups of layers whose weights are computed together.
 
-    On a CPU each alone. On a GPU those of the encoder, of the decoder, and the output layer, since gradients
-    reach one of these after another.
+    On a CPU, each layer is a group. On a GPU, the encoder, the decoder and the output layer are a group each,
+    because backward reaches them one after another.
     """
     alone, together = [], defaultdict(list)
     for name, layer in model.named_modules():
@@ -59,7 +59,7 @@ def grouped(model: nn.Module) -> list[Sequence[FastLinear | GpuLinear]]:
 class SharedWeights:
     """Weights of some layers, the same for all parts of a batch; computed when the first is needed.
 
-    Not before: backward computes gradients in the reverse order of what forward did.
+    Not earlier, because backward runs in the reverse order of forward: it would reach them too late.
     """
 
     def __init__(self, layers: Sequence[FastLinear | GpuLinear], dtype: torch.dtype, parts: int) -> None:
@@ -68,16 +68,18 @@ class SharedWeights:
         self.leaves: list[Values] = []
 
     def of(self, number: int) -> Values:
-        """Return what the forward pass of a layer reads, given its number."""
+        """Return the values that the forward pass of layer `number` reads."""
         if not self.values:
             self.values = compute_values(self.layers, self.dtype)
             self.leaves = self.values
             if self.parts > 1:
-                self.leaves = [{name: leaf(one) for name, one in found.items()} for found in self.values]
+                self.leaves = [
+                    {name: leaf(value) for name, value in values.items()} for values in self.values
+                ]
         return self.leaves[number]
 
     def gradients(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield values whose gradients have not yet reached the parameters, with these."""
+        """Yield each value whose gradient has not yet reached the parameters, with that gradient."""
         if self.parts == 1:
             return
         for values, leaves in zip(self.values, self.leaves, strict=True):
@@ -88,7 +90,7 @@ class SharedWeights:
 
 
 def leaf(value: Tensor) -> Tensor:
-    """Return the same memory as a leaf, where gradients stop and are added up in float32."""
+    """Return the same memory as a leaf, where gradients stop and accumulate in float32."""
     result = value.detach().requires_grad_()
     result.grad_dtype = torch.float32
     return result
@@ -97,7 +99,7 @@ def leaf(value: Tensor) -> Tensor:
 def compute_values(layers: Sequence[FastLinear | GpuLinear], dtype: torch.dtype) -> list[Values]:
     """Return each layer's values as functions of its parameters, in this dtype.
 
-    On a GPU, layers with as many inputs are normalized together: it takes as long to start on one as on all.
+    On a GPU, layers with the same number of inputs are normalized together, in one launch.
     """
     found: list[Values] = [{} for _ in layers]
     groups = defaultdict(list)
@@ -116,12 +118,12 @@ def compute_values(layers: Sequence[FastLinear | GpuLinear], dtype: torch.dtype)
 
 
 def stacked(parts: Sequence[Tensor]) -> Tensor:
-    """Return the rows of all parts; of a single part without a copy."""
+    """Return the rows of all parts; a single part is not copied."""
     return parts[0] if len(parts) == 1 else torch.cat(list(parts))
 
 
 def assign_rows(rows: Tensor, name: str, layers: Sequence[tuple[GpuLinear, Values]]) -> None:
-    """Give each layer its rows, which lie one after the other."""
+    """Give each layer its part of the rows."""
     parts = rows.split([layer.out_features for layer, _ in layers])
     for (_, values), part in zip(layers, parts, strict=True):
         values[name] = part

@@ -166,7 +166,7 @@ def test_a_training_goes_on_after_a_recording_that_fails(
             run.state.updates += 1
         found.append(weights(run).cpu())
     assert torch.equal(*found)
-    assert "Training goes on without more recordings" in capsys.readouterr().err
+    assert "Training continues without new recordings" in capsys.readouterr().err
 
 
 def test_the_host_does_not_wait_for_a_replay(tmp_path: Path) -> None:

@@ -211,8 +211,8 @@ def test_a_recording_that_fails_is_said_once_and_training_goes_on(
     assert len(tries) == 1
     assert capsys.readouterr().err == (
         "Warning: An update could not be recorded (operation not permitted when stream is capturing). "
-        "Training goes on without more recordings: the results are the same, but updates may take longer. "
-        "If it fails nevertheless, set CONVS2S_RECORD=0.\n"
+        "Training continues without new recordings: the results are the same, but updates may be slower. "
+        "If training still fails, set CONVS2S_RECORD=0.\n"
     )
     assert all(torch.equal(one, other) for one, other in zip(found, wanted, strict=True))
 

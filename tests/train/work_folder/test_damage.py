@@ -52,9 +52,9 @@ def test_after_damage_an_earlier_checkpoint_gives_the_same_outputs(
     capsys.readouterr()
     assert finish() == wanted
     message = capsys.readouterr().err
-    assert (f": {continued}." if continued else "Training starts afresh.") in message
+    assert (f": {continued}." if continued else "Training starts from scratch.") in message
     if damaged != [3]:
-        assert f"{checkpoints[damaged[-1]]} is damaged (ValueError: its checksums do not fit" in message
+        assert f"{checkpoints[damaged[-1]]} is damaged (ValueError: its checksums do not match" in message
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_a_checkpoint_of_an_earlier_version_is_continued(
         moments = Moments(patch, WORK, OUT)
         assert finish() == wanted
     message = capsys.readouterr().err
-    assert f"{newest} is of an earlier version, without checksums" in message
+    assert f"{newest} is from an earlier version, without checksums" in message
     assert f"Training continues from {newest}: epoch 4, after 7 updates." in message
     assert [path.name for path in sorted(WORK.iterdir())] == ["costs", "lock"]
     assert len(list((WORK / "costs").iterdir())) == 1

@@ -1,4 +1,4 @@
-"""Settings that have changed: to another end from what there is, else afresh, and nothing is lost."""
+"""Changed settings: training continues from existing checkpoints or starts over; nothing is lost."""
 
 import math
 from pathlib import Path
@@ -32,8 +32,8 @@ pytestmark = pytest.mark.fault("damaged checkpoint")
     [
         ({}, {"max_epochs": 2}, 7, "checkpoint-7.safetensors cannot be used: it is beyond the end"),
         ({}, {"max_epochs": 3}, 6, "continues from work/ID/checkpoint-6.safetensors: epoch 4"),
-        ({}, {"patience": 1}, 9, "beyond the end of training, which is now after epoch 3."),
-        ({}, {"min_learning_rate": 0.01}, 9, "beyond the end of training, which is now after epoch 4."),
+        ({}, {"patience": 1}, 9, "beyond the end of training, which now comes after epoch 3."),
+        ({}, {"min_learning_rate": 0.01}, 9, "beyond the end of training, which now comes after epoch 4."),
         ({"max_epochs": 3}, {"max_epochs": 5}, 6, "checkpoint-6.safetensors: epoch 4, after 6 updates."),
     ],
     ids=["fewer epochs", "exactly the end", "patience", "learning rate", "more epochs"],
@@ -68,8 +68,8 @@ def test_checkpoints_of_other_settings_are_kept_and_found_again(
     capsys.readouterr()
     other = finish(learning_rate=0.2)
     assert (
-        f"Training starts afresh: since the checkpoint {kept[0]} was written, these have changed: "
-        "learning_rate. The checkpoint is kept: undo the change to continue from it, or delete it."
+        f"Training starts from scratch: these have changed since the checkpoint {kept[0]} was written: "
+        "learning_rate. The checkpoint is kept: undo the change to resume from it, or delete it."
     ) in capsys.readouterr().err
     assert [path.read_bytes() for path in kept] == contents
     assert finish() == wanted != other
@@ -83,7 +83,7 @@ def test_an_unreadable_checkpoint_of_other_settings_is_reported(
     (newest, *_) = interrupt(monkeypatch, after=4)
     newest.write_bytes(b"no checkpoint")
     finish(learning_rate=0.2, max_epochs=1)
-    assert f"Training starts afresh: the checkpoint {newest} cannot be read" in capsys.readouterr().err
+    assert f"Training starts from scratch: the checkpoint {newest} cannot be read" in capsys.readouterr().err
 
 
 def test_a_training_that_diverges_leaves_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
