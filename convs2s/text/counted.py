@@ -1,4 +1,4 @@
-"""Numbers with their noun, for messages."""
+"""Numbers with their nouns, for messages."""
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:

@@ -22,5 +22,5 @@ NAMES = {
 
 
 def name(code: str) -> str:
-    """Return a language's name; a code that is not listed is its own name."""
+    """Return a language's name; for a code that is not listed, the code."""
     return NAMES.get(code, code)

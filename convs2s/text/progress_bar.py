@@ -1,4 +1,4 @@
-"""A progress bar that people can watch and that does not fill a log."""
+"""A progress bar that updates often on a terminal but does not flood a log."""
 
 import sys
 from collections.abc import Iterable
@@ -10,11 +10,11 @@ SECONDS_ON_TERMINAL, SECONDS_IN_LOG = 0.5, 20.0
 
 
 def progress_bar(items: Iterable[Any] | None = None, **settings: Any) -> tqdm:
-    """Return a tqdm bar on stderr, around `items` if there are any; a log gets it every 20 seconds.
+    """Return a tqdm bar on stderr, around `items` if given; in a log, it is printed every 20 seconds.
 
     Args:
-        settings: of tqdm.
+        settings: passed on to tqdm.
     """
     seconds = SECONDS_ON_TERMINAL if sys.stderr.isatty() else SECONDS_IN_LOG
-    # Beyond maxinterval, 10 seconds unless set, a thread of tqdm's prints the bar.
+    # After maxinterval, by default 10 seconds, a tqdm thread prints the bar in any case.
     return tqdm(items, mininterval=seconds, maxinterval=max(seconds, 10.0), **settings)

@@ -139,7 +139,7 @@ def test_unmeasurable_settings_are_named(
         main([*start, "--source", line, "--target", empty])
     with pytest.raises(ValueError, match=r"empty and empty has no sentence pairs. Wanted at least one"):
         main([*start, "--source", line, empty, "--target", line, empty])
-    with pytest.raises(FileNotFoundError, match=r"gone\.en does not exist or is no file"):
+    with pytest.raises(FileNotFoundError, match=r"gone\.en does not exist or is not a file"):
         main([*start, "--source", str(tmp_path / "gone.en"), "--target", line])
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ValueError, match=r"PyTorch sees no GPU here; wanted one, or --settings threads"):

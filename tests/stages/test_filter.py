@@ -132,7 +132,7 @@ def test_too_few_pairs_leave_no_output(folder: Path, changes: dict[str, object],
 def test_a_corpus_of_empty_lines_is_an_error(folder: Path) -> None:
     """As when a column was chosen that is empty."""
     write_folder(folder / "train", [("", "")] * 3)
-    with pytest.raises(ValueError, match=r"train: of 3 pairs none is kept \(removed: empty side 3"):
+    with pytest.raises(ValueError, match=r"train: none of 3 pairs is kept \(removed: empty side 3"):
         run(folder)
 
 

@@ -18,10 +18,10 @@ def build_candidates(
     """Return up to `most` candidates of each source token; ties are in order of ids.
 
     Args:
-        source: one side of the corpus.
-        target: the other.
-        links: for each sentence pair its (source, target) positions from 0.
-        most: candidates of a source token.
+        source: the source side of the corpus.
+        target: the target side.
+        links: for each sentence pair, its (source, target) positions from 0.
+        most: candidates per source token.
     """
     pairs, counts = count_links(source, target, links)
     sources, targets = pairs >> 32, pairs & 0xFFFFFFFF

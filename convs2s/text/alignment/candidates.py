@@ -1,6 +1,6 @@
-"""Alignment candidates: the target tokens that a source token is linked with, most often first (§5.4).
+"""Alignment candidates: the target tokens that a source token is linked with, most frequent first (§5.4).
 
-Vocabulary selection uses them. Tokens are ids of the encoded corpus, pieces or words alike, so the
+Vocabulary selection uses them. Tokens are ids of the encoded corpus, whether pieces or words, so the
 alignment is over the same units that the model outputs, and words need not be mapped to pieces.
 """
 
@@ -15,20 +15,20 @@ from convs2s.text.corpus.files import atomic_path
 
 @dataclass(frozen=True)
 class Candidates:
-    """Source token s has targets[offsets[s] : offsets[s + 1]]; ids beyond the last have none."""
+    """Source token s has the candidates targets[offsets[s] : offsets[s + 1]]; higher ids have none."""
 
     offsets: NDArray[np.int64]
     targets: NDArray[np.int32]
 
     def top(self, most: int) -> "Candidates":
-        """Return the first `most` of each source token."""
+        """Return the first `most` candidates of each source token."""
         lengths = np.diff(self.offsets)
         ranks = np.arange(len(self.targets)) - np.repeat(self.offsets[:-1], lengths)
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.minimum(lengths, most))])
         return Candidates(offsets, self.targets[ranks < most])
 
     def of(self, source: NDArray[np.integer]) -> NDArray[np.int32]:
-        """Return the candidates of some source tokens, concatenated."""
+        """Return the candidates of the given source tokens, concatenated."""
         known = source[source < len(self.offsets) - 1]
         starts, lengths = self.offsets[known], np.diff(self.offsets)[known]
         before = np.cumsum(lengths) - lengths  # candidates of the tokens before
@@ -48,7 +48,7 @@ def write_candidates(path: Path, candidates: Candidates) -> None:
 
 
 def read_candidates(path: Path) -> Candidates:
-    """Read what `write_candidates` wrote.
+    """Read a file written by `write_candidates`.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -62,7 +62,7 @@ def read_candidates(path: Path) -> Candidates:
     try:
         with np.load(path, allow_pickle=False) as file:
             candidates = Candidates(file["offsets"], file["targets"])
-    except Exception as error:  # numpy lets through what zipfile and the parser of headers raise
+    except Exception as error:  # numpy passes on errors of zipfile and of the header's parser
         raise ValueError(
             f"{path} is damaged or not a file of candidates ({error}). Make it again: "
             "dvc repro -f candidates."
@@ -76,6 +76,6 @@ def read_candidates(path: Path) -> Candidates:
 
 
 def has_candidates(path: Path) -> bool:
-    """Whether a file that the stage candidates wrote holds any; it holds none where selection is unused."""
+    """Return whether a file of the stage candidates has any; it has none if selection is unused."""
     with np.load(path, allow_pickle=False) as file:
         return len(file["targets"]) > 0

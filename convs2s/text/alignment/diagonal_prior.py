@@ -3,8 +3,8 @@
 If word j of m generated words is linked at all, it is linked with word i of n given words with a
 probability proportional to exp(-tension * |i/n - j/m|). Positions count from 1.
 
-The program fast_align errs where it fits the tension: its function for the gradient calls the one for the
-normalizer with the two lengths swapped. `swapped` repeats that, so that links equal the program's.
+The program fast_align has a bug in fitting the tension: its gradient function calls the normalizer with the
+two lengths swapped. `swapped` reproduces that, so that links equal the program's.
 """
 
 import math
@@ -55,8 +55,8 @@ def expected_distance(
     total = 0.0
     for k in range(len(pairs)):
         n, m = given[k], generated[k]
-        # Weights fall geometrically on either side of the diagonal, so two prefix sums per n are enough for
-        # all j: mass[c] = sum of ratio^k and moment[c] = sum of k ratio^k over k < c.
+        # Weights decay geometrically on either side of the diagonal, so two prefix sums per n suffice for all
+        # j: mass[c] = sum of ratio^k and moment[c] = sum of k ratio^k over k < c.
         mass, moment = np.zeros(n + 1), np.zeros(n + 1)
         power, ratio = 1.0, math.exp(-tension / n)
         for c in range(n):
@@ -83,7 +83,7 @@ def optimize_tension(
     """Return the tension after gradient steps that bring the prior's mean distance to the posterior's.
 
     Args:
-        tension: to start from.
+        tension: the initial value.
         distance: mean |i/n - j/m| under the posterior, per generated word.
         lengths: columns given length, generated length, number of pairs; a row per combination of lengths.
         words: number of generated words.

@@ -1,6 +1,6 @@
 """The dictionary of unknown-word replacement: source word -> most frequently linked word (§4.3, T33).
 
-It is a table in a text file, one source word per line, that people can read and correct.
+It is a table in a text file, one source word per line, which can be read and corrected by hand.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ HEADER = "source\ttarget\tcount\tlinks"
 
 @dataclass(frozen=True, order=True, slots=True)
 class Entry:
-    """A source word, the target word it is most often linked with, and how often."""
+    """A source word, the target word it is most often linked with, and their counts."""
 
     source: str
     target: str
@@ -42,7 +42,8 @@ def read_dictionary(path: Path) -> dict[str, str]:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if the header or a line is not as `write_dictionary` writes it, with the line's number.
+        ValueError: if the header or a line has another format than `write_dictionary` writes; the message
+            has the line number.
     """
     lines = read_lines(path)
     header = next(lines, "")
@@ -64,7 +65,7 @@ def read_dictionary(path: Path) -> dict[str, str]:
 
 
 def parse(line: str, place: str) -> Entry:
-    """Return the entry in a line of a dictionary; errors name its place."""
+    """Return the entry in a line of a dictionary; `place` is for error messages."""
     columns = line.split("\t")
     if len(columns) != 4 or not all(columns):
         raise ValueError(

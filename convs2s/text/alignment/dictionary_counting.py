@@ -7,7 +7,7 @@ from convs2s.text.alignment.dictionary import Entry
 from convs2s.text.alignment.word_ids import numbering
 
 NEAR_TIE = 0.9
-"""Target words with at least this share of the links of the most frequent one compete with it."""
+"""Target words with at least this share of the most frequent one's links compete with it."""
 
 
 def build_dictionary(
@@ -15,14 +15,14 @@ def build_dictionary(
 ) -> list[Entry]:
     """Return an entry for each source word that has a link, in code point order of source words.
 
-    The entry has the target word that is linked most often. Among those linked about as often, it is the word
-    that is rarest in the corpus: punctuation and articles are linked with everything now and then, and a word
+    The entry has the target word that is linked most often. Among words linked about as often, it has the one
+    that is rarest in the corpus: punctuation and articles are occasionally linked with everything, and a word
     that needs replacing is rare itself. Remaining ties go to the word linked more often, then to the first in
     code point order.
 
     Args:
-        pairs: sentence pairs, whitespace-separated words.
-        links: for each pair its (source, target) positions from 0.
+        pairs: sentence pairs of whitespace-separated words.
+        links: for each pair, its (source, target) positions from 0.
     """
     source_numbers, target_numbers = numbering(), numbering()
     counts: Counter[tuple[int, int]] = Counter()

@@ -2,12 +2,12 @@
 
 IBM model 2 with a diagonal prior whose tension is fitted, a null word and variational Bayes: each
 generated word is linked with one given word or with none. "Forward" generates target words from given
-source words, "backward" the reverse; grow-diag-final-and merges the two alignments into one (T33).
-With `exact`, links are those of the program fast_align, which errs in one place: see `diagonal_prior`.
+source words, "backward" the reverse; grow-diag-final-and merges the two alignments (T33). With `exact`,
+links equal those of the program fast_align, which has a bug: see `diagonal_prior`.
 
 The corpus is read from disk in chunks. Results are byte-identical for any chunk size and any number of
-threads: threads divide up the posteriors, which do not depend on each other, and one thread per
-direction adds them up in the order of the corpus.
+threads: threads share the work on the posteriors, which are independent, and one thread per direction sums
+them in the order of the corpus.
 """
 
 import math
@@ -35,10 +35,10 @@ from convs2s.text.alignment.word_ids import Chunk, Corpus, Ids, Side, number_ids
 from convs2s.text.corpus.flat_ids import FlatIds, Offsets
 
 Links = list[tuple[int, int]]
-"""Links of a sentence pair, each (source position, target position) from 0, sorted."""
+"""Sorted links of a sentence pair, each (source position, target position) from 0."""
 
 CHUNK_CELLS = 1 << 18
-"""Word pairs in memory at once, 16 bytes each; only a longer sentence pair takes more."""
+"""Word pairs in memory at once, 16 bytes each; only a longer sentence pair may exceed this."""
 
 
 def align(
@@ -53,7 +53,7 @@ def align(
         source: line i translates line i of `target`.
         target: see source.
         iterations: passes over the corpus; as in fast_align, the last one only links.
-        folder: where a temporary folder is created; it takes 4 bytes per word and 16 per sentence pair.
+        folder: where a temporary folder is created, with 4 bytes per word and 16 per sentence pair.
         exact: fit the tension as the program does.
         chunk_cells: word pairs processed together; affects memory, not the result.
         threads: by default, the number of cores; affects time, not the result.
@@ -69,7 +69,7 @@ def align(
 def align_ids(
     source: FlatIds, target: FlatIds, iterations: int, folder: Path, *, exact: bool = False
 ) -> Iterator[Links]:
-    """Yield the links of each pair of encoded sentences, EOS left out; otherwise as `align`."""
+    """Yield the links of each pair of encoded sentences, without EOS; otherwise like `align`."""
     with TemporaryDirectory(dir=folder, prefix=".align.") as work:
         corpus = number_ids(source, target, Path(work))
         yield from align_corpus(corpus, iterations, exact, CHUNK_CELLS, None)
@@ -109,7 +109,7 @@ class Aligner:
         return f"forward {forward}; backward {backward}"
 
     def expect(self, chunk: Chunk, cells: Offsets) -> tuple[Offsets, Posteriors, Posteriors]:
-        """Return the slots of a chunk's cells, and the posteriors forward and backward."""
+        """Return the slots of a chunk's cells, and the forward and backward posteriors."""
         slots = np.empty(cells[-1], np.int64)
         both = empty_posteriors(cells, len(chunk.target)), empty_posteriors(cells, len(chunk.source))
         models = self.forward.model(), self.backward.model()
@@ -133,7 +133,7 @@ class Aligner:
 
 
 class Direction:
-    """One direction's model and the expected counts that make the next one."""
+    """One direction's model, and the expected counts for the next model."""
 
     def __init__(self, table: Table, given: Side, generated: Side, given_source: bool, exact: bool) -> None:
         self.table = table
@@ -168,7 +168,7 @@ class Direction:
         if fit_tension:
             self.tension = optimize_tension(self.tension, distance, lengths, self.generated_words, self.exact)
         normalize(self.table, self.given_source, self.given_vocabulary, self.counts, self.probabilities)
-        # The null word is one more given word, whose row holds all generated words in order.
+        # The null word is an additional given word, whose row holds all generated words in order.
         words = len(self.null_counts)
         row = Table(np.array([0, words]), np.arange(words, dtype=np.int32))
         normalize(row, True, 1, self.null_counts, self.null_probabilities)

@@ -11,33 +11,33 @@ from convs2s.text.corpus.flat_ids import FlatIds
 from convs2s.text.counted import counted
 
 SEPARATOR = "|||"
-"""Separates the two sides in fast_align's input, so no word may be spelled this way."""
+"""Separates the two sides in fast_align's input, so it must not occur as a word."""
 STAND_IN = "¦¦¦"
-"""Written in place of such a word; only positions come back."""
+"""Replaces such a word; the output has only positions."""
 
 
 def align_with_programs(
     source: Path, target: Path, iterations: int, folder: Path
 ) -> Iterator[list[tuple[int, int]]]:
-    """Yield the links of each sentence pair, as `fast_align.align` does, but computed by the programs.
+    """Yield the links of each sentence pair, like `fast_align.align`, but computed by the programs.
 
     Args:
         source: whitespace-separated words; line i translates line i of `target`.
         target: see source.
-        iterations: given to fast_align.
+        iterations: of fast_align.
         folder: where a temporary folder is created, for copies of both files and both alignments.
 
     Raises:
         FileNotFoundError: if a program is not on PATH.
         ChildProcessError: if a program fails, or prints a different number of lines than it was given.
-        ValueError: if atools prints anything but links that fit the sentences, or as `read_pairs`.
+        ValueError: if atools prints anything other than links within the sentences, or as `read_pairs`.
     """
     fast_align, atools = find_program("fast_align"), find_program("atools")
     with TemporaryDirectory(dir=folder, prefix=".align.") as name:
         work = Path(name)
         text, forward, backward, both = (work / part for part in ("text", "forward", "backward", "both"))
         count = write_lines(text, fast_align_lines(source, target))
-        if count:  # fast_align stops at an empty file
+        if count:  # fast_align fails on an empty file
             options = ["-i", str(text), "-d", "-o", "-v", "-I", str(iterations)]
             execute([fast_align, *options], forward)
             execute([fast_align, *options, "-r"], backward)
@@ -48,8 +48,8 @@ def align_with_programs(
         if printed != count:
             raise ChildProcessError(
                 f"atools printed {counted(printed, 'line')} for {counted(count, 'sentence pair')}, wanted "
-                "one each. Are the programs damaged? "
-                "Rebuild them, or choose align.backend: builtin in params.yaml."
+                "one each. Are the programs damaged? Rebuild them, or choose align.backend: builtin in "
+                "params.yaml."
             )
         alignments = read_lines(both)
         for left, right in read_pairs(source, target):
@@ -60,7 +60,7 @@ def align_with_programs(
 def align_ids_with_programs(
     source: FlatIds, target: FlatIds, iterations: int, folder: Path
 ) -> Iterator[list[tuple[int, int]]]:
-    """Yield the links of each pair of encoded sentences, which the programs read as text; EOS is left out."""
+    """Yield the links of each pair of encoded sentences, without EOS; the programs read them as text."""
     with TemporaryDirectory(dir=folder, prefix=".align.") as name:
         texts = Path(name) / "source.txt", Path(name) / "target.txt"
         for text, side in zip(texts, (source, target), strict=True):
@@ -74,7 +74,7 @@ def write_ids(path: Path, corpus: FlatIds) -> None:
 
 
 def fast_align_lines(source: Path, target: Path) -> Iterator[str]:
-    """Yield 'source ||| target' for each pair that has words on both sides; fast_align stops at others."""
+    """Yield 'source ||| target' for each pair that has words on both sides; fast_align fails on others."""
     for pair in read_pairs(source, target):
         left, right = (
             " ".join(STAND_IN if word == SEPARATOR else word for word in line.split()) for line in pair
@@ -94,16 +94,16 @@ def find_program(name: str) -> str:
         raise FileNotFoundError(
             f"align.backend is fast_align, but the program {name} is not on PATH. Build it from "
             "https://github.com/clab/fast_align (cmake, make) and add its folder to PATH, or choose "
-            "align.backend: builtin in params.yaml, which needs no program."
+            "align.backend: builtin in params.yaml, which needs no other program."
         )
     return found
 
 
 def execute(command: list[str], output: Path) -> None:
-    """Run a program with its output in a file; its messages appear on stderr.
+    """Run a program, writing its output to a file; its messages appear on stderr.
 
     Raises:
-        ChildProcessError: if it ends with an error.
+        ChildProcessError: if it fails.
     """
     with output.open("wb") as stream:
         code = subprocess.run(command, stdout=stream, check=False).returncode
@@ -118,11 +118,11 @@ def parse_links(line: str, sizes: tuple[int, int]) -> list[tuple[int, int]]:
     """Return the links in a line such as '0-0 1-2' (source-target positions from 0), sorted.
 
     Args:
-        line: of fast_align, atools, or a file of true alignments.
-        sizes: words of the source and of the target sentence.
+        line: from fast_align, atools, or a file of true alignments.
+        sizes: words in the source and the target sentence.
 
     Raises:
-        ValueError: if an item is not a link, or lies outside the sentences.
+        ValueError: if an item is not a link, or points outside the sentences.
     """
     links = []
     for link in line.split():

@@ -1,7 +1,7 @@
-"""How likely two words of a sentence pair are to be linked (Dyer et al., 2013, §2), for chunks of pairs.
+"""The probabilities that words of a sentence pair are linked (Dyer et al., 2013, §2), for chunks of pairs.
 
-A cell is a source word with a target word of one sentence pair. The cells of pair k are
-[cells[k], cells[k + 1]) of flat arrays, source position by source position.
+A cell is a source word and a target word of one sentence pair. The cells of pair k are the range
+[cells[k], cells[k + 1]) of flat arrays, ordered by source position, then target position.
 """
 
 import math
@@ -47,10 +47,10 @@ def empty_posteriors(cells: Offsets, generated_words: int) -> Posteriors:
 
 
 class Line(NamedTuple):
-    """One side of a sentence pair as its cells see it."""
+    """One side of a sentence pair, and its layout in the cells."""
 
     begin: int
-    """Where the side's words begin in the chunk."""
+    """Index of the side's first word in the chunk."""
     length: int
     """Number of words."""
     stride: int
@@ -83,8 +83,8 @@ def expect(
     scores = np.empty(n)
     log_likelihood, distance = 0.0, 0.0
     for j in range(m):
-        # fast_align's posterior distance, unlike its prior, counts j from 0; so its fitted tensions are
-        # about 7 where 12 would be exact. The dictionary must match fast_align's (T33), so ours do the same.
+        # fast_align's posterior distance, unlike its prior, counts j from 0, so it fits tensions of about 7
+        # where 12 would be exact. The dictionary must match fast_align's (T33), so we do the same.
         here, behind = (j + 1) / m, j / m
         up, down = math.exp(model.tension * here), math.exp(-model.tension * here)
         z = 0.0
@@ -128,17 +128,17 @@ def choose_pairs(
     first: int, last: int, chunk: Chunk, cells: Offsets, forward: Posteriors, backward: Posteriors,
     source_of: Ids, target_of: Ids,
 ) -> None:  # fmt: skip
-    """Write which word each word of the chunk's pairs [first, last) is linked with.
+    """Write the position that each word of the chunk's pairs [first, last) is linked with.
 
     Args:
-        first: with `last`, which pairs.
-        last: see first.
+        first: the first pair.
+        last: the end of the pairs, exclusive.
         chunk: of sentence pairs.
-        cells: where each pair's cells begin.
+        cells: offset of each pair's cells.
         forward: posteriors of the chunk.
         backward: likewise.
-        source_of: for each target word its source position in the sentence, or -1 for none.
-        target_of: for each source word its target position, or -1.
+        source_of: output: for each target word, its source position in the sentence, or -1 for none.
+        target_of: output: for each source word, its target position, or -1 for none.
     """
     for k in range(first, last):
         s, t = chunk.source_offsets[k], chunk.target_offsets[k]
@@ -152,7 +152,7 @@ def choose_pairs(
 def choose(cell: int, given: Line, generated: Line, posteriors: Posteriors, given_of: Ids) -> None:
     """Write the most probable given position of each generated word, or -1 for none.
 
-    On a tie, no link wins, then the leftmost position, as in fast_align.
+    Ties go to no link, then to the leftmost position, as in fast_align.
     """
     for j in range(generated.length):
         highest, position = posteriors.nulls[generated.begin + j], -1

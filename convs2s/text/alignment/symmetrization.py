@@ -13,19 +13,19 @@ Offsets = NDArray[np.int64]
 
 @compiled
 def symmetrize(forward: Positions, backward: Positions) -> Positions:
-    """Return the links that grow-diag-final-and derives from both directions, equal to those of `atools`.
+    """Return the links that grow-diag-final-and derives from both directions, identical to those of `atools`.
 
-    Begin with the links that both directions have. Grow: add a link of either direction that touches
-    an accepted one, even diagonally, and that gives a word its first link, until none is left. Final:
-    add forward links, then backward links, between two words that both still have none. Links are
-    tried in order of source, then target position.
+    Begin with the links that both directions have. Grow: repeatedly add a link of either direction that
+    touches an accepted link, even diagonally, and gives a word its first link. Final: add forward links, then
+    backward links, between two words that are both still unlinked. Links are tried in order of source, then
+    target position.
 
     Args:
-        forward: for each target position the source position it is linked with, or -1.
-        backward: for each source position the target position it is linked with, or -1.
+        forward: for each target position, the source position it is linked with, or -1.
+        backward: for each source position, the target position it is linked with, or -1.
 
     Returns:
-        Rows of (source, target) positions, in this order.
+        Rows of (source, target) positions, in the same order.
     """
     source_linked = np.zeros(len(backward), np.bool_)
     target_linked = np.zeros(len(forward), np.bool_)
@@ -58,7 +58,7 @@ def symmetrize(forward: Positions, backward: Positions) -> Positions:
 
 @compiled
 def grow(candidates: Positions, accepted: Any, source_linked: Any, target_linked: Any) -> None:
-    """Accept, in place, the candidates that touch an accepted link and give a word its first one."""
+    """Accept, in place, the candidates that touch an accepted link and give a word its first link."""
     grown = True
     while grown:
         grown = False
@@ -88,12 +88,12 @@ def symmetrize_pairs(
 ) -> None:  # fmt: skip
     """Symmetrize sentence pairs [first, last), and write the number of links of each to `counts`.
 
-    The links of pair k begin in `links` at the sum of the offsets of its two sides, since it has at most
-    as many links as words.
+    The links of pair k begin in `links` at the sum of its two sides' offsets; a pair has at most as many
+    links as words.
     """
     for k in range(first, last):
         s, t = source_offsets[k], target_offsets[k]
         found = symmetrize(forward[t : target_offsets[k + 1]], backward[s : source_offsets[k + 1]])
         counts[k] = len(found)
-        for link in range(len(found)):  # numba's assignment of a slice takes seconds to compile
+        for link in range(len(found)):  # numba takes seconds to compile a slice assignment
             links[s + t + link, 0], links[s + t + link, 1] = found[link]

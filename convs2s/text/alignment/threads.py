@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class Threads(ThreadPoolExecutor):
-    """A fixed number of threads; independent tasks give the same results with any number."""
+    """A fixed number of threads; independent tasks give the same results with any number of threads."""
 
     def __init__(self, count: int) -> None:
         super().__init__(count)
@@ -20,8 +20,7 @@ class Threads(ThreadPoolExecutor):
         """Call function(first, last, *arguments) for ranges that together cover all items, and wait.
 
         Args:
-            offsets: where the work of each item begins, and the end; ranges have about equal amounts of
-                work.
+            offsets: where each item's work begins, then the end; ranges have about equal amounts of work.
             function: compiled, so that threads run in parallel.
             arguments: passed on.
         """

@@ -1,8 +1,8 @@
-"""Which words occur together, and how likely one is to translate the other: tables over pairs of words.
+"""Tables over pairs of words that occur together, and the probability that one translates the other.
 
-Each source word has a row, a hash table of the target words that it occurs with. Each pair of words thus
-has a slot, its index into flat arrays. Memory is proportional to the number of distinct pairs of words,
-about 35 bytes each.
+Each source word has a row, a hash table of the target words that it occurs with. So each pair of words has a
+slot, its index into flat arrays. Memory is proportional to the number of distinct pairs of words, about 35
+bytes each.
 """
 
 import math
@@ -23,7 +23,7 @@ EMPTY = -1
 ALPHA = 0.01
 """Pseudo-count of variational Bayes, for each pair of words (Dyer et al., 2013)."""
 FLOOR = 1.2e-38
-"""Lowest probability: float32 holds nothing smaller in full precision, and no sum may become 0."""
+"""Lowest probability: float32 cannot hold less in full precision, and no sum may become 0."""
 
 
 class Table(NamedTuple):
@@ -34,7 +34,7 @@ class Table(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Where source words from `first` on occur: word first + w in sentences[places[w] : places[w + 1]]."""
+    """Occurrences of source words: word first + w occurs in sentences[places[w] : places[w + 1]]."""
 
     first: int
     places: Offsets
@@ -44,7 +44,7 @@ class Batch(NamedTuple):
 def build_table(corpus: Corpus, threads: Threads, batch_words: int = BATCH_WORDS) -> Table:
     """Return the table of all pairs of words that occur together in a sentence pair.
 
-    Neither the number of threads nor the size of batches changes it.
+    It does not depend on the number of threads or the size of batches.
     """
     source, target = corpus.source.map(), corpus.target.map()
     sizes = np.zeros(corpus.source.vocabulary, np.int64)
@@ -89,7 +89,7 @@ def gather(source: Ids, offsets: Offsets, first: int, last: int, places: Offsets
 def count_rows(
     begin: int, end: int, batch: Batch, target: Ids, offsets: Offsets, vocabulary: int, sizes: Offsets
 ) -> None:
-    """Write to `sizes` with how many target words each source word [begin, end) of a batch occurs."""
+    """Write to `sizes` the number of target words that source words [begin, end) of a batch occur with."""
     seen = np.full(vocabulary, EMPTY, np.int32)  # the last source word that occurred with this target word
     for word in range(begin, end):
         for k in batch.sentences[batch.places[word] : batch.places[word + 1]]:
@@ -128,9 +128,9 @@ def find(table: Table, source: int, target: int) -> int:
 
 @compiled
 def look_up(first: int, last: int, chunk: Chunk, cells: Offsets, table: Table, slots: Offsets) -> None:
-    """Write the slots of all pairs of words of the chunk's sentence pairs [first, last).
+    """Write the slots of all pairs of words in the chunk's sentence pairs [first, last).
 
-    Those of pair k are [cells[k], cells[k + 1]) of `slots`, source position by source position.
+    Those of pair k are the range [cells[k], cells[k + 1]) of `slots`, by source, then target position.
     """
     for k in range(first, last):
         cell = cells[k]
@@ -154,7 +154,7 @@ def normalize(
 
     Args:
         table: of pairs of words.
-        given_source: whether e is the source word and f the target word, or the other way round.
+        given_source: whether e is the source word and f the target word, rather than the reverse.
         vocabulary: number of words e.
         counts: of each slot.
         probabilities: of each slot; overwritten.

@@ -28,7 +28,7 @@ class Chunk(NamedTuple):
     target_offsets: Offsets
 
     def cells(self) -> Offsets:
-        """Return where each pair's table of source words x target words begins; the end is the last."""
+        """Return where each pair's table of source words x target words begins, followed by the end."""
         sizes: Offsets = np.diff(self.source_offsets) * np.diff(self.target_offsets)
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
 
@@ -47,7 +47,7 @@ class Side:
         return len(self.sentences.ids)
 
     def load(self, first: int, last: int) -> tuple[Ids, Offsets]:
-        """Return the ids of pairs [first, last) and their offsets, which begin at 0."""
+        """Return the ids of pairs [first, last) and their offsets, starting at 0."""
         ids, offsets = self.sentences.load(first, last)
         return ids.astype(np.int32, copy=False), offsets
 
@@ -63,7 +63,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Corpus:
-    """A parallel corpus of `pairs` pairs; where one side was empty, both are."""
+    """A parallel corpus of `pairs` pairs; if one side of a pair was empty, both are."""
 
     source: Side
     target: Side
@@ -84,7 +84,7 @@ class Corpus:
             first += max(1, fitting)
 
     def lengths(self) -> Offsets:
-        """Return rows of source length, target length, number of pairs with both; none is empty."""
+        """Return rows of source length, target length, number of such pairs, without empty pairs."""
         counts: dict[tuple[int, int], int] = defaultdict(int)
         for first in range(0, self.pairs, BLOCK):
             last = min(first + BLOCK, self.pairs)
@@ -96,7 +96,7 @@ class Corpus:
 
 
 def number_words(source: Path, target: Path, folder: Path) -> Corpus:
-    """Number the words of two files, line i translating line i, and write the numbers to `folder`.
+    """Number the words of two files that are aligned line by line, and write the numbers to `folder`.
 
     Raises:
         ValueError, FileNotFoundError: as `read_pairs`.
@@ -113,7 +113,7 @@ def number_words(source: Path, target: Path, folder: Path) -> Corpus:
 
 
 def number_ids(source: FlatIds, target: FlatIds, folder: Path) -> Corpus:
-    """Number the ids of encoded sentences, EOS left out, as if they were words; write as `number_words`."""
+    """Number the ids of encoded sentences as if they were words, without EOS; write like `number_words`."""
     with IdWriter(folder, "source") as left, IdWriter(folder, "target") as right:
         for first in range(0, len(source), BLOCK):
             last = min(first + BLOCK, len(source))
@@ -125,7 +125,7 @@ def number_ids(source: FlatIds, target: FlatIds, folder: Path) -> Corpus:
 
 
 class SideWriter:
-    """Writes the numbers of one side of a corpus."""
+    """Writes the word numbers of one side of a corpus."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.writer = FlatIdsWriter(folder, name, np.int32)
@@ -138,14 +138,14 @@ class SideWriter:
         self.writer.__exit__(*error)
 
     def side(self) -> Side:
-        """Return what was written."""
-        # Copy on write: compiled functions take writable arrays.
+        """Return the side that was written."""
+        # Copy on write, because compiled functions take writable arrays.
         ids, offsets = (np.load(path, mmap_mode="c") for path in (self.writer.ids, self.writer.offsets))
         return Side(FlatIds(ids, offsets), self.vocabulary)
 
 
 class WordWriter(SideWriter):
-    """Numbers words, buffering some thousand pairs at a time."""
+    """Numbers words, buffering several thousand pairs at a time."""
 
     def __init__(self, folder: Path, name: str) -> None:
         super().__init__(folder, name)
@@ -173,14 +173,14 @@ class WordWriter(SideWriter):
 
 
 class IdWriter(SideWriter):
-    """Renumbers ids by first occurrence, as for words: the aligner's sums depend on the order."""
+    """Renumbers ids by first occurrence, as for words, because the aligner's sums depend on the order."""
 
     def __init__(self, folder: Path, name: str) -> None:
         super().__init__(folder, name)
         self.numbers = np.zeros(0, np.int32)  # the number of each id; -1 if it has none yet
 
     def add(self, ids: NDArray[np.integer], offsets: Offsets, kept: NDArray[np.bool_]) -> None:
-        """Write sentences without their last id, EOS; those that are not kept become empty."""
+        """Write sentences without their final EOS; those not kept become empty."""
         lengths = np.diff(offsets)
         wanted = np.repeat(kept, lengths)
         wanted[offsets[1:] - 1] = False

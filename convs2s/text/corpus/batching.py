@@ -1,4 +1,4 @@
-"""Batches of sentences of similar length (T14, T15): which sentences each update takes, in which order."""
+"""Batches of sentences of similar length (T14, T15): the sentences of each update, and their order."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ class Batch:
         parts: this worker's share, in parts that are processed one after the other (T14).
         target_tokens: non-padding target tokens of the batch, over all workers (T13).
         sentences: number of sentences in the batch, over all workers.
-        counted: False if the parts belong to another worker, because the batch has fewer sentences than
-            there are workers; they are processed to stay in step, and do not count.
+        counted: False if the batch has fewer sentences than there are workers, and this worker processes
+            another's share just to stay in step; its result does not count.
     """
 
     whole: Indices
@@ -34,10 +34,11 @@ class Batching:
     """How sentences are batched; sizes are per worker.
 
     Attributes:
-        by_sentences: whether an update takes `sentences`, split at `max_tokens`; else one part per worker.
+        by_sentences: whether an update takes `sentences` sentences, split into parts of `max_tokens`; if
+            False, batches are limited by tokens, and each worker has one part.
         sentences: per update and worker.
-        max_tokens: padded tokens, on the side that has more, that a worker processes at once; by tokens and
-            with several workers it may be one sentence more.
+        max_tokens: padded tokens, on the longer side, that a worker processes at once; when batching by
+            tokens with several workers, a part may exceed this by one sentence.
         workers: processes that share every batch.
     """
 
@@ -54,10 +55,10 @@ class Batching:
         epoch: int,
         rank: int = 0,
     ) -> list[Batch]:
-        """Return this worker's batches of an epoch, in order; the same for the same seed and epoch.
+        """Return this worker's batches of an epoch, in order; determined by the seed and the epoch.
 
         Sentences are sorted by source length, then target length, then randomly, and cut into batches, which
-        are shuffled. Two workers with half the batch size see exactly the batches of one.
+        are shuffled. Two workers with half the batch size see exactly the batches of a single worker.
         """
         lengths = np.stack([np.asarray(source_lengths), np.asarray(target_lengths)], axis=1)
         random = np.random.default_rng([seed, epoch])
@@ -78,8 +79,8 @@ class Batching:
         share = batch[rank :: self.workers]
         counted = len(share) > 0
         own = share if counted else batch[:1]
-        # By tokens, a batch fits all workers' limits together, but a share may be one sentence above its own:
-        # nobody should make a second pass for it while the others wait.
+        # When batching by tokens, a batch fits the workers' combined limit, but a share may exceed its own by
+        # one sentence: no worker should make a second pass for that while the others wait.
         parts = list(fit(own, lengths, self.max_tokens, len(batch))) if self.by_sentences else [own]
         return Batch(batch, parts, int(lengths[batch, 1].sum()), len(batch), counted)
 
@@ -87,11 +88,10 @@ class Batching:
 def fit(order: Indices, lengths: NDArray[np.int64], max_tokens: int, max_sentences: int) -> Iterator[Indices]:
     """Cut sentences, in order, into runs of at most `max_tokens` padded tokens on either side.
 
-    A sentence that alone exceeds the limit is a run of its own.
+    A sentence that exceeds the limit by itself gets its own run.
     """
-    longest = (
-        lengths[order].max(axis=1).tolist()
-    )  # a run's padded size is its widest sentence's times its count
+    # A run's padded size is its number of sentences times the length of the longest.
+    longest = lengths[order].max(axis=1).tolist()
     start, widest = 0, 0
     for i, length in enumerate(longest):
         widest = max(widest, length)

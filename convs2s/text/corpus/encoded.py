@@ -1,4 +1,4 @@
-"""Encoded sentences on disk: one flat array of ids per side, and where each sentence starts in it."""
+"""Encoded sentences on disk: per side, one flat array of ids and the offset of each sentence."""
 
 import contextlib
 from collections.abc import Iterable
@@ -15,18 +15,18 @@ from convs2s.text.counted import counted
 from convs2s.text.vocabulary.vocabulary import EOS
 
 ANY_VOCABULARY = 2**31
-"""Size of a vocabulary that has every id."""
+"""A vocabulary size that allows any id."""
 
-CHECKED_IDS = 1 << 20  # at a time; such a part stays in the processor's cache
+CHECKED_IDS = 1 << 20  # ids checked at a time; this many stay in the CPU's cache
 
 
 class EncodedSentences(NamedTuple):
     """Consecutive sentences of one side."""
 
     ids: Ids
-    """Of all sentences, one after the other, each ended by EOS."""
+    """Of all sentences, concatenated, each ending with EOS."""
     lengths: Offsets
-    """Tokens of each sentence, EOS counted."""
+    """Tokens in each sentence, including EOS."""
 
 
 def id_type(vocabulary_size: int) -> np.dtype[Any]:
@@ -35,11 +35,11 @@ def id_type(vocabulary_size: int) -> np.dtype[Any]:
 
 
 class EncodedCorpus(FlatIds):
-    """The sentences of one side of a corpus, each ended by EOS, memory-mapped."""
+    """The sentences of one side of a corpus, each ending with EOS, memory-mapped."""
 
     @classmethod
     def open(cls, folder: Path, side: str, vocabulary_size: int | None = None) -> Self:
-        """Open a side, "source" or "target", of a folder that `write_encoded` wrote.
+        """Open a side, "source" or "target", of a folder written by `write_encoded`.
 
         Args:
             vocabulary_size: if given, all ids are read once and checked: about two seconds for a billion.
@@ -55,8 +55,7 @@ class EncodedCorpus(FlatIds):
             raise ValueError(
                 f"{folder}: {side}.ids.npy has {counted(len(ids), 'id')} but {side}.offsets.npy {found}. "
                 "Wanted offsets that rise from 0 to the number of ids: was a file truncated or swapped? "
-                "Make both "
-                "again: dvc repro -f encode."
+                "Make both again: dvc repro -f encode."
             )
         check_sides(folder)
         if vocabulary_size is not None:
@@ -75,10 +74,10 @@ def check_sides(folder: Path) -> None:
 
 
 def check_ids(ids: Ids, offsets: Offsets, vocabulary_size: int, origin: Path) -> None:
-    """Check that each sentence is ids of the vocabulary, without PAD, and one EOS, its last.
+    """Check that each sentence consists of vocabulary ids other than PAD, with EOS at its end only.
 
     Raises:
-        ValueError: with the range of ids in which one is not so.
+        ValueError: if one does not; the message has the range of ids.
     """
     sentence = 0
     for start in range(0, len(ids), CHECKED_IDS):
@@ -89,10 +88,10 @@ def check_ids(ids: Ids, offsets: Offsets, vocabulary_size: int, origin: Path) ->
         lowest, highest = int(part.min()), int(part.max())
         if lowest < EOS or highest >= vocabulary_size or not np.array_equal(ends, wanted):
             raise ValueError(
-                f"{origin}: ids {start:,} to {stop:,} of it are {lowest} to {highest:,}, with {len(ends):,} "
-                f"EOS for {len(wanted):,} sentences. Wanted {EOS} to {vocabulary_size - 1:,}, and {EOS} "
-                "(EOS) just where a sentence ends. Is the file damaged, or of another vocabulary? Make it "
-                "again: dvc repro -f encode."
+                f"{origin}: the ids at {start:,} to {stop:,} range from {lowest} to {highest:,}, with "
+                f"{len(ends):,} EOS for {len(wanted):,} sentences. Wanted {EOS} to {vocabulary_size - 1:,}, "
+                f"and {EOS} (EOS) only where a sentence ends. Is the file damaged, or does it belong to "
+                "another vocabulary? Make it again: dvc repro -f encode."
             )
         sentence = finished
 
@@ -102,16 +101,16 @@ def open_array(path: Path) -> NDArray[Any]:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if it is something else, or truncated.
+        ValueError: if the file is truncated or holds something else.
     """
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist. Wanted an encoded corpus: run dvc repro encode.")
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except Exception as error:  # the header is Python text, and numpy lets through what its parser raises
+    except Exception as error:  # the header is Python source, and numpy passes on its parser's errors
         raise ValueError(
-            f"{path} is truncated or not a .npy file ({error}). Wanted the whole file that the stage encode "
-            "wrote: make it again with dvc repro -f encode."
+            f"{path} is truncated or not a .npy file ({error}). Wanted the complete file written by the "
+            "stage encode: make it again with dvc repro -f encode."
         ) from error
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ValueError(
@@ -127,7 +126,7 @@ def write_encoded(
     """Write chunks of source and target sentences to a folder, which appears only once complete.
 
     Args:
-        vocabulary_sizes: number of ids of each side, which decides the dtype of its array.
+        vocabulary_sizes: number of ids of each side, which determines the dtype of its array.
     """
     with atomic_path(folder) as temporary, contextlib.ExitStack() as stack:
         temporary.mkdir()

@@ -29,7 +29,7 @@ def open_bytes(path: Path) -> IO[bytes]:
     """
     if not path.is_file():
         raise FileNotFoundError(
-            f"{path} does not exist or is no file. Wanted a text file, plain or .gz/.bz2/.xz/.zst: "
+            f"{path} does not exist or is not a file. Wanted a text file, plain or .gz/.bz2/.xz/.zst: "
             "check the path in params.yaml, or run the stage that makes it."
         )
     opener = DECOMPRESSORS.get(path.suffix)
@@ -41,7 +41,7 @@ def read_lines(path: Path) -> Iterator[str]:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if the file is not UTF-8 or its compressed data are damaged; the message has the line
+        ValueError: if the file is not UTF-8 or its compressed data is damaged; the message has the line
             number.
     """
     number = 0
@@ -96,11 +96,11 @@ def unequal_lines(source: Path, source_lines: int, target: Path, target_lines: i
 
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary sibling to write a file or folder to; move it into place if all went well.
+    """Yield a temporary sibling to write a file or folder to; if all went well, move it into place.
 
     Whatever is at `path` stays until the new version is complete, so a crash or a full disk leaves the old
-    state. A folder replaces the old folder, a file does not. What killed processes have left of earlier
-    versions is removed.
+    state. A folder can replace a folder, but a file cannot. Temporary files left by killed processes are
+    removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(path)
@@ -111,7 +111,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
         move_into_place(temporary, path)
     except OSError as error:
         remove(temporary)
-        # A failed write names no file; the user needs to know which.
+        # The error of a failed write does not name the file, which the user needs to know.
         if error.errno is not None and error.filename is None:
             raise OSError(
                 error.errno, f"{error.strerror or error}. Nothing was left half-written", str(path)
@@ -123,10 +123,10 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def move_into_place(temporary: Path, path: Path) -> None:
-    """Give a new file or folder its name; a folder that has the name is never there in part.
+    """Rename a new file or folder to its final name; no incomplete folder ever has that name.
 
     Raises:
-        IsADirectoryError: if a file would replace a folder, and all that is in it.
+        IsADirectoryError: if a file would replace a folder and all its content.
     """
     if not (path.is_dir() and temporary.is_dir()):
         temporary.replace(path)
@@ -148,12 +148,12 @@ def remove_leftovers(path: Path) -> None:
     for sibling in list(path.parent.iterdir()):
         match = leftover.fullmatch(sibling.name)
         if match and not is_alive(int(match[1])):
-            with contextlib.suppress(OSError):  # another process may be removing it, too
+            with contextlib.suppress(OSError):  # another process may be removing it as well
                 remove(sibling)
 
 
 def remove(path: Path) -> None:
-    """Delete a file or a folder if it is there."""
+    """Delete a file or a folder if it exists."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

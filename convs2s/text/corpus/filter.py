@@ -1,4 +1,4 @@
-"""Which training pairs are kept (§4.1, T27 to T29), and what the rules removed."""
+"""Filter training pairs (§4.1, T27 to T29), and report what each rule removed."""
 
 import hashlib
 import math
@@ -24,17 +24,17 @@ LAST_BIN = 200
 
 
 def words(line: str) -> int:
-    """Return the number of words of a tokenized line."""
+    """Return the number of words in a tokenized line."""
     return len(line.split())
 
 
 def characters(line: str) -> int:
-    """Return the number of characters of a line, without spaces."""
+    """Return the number of characters in a line, without spaces."""
     return len("".join(line.split()))
 
 
 def characters_per_character(pairs: Iterable[Pair]) -> float:
-    """Return how many characters of the source there are per character of the target, in the whole corpus.
+    """Return the number of source characters per target character, over the whole corpus.
 
     Pairs with an empty side do not count.
     """
@@ -62,13 +62,13 @@ class PairFilter:
     """Keeps the pairs that no rule removes; a removed pair counts for the first rule that applies.
 
     Attributes:
-        max_words: longest side, in words; None for any.
-        max_ratio: longer side / shorter side, in either direction (T28); None for any.
+        max_words: limit for the longer side, in words; None for no limit.
+        max_ratio: limit for longer side / shorter side, in either direction (T28); None for no limit.
         drop_empty: whether to remove pairs with an empty side.
-        repeated: hashes from `repeats` of the pairs that occur more than once, of which the first is kept;
+        repeated: hashes, from `repeats`, of the pairs that occur more than once, of which the first is kept;
             None keeps them all, as the paper does (T29).
-        usual: for a ratio in characters, that of the whole corpus, of `characters_per_character`, to which
-            it is relative; None for a ratio in words, as in the paper.
+        usual: None for a ratio in words, as in the paper; for a ratio in characters, the corpus average from
+            `characters_per_character`, to which the ratio is relative.
     """
 
     max_words: int | None
@@ -88,7 +88,7 @@ class PairFilter:
     _seen: set[int] = field(default_factory=set)
 
     def keep(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """Yield the pairs that are kept, and count all."""
+        """Yield the pairs to keep, and count all pairs."""
         for pair in pairs:
             source, target = words(pair[0]), words(pair[1])
             self.read += 1
@@ -105,7 +105,7 @@ class PairFilter:
             yield pair
 
     def _rule(self, source: int, target: int, pair: Pair) -> str | None:
-        """Return the first rule that removes a pair with these numbers of words, if any."""
+        """Return the first rule that removes a pair with these numbers of words; None if no rule does."""
         shorter, longer = min(source, target), max(source, target)
         if self.drop_empty and shorter == 0:
             return EMPTY
@@ -120,7 +120,7 @@ class PairFilter:
         if self.usual is not None:
             source, target = characters(pair[0]), characters(pair[1]) * self.usual
         shorter, longer = min(source, target), max(source, target)
-        # Division, not multiplication: 115 / 100 is exactly the number that "1.15" is read as.
+        # Divide rather than multiply: 115 / 100 is exactly the float that "1.15" is parsed as.
         return longer / shorter if shorter else math.inf
 
     def _is_repeat(self, pair: Pair) -> bool:
@@ -138,7 +138,7 @@ class PairFilter:
         if self.kept == 0:
             rules = ", ".join(f"{rule} {count:,}" for rule, count in self.removed.items())
             raise ValueError(
-                f"{where}: of {counted(self.read, 'pair')} none is kept (removed: {rules}). Wanted at least "
+                f"{where}: none of {counted(self.read, 'pair')} is kept (removed: {rules}). Wanted at least "
                 "one: check the pairs, or loosen filter.* in params.yaml."
             )
 
@@ -160,12 +160,12 @@ class PairFilter:
         return table
 
     def lengths_table(self) -> pd.DataFrame:
-        """Return a row for each bin: its lower bound in words, then sentences of each side, read and kept."""
+        """Return a row for each bin: its lower bound in words, then the sentences read and kept, per side."""
         starts = range(0, LAST_BIN + 1, BIN_WORDS)
         return pd.DataFrame({"words": starts} | {name: one.bins for name, one in self.lengths.items()})
 
     def report(self) -> dict[str, Any]:
-        """Return the counts of pairs that were read, kept and removed."""
+        """Return the numbers of pairs read, kept and removed."""
         names = {rule: rule.replace(" ", "_") for rule in self.removed}
         return {
             "pairs_read": self.read,
@@ -194,8 +194,8 @@ def write_splits(
     """Write training pairs to folder/train and validation pairs to folder/valid, as a stream.
 
     Args:
-        every: the pairs N, 2N, 3N ... of those kept go to validation (T29); if None, all of `given_valid`
-            do.
+        every: if N, the pairs kept with number N, 2N, 3N ... go to validation (T29); if None, all pairs of
+            `given_valid` do.
 
     Returns:
         For each split, the number of pairs and the number of words on each side.
@@ -213,7 +213,7 @@ def require_validation(counts: dict[str, dict[str, int]], given: Path, every: in
     """Raise ValueError if there are no validation pairs.
 
     Args:
-        counts: as `write_splits` returns them.
+        counts: as returned by `write_splits`.
         given: where validation pairs are read from if `every` is None.
     """
     if counts["valid"]["pairs"]:
@@ -234,7 +234,7 @@ def require_validation(counts: dict[str, dict[str, int]], given: Path, every: in
 def pair_hash(pair: Pair) -> int:
     """Return 64 bits of a pair, the same on every machine.
 
-    Among 40 million pairs, two different ones have the same hash with a probability of 4 in 100,000.
+    Among 40 million pairs, the probability that any two different ones have the same hash is 4 in 100,000.
     """
     text = f"{pair[0]}\t{pair[1]}".encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")

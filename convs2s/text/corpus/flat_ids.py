@@ -15,7 +15,7 @@ class FlatIds:
     """Sentences of ids; the arrays may be memory-mapped.
 
     Attributes:
-        ids: of all sentences, one after the other.
+        ids: of all sentences, concatenated.
         offsets: sentence i is ids[offsets[i]:offsets[i + 1]].
     """
 
@@ -25,7 +25,7 @@ class FlatIds:
 
     @cached_property
     def lengths(self) -> Offsets:
-        """Ids of each sentence."""
+        """Number of ids in each sentence."""
         return np.diff(self.offsets)
 
     def __len__(self) -> int:
@@ -44,7 +44,7 @@ class FlatIds:
 
 
 class ArrayWriter:
-    """Writes a one-dimensional .npy file piece by piece; a context manager, which completes the file."""
+    """Writes a one-dimensional .npy file piece by piece; a context manager that completes it on exit."""
 
     def __init__(self, path: Path, dtype: DTypeLike) -> None:
         self._stream: IO[bytes] = path.open("wb")
@@ -57,7 +57,7 @@ class ArrayWriter:
         self._length += len(values)
 
     def _header(self) -> None:
-        # numpy leaves room in the header for a longer first axis, so it can be rewritten in place.
+        # numpy leaves room in the header for a larger first axis, so it can be rewritten in place.
         descr = np.lib.format.dtype_to_descr(self._dtype)
         header = {"shape": (self._length,), "fortran_order": False, "descr": descr}
         np.lib.format.write_array_header_1_0(self._stream, header)
@@ -73,7 +73,7 @@ class ArrayWriter:
 
 
 class FlatIdsWriter:
-    """Writes NAME.ids.npy and NAME.offsets.npy in chunks; a context manager, which completes the files."""
+    """Writes NAME.ids.npy and NAME.offsets.npy in chunks; a context manager that completes them on exit."""
 
     def __init__(self, folder: Path, name: str, dtype: DTypeLike) -> None:
         self.ids, self.offsets = folder / f"{name}.ids.npy", folder / f"{name}.offsets.npy"

@@ -20,7 +20,7 @@ def read_json(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(
-            f"{path} is not JSON: {error}. Was it edited or cut short? Make or fetch it again."
+            f"{path} is not JSON: {error}. Was it edited or truncated? Make or fetch it again."
         ) from error
     if not isinstance(content, dict):
         raise ValueError(

@@ -20,12 +20,12 @@ def read_folder(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def further_references(folder: Path) -> list[Path]:
-    """Return the reference files besides target.txt, in order: target.2.txt, target.3.txt, ..."""
+    """Return the reference files other than target.txt, in order: target.2.txt, target.3.txt, ..."""
     return sorted(folder.glob("target.*.txt"), key=lambda path: int(path.name.split(".")[1]))
 
 
 class PairWriter:
-    """Writes pairs to a new folder; a context manager, which closes the files."""
+    """Writes pairs to a new folder; a context manager that closes the files."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()

@@ -15,13 +15,13 @@ from convs2s.text.progress_bar import progress_bar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# In a worker process: the factory of its function, then the function once it is needed.
+# In a worker process: the factory of its function, and the function itself once it is needed.
 make_work: Callable[[], Callable[[Any], Any]] | None = None
 work: Callable[[Any], Any] | None = None
 
 
 def cores() -> int:
-    """Return how many cores this process may use, which may be fewer than the machine has."""
+    """Return the number of cores that this process may use; the machine may have more."""
     affinity = getattr(os, "sched_getaffinity", None)  # Linux only
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
@@ -33,18 +33,18 @@ def map_chunks(
     title: str,
     workers: int | None = None,
 ) -> Iterator[Result]:
-    """Yield what a function returns for each chunk of items, in order, with a progress bar on stderr.
+    """Yield the result of a function for each chunk of items, in order, with a progress bar on stderr.
 
-    A stream of at most two chunks is processed here, since starting other processes would take longer.
+    A stream of at most two chunks is processed in this process: starting others would take longer.
 
     Args:
-        make: returns the function; called once in each process. It is pickled for the processes, but its
-            result is not, so the function may hold models, regular expressions and caches.
+        make: returns the function; called once in each process. Only `make` is pickled, not the function,
+            which may therefore hold models, regular expressions and caches.
         items: read as needed: at most two chunks per worker are in memory.
         workers: processes; None for one per core.
 
     Raises:
-        ChildProcessError: if a process dies, for instance because memory runs out.
+        ChildProcessError: if a process dies, for example because memory runs out.
         Exception: whatever `make` or the function raises, with its message.
     """
     workers = cores() if workers is None else workers
@@ -77,7 +77,7 @@ def pooled(
     Raises:
         ChildProcessError: if a process dies.
     """
-    # Not fork: it copies locks that a thread of this process may be holding.
+    # Not fork: it would copy locks that another thread of this process may hold.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=prepare, initargs=(make,))
     waiting: deque[tuple[int, Future[Result]]] = deque()
@@ -100,14 +100,14 @@ def pooled(
 
 
 def prepare(make: Callable[[], Callable[[Any], Any]]) -> None:
-    """Keep `make` in a new worker process; an error in it is then reported by `apply`, not lost.
+    """Store `make` in a new worker process; `apply` calls it, so that its errors are reported, not lost.
 
-    A worker waits for chunks even when whoever could send them has been killed, unless it watches.
+    The worker also watches its parent: otherwise it would wait for chunks even after that has been killed.
     """
     parent = multiprocessing.parent_process()
     assert parent is not None and parent.pid is not None
     end_with_parent(parent.pid)
-    global make_work  # noqa: PLW0603 - a worker process has no other place
+    global make_work  # noqa: PLW0603 - a worker process has nowhere else to keep it
     make_work = make
 
 

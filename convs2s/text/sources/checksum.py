@@ -24,5 +24,5 @@ def file_sha256(path: Path) -> str:
 
 
 def used_files(paths: Sequence[Path]) -> list[dict[str, str]]:
-    """Return name and hash of each file, for the provenance; without folders, which differ by machine."""
+    """Return the name and hash of each file, for the provenance; without folders, which differ by machine."""
     return [{"name": path.name, "sha256": file_sha256(path)} for path in paths]

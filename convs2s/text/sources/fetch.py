@@ -14,24 +14,24 @@ logger = logging.getLogger(__name__)
 
 
 class WrongFile(TransferRefused):
-    """What this mirror has under the URL is another file."""
+    """This mirror has a different file under the URL."""
 
 
 def fetch(urls: Sequence[str], digest: str | None, local: Path, downloads: Path) -> Path:
     """Return a file: from `local`, from an earlier run, or else from the first mirror that has it.
 
     Args:
-        urls: of the same file, tried in turn; the first one gives its name.
-        digest: SHA-256 or MD5 of the file as the server has it. None: nobody has published one; any file is
-            accepted then, and a warning shows its SHA-256.
-        local: folder whose file of that name is used, unchanged, if its digest is right.
+        urls: of the same file, tried in turn; its name is taken from the first.
+        digest: SHA-256 or MD5 of the file as served. None if no digest is published; any file is then
+            accepted, and a warning shows its SHA-256.
+        local: folder whose file of that name is used in place if its digest is right.
         downloads: where fetched files are kept, named by `download_key`. Partial downloads are resumed.
 
     Raises:
         ConnectionError: if no mirror could be reached or had the file.
         ValueError: if a mirror's file has the wrong digest, or a URL is not http, https or file, or has a
             password.
-        OSError: if the file cannot be written, for instance because the disk is full.
+        OSError: if the file cannot be written, for example because the disk is full.
     """
     name, *_ = [file_name(url) for url in urls]  # checks the scheme of each
     own = local / name
@@ -44,7 +44,7 @@ def fetch(urls: Sequence[str], digest: str | None, local: Path, downloads: Path)
     downloads.mkdir(parents=True, exist_ok=True)
     key = download_key(urls, digest)
     kept = downloads / f"{key}.{name}"
-    # The stages of several splits may run at once and need the same archive.
+    # The stages of several splits may run at the same time and need the same archive.
     with locked(downloads / f"{key}.lock"):
         if not (kept.is_file() and fits(kept, digest)):
             part = downloads / f"{key}.part"
@@ -60,15 +60,15 @@ def download_key(urls: Sequence[str], digest: str | None) -> str:
 
 
 def fits(path: Path, digest: str | None) -> bool:
-    """Return whether a file has the digest; if that is unknown, any file will do."""
+    """Return whether a file has the digest; any file does if the digest is None."""
     return digest is None or file_digest(path, algorithm(digest)) == digest
 
 
 def warn_unverified(path: Path, digest: str | None, name: str | None = None) -> None:
-    """Warn if a file cannot be verified, and show the hash to verify it by from now on."""
+    """Warn if a file cannot be verified, and show its hash so that it can be verified in future."""
     if digest is None:
         logger.warning(
-            "%s is not verified, since its checksum is unknown; its sha256 is %s. To have it checked from "
+            "%s is not verified, because its checksum is unknown; its sha256 is %s. To have it verified from "
             "now on, put that into params.yaml instead of null.",
             name or path.name,
             file_sha256(path),
@@ -77,18 +77,18 @@ def warn_unverified(path: Path, digest: str | None, name: str | None = None) -> 
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Keep other processes out; the lock of a process that died is free."""
+    """Keep other processes out; a lock is released when the process that holds it dies."""
     with path.open("w") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         yield
 
 
 def from_mirrors(urls: Sequence[str], digest: str | None, part: Path, hint: str) -> None:
-    """Fill `part` from the first mirror that gives the right file.
+    """Fill `part` from the first mirror that has the right file.
 
     Raises:
-        ConnectionError: if none could be reached or had the file.
-        ValueError: if at least one had a different file.
+        ConnectionError: if no mirror could be reached or had the file.
+        ValueError: if at least one mirror had a different file.
     """
     refusals: list[tuple[str, TransferRefused]] = []
     for url in urls:
@@ -110,12 +110,12 @@ def from_mirrors(urls: Sequence[str], digest: str | None, part: Path, hint: str)
 
 
 def from_mirror(url: str, digest: str | None, part: Path) -> None:
-    """Fill `part` from one mirror, continuing where it ends.
+    """Fill `part` from one mirror, resuming a partial download.
 
     Raises:
         TransferRefused: if that fails for good.
     """
-    if digest is None:  # nothing would reveal a mix of two files, so each mirror has its own part
+    if digest is None:  # each mirror has its own part, because a mix of two files would go unnoticed
         own = part.with_name(f"{download_key([url], None)}.part")
         persist(url, own, verified=False)
         own.replace(part)
@@ -128,7 +128,7 @@ def from_mirror(url: str, digest: str | None, part: Path) -> None:
     found = file_digest(part, kind)
     if found != digest:
         part.unlink()
-        if resumed:  # the old part may be at fault, so this mirror gets another chance
+        if resumed:  # the old part may be to blame, so this mirror gets another chance
             from_mirror(url, digest, part)
             return
         raise WrongFile(f"{kind} is {found}, wanted {digest}; the file was deleted")

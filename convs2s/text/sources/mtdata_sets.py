@@ -1,7 +1,7 @@
-"""Data sets of mtdata, by id: whatever it can fetch, with a checksum, which it does not verify itself.
+"""Data sets that mtdata can fetch, by id, verified by a checksum, which mtdata does not do itself.
 
-mtdata is an optional extra; https://github.com/thammegowda/mtdata. Its first call builds an index of all data
-sets, which takes a minute and is kept in ~/.mtdata, or where the variable MTDATA points.
+mtdata is an optional extra (https://github.com/thammegowda/mtdata). Its first call builds an index of all
+data sets, which takes a minute and is kept in ~/.mtdata, or wherever the variable MTDATA points.
 """
 
 import re
@@ -11,29 +11,29 @@ from typing import Any
 
 from convs2s.text.sources.part import Part, RawPair
 
-BREAKS = re.compile(r"[\t\r\n\f\v]+")  # a TMX segment may hold them; a line and a TSV cell must not
+BREAKS = re.compile(r"[\t\r\n\f\v]+")  # allowed in a TMX segment, but not in a line or a TSV cell
 
 
 def mtdata_parts(
     ids: Sequence[str], sha256: Mapping[str, str], languages: tuple[str, str], downloads: Path
 ) -> list[Part]:
-    """Fetch data sets into `downloads` and open them, one part each; nothing is filtered.
+    """Fetch data sets into `downloads` and open each as a part; nothing is filtered.
 
     Args:
         ids: such as StanfordNLP-wmt14_train-1-eng-deu.
-        sha256: of the pairs as 'source TAB target LF' lines, for the ids where it is known.
+        sha256: by id, if known: of the pairs as 'source TAB target LF' lines.
         languages: of source and target; an id may name them in either order.
         downloads: mtdata's cache of files.
 
     Raises:
         ModuleNotFoundError: if mtdata is not installed.
-        ValueError: if an id is malformed, unknown, or of other languages; or `sha256` names another id.
+        ValueError: if an id is malformed, unknown, or has other languages; or `sha256` has an extra id.
         ConnectionError: if mtdata cannot fetch it.
     """
     unknown = sorted(set(sha256) - set(ids))
     if unknown:
         raise ValueError(f"download: sha256 names {unknown[0]}, which is not among ids: {', '.join(ids)}")
-    entries = [find_entry(name, languages) for name in ids]  # all of them before the first long transfer
+    entries = [find_entry(name, languages) for name in ids]  # check all before the first long transfer
     opened = [read_entry(entry, swapped, fetch_entry(entry, downloads)) for entry, swapped in entries]
     return [
         Part(name, pairs, {"kind": "mtdata", "id": name}, wanted_sha256=sha256.get(name))
@@ -61,10 +61,10 @@ def find_entry(name: str, languages: tuple[str, str]) -> tuple[Any, bool]:
         key = DatasetId.parse(name)
     except Exception as error:  # mtdata raises bare exceptions, and AssertionError
         raise ValueError(
-            f"{name!r} is no mtdata id: {error}. Wanted group-name-version-language-language. {hint}"
+            f"{name!r} is not an mtdata id: {error}. Wanted group-name-version-language-language. {hint}"
         ) from error
     if key not in INDEX:
-        raise ValueError(f"mtdata knows no data set {name!r}. Check its spelling and version. {hint}")
+        raise ValueError(f"mtdata has no data set {name!r}. Check its spelling and version. {hint}")
     if len(key.langs) != 2:
         raise ValueError(f"mtdata's {name!r} is not parallel text: wanted two languages at its end. {hint}")
     fits, swapped = BCP47Tag.check_compat_swap(tuple(map(bcp47, languages)), key.langs)
@@ -74,7 +74,7 @@ def find_entry(name: str, languages: tuple[str, str]) -> tuple[Any, bool]:
 
 
 def fetch_entry(entry: Any, downloads: Path) -> Any:
-    """Fetch the missing files of a data set; return the paths of all for mtdata's parser.
+    """Fetch the missing files of a data set; return the paths of all its files for mtdata's parser.
 
     Raises:
         ConnectionError: if that fails.

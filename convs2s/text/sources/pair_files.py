@@ -1,7 +1,7 @@
 """Sentence pairs from files: one file per language, or two columns of one TSV; plain or compressed.
 
-The file name decides the format: .sgm and .xml hold the segments of a test set, train.tags.* the tagged talks
-of WIT3; anything else is lines of text.
+The file name determines the format: .sgm and .xml are the segments of a test set, train.tags.* the tagged
+talks of WIT3; anything else is plain lines of text.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ def file_part(paths: list[Path], columns: tuple[int, int] | None) -> Part:
 
     Args:
         paths: the source file and the target file, or one TSV.
-        columns: of source and target in the TSV, counted from 0; None with two files.
+        columns: of source and target in the TSV, counted from 0; None for two files.
 
     Raises:
         FileNotFoundError: if a file is missing.
@@ -30,7 +30,7 @@ def file_part(paths: list[Path], columns: tuple[int, int] | None) -> Part:
     missing = [path for path in paths if not path.is_file()]
     if missing:
         raise FileNotFoundError(
-            f"{missing[0]} does not exist or is no file. Wanted a text file, plain or .gz/.bz2/.xz/.zst: "
+            f"{missing[0]} does not exist or is not a file. Wanted a text file, plain or .gz/.bz2/.xz/.zst: "
             "check the names under `download` in params.yaml, which are looked up in download.folder."
         )
     pairs = read_two_files(*paths) if columns is None else read_tsv(paths[0], columns)
@@ -43,17 +43,17 @@ def read_two_files(source: Path, target: Path) -> Iterator[RawPair]:
 
     Raises:
         ValueError: if a file is not UTF-8 or damaged, if the files differ in number of lines, segments or
-            tags, or if the name of only one says that it has segments or tags.
+            tags, or if only one of them has segments or tags, judging by its name.
     """
     for source_line, target_line in reader(source, target)(source, target):
         yield RawPair(clean(source_line), clean(target_line))
 
 
 def reader(source: Path, target: Path) -> Callable[[Path, Path], Iterator[tuple[str, str]]]:
-    """Return the function that reads two files with such names.
+    """Return the function that reads two files with these names.
 
     Raises:
-        ValueError: if they are of different kinds.
+        ValueError: if the files are of different kinds.
     """
     known = {is_segmented: read_segment_pairs, is_tagged: read_tagged_pairs}
     for is_such, read in known.items():
@@ -62,8 +62,8 @@ def reader(source: Path, target: Path) -> Callable[[Path, Path], Iterator[tuple[
         if is_such(source) or is_such(target):
             one, other = (source, target) if is_such(source) else (target, source)
             raise ValueError(
-                f"{one.name} has segments or tags, by its name, but {other.name} does not. Wanted two files "
-                "of the same kind: .sgm or .xml, train.tags.*, or plain text."
+                f"{one.name} has segments or tags, judging by its name, but {other.name} does not. Wanted "
+                "two files of the same kind: .sgm or .xml, train.tags.*, or plain text."
             )
     return read_pairs
 
@@ -87,5 +87,5 @@ def read_tsv(path: Path, columns: tuple[int, int]) -> Iterator[RawPair]:
 
 
 def clean(line: str) -> str:
-    """Return a line without leading byte order marks; concatenated files have them in the middle, too."""
+    """Return a line without leading byte order marks, which concatenated files have in any line."""
     return line.lstrip(BYTE_ORDER_MARK)

@@ -1,4 +1,4 @@
-"""A part of a corpus: the pairs of one source, and what is known about their origin."""
+"""A part of a corpus: the pairs of one source, and their provenance."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ Split = Literal["train", "valid", "development", "test"]
 
 
 class RawPair(NamedTuple):
-    """A sentence pair as it was found: without line ends, otherwise untouched."""
+    """A sentence pair as found in its source: without line ends, otherwise unchanged."""
 
     source: str
     target: str
@@ -24,9 +24,9 @@ class Part:
     """For messages and the progress bar."""
     pairs: Iterator[RawPair]
     provenance: dict[str, Any]
-    """What was asked for and found, ready for JSON; no times or absolute paths, which would make the same
-    data look new on another day or machine."""
+    """What was requested and found, ready for JSON; without times or absolute paths, which would make the
+    same data look new on another day or machine."""
     aligned: bool = False
     """Whether the pairs carry their alignment."""
     wanted_sha256: str | None = None
-    """What the pairs, as 'source TAB target LF' lines, must hash to; None if unknown."""
+    """The hash that the pairs must have, as 'source TAB target LF' lines; None if unknown."""

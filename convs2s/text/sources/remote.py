@@ -24,7 +24,7 @@ class Remote:
 
     @property
     def provenance(self) -> dict[str, str]:
-        """Name and digest; the content of an unverified archive is identified by its own hash only."""
+        """Name, and digest if known; otherwise only the hashes of the files used identify the content."""
         known = {} if self.digest is None else {algorithm(self.digest): self.digest}
         return {"name": file_name(self.urls[0])} | known
 
@@ -39,7 +39,7 @@ def remote_part(
     """Fetch, unpack and open a corpus.
 
     Args:
-        files: what to fetch.
+        files: the files to fetch.
         names: of the source file and the target file, or of one TSV: names of fetched files, or paths inside
             fetched archives.
         columns: as in `file_part`.
@@ -48,18 +48,18 @@ def remote_part(
 
     Raises:
         ConnectionError, ValueError, OSError: as `fetch`, `unpack` and `file_part`.
-        FileNotFoundError: if a name is in no fetched file.
+        FileNotFoundError: if no fetched file has or contains a name.
     """
     places = [place for file in files for place in found_in(file, local, downloads).items()]
     part = file_part([locate(name, places) for name in names], columns)
     fetched = [file.provenance for file in files]
-    # By the requested names: a fetched file's name contains its hash, that of a file in `local` does not.
+    # Use the requested names: a fetched file's name contains its hash, unlike that of a file in `local`.
     used = [{**file, "name": name} for file, name in zip(part.provenance["files"], names, strict=True)]
     return Part(" and ".join(names), part.pairs, {"kind": "url", "files": used, "fetched": fetched})
 
 
 def found_in(file: Remote, local: Path, downloads: Path) -> dict[str, Path]:
-    """Fetch a file if necessary; return by name what it provides: itself, or the files unpacked from it."""
+    """Fetch a file if necessary; return its path by name or, for an archive, those of the unpacked files."""
     name, key = file_name(file.urls[0]), download_key(file.urls, file.digest)
     folder = downloads / key
     if not is_archive(name):

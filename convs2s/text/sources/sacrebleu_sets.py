@@ -1,4 +1,4 @@
-"""Test sets by their sacreBLEU names, such as wmt14/full; of several references, the first."""
+"""Test sets by their sacreBLEU names, such as wmt14/full; if there are several references, the first."""
 
 import copy
 import difflib
@@ -13,10 +13,10 @@ from convs2s.text.sources.part import Part
 
 
 def sacrebleu_part(name: str, languages: tuple[str, str], downloads: Path) -> Part:
-    """Fetch a test set, which sacreBLEU checks by its MD5, into `downloads` and open it.
+    """Fetch a test set, whose MD5 sacreBLEU checks, into `downloads` and open it.
 
     Raises:
-        ValueError: if sacreBLEU knows no such set, or not in these languages.
+        ValueError: if sacreBLEU does not have the set, or not in these languages.
         ConnectionError: if it cannot be fetched.
     """
     pair = "-".join(languages)
@@ -37,7 +37,7 @@ def find(name: str, pair: str) -> Dataset:
     if name not in DATASETS:
         near = difflib.get_close_matches(name, DATASETS, n=3, cutoff=0.5)
         hint = f"Did you mean {' or '.join(near)}?" if near else "List them with: sacrebleu --list"
-        raise ValueError(f"sacreBLEU knows no test set {name!r}. {hint}")
+        raise ValueError(f"sacreBLEU has no test set {name!r}. {hint}")
     if pair not in DATASETS[name].langpairs:
         known = ", ".join(sorted(DATASETS[name].langpairs))
         raise ValueError(f"sacreBLEU's {name} does not exist for {pair}. Wanted one of its pairs: {known}")
@@ -47,8 +47,8 @@ def find(name: str, pair: str) -> Dataset:
 def fetch_set(dataset: Dataset, pair: str, folder: Path) -> None:
     """Fetch a set into a folder with source.txt and reference.txt, which appears only once complete.
 
-    sacreBLEU takes a file to be complete as soon as it exists, so after a broken transfer it would go on with
-    a partial file. It therefore works in a folder that is thrown away when anything fails.
+    sacreBLEU assumes that a file is complete if it exists, so after a broken transfer it would continue with
+    a partial file. So we make it work in a temporary folder, which is deleted if anything fails.
 
     Raises:
         ConnectionError: if it cannot be fetched or read.
@@ -64,6 +64,6 @@ def fetch_set(dataset: Dataset, pair: str, folder: Path) -> None:
             Path(reference).replace(temporary / "reference.txt")
     except (Exception, SystemExit) as error:  # sacreBLEU calls sys.exit when the MD5 is wrong
         raise ConnectionError(
-            f"sacreBLEU could not fetch {dataset.name} {pair}: {error!r}. See above for its own message, and "
-            "run this again; or fetch the files with `kind: url`."
+            f"sacreBLEU could not fetch {dataset.name} {pair}: {error!r}. See its own message above, and run "
+            "this again; or fetch the files with `kind: url`."
         ) from error

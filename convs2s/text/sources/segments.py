@@ -1,4 +1,4 @@
-"""Test sets in the SGML of mteval, documents of numbered segments: WMT's .sgm and IWSLT's .xml files."""
+"""Test sets in mteval's SGML, documents of numbered segments: WMT's .sgm and IWSLT's .xml files."""
 
 import html
 import re
@@ -15,7 +15,7 @@ MARK = re.compile(
     r"<doc\b(?P<document>[^>]*)>|<seg\b(?P<segment>[^>]*)>(?:(?P<text>(?:(?!<seg\b|<doc\b|</doc\b).)*?)</seg\s*>)?",
     re.IGNORECASE | re.DOTALL,
 )
-# XML's five entities, and numbers. HTML has thousands, many without a semicolon: "AT&T" is no reference.
+# XML's five entities, and numbers. HTML has thousands, many without a semicolon; "AT&T" is not a reference.
 REFERENCE = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});")
 
 
@@ -28,7 +28,7 @@ class Segment(NamedTuple):
 
 
 def is_segmented(path: Path) -> bool:
-    """Return whether a file of this name holds segments; it may also be compressed."""
+    """Return whether a file of this name holds segments; it may be compressed."""
     name = path.name.lower()
     return name.endswith(tuple(end + packed for end in SUFFIXES for packed in ("", ".gz", ".bz2", ".xz")))
 
@@ -37,8 +37,8 @@ def read_segment_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
     """Yield the texts of segments that have the same document and number, in the files' order.
 
     Raises:
-        ValueError: if a file is no such SGML, its segments are not in ascending order, or the files differ in
-            their segments.
+        ValueError: if a file is not such SGML, its segments are not in ascending order, or the files have
+            different segments.
     """
     sources, targets = read_segments(source), read_segments(target)
     for ours, theirs in zip(sources, targets, strict=False):
@@ -60,7 +60,7 @@ def read_segments(path: Path) -> list[Segment]:
     """Read the segments of a file; each becomes one line, with character references resolved.
 
     Raises:
-        ValueError: if there are none, one has no end or no number, or they are not in ascending order.
+        ValueError: if there are no segments, one has no end or no number, or they are not in ascending order.
     """
     text = "\n".join(read_lines(path))
     document, last, found = "", 0, list[Segment]()

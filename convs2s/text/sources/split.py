@@ -18,13 +18,13 @@ from convs2s.text.sources.part import Part
 def write_split(parts: Sequence[Part], folder: Path, references: Sequence[Path] = ()) -> None:
     """Write source.txt, target.txt and provenance.json, and alignment.txt if every part is aligned.
 
-    Further references become target.2.txt and so on. The folder appears only once complete. No parts give
-    empty files.
+    Further references become target.2.txt and so on. The folder appears only once complete. Without parts,
+    the files are empty.
 
     Raises:
-        FileNotFoundError: if a file of references is missing.
-        ValueError: if a part has no pairs or the wrong hash, or a file of references does not have one line
-            per pair; and whatever reading the pairs raises.
+        FileNotFoundError: if a reference file is missing.
+        ValueError: if a part has no pairs or the wrong hash, or a reference file does not have one line per
+            pair; also any error from reading the pairs.
     """
     with atomic_path(folder) as temporary:
         temporary.mkdir()
@@ -54,7 +54,7 @@ def write_references(path: Path, pairs: int, out: Path) -> None:
     """
     if not path.is_file():
         raise FileNotFoundError(
-            f"{path} does not exist or is no file. Wanted a text file, plain or .gz/.bz2/.xz/.zst: check "
+            f"{path} does not exist or is not a file. Wanted a text file, plain or .gz/.bz2/.xz/.zst: check "
             "download.references in params.yaml, whose names are looked up in download.folder."
         )
     lines = [clean(line) for line in read_lines(path)]
@@ -84,8 +84,7 @@ def write_part(part: Part, streams: Sequence[IO[str]]) -> dict[str, Any]:
     if part.wanted_sha256 not in (None, found):
         raise ValueError(
             f"{part.name}: sha256 of its {counted(lines, 'pair')} is {found}, wanted "
-            f"{part.wanted_sha256}. The data have changed, or were damaged in transfer: "
-            "delete them from the downloads and fetch them again, "
-            "or correct sha256 in params.yaml."
+            f"{part.wanted_sha256}. The data has changed, or was damaged in transfer: delete it from the "
+            "downloads and fetch it again, or correct sha256 in params.yaml."
         )
     return {**part.provenance, "lines": lines, "pairs_sha256": found}

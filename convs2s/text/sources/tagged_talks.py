@@ -1,4 +1,4 @@
-"""Training text of WIT3 (IWSLT), whose talks start with tags: `train.tags.de-en.de` and the like."""
+"""Training text of WIT3 (IWSLT), whose talks start with tags, such as `train.tags.de-en.de`."""
 
 import re
 from collections.abc import Iterator
@@ -7,23 +7,23 @@ from pathlib import Path
 from convs2s.text.corpus.files import read_pairs
 
 KEPT = ("title", "description")
-"""Tags whose content is translated text."""
+"""Tags that contain translated text."""
 DROPPED = ("url", "talkid", "keywords", "speaker", "reviewer", "translator", "doc")
-"""Tags whose content describes the talk."""
+"""Tags that contain metadata of the talk."""
 NAMES = "|".join((*KEPT, *DROPPED))
 TAGGED = re.compile(rf"^\s*</?(?P<tag>{NAMES})\b[^>]*>(?P<text>.*?)(?:</(?P=tag)\s*>)?\s*$", re.IGNORECASE)
 
 
 def is_tagged(path: Path) -> bool:
-    """Return whether a file has such tags, which WIT3 states in its name."""
+    """Return whether a file has such tags, judging by its name, which WIT3 prescribes."""
     return path.name.startswith("train.tags.")
 
 
 def read_tagged_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    """Yield the sentence pairs, titles and descriptions of talks; tags not listed here are text.
+    """Yield the sentence pairs, titles and descriptions of talks; tags not listed here count as text.
 
     Raises:
-        ValueError: if line i of one file has a different tag from line i of the other, or as `read_pairs`.
+        ValueError: if line i of the two files has different tags, or as `read_pairs`.
     """
     for number, (ours, theirs) in enumerate(read_pairs(source, target), start=1):
         (our_tag, our_text), (their_tag, their_text) = untag(ours), untag(theirs)

@@ -1,6 +1,6 @@
-"""One file from one server: repeated attempts, each resuming where the last one broke off.
+"""Fetch one file from one server: repeated attempts, each resuming where the last one broke off.
 
-URLs in messages are without queries, which may hold tokens; those with a password are refused.
+Messages show URLs without their queries, which may contain tokens; URLs with a password are refused.
 """
 
 import http.client
@@ -23,9 +23,9 @@ TIMEOUT = 60.0  # seconds without a byte
 ATTEMPTS = 5  # without progress
 PAUSE = 1.0  # seconds after the first failure, doubled after each further one
 CHUNK = 1 << 18  # bytes
-# Statuses that may pass within a minute: timeout, too many requests, and the server's own errors.
+# HTTP statuses that may go away within a minute: timeout, too many requests, and server errors.
 TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
-# Readers of these notice a missing end.
+# When these formats are read, a truncated file is noticed.
 SELF_CHECKING = (".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip")
 
 
@@ -34,11 +34,11 @@ class BrokenOff(Exception):
 
 
 class TransferRefused(Exception):
-    """This mirror does not have the file as wanted; another one may."""
+    """This mirror does not have the right file; another may."""
 
 
 class WebRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirects to http and https only: a server must not choose ftp, or files of this machine."""
+    """Follows redirects only to http and https: a server must not point us to ftp, or to local files."""
 
     def http_error_302(
         self,
@@ -64,11 +64,11 @@ def persist(url: str, part: Path, verified: bool) -> None:
     """Transfer the rest of a file, retrying as long as it keeps growing.
 
     Args:
-        verified: whether the caller checks the whole file; if not, its end must be known.
+        verified: whether the caller verifies the whole file; if not, its length must be known.
 
     Raises:
-        TransferRefused: if the server does not have the file, nothing has arrived for several attempts, or
-            nobody would notice if the end were missing.
+        TransferRefused: if the server does not have the file, nothing has arrived for several attempts, or a
+            truncated file would go unnoticed.
     """
     failures, most = 0, size(part)
     while True:
@@ -90,8 +90,7 @@ def transfer(url: str, part: Path, verified: bool) -> None:
 
     Raises:
         BrokenOff: if the transfer ended early or the server is busy.
-        TransferRefused: if the server does not have the file, or does not say where it ends and nothing else
-            would tell.
+        TransferRefused: if the server does not have the file, or a truncated file would go unnoticed.
     """
     begin = size(part)
     with answer(url, begin, part) as response:
@@ -101,11 +100,11 @@ def transfer(url: str, part: Path, verified: bool) -> None:
         ends = end is not None or getattr(response, "chunked", False)
         if not (ends or verified or file_name(url).endswith(SELF_CHECKING)):
             raise TransferRefused(
-                "the server does not say how long the file is, so nobody could tell if its end were missing. "
+                "the server does not say how long the file is, so a truncated download would go unnoticed. "
                 "Wanted its sha256 in params.yaml; or fetch it yourself and put it into download.folder"
             )
         with (
-            # Unbuffered, since closing a buffer would again try to write what a full disk refused.
+            # Unbuffered, because closing a buffer would try again to write to a full disk.
             part.open("ab" if begin else "wb", buffering=0) as stream,
             progress_bar(desc=file_name(url), initial=begin, total=end, unit="B", unit_scale=True) as bar,
         ):
@@ -117,7 +116,7 @@ def transfer(url: str, part: Path, verified: bool) -> None:
 
 
 def is_rest(response: Any, begin: int) -> bool:
-    """Return whether a response is the rest of the file from byte `begin` on, not all of it.
+    """Return whether a response is the rest of the file from byte `begin` on, rather than all of it.
 
     Raises:
         TransferRefused: if it begins elsewhere.
@@ -145,7 +144,7 @@ def answer(url: str, begin: int, part: Path) -> Any:
         error.close()
         if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and begin:
             part.unlink()
-            raise BrokenOff("what was fetched earlier is longer than the file") from error
+            raise BrokenOff("the partial download is longer than the file") from error
         reason = f"HTTP {error.code} {error.reason}"
         raise BrokenOff(reason) if error.code in TRANSIENT else TransferRefused(reason) from error
     except http.client.InvalidURL as error:
@@ -157,7 +156,7 @@ def answer(url: str, begin: int, part: Path) -> Any:
 
 
 def chunks(response: Any) -> Iterator[bytes]:
-    """Yield the bytes that arrive.
+    """Yield the bytes of a response as they arrive.
 
     Raises:
         BrokenOff: if the connection breaks or times out.
@@ -185,13 +184,13 @@ def write(stream: Any, chunk: bytes, part: Path) -> None:
     except OSError as error:
         raise OSError(
             error.errno,
-            f"{error.strerror or error}. What has arrived is kept; free space and run this again",
+            f"{error.strerror or error}. The partial download is kept; free up space and run this again",
             str(part),
         ) from error
 
 
 def size(path: Path) -> int:
-    """Return a file's length in bytes, 0 if there is none."""
+    """Return a file's length in bytes; 0 if it does not exist."""
     return path.stat().st_size if path.exists() else 0
 
 

@@ -1,7 +1,7 @@
-"""Untrusted archives, unpacked safely: only plain files, and none outside the folder.
+"""Unpack untrusted archives safely: only plain files, and none outside the folder.
 
-Members are copied as byte streams. `tarfile`'s own extraction would also set owners, modes and links, and its
-filter against malicious members is missing from early Python 3.11.
+Members are copied as byte streams. `tarfile`'s own extraction would also set owners, modes and links, and
+early versions of Python 3.11 lack its filter against malicious members.
 """
 
 import errno
@@ -16,8 +16,8 @@ from typing import IO
 
 from convs2s.text.corpus.files import atomic_path
 
-# Text shrinks to a tenth, rarely to a fiftieth. What grows more, and beyond this many bytes, is there to fill
-# the disk.
+# Text usually compresses to a tenth, rarely to a fiftieth. An archive that grows by more than GROWTH, and
+# beyond HARMLESS bytes, is meant to fill the disk.
 GROWTH, HARMLESS = 200, 1 << 30
 ZIP_ENCRYPTED = 0x1  # bit of a member's flags
 TAR_SUFFIXES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
@@ -28,7 +28,7 @@ DAMAGED = (
 
 
 def is_archive(name: str) -> bool:
-    """Return whether a file of this name is an archive; merely compressed text is not."""
+    """Return whether a file of this name is an archive; compressed text is not."""
     return name.endswith((*TAR_SUFFIXES, ".zip"))
 
 
@@ -37,8 +37,8 @@ def unpack(archive: Path, folder: Path) -> None:
 
     Raises:
         ValueError: if a member's name points outside the folder, a member is a link, a device or encrypted,
-            the content is more than GROWTH times as large as the archive and than HARMLESS bytes, or the
-            archive is damaged. Nothing is left behind.
+            the content is larger than both GROWTH times the archive and HARMLESS bytes, or the archive is
+            damaged. Nothing is left behind.
     """
     room = max(GROWTH * archive.stat().st_size, HARMLESS)
     with atomic_path(folder) as temporary:
@@ -47,11 +47,11 @@ def unpack(archive: Path, folder: Path) -> None:
             for name, content in members(archive):
                 room -= copy(content, temporary / name, archive, room)
         except DAMAGED as error:
-            # The disk, not the data; but zipfile seeks wherever damaged data say.
+            # The disk's fault, not the data's; except EINVAL, when damaged data makes zipfile seek anywhere.
             if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
                 raise
             raise ValueError(
-                f"{archive} is damaged or not of the kind its name says: {error}. Wanted "
+                f"{archive} is damaged or not what its name says: {error}. Wanted "
                 f"{', '.join(TAR_SUFFIXES)} or .zip: compare its sha256 with the publisher's, "
                 "correct the one in params.yaml, and fetch it again."
             ) from error
@@ -83,7 +83,7 @@ def copy(content: IO[bytes], path: Path, archive: Path, room: int) -> int:
 
 
 def members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    """Yield name and content of each file in an archive, in its order.
+    """Yield the name and content of each file in an archive, in order.
 
     Raises:
         ValueError: if a member is unsafe.
@@ -104,7 +104,7 @@ def tar_members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
             content = tar.extractfile(member)
             assert content is not None, "a regular member has content"
             yield name, content
-        # gzip's checksum follows the last block, where tar has no reason to look.
+        # gzip's checksum follows the last block, which tar has no reason to read.
         assert tar.fileobj is not None, "an open archive has a file"
         while tar.fileobj.read(1 << 20):
             pass
@@ -130,8 +130,8 @@ def safe_name(archive: Path, name: str) -> str:
     """Return a member's name if it stays within the folder.
 
     Raises:
-        ValueError: if it is absolute, climbs by `..`, or holds a backslash or colon, which other systems take
-            for separators.
+        ValueError: if it is absolute, contains `..`, or has a backslash or colon, which other systems treat
+            as separators.
     """
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or any(sign in name for sign in "\\:\0") or not name:
@@ -140,7 +140,7 @@ def safe_name(archive: Path, name: str) -> str:
 
 
 def unsafe_member(archive: Path, name: str, why: str) -> ValueError:
-    """Return the error for a member that is not unpacked."""
+    """Return the error for a member that must not be unpacked."""
     return ValueError(
         f"{archive}, member {name!r}: {why}. Wanted plain files with relative names; nothing was unpacked. "
         "If you trust the archive, unpack it by hand and read the files with `kind: files`."

@@ -1,7 +1,7 @@
 """Byte pair encoding (Sennrich et al., 2016) by sentencepiece, learned from word counts (T26).
 
 A piece that ends a word ends in U+2581. A U+2581 within a word would look like a word end, so it is replaced
-with an underscore, which it resembles; it is the only character that is not restored.
+with the similar underscore; it is the only character that decoding does not restore.
 """
 
 from collections import Counter
@@ -31,17 +31,17 @@ class Bpe:
     def pieces(self, word: str) -> list[str]:
         """Return the pieces of a word, the last of which ends in U+2581.
 
-        A run of characters that the model does not know is a piece of its own.
+        A run of characters that the model does not know becomes its own piece.
         """
         pieces: list[str] = self._model.encode(unmarked(word), out_type=str)
         return pieces
 
     def parts(self, character: str) -> list[str]:
-        """Return a character that a vocabulary lacks, which stays one piece."""
+        """Return a character that a vocabulary lacks, as a single piece."""
         return [character]
 
     def words(self, pieces: list[str]) -> list[str]:
-        """Return the words that pieces spell; every U+2581 ends a word, since no piece has it elsewhere."""
+        """Return the words that pieces spell; every U+2581 ends a word, as pieces have it nowhere else."""
         return [word for word in "".join(pieces).split(WORD_END) if word]
 
     def knows(self, piece: str) -> bool:
@@ -50,8 +50,8 @@ class Bpe:
     def piece_counts(self, counts: Mapping[str, int]) -> Counter[str]:
         """Return how often each piece occurs in text with these word counts; each word is segmented once.
 
-        Every character of the text is also a piece, if only with count 0, and so is the bare word end: any
-        word made of these characters can be written in these pieces.
+        Every character of the text is included, if only with count 0, and so is the bare word end, so that
+        any word made of these characters can be written in these pieces.
         """
         found: Counter[str] = Counter({WORD_END: 0})
         for word, pieces in self._segmented(counts):

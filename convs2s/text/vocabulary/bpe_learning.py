@@ -23,12 +23,12 @@ COUNTED_WORDS: dict[str, Any] = {
     "eos_id": -1,
     "pad_id": -1,
     "unk_id": 0,
-    # No piece of the text starts with a word end; "<unk>" itself could occur.
+    # No piece of the text starts with a word end, whereas "<unk>" could occur.
     "unk_piece": WORD_END + "<unk>",
-    "num_threads": 1,  # is written to the model
+    "num_threads": 1,  # stored in the model file
     "minloglevel": 2,
 }
-"""Options of sentencepiece's trainer for counts of words as they are, of either kind of model."""
+"""Options of sentencepiece's trainer, for both kinds of model, to learn from counts of unchanged words."""
 
 
 def learn_bpe(counts: Mapping[str, int], size: int, name: str) -> bytes:
@@ -41,7 +41,7 @@ def learn_bpe(counts: Mapping[str, int], size: int, name: str) -> bytes:
         name: of the parameter that holds `size`, for messages.
 
     Raises:
-        ValueError: if these words give fewer pieces, or their characters need more.
+        ValueError: if the words yield fewer pieces, or their characters need more.
     """
     words = learnable(counts)
     characters = set().union(WORD_END, *words)
@@ -57,9 +57,9 @@ def learn_bpe(counts: Mapping[str, int], size: int, name: str) -> bytes:
         sentence_iterator=iter([f"{word}\t{count}" for word, count in most_frequent(words)]),
         model_writer=model,
         model_type="bpe",
-        vocab_size=size + 1,  # the unknown piece counts there
-        hard_vocab_limit=False,  # reports what it found instead of failing, so that we can name it
-        # T26: every character kept, merges limited only by words, word ends marked.
+        vocab_size=size + 1,  # sentencepiece counts the unknown piece
+        hard_vocab_limit=False,  # return fewer pieces rather than fail: our message gives their number
+        # T26: all characters kept, merges limited only by word boundaries, word ends marked.
         character_coverage=1.0,
         split_by_unicode_script=False,
         split_by_number=False,
@@ -76,7 +76,7 @@ def learn_bpe(counts: Mapping[str, int], size: int, name: str) -> bytes:
 
 
 def learnable(counts: Mapping[str, int]) -> Counter[str]:
-    """Return the counts of words as they are segmented; words that differ only in U+2581 become one."""
+    """Return the counts of the words that are segmented; words that differ only in U+2581 are merged."""
     words: Counter[str] = Counter()
     for word, count in counts.items():
         words[unmarked(word)] += count

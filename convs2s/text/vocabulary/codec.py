@@ -32,7 +32,7 @@ class Codec:
     """Writes words as pieces and ids, and reads ids as words."""
 
     def __init__(self, vocabulary: Vocabulary, segmentation: Segmentation | None) -> None:
-        """Args: segmentation: None if the vocabulary consists of words."""
+        """Args: segmentation: None if the entries are words."""
         self.vocabulary = vocabulary
         self._segmentation = segmentation
         self._longest = max(map(len, vocabulary.entries), default=1)
@@ -61,7 +61,7 @@ class Codec:
         return [i for i, word in enumerate(words) for _ in self._word(word)[0]]
 
     def encode(self, words: list[str]) -> list[int]:
-        """Return the ids of the words' pieces, and EOS."""
+        """Return the ids of the words' pieces, followed by EOS."""
         ids: list[int] = []
         for word in words:
             ids += self._word(word)[1]
@@ -78,7 +78,7 @@ class Codec:
         known = self._cache.get(word)
         if known is None:
             if len(self._cache) >= CACHED_WORDS:
-                self._cache.clear()  # bounded; frequent words are soon back
+                self._cache.clear()  # keep it bounded; frequent words soon return
             pieces = self._segment(word)
             known = self._cache[word] = (pieces, self.vocabulary.ids(pieces))
         return known
@@ -89,7 +89,7 @@ class Codec:
         return [part for piece in self._segmentation.pieces(word) for part in self._cut(piece)]
 
     def _cut(self, piece: str) -> Iterator[str]:
-        """Yield the piece or, if it is not in this side's vocabulary, the longest entries that make it up."""
+        """Yield the piece or, if this side's vocabulary lacks it, the longest entries that make it up."""
         assert self._segmentation is not None
         start = 0
         while start < len(piece):
@@ -106,7 +106,7 @@ def read_kind(path: Path) -> str:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if it is not what `write_codecs` writes.
+        ValueError: if it was not written by `write_codecs`.
     """
     if not path.is_file():
         raise missing(path)
@@ -133,19 +133,19 @@ def read_model(path: Path, kind: Callable[[bytes], Segmentation]) -> Segmentatio
         raise missing(path)
     content = path.read_bytes()
     try:
-        if not content:  # sentencepiece takes this for "no model yet", and fails at the first word
+        if not content:  # sentencepiece would accept this as "no model yet", and fail at the first word
             raise RuntimeError("it is empty")
         return kind(content)
     except RuntimeError as error:
         raise ValueError(
-            f"{path} is not a sentencepiece model ({error}). Wanted the whole file that the stage vocabulary "
-            "wrote: make it again with dvc repro -f vocabulary, or copy it again."
+            f"{path} is not a sentencepiece model ({error}). Wanted the complete file written by the stage "
+            "vocabulary: make it again with dvc repro -f vocabulary, or copy it again."
         ) from error
 
 
 def missing(path: Path) -> FileNotFoundError:
     """Return the error for a missing file of the folder."""
     return FileNotFoundError(
-        f"{path} does not exist. Wanted the folder that the stage vocabulary writes: run dvc repro "
+        f"{path} does not exist. Wanted the folder written by the stage vocabulary: run dvc repro "
         "vocabulary, or copy the whole folder."
     )

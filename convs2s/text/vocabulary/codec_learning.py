@@ -27,7 +27,7 @@ def write_codecs(
     Even with a joint segmentation, a side's vocabulary has only the pieces of that side's text (T26).
 
     Args:
-        folder: exists.
+        folder: must exist.
         sizes: vocabulary entries of each side; equal if joint.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Pairs of sentences -> ids of both sides, on all cores."""
+"""Sentence pairs -> ids of both sides, on all cores."""
 
 from collections.abc import Iterable, Iterator
 from functools import partial

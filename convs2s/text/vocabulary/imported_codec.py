@@ -1,7 +1,7 @@
 """Segmentations that imported models need: subword-nmt codes and sentencepiece models (T26).
 
-Unlike with our own word pieces, a piece that the vocabulary lacks is unknown as a whole: these models were
-trained that way.
+Unlike with our own segmentations, a piece that the vocabulary lacks is entirely unknown, because these models
+were trained that way.
 """
 
 import importlib
@@ -21,14 +21,14 @@ SUBWORD_NMT, SENTENCEPIECE = "subword-nmt", "sentencepiece"
 CONTINUED = "@@"  # ends a piece whose word continues
 CODES, MODEL = "bpe.codes", "pieces.model"
 ALLOWED = "bpe.vocabulary"
-"""The source's pieces that were allowed in training, one per line; where it is missing, any were."""
+"""The source pieces that were allowed in training, one per line; if the file is missing, all were."""
 
 
 class SubwordNmtCodec(Codec):
     """Pieces of subword-nmt: all but the last piece of a word end in "@@"."""
 
     def __init__(self, vocabulary: Vocabulary, bpe: Any) -> None:
-        """Args: bpe: as `read_codes` returns."""
+        """Args: bpe: the result of `read_codes`."""
         super().__init__(vocabulary, None)
         self._codes = bpe
 
@@ -60,7 +60,7 @@ def load_codec(folder: Path, side: str) -> Codec:
     """
     match imported_kind(folder / "segmentation.json"):
         case "subword-nmt":
-            allowed = folder / ALLOWED if side == "source" else None  # a translation needs no segmentation
+            allowed = folder / ALLOWED if side == "source" else None  # targets are never segmented
             codes = read_codes(folder / CODES, allowed)
             return SubwordNmtCodec(read_vocabulary(folder / f"{side}.tsv"), codes)
         case "sentencepiece":
@@ -71,12 +71,12 @@ def load_codec(folder: Path, side: str) -> Codec:
 
 
 def imported_kind(path: Path) -> str | None:
-    """Return which imported segmentation a folder has; None for our own, or none at all."""
+    """Return the kind of imported segmentation that a folder has; None for our own, or none at all."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        kind, imported = record["kind"], "joint" not in record  # which our own always says
+        kind, imported = record["kind"], "joint" not in record  # our own always has "joint"
     except (OSError, ValueError, KeyError, TypeError):
-        return None  # Codec.load says what is wrong
+        return None  # Codec.load reports the error
     return kind if imported and kind in (SUBWORD_NMT, SENTENCEPIECE) else None
 
 
@@ -85,7 +85,8 @@ def read_codes(path: Path, allowed: Path | None = None) -> Any:
 
     Args:
         path: of the codes.
-        allowed: a file of the only pieces to use, one per line, if it exists; others are split further.
+        allowed: a file, which may be missing, of the only pieces to use, one per line; others are split
+            further.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -121,7 +122,7 @@ def read_codes(path: Path, allowed: Path | None = None) -> Any:
 
 
 def read_pieces(path: Path, threshold: int) -> list[str]:
-    """Read the pieces of at least some count from a file that subword-nmt get-vocab wrote.
+    """Read the pieces with a count of at least `threshold` from a file written by subword-nmt get-vocab.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -146,11 +147,11 @@ def check_pieces_of_words(pieces: Iterable[str], path: Path) -> None:
     """Check that no piece of a sentencepiece vocabulary spans several words.
 
     Raises:
-        ValueError: naming the first that does.
+        ValueError: if one does; the message has the first.
     """
     for piece in pieces:
         if WORD_END in piece[1:-1]:
             raise ValueError(
                 f"{path} has the piece {piece!r}, which spans several words; wanted pieces of single words, "
-                "since text is segmented word by word. Such a model cannot be imported."
+                "because text is segmented word by word. Such a model cannot be imported."
             )

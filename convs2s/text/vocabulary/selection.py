@@ -1,9 +1,9 @@
-"""Vocabulary selection: the few target tokens that a batch can need (§5.4; Mi et al., 2016).
+"""Vocabulary selection: the few target tokens that a batch may need (§5.4; Mi et al., 2016).
 
 The output layer of a batch is limited to the most common target tokens and the alignment candidates of its
-source tokens; in training also to the target tokens of the batch itself, which would otherwise have
-probability 0 (L'Hostis et al., 2016). The softmax is over the selected tokens, so the translation of a
-sentence may depend on the sentences in its batch.
+source tokens. In training, the batch's own target tokens are added, which could otherwise have probability 0
+(L'Hostis et al., 2016). The softmax is over the selected tokens, so the translation of a sentence may depend
+on the other sentences in its batch.
 """
 
 from pathlib import Path
@@ -21,8 +21,9 @@ class VocabularySelection:
 
     Args:
         candidates: alignment candidates of source tokens.
-        common: most frequent target tokens, selected for every batch; ids are in order of frequency.
-        most: candidates of each source token to use, the most frequent ones.
+        common: number of the most frequent target tokens, which are selected for every batch; ids are in
+            order of frequency.
+        most: number of candidates to use per source token, the most frequent first.
         target_size: size of the target vocabulary, special entries included.
 
     Raises:
@@ -47,18 +48,18 @@ class VocabularySelection:
         """Read the candidates from a file.
 
         Raises:
-            FileNotFoundError, ValueError: as `read_candidates`, and as the class does.
+            FileNotFoundError, ValueError: as `read_candidates` and the constructor.
         """
         return cls(read_candidates(path), common, most, target_size)
 
     def tokens(
         self, source: NDArray[np.integer], target: NDArray[np.integer] | None = None
     ) -> NDArray[np.int64]:
-        """Return the ids of a batch's target tokens, ascending; special ones keep their ids, being first.
+        """Return the ids selected for a batch, ascending; special tokens keep their ids, as they come first.
 
         Args:
-            source: ids of the batch, of any shape; padding changes nothing.
-            target: likewise, in training.
+            source: the batch's source ids, of any shape; padding makes no difference.
+            target: the batch's target ids, in training.
         """
         chosen = np.zeros(self.target_size, np.bool_)
         chosen[: self.always] = True

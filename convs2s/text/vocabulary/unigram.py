@@ -1,7 +1,7 @@
 """SentencePiece's unigram model (Kudo, 2018) on raw text, with bytes for rare characters.
 
-A piece that begins what follows a space starts with U+2581. Pieces cover any text: a character that the
-vocabulary lacks is written as the pieces of its UTF-8 bytes, such as <0xC3> <0xA9>, so nothing is unknown.
+The first piece after a space starts with U+2581. Pieces cover any text: a character that the vocabulary lacks
+is written as its UTF-8 bytes, such as <0xC3> <0xA9>, so nothing is unknown.
 """
 
 from collections import Counter
@@ -11,14 +11,14 @@ import sentencepiece
 
 from convs2s.text.vocabulary.bpe import WORD_END, unmarked
 
-WORD_START = WORD_END  # the same sign
+WORD_START = WORD_END  # the same character
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 BYTE_PIECES = {piece: byte for byte, piece in enumerate(BYTES)}
 CHUNK_WORDS = 10_000
 
 
 class Unigram:
-    """A learned segmentation of text between spaces into pieces."""
+    """A learned segmentation of space-separated words into pieces."""
 
     def __init__(self, model: bytes) -> None:
         self._model = sentencepiece.SentencePieceProcessor(model_proto=model)
@@ -33,16 +33,16 @@ class Unigram:
         return pieces
 
     def parts(self, character: str) -> list[str]:
-        """Return the bytes of a character that a vocabulary lacks, as pieces."""
+        """Return the byte pieces of a character that a vocabulary lacks."""
         return [BYTES[byte] for byte in character.encode("utf-8")]
 
     def words(self, pieces: list[str]) -> list[str]:
-        """Return what stands between spaces; bytes that are no UTF-8 become U+FFFD."""
+        """Return the space-separated words; invalid UTF-8 becomes U+FFFD."""
         text = "".join(from_bytes(pieces))
         return [word for word in text.split(WORD_START) if word]
 
     def piece_counts(self, counts: Mapping[str, int]) -> Counter[str]:
-        """Return how often each piece occurs in text with these word counts; every byte is there, too."""
+        """Return how often each piece occurs in text with these word counts; every byte is included."""
         found: Counter[str] = Counter(dict.fromkeys([*BYTES, WORD_START], 0))
         ordered = list(counts)
         for start in range(0, len(ordered), CHUNK_WORDS):
@@ -55,7 +55,7 @@ class Unigram:
 
 
 def from_bytes(pieces: list[str]) -> Iterator[str]:
-    """Yield the pieces, each run of bytes as the text that it encodes."""
+    """Yield the pieces, with each run of bytes decoded to text."""
     run = bytearray()
     for piece in pieces:
         if piece in BYTE_PIECES:

@@ -1,4 +1,4 @@
-"""Learn a unigram model from counts of what stands between spaces, by sentencepiece."""
+"""Learn a unigram model from counts of space-separated words, by sentencepiece."""
 
 import io
 import re
@@ -11,21 +11,21 @@ from convs2s.text.vocabulary.unigram import BYTES
 from convs2s.text.vocabulary.word_counts import most_frequent, too_large
 
 COVERAGE = 0.9995
-"""Share of the text's characters that get a piece (SentencePiece's default); others are written in bytes."""
+"""Share of the text's characters that get a piece (SentencePiece's default); others are written as bytes."""
 
 
 def learn_unigram(counts: Mapping[str, int], size: int, name: str) -> bytes:
-    """Learn a sentencepiece model of `size` pieces, the 256 bytes included, but not the unknown piece.
+    """Learn a sentencepiece model of `size` pieces, including the 256 bytes, but not the unknown piece.
 
     Its bytes depend only on the counts and the size, not on the number of cores or on a path.
 
     Args:
-        counts: of each word, here what stands between spaces; all are used, without sampling.
+        counts: of each space-separated word; all are used, without sampling.
         name: of the parameter that holds `size`, for messages.
 
     Raises:
-        ValueError: if these words give fewer pieces, or bytes and characters need more.
-        RuntimeError: if sentencepiece fails for another reason, with what it said.
+        ValueError: if the words yield fewer pieces, or bytes and characters need more.
+        RuntimeError: if sentencepiece fails for another reason, with its message.
     """
     model = io.BytesIO()
     words = most_frequent(learnable(counts))
@@ -34,7 +34,7 @@ def learn_unigram(counts: Mapping[str, int], size: int, name: str) -> bytes:
             sentence_iterator=iter([f"{word}\t{count}" for word, count in words]),
             model_writer=model,
             model_type="unigram",
-            vocab_size=size + 1,  # the unknown piece counts there
+            vocab_size=size + 1,  # sentencepiece counts the unknown piece
             hard_vocab_limit=True,
             character_coverage=COVERAGE,
             byte_fallback=True,
@@ -46,7 +46,7 @@ def learn_unigram(counts: Mapping[str, int], size: int, name: str) -> bytes:
 
 
 def of_wrong_size(said: str, size: int, name: str) -> Exception:
-    """Return the error for a size that sentencepiece refused, from its message."""
+    """Return the error for a size that sentencepiece rejected with a message."""
     if too_small := re.search(r"smaller than required_chars\. \d+ vs (\d+)", said):
         fewest = int(too_small[1]) - 1
         return ValueError(

@@ -13,11 +13,11 @@ SPECIALS = ("<pad>", "</s>", "<unk>")
 class Vocabulary:
     """Entries (words or pieces) and their ids: PAD, EOS, UNK, then the entries in order.
 
-    A word of the text spelled like a special symbol, such as "</s>", is an entry like any other.
+    A word of the text that looks like a special symbol, such as "</s>", is an entry like any other.
     """
 
     def __init__(self, entries: Sequence[str]) -> None:
-        """Args: entries: without the special symbols, each once."""
+        """Args: entries: without the special symbols or duplicates."""
         self._entries = [*SPECIALS, *entries]
         self._ids = {entry: i for i, entry in enumerate(entries, start=len(SPECIALS))}
         assert len(self._ids) == len(entries), "an entry occurs twice"
@@ -60,7 +60,7 @@ def read_vocabulary(path: Path) -> Vocabulary:
             )
         if entry in lines:
             raise ValueError(
-                f"{path}, line {number}: the entry {entry!r} is already in line {lines[entry]}, wanted each "
+                f"{path}, line {number}: the entry {entry!r} is already on line {lines[entry]}, wanted each "
                 "once. Was the file edited? Make it again: dvc repro -f vocabulary."
             )
         lines[entry] = number
@@ -68,5 +68,5 @@ def read_vocabulary(path: Path) -> Vocabulary:
 
 
 def write_vocabulary(path: Path, counts: Sequence[tuple[str, int]]) -> None:
-    """Write entries with their counts in the order given, which is that of their ids."""
+    """Write entries with their counts, in order of their ids."""
     write_lines(path, [f"{entry}\t{count}" for entry, count in counts])

@@ -1,4 +1,4 @@
-"""How often each word occurs in training text, and the most frequent words."""
+"""Count the words of training text, and find the most frequent ones."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ def frequent_words(counts: Mapping[str, int], size: int, name: str) -> list[tupl
         name: of the parameter that holds `size`, for the message.
 
     Raises:
-        ValueError: if there are fewer words than that.
+        ValueError: if there are fewer words.
     """
     if size > len(counts):
         raise too_large(name, size, len(counts), "different words")

@@ -1,9 +1,9 @@
-"""What a word is to alignment, to the dictionary and to unknown-word replacement.
+"""Words as seen by alignment, the dictionary and unknown-word replacement.
 
-Usually a word is what the tokenizer made. In lossless text, the marks of unusual spacing are left off; and
-where nothing was tokenized, so that "house," stands between spaces, a word is a run of letters and digits,
-with combining marks, apostrophes, hyphens and points inside, or any other single character. A short elided
-word, as in l'eau, is a word of its own.
+Usually these are the tokenizer's words. In lossless text, they lack the marks of unusual spacing. In text
+without tokenization, where "house," includes the comma, a word is a run of letters and digits, with inner
+combining marks, apostrophes, hyphens and periods, or any other single character. A short elided word, as in
+l'eau, is a separate word.
 """
 
 import re
@@ -17,7 +17,7 @@ UNKNOWN = re.compile(r"[\w'’-]*(?:<unk>[\w'’-]*)+")
 
 
 def bare_words(words: list[str], params: TokenizeParams) -> list[str]:
-    """Return the words of a tokenized sentence, of which there may be more in text that is not tokenized."""
+    """Return the bare words of a tokenized sentence; without a tokenizer, there may be more than it has."""
     if not params.lossless:
         return words
     if params.tokenizer == "none":
@@ -28,13 +28,13 @@ def bare_words(words: list[str], params: TokenizeParams) -> list[str]:
 
 
 def bare_word(word: str, params: TokenizeParams) -> str:
-    """Return the first word with a letter or digit in what the tokenizer made; else the first."""
+    """Return the first bare word that starts with a letter or digit; else the first."""
     found = bare_words([word], params)
     return next((one for one in found if one[0].isalnum()), found[0] if found else word)
 
 
 def with_replaced(word: str, replacement: str, params: TokenizeParams) -> str:
-    """Return a word with a replacement for what is unknown in it; its marks and punctuation stay."""
+    """Return a word with its unknown part replaced; its marks and punctuation stay."""
     if not params.lossless:
         return replacement
     found = UNKNOWN.search(with_letters_for_marks(word))

@@ -1,7 +1,7 @@
 """Letters of any script: combining marks and joiners belong to the letter before them.
 
-Without them, Moses' rules and regular expressions tear words at the vowels of Thai and Burmese, the virama of
-Khmer and Sinhala, and the joiners of Persian and Malayalam.
+Otherwise, Moses' rules and regular expressions would split words at the vowels of Thai and Burmese, the
+virama of Khmer and Sinhala, and the joiners of Persian and Malayalam.
 """
 
 import re
@@ -13,7 +13,7 @@ AFTER_LETTER = re.compile(rf"(?<=\w){MARK}+")
 
 
 class OneMark(dict[int, str]):
-    """For str.translate: combining marks and joiners become MARK, other characters stay."""
+    """For str.translate: maps combining marks and joiners to MARK, other characters to themselves."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -26,7 +26,7 @@ ONE_MARK = OneMark()
 
 
 def with_letters_for_marks(text: str) -> str:
-    """Return a text of the same length, with the letter a for each mark or joiner that follows a letter."""
+    """Return the text with an "a" for each mark or joiner after a letter; its length stays the same."""
     if text.isascii():
         return text
     parts, place = list[str](), 0

@@ -1,10 +1,9 @@
-"""Raw text -> words from which exactly the same text comes back, in any language.
+"""Raw text -> words from which exactly the same text can be restored, in any language.
 
-Words carry a mark where the spacing of the text is not what `Spacing` writes by default: U+FFED for no space,
-as in OpenNMT's tokenizer, and a private-use character for each unusual space, so that no word contains
-whitespace. A mark is on that side of a word where the spacing is unusual, and rather on a punctuation mark
-than on a word: "km/h" is km, U+FFED / U+FFED, h. What does not come back: control characters other than tabs,
-and spaces at either end of the text.
+Words carry a mark where the text's spacing differs from the default of `Spacing`: U+FFED for no space, as in
+OpenNMT's tokenizer, and a private-use character for each unusual space, so that no word contains whitespace.
+The mark is on the side of the unusual spacing, and preferably on punctuation rather than on a word: "km/h" is
+km, U+FFED / U+FFED, h. Control characters other than tabs, and spaces at either end of the text, are lost.
 """
 
 import re
@@ -26,7 +25,7 @@ MARK_OF_SPACE = {n: PRIVATE + n for n in SPACES}
 SPACE_OF_MARK = {mark: n for n, mark in MARK_OF_SPACE.items()} | {ord(JOINED): None}
 MARKS = JOINED + "".join(map(chr, MARK_OF_SPACE.values()))
 MARKED = re.compile(f"([{MARKS}]*)(.*?)([{MARKS}]*)", re.DOTALL)
-# Characters of the text that would be taken for marks or line ends; the first resembles U+FFED.
+# Characters of the text that would be mistaken for marks or line ends; the first resembles U+FFED.
 REPLACED = (
     {ord(JOINED): "\u25a0"}
     | dict.fromkeys(MARK_OF_SPACE.values(), " ")
@@ -40,46 +39,46 @@ APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
 
 
 def representable(text: str) -> str:
-    """Return the text as it comes back: stripped, with a space for each control character but tabs."""
+    """Return the text as it will be restored: stripped, with spaces for control characters except tabs."""
     text = text.translate(REPLACED).strip()
     return text if text.translate(PLAIN_SPACES).strip() else ""
 
 
 def split_at_spaces(text: str) -> list[str]:
-    """Return what stands between single spaces; each further or other space is a mark within a word."""
+    """Split at single spaces; each additional or unusual space becomes a mark within a word."""
     further = re.sub(r"(?<= ) ", chr(MARK_OF_SPACE[ord(" ")]), representable(text))
     single = further.replace(" ", "\n").translate(MARK_OF_SPACE)
     return single.split("\n") if single else []
 
 
 def join_by_spaces(words: list[str]) -> str:
-    """Return the text of which `split_at_spaces` made these words."""
+    """Return the text that `split_at_spaces` split into these words."""
     return " ".join(words).translate(SPACE_OF_MARK)
 
 
 def split_by_rules(text: str, language: str, tokenize: Callable[[str], list[str]]) -> list[str]:
-    """Return the words of a tokenizer, cut from the text unchanged, and marked.
+    """Return the words that a tokenizer finds, cut from the text unchanged, and marked.
 
     Args:
-        text: of any form; without words, there are none.
+        text: any text, even without words.
         language: ISO 639 code.
         tokenize: inserts spaces, and changes nothing else.
     """
     text = representable(text)
     shadow = shadowed(text, language)
     words = tokenize(shadow)
-    if "".join(words) != "".join(shadow.split()):  # the rules changed characters: do without them
+    if "".join(words) != "".join(shadow.split()):  # the rules changed characters: ignore them
         words = shadow.split()
     cuts = list(cut(text, words))
     return marked(cuts, text[sum(len(gap) + len(word) for gap, word in cuts) :], language)
 
 
 def join_by_rules(words: list[str], language: str) -> str:
-    """Return the text of which `split_by_rules` made these words."""
+    """Return the text that `split_by_rules` split into these words."""
     spacing, text, after = Spacing(language), list[str](), ""
     for word in words:
         found = MARKED.fullmatch(word)
-        assert found is not None  # the pattern takes any string
+        assert found is not None  # the pattern matches any string
         gap = spacing.before(found[2])
         text += [after + found[1] or gap, found[2]]
         after = found[3]
@@ -87,11 +86,11 @@ def join_by_rules(words: list[str], language: str) -> str:
 
 
 def shadowed(text: str, language: str) -> str:
-    """Return a text of the same length that Moses' rules split at better places.
+    """Return a text of the same length that Moses' rules split in better places.
 
-    They take a typographic apostrophe for a quotation mark and, outside English, French and Italian, a plain
-    one, too; a no-break space for a space, though in a number it groups digits; and for punctuation, many
-    combining marks and the letters that are younger than their tables.
+    The rules mistake a typographic apostrophe for a quotation mark and, outside English, French and Italian,
+    a plain one as well. They treat a no-break space as a space, although in a number it groups digits. And
+    they treat many combining marks, and letters newer than their tables, as punctuation.
     """
     original, text = text, with_letters_for_marks(text)
     if language == "en" or language in ELIDING:
@@ -108,14 +107,14 @@ def shadowed(text: str, language: str) -> str:
 
 @cache
 def letters_of_moses() -> frozenset[str]:
-    """Return the characters that Moses' rules take for letters or digits."""
+    """Return the characters that Moses' rules treat as letters or digits."""
     from sacremoses import MosesTokenizer  # noqa: PLC0415  # as in Tokenizer
 
     return frozenset(MosesTokenizer.IsAlnum)
 
 
 def cut(text: str, words: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield for each word the spaces before it and its characters in the text."""
+    """Yield, for each word, the spaces before it and its characters in the text."""
     place = 0
     for word in words:
         start = place
@@ -126,7 +125,7 @@ def cut(text: str, words: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def marked(cuts: list[tuple[str, str]], end: str, language: str) -> list[str]:
-    """Return words with marks where the spaces before them, or at the end, are not the default ones."""
+    """Return words, with marks where the spaces before them, or at the end, differ from the default."""
     spacing, words = Spacing(language), [word.translate(MARK_OF_SPACE) for _, word in cuts]
     usual = [spacing.before(word) for word in words]
     for i, (gap, _) in enumerate(cuts):

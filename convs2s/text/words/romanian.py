@@ -1,6 +1,6 @@
-"""Romanian letters as Sennrich et al. (2016) prepare them for WMT'16 (T32)."""
+"""Romanian letters as preprocessed by Sennrich et al. (2016) for WMT'16 (T32)."""
 
-# Older text has look-alike cedillas, since older fonts and encodings lacked the right letters.
+# Older text has look-alike cedillas, because older fonts and encodings lacked the right letters.
 CEDILLA_TO_COMMA = str.maketrans("ŞşŢţ", "ȘșȚț")
 PLAIN = str.maketrans("ȘșȚțĂăÂâÎî", "SsTtAaAaIi")
 
@@ -11,9 +11,9 @@ def comma_below(text: str) -> str:
 
 
 def without_diacritics(text: str) -> str:
-    """Return the text with plain letters in place of the Romanian ones, comma below or cedilla.
+    """Return the text with plain letters instead of the Romanian ones, with comma below or cedilla.
 
-    For a Romanian source only: a target without diacritics is easier to get right, so it scores some ten
-    BLEU too high, and no reader wants it.
+    Only for a Romanian source: a target without diacritics is easier to get right, so BLEU would be about ten
+    points too high, and no reader wants such text.
     """
     return comma_below(text).translate(PLAIN)

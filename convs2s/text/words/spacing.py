@@ -1,6 +1,6 @@
 """Where detokenization writes spaces by default, from left to right, in one language.
 
-The rules need not be right everywhere: `lossless` marks each place where a text differs from them. The better
+The rules need not always be right: `lossless` marks each place where a text differs from them. But the better
 they are, the fewer marks a model has to learn.
 """
 
@@ -9,16 +9,16 @@ import re
 CLOSING = re.compile(r"[.,;:!?)\]}%…]+")
 OPENING = re.compile(r"[(\[{¿¡$£]+")
 QUOTES = {sign: kind for kind in ('"„“”‟', "'‚‘’", "«»", "‹›") for sign in kind}
-"""Each quotation mark's kind; marks of a kind open and close in turn."""
+"""Each quotation mark's kind; marks of the same kind alternately open and close."""
 FRENCH_SPACED = re.compile(r"[;:!?%]+")
 ENGLISH_ENDING = re.compile(r"['’]\w+")
 ELISION = re.compile(r".*\w['’]")
 ELIDING = ("fr", "it")
-"""Languages whose words lose a vowel before the next one, such as l'eau; Moses' tokenizer splits there."""
+"""Languages with elision before a vowel, as in l'eau; Moses' tokenizer splits there."""
 
 
 class Spacing:
-    """The spaces of one sentence; ask for each word in turn."""
+    """The spaces of one sentence; call `before` for each word in turn."""
 
     def __init__(self, language: str) -> None:
         self._language = language
@@ -26,7 +26,7 @@ class Spacing:
         self._glued = True  # at the start of the sentence, nothing precedes the next word
 
     def before(self, word: str) -> str:
-        """Return what stands between the last word and this one: a space or nothing."""
+        """Return the spacing between the previous word and this one: a space or nothing."""
         glued, self._glued = self._glued, False
         if word in QUOTES:
             return self._before_quote(QUOTES[word], glued)

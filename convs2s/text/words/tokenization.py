@@ -1,4 +1,4 @@
-"""Raw text -> words and back, as in Moses (sacremoses); any text gives one line."""
+"""Raw text -> words and back, as in Moses (sacremoses); any text becomes one line."""
 
 import copy
 import re
@@ -23,10 +23,10 @@ NUMBER = re.compile(r"[0-9]+")
 
 
 class SpaceForUnprintable(dict[int, str]):
-    """For str.translate: control, format and private-use characters become spaces, others stay.
+    """For str.translate: maps control, format and private-use characters to spaces, others to themselves.
 
     Moses' remove-non-printing-char replaces every character of category C, including unassigned ones. We
-    keep those: which characters are unassigned depends on Python's version, and words must not.
+    keep those: which characters are unassigned depends on the version of Python, and words must not.
     """
 
     def __missing__(self, code: int) -> str:
@@ -35,10 +35,10 @@ class SpaceForUnprintable(dict[int, str]):
 
 
 class PunctuationNormalizer:
-    """Moses' normalize-punctuation with perl_parity (T31): sacremoses' rules, same result, faster.
+    """Moses' normalize-punctuation with perl_parity (T31): same rules and result as sacremoses, but faster.
 
-    A rule is skipped if the text lacks a character that it needs; most rules need a rare one, such as a
-    guillemet, and most sentences have none of those.
+    A rule is skipped if the text lacks a character that it needs; most rules need a rare character, such as a
+    guillemet, and most sentences have none.
     """
 
     def __init__(self, language: str) -> None:
@@ -46,7 +46,7 @@ class PunctuationNormalizer:
 
         rules = MosesPunctNormalizer(language, perl_parity=True).substitutions
         self._rules = [(needed(pattern), re.compile(pattern).sub, result) for pattern, result in rules]
-        # No rule turns ASCII characters into others, so these rules suffice for pure ASCII text.
+        # No rule turns ASCII into other characters, so these rules suffice for pure ASCII text.
         self._ascii_rules = [rule for rule in self._rules if rule[0].isascii()]
 
     def normalize(self, text: str) -> str:
@@ -75,16 +75,16 @@ class Tokenizer:
         """Return a tokenizer.
 
         Args:
-            language: ISO 639 code; languages that Moses does not know get its English rules.
-            params: what is done to words.
-            truecaser: gives words their case, if `params.truecase`; None leaves them unchanged.
+            language: ISO 639 code; languages that Moses does not support get its English rules.
+            params: options of the tokenizer.
+            truecaser: restores the case of words, if `params.truecase`; None leaves them unchanged.
         """
         self.language = language
         self.params = params
         self.truecaser = truecaser if params.truecase else None
         self._spaces = SpaceForUnprintable()
 
-    # sacremoses takes 0.4 s to import; text that is tokenized without it need not wait.
+    # sacremoses takes 0.4 s to import; text that does not need it should not wait.
     @cached_property
     def _normalizer(self) -> PunctuationNormalizer:
         return PunctuationNormalizer(self.language)
@@ -106,7 +106,8 @@ class Tokenizer:
     def _detokenizer(self) -> Any:
         from sacremoses import MosesDetokenizer  # noqa: PLC0415
 
-        # sacremoses 0.2 looks for a Czech number's neighbors at the end of the sentence, and fails on "-li".
+        # For Czech, sacremoses 0.2 mistakes the sentence's last words for a number's neighbors, and fails
+        # on "-li".
         return MosesDetokenizer("none" if self.language == "cs" else self.language)
 
     def words(self, line: str) -> list[str]:
@@ -135,18 +136,18 @@ class Tokenizer:
         return words
 
     def detokenize(self, words: list[str]) -> str:
-        """Return the words as a sentence on one line, with case, escapes and at signs restored."""
+        """Join words to a sentence on one line, with case, escapes and at signs restored."""
         text = self._joined(self.recased(words))
         return typographic(text, self.language) if self.params.typography else text
 
     def recased(self, words: list[str]) -> list[str]:
-        """Return a translation's words with capitals at sentence starts, if `truecase` removed them."""
+        """Return a translation's words, with capitals at sentence starts if `truecase` removed them."""
         return detruecase(words, self.language) if self.params.truecase else words
 
     def reference(self, line: str) -> str:
-        """Return a corpus line as a detokenized translation should look: raw, in lower case if that is.
+        """Return a corpus line as a detokenized translation should look: raw, or lowercased if words are.
 
-        Unicode is normalized as in translations, since scores compare characters.
+        Unicode is normalized as in translations, because scores compare characters.
         """
         text = self._joined(line.split()) if self.params.corpus == "tokenized" else line
         if self.params.normalize_unicode:
@@ -181,7 +182,7 @@ class Tokenizer:
 
 
 def with_whole_numbers(words: list[str]) -> list[str]:
-    """Return words with the parts of each number, such as 3 , 14, joined, as Moses joins them in Czech."""
+    """Return words with the parts of numbers, such as 3 , 14, joined, as Moses does for Czech."""
     whole = list[str]()
     for i, word in enumerate(words):
         if i > 1 and NUMBER.fullmatch(words[i - 2]) and words[i - 1] in (".", ",") and NUMBER.fullmatch(word):
@@ -192,12 +193,12 @@ def with_whole_numbers(words: list[str]) -> list[str]:
 
 
 def load_tokenizer(language: str, params: TokenizeParams, truecaser: Path) -> Tokenizer:
-    """Return a tokenizer that gives words their case.
+    """Return a tokenizer, with its truecaser if `params.truecase`.
 
     Args:
         language: ISO 639 code.
-        params: what is done to words.
-        truecaser: the stage truecase's file for this side, read if `params.truecase`.
+        params: options of the tokenizer.
+        truecaser: the file that the stage truecase wrote for this side, read if `params.truecase`.
 
     Raises:
         FileNotFoundError, ValueError: as `read_truecaser`.

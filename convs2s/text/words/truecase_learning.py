@@ -34,7 +34,7 @@ def count_cases(
     Args:
         pairs: raw, as in the corpus.
         languages: of source and target.
-        params: how they are tokenized.
+        params: options of the tokenizer.
     """
     source, target = Counter[str](), Counter[str]()
     for chunk in map_chunks(partial(PairCounter, languages, params), pairs, CHUNK_PAIRS, "truecase"):

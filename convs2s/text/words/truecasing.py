@@ -1,8 +1,8 @@
-"""Truecasing as in Moses: words in the case they have in mid-sentence, and back.
+"""Truecasing as in Moses: give words the case they have in mid-sentence, and undo that.
 
 At the start of a sentence, "The" becomes "the" while "Paris" stays, so a model needs one word instead of two.
 The rules are those of Moses' train-truecaser, truecase and detruecase, except that ties between equally
-frequent cases of a word go to the first by spelling, not to any.
+frequent cases of a word go to the first by spelling instead of an arbitrary one.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ PASSED_OVER = frozenset({"(", "[", '"', "'", "&apos;", "&quot;", "&#91;", "&#93;
 
 
 def words_inside(words: Iterable[str]) -> Iterator[str]:
-    """Yield the words that have a case and do not start a sentence, so that the case is their own."""
+    """Yield the words whose case is their own: those that have a case and do not start a sentence."""
     first = True
     for word in words:
         if word in PASSED_OVER:
@@ -36,8 +36,8 @@ class Truecaser:
     """Gives words the case that they have most often.
 
     Args:
-        counts: how often each word occurs inside a sentence, as `words_inside` yields them.
-        language: ISO 639 code; it matters where case does not follow the usual rules.
+        counts: how often each word occurs inside a sentence, as yielded by `words_inside`.
+        language: ISO 639 code; matters for languages with special rules of case.
     """
 
     def __init__(self, counts: Mapping[str, int], language: str = "") -> None:
@@ -84,7 +84,7 @@ def read_truecaser(path: Path, language: str = "") -> Truecaser:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if a line is not a word with its count; the message has the line's number.
+        ValueError: if a line is not a word and its count; the message has the line number.
     """
     counts = dict[str, int]()
     for number, line in enumerate(read_lines(path), start=1):

@@ -1,7 +1,7 @@
-"""The typography of a language, restored in text with plain quotes, apostrophes and spaces.
+"""Restore a language's typography in text with plain quotes, apostrophes and spaces.
 
 Moses' normalization of punctuation, as in the paper's data, writes " for every quotation mark, ' for every
-apostrophe and a plain space for every no-break space. Here they get the forms that are usual in print.
+apostrophe and a plain space for every no-break space. This module restores the forms used in print.
 """
 
 import re
@@ -23,7 +23,7 @@ FRENCH_SPACE = re.compile(r" (?=[;:!?%»])|(?<=«) ")
 def typographic(text: str, language: str) -> str:
     """Return the text with the language's quotation marks, with apostrophes and, in French, no-break spaces.
 
-    A plain quotation mark without a partner stays, and so do all in languages that are not in QUOTES.
+    An unpaired plain quotation mark is unchanged, and so are all those in languages that are not in QUOTES.
     """
     text = APOSTROPHE.sub("’", text)
     if language in QUOTES:

@@ -108,10 +108,10 @@ def test_offsets_that_do_not_fit_the_ids_are_an_error(folder: Path, offsets: lis
 @pytest.mark.parametrize(
     ("place", "value", "found"),
     [
-        (0, 10, "are 1 to 10, with 3 EOS for 3 sentences"),  # beyond the vocabulary
-        (1, 0, "are 0 to 7, with 3 EOS"),  # PAD
-        (1, EOS, "are 1 to 7, with 4 EOS for 3 sentences"),  # a sentence inside another
-        (5, 7, "are 1 to 7, with 2 EOS for 3 sentences"),  # the last sentence has no end
+        (0, 10, "range from 1 to 10, with 3 EOS for 3 sentences"),  # beyond the vocabulary
+        (1, 0, "range from 0 to 7, with 3 EOS"),  # PAD
+        (1, EOS, "range from 1 to 7, with 4 EOS for 3 sentences"),  # a sentence inside another
+        (5, 7, "range from 1 to 7, with 2 EOS for 3 sentences"),  # the last sentence has no end
         (2, 5, "with 2 EOS"),
     ],
 )
@@ -125,7 +125,7 @@ def test_impossible_ids_are_found_when_opened_for_training(
     ids = np.load(folder / "source.ids.npy")
     ids[place] = value
     np.save(folder / "source.ids.npy", ids)
-    found = found if chunk == 100 else r"ids \d to \d of it are"
+    found = found if chunk == 100 else r"the ids at \d to \d range from"
     with pytest.raises(ValueError, match=rf"source\.ids\.npy: .*{found}.*Wanted 1 to 9.*dvc repro -f encode"):
         EncodedCorpus.open(folder, "source", 10)
 

@@ -178,7 +178,7 @@ def test_filtering_out_everything_is_an_error() -> None:
     rules = paper()
     assert not list(rules.keep([pair(0, 1), pair(1, 9), pair(1, 9)]))
     wanted = (
-        r"corpus: of 3 pairs none is kept \(removed: empty side 1, too long 0, ratio 2, repeat 0\).*filter\."
+        r"corpus: none of 3 pairs is kept \(removed: empty side 1, too long 0, ratio 2, repeat 0\).*filter\."
     )
     with pytest.raises(ValueError, match=wanted):
         rules.require_some(Path("corpus"))

@@ -155,7 +155,7 @@ def test_without_a_digest_any_file_is_accepted_and_its_hash_logged(
     assert paths[0].read_bytes() == CONTENT
     assert len(site.asked) == 1
     (record,) = caplog.records
-    assert f"a.txt is not verified, since its checksum is unknown; its sha256 is {SHA256}" in record.message
+    assert f"a.txt is not verified, because its checksum is unknown; its sha256 is {SHA256}" in record.message
     assert "put that into params.yaml instead of null" in record.message
 
 

@@ -113,11 +113,11 @@ def test_known_sha256_is_checked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "languages", "message"),
     [
-        ("nonsense", ("en", "de"), r"'nonsense' is no mtdata id: Dataset ID expected in another format"),
+        ("nonsense", ("en", "de"), r"'nonsense' is not an mtdata id: Dataset ID expected in another format"),
         (
             "Test-none-1-eng-deu",
             ("en", "de"),
-            r"mtdata knows no data set 'Test-none-1-eng-deu'.*list -l en-de",
+            r"mtdata has no data set 'Test-none-1-eng-deu'.*list -l en-de",
         ),
         ("Test-mono-1-eng", ("en", "de"), r"'Test-mono-1-eng' is not parallel text"),
         ("Test-news-1-eng-deu", ("en", "fr"), r"is not in the languages en and fr"),

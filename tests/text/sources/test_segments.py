@@ -108,7 +108,9 @@ def test_files_of_different_segments_are_an_error(tmp_path: Path, target: str, m
 def test_segments_against_plain_text_are_an_error(tmp_path: Path) -> None:
     """Tags would be taken for sentences."""
     paths = [write(tmp_path / "a.sgm", WMT), write(tmp_path / "b.txt", "x\n")]
-    with pytest.raises(ValueError, match=r"a\.sgm has segments or tags, by its name, but b\.txt does not"):
+    with pytest.raises(
+        ValueError, match=r"a\.sgm has segments or tags, judging by its name, but b\.txt does not"
+    ):
         list(file_part(paths[::-1], None).pairs)
 
 

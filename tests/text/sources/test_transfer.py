@@ -118,7 +118,7 @@ def test_full_disk_stops_at_once_and_is_resumed_later(
         write(FullDisk(stream), chunk, path)
 
     monkeypatch.setattr(transfer, "write", write_to_full_disk)
-    with pytest.raises(OSError, match=r"No space left on device.*free space and run this again") as caught:
+    with pytest.raises(OSError, match=r"No space left on device.*free up space and run this again") as caught:
         persist(site.url("a.txt"), part, verified=True)
     assert caught.value.errno == errno.ENOSPC
     assert caught.value.filename == str(part)
@@ -145,7 +145,7 @@ def test_full_disk_is_reported_by_name(site: Site, tmp_path: Path) -> None:
     """When the file is closed, a second and less helpful error must not replace the first."""
     site.files["a.txt"], part = b"less than a buffer", tmp_path / "part"
     part.symlink_to("/dev/full")
-    with pytest.raises(OSError, match=r"No space left on device\. What has arrived is kept") as caught:
+    with pytest.raises(OSError, match=r"No space left on device\. The partial download is kept") as caught:
         persist(site.url("a.txt"), part, verified=True)
     assert caught.value.filename == str(part)
 

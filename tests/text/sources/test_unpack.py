@@ -193,7 +193,7 @@ def test_damaged_archive_is_an_error_and_leaves_nothing(tmp_path: Path, suffix: 
     files = {"a": os.urandom(5000)}
     content = (make_zip(path, files) if suffix == ".zip" else make_tar(path, files)).read_bytes()
     path.write_bytes(content[:3000] if damage == "cut" else b"<html>Not Found</html>" * 50)
-    with pytest.raises(ValueError, match="is damaged or not of the kind its name says"):
+    with pytest.raises(ValueError, match="is damaged or not what its name says"):
         unpack(path, tmp_path / "out")
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
@@ -207,7 +207,7 @@ def test_damage_within_a_member_is_an_error(tmp_path: Path, suffix: str) -> None
     content = bytearray((make_zip(path, files) if suffix == ".zip" else make_tar(path, files)).read_bytes())
     content[len(content) // 2 : len(content) // 2 + 20] = b"\xff" * 20
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="is damaged or not of the kind its name says"):
+    with pytest.raises(ValueError, match="is damaged or not what its name says"):
         unpack(path, tmp_path / "out")
 
 

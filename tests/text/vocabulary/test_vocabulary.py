@@ -52,7 +52,7 @@ def test_a_duplicate_entry_is_named(tmp_path: Path) -> None:
     """A word cannot have two ids."""
     path = tmp_path / "source.tsv"
     path.write_text("a\t2\nb\t1\na\t1\n")
-    with pytest.raises(ValueError, match=r"line 3: the entry 'a' is already in line 1"):
+    with pytest.raises(ValueError, match=r"line 3: the entry 'a' is already on line 1"):
         read_vocabulary(path)
 
 
