@@ -20,7 +20,7 @@ class Adjective:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gradable:
-    """The three degrees of an adjective; the last two are None where comparison makes no sense."""
+    """The three degrees of an adjective; the last two are None if comparison makes no sense."""
 
     positive: Adjective
     comparative: Adjective | None

@@ -80,7 +80,7 @@ GROUPS = {"past": PAST, "present": PRESENT, "future": FUTURE, "perfect": PERFECT
 
 
 def time(bits: Bits, group: str) -> Phrase:
-    """Draw when: fitting the past, the present, the future or the present perfect."""
+    """Draw a time that fits the past, the present, the future or the present perfect."""
     if group == "perfect":
         return draw(bits, PERFECT)
     kind = draw(bits, PAST_KINDS if group == "past" else OTHER_KINDS)

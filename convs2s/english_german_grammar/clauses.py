@@ -1,4 +1,4 @@
-"""Clauses: the forms of the verb in each tense, and the order of words in each language.
+"""Clauses: the forms of the verb in each tense, and the word order of each language.
 
 English keeps subject, verb, objects. German puts the finite verb second, first or last, and the rest
 of the verb (participle, infinitive, separable prefix) at the end.
@@ -18,7 +18,7 @@ PASSIVE, PASSIVE_PAST, PASSIVE_PERFECT, PASSIVE_MUST, PASSIVE_FUTURE = range(17,
 """Tenses and modals; TO is the infinitive with "to" and "zu", which has no subject."""
 
 SECOND, FIRST, LAST = range(3)
-"""Places of the finite verb in German."""
+"""Positions of the finite verb in German."""
 
 I_YOU_HE = 7  # slots, see Phrase.slot
 
@@ -73,7 +73,7 @@ REFLEXIVE = forms("mich dich sich uns euch sich sich")
 
 
 class VerbGroup(NamedTuple):
-    """The verb's words in a clause, in two parts: the one that moves, and the rest."""
+    """The verb's words in a clause, in two parts: the part that moves, and the rest."""
 
     first: Phrase
     """The English auxiliary, if any; the German finite verb."""
@@ -166,7 +166,7 @@ def infinitive_group(verb: Verb) -> VerbGroup:
 
 @dataclass(slots=True)
 class Clause:
-    """What a clause says, before its words are put in order."""
+    """The content of a clause, before its words are put in order."""
 
     verb: Verb
     tense: int
@@ -176,14 +176,14 @@ class Clause:
     dative_last: bool = False
     """True if English says "explained the plan to the boss"."""
     complement: Phrase = NOTHING
-    """Object with a preposition, direction, or what "be" says about the subject."""
+    """Object with a preposition, direction, or the complement of "be"."""
     time: Phrase = NOTHING
     frequency: Phrase = NOTHING
     manner: Phrase = NOTHING
     place: Phrase = NOTHING
     negated: bool = False
     no_article: bool = False
-    """True if the accusative says "kein" for "not"."""
+    """True if the accusative has "kein" for "not"."""
     contracted: bool = False
     """True for English "doesn't"."""
     front: Phrase = NOTHING
@@ -204,8 +204,8 @@ def arrange(clause: Clause, place: int, question: bool = False) -> Phrase:
     """Put the words of a clause in the order of each language.
 
     Args:
-        clause: what to say.
-        place: of the German finite verb: SECOND, FIRST or LAST.
+        clause: the content.
+        place: position of the German finite verb: SECOND, FIRST or LAST.
         question: True if English inverts subject and auxiliary.
     """
     slot = clause.subject.slot
@@ -229,14 +229,14 @@ def arrange(clause: Clause, place: int, question: bool = False) -> Phrase:
 
 
 def negate(clause: Clause, auxiliary: Phrase) -> tuple[Phrase, Phrase]:
-    """Return the auxiliary, possibly contracted, and "not"; German says "nicht" unless there is a "kein"."""
+    """Return the auxiliary, possibly contracted, and "not"; German has "nicht" unless there is a "kein"."""
     word = auxiliary.english[-1]
     german = () if clause.no_article else ("nicht",)
     links = () if clause.no_article else ((0, 0),)
-    # "can not" is not written in two words: always contract it
+    # "cannot" is one word, so always contract it
     if (clause.contracted or word == "can") and word not in CANNOT_CONTRACT:
         short = CONTRACTED.get(word, word + "n")
-        # "can't" is split before the apostrophe, and so is "don't"
+        # Moses splits "can't" before the apostrophe: can 't; and likewise "don't": don 't
         return auxiliary._replace(english=(short,)), Phrase((LEFT + "'t",), german, links)
     return auxiliary, Phrase(("not",), german, links)
 

@@ -1,4 +1,4 @@
-"""Drawing what a clause says: verb, who does what to whom, when, where and how; relative clauses."""
+"""Drawing the content of a clause: verb, who does what to whom, when, where and how; relative clauses."""
 
 from convs2s.english_german_grammar import clauses as c
 from convs2s.english_german_grammar import determiners as d
@@ -32,9 +32,9 @@ def draw_clause(bits: Bits, past: bool, depth: int = 0, *, asking: bool = False)
 
     Args:
         bits: source of randomness.
-        past: True for a tense of the past.
+        past: True for a past tense.
         depth: 0 allows relative clauses in it.
-        asking: True if it becomes a question: no negation, no tense without auxiliary.
+        asking: True if it becomes a question: no negation, and no tense without an auxiliary.
     """
     relative = relative_clause if depth == 0 else None
     frame = draw(bits, FRAMES)
@@ -87,7 +87,7 @@ def fill(bits: Bits, clause: Clause, relative: n.RelativeClause | None) -> None:
 
 
 def direct_object(bits: Bits, clause: Clause, relative: n.RelativeClause | None) -> None:
-    """Draw the accusative; without an article of its own, a negation turns it into kein."""
+    """Draw the accusative; in a negation, an accusative without its own article gets kein."""
     verb = clause.verb
     if clause.negated and verb.objects[0] != "person" and chance(bits, 50):
         clause.accusative = n.negated_nominal(bits, verb.objects)
@@ -101,7 +101,7 @@ def direct_object(bits: Bits, clause: Clause, relative: n.RelativeClause | None)
 
 
 def circumstances(bits: Bits, clause: Clause) -> None:
-    """Draw when, how often, how and where; one in four of the times comes first."""
+    """Draw when, how often, how and where; one in four times comes first in the sentence."""
     willing = "person" in clause.verb.subjects and not clause.verb.stative
     if willing and not clause.negated and chance(bits, 13):
         clause.manner = draw(bits, MANNER)
@@ -111,7 +111,7 @@ def circumstances(bits: Bits, clause: Clause) -> None:
 
 
 def passive(bits: Bits, past: bool, relative: n.RelativeClause | None) -> Clause:
-    """Draw what is done to something, sometimes by whom."""
+    """Draw what is done to something, and sometimes by whom."""
     verb = draw(bits, PASSIVE_VERBS)
     what = n.nominal(bits, verb.objects, NOMINATIVE, relative=relative)
     tense = c.PASSIVE_PAST if past else draw(bits, PASSIVE_PRESENT)

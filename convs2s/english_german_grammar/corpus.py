@@ -1,8 +1,8 @@
 """The generated English-German corpus: any number of pairs with their true word alignment.
 
-Pair i depends on the seed, the part and i alone, so that a smaller corpus is the beginning of a larger
-one. Which part a sentence may occur in is decided by a hash of its English side, whatever the seed:
-no sentence of the test set is ever trained on.
+Pair i depends only on the seed, the part and i, so a smaller corpus is the beginning of a larger one. A hash
+of a sentence's English side decides which part it may occur in, whatever the seed: no test sentence is ever
+trained on.
 """
 
 import hashlib
@@ -19,9 +19,9 @@ CorpusPart = Literal["train", "valid", "test"]
 HELD_OUT = {0: "valid", 1: "test"}
 """Of 50 buckets of sentences, those kept out of training."""
 BLOCK = 1024
-"""Pairs that share a generator; seeding one for each pair would take a third of the time."""
+"""Pairs that share a generator; seeding a generator per pair would take a third of the time."""
 LONG = 176
-"""Words with which a sentence exceeds the paper's limit of 175 (§4.1.1)."""
+"""The shortest length, in words, beyond the paper's limit of 175 (§4.1.1)."""
 RATIO = 1.5
 """Length ratio, in tokens, beyond which the paper's filter drops a pair (§4.1.1)."""
 
@@ -34,11 +34,11 @@ class GeneratedPair(NamedTuple):
     target: str
     """German."""
     alignment: tuple[tuple[int, int], ...]
-    """Links of (source, target) token indices, as the Moses tokenizer counts them, in order."""
+    """Sorted links of (source, target) indices of the Moses tokenizer's tokens."""
 
 
 class Drawn(NamedTuple):
-    """A pair with its numbers of tokens, English first."""
+    """A pair and its numbers of tokens, English first."""
 
     pair: GeneratedPair
     tokens: tuple[int, int]
@@ -50,13 +50,13 @@ def part_of(source: str) -> str:
 
 
 def generate(pairs: int, seed: int, noise: float, part: CorpusPart) -> Iterator[GeneratedPair]:
-    """Yield pairs of the embedded grammar, in constant memory.
+    """Yield pairs from the built-in grammar, in constant memory.
 
     Args:
-        pairs: how many.
-        seed: a different seed gives a different corpus; parts never mix, even between seeds.
-        noise: share of pairs in `train` that are spoiled: too long, mismatched in length or half empty.
-        part: which sentences to draw from.
+        pairs: number of pairs.
+        seed: a different seed gives a different corpus; parts never overlap, even between seeds.
+        noise: share of pairs in `train` that are corrupted: too long, mismatched in length or half empty.
+        part: the part to draw sentences from.
 
     Raises:
         ValueError: if `pairs` is negative, `noise` is not a share, or `part` is unknown.
@@ -88,12 +88,12 @@ def stream(pairs: int, seed: int, noise: float, part: str) -> Iterator[Generated
 
 
 def generator(*key: object) -> Random:
-    """Return a random generator for a key, the same on every machine."""
+    """Return a random generator seeded from a key, the same on every machine."""
     return Random(int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:8], "big"))
 
 
 def draw_pair(bits: Bits, part: str) -> Drawn:
-    """Draw sentences until one belongs to the part and passes the paper's filter on its ratio."""
+    """Draw sentences until one belongs to the part and passes the paper's filter on the length ratio."""
     while True:
         drawn = sentence(bits)
         if is_sound(drawn):
@@ -136,7 +136,7 @@ def lengthened(drawn: Drawn, bits: Bits, part: str) -> GeneratedPair:
 
 
 def misaligned(drawn: Drawn, bits: Bits, part: str, flipped: bool) -> GeneratedPair:
-    """Return a pair in which one side has further sentences that the other lacks."""
+    """Return a pair in which one side has extra sentences."""
     sides: list[list[str]] = [[drawn.pair.source], [drawn.pair.target]]
     short, long = (0, 1) if flipped else (1, 0)
     tokens = list(drawn.tokens)
@@ -148,5 +148,5 @@ def misaligned(drawn: Drawn, bits: Bits, part: str, flipped: bool) -> GeneratedP
 
 
 def words(texts: Iterable[str]) -> int:
-    """Return the number of words between spaces."""
+    """Return the number of space-separated words."""
     return sum(text.count(" ") + 1 for text in texts)

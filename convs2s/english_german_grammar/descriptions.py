@@ -1,4 +1,4 @@
-"""Drawing what someone or something is like, costs or measures, and the weather."""
+"""Drawing descriptions: what someone or something is like, costs or measures, and the weather."""
 
 from convs2s.english_german_grammar import clauses as c
 from convs2s.english_german_grammar import determiners as d

@@ -27,18 +27,18 @@ INVARIANT = table("- - - -", "- - - -", "- - - -", "- - - -")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Determiner:
-    """What opens a noun phrase: an article, a pronoun, a numeral, an owner, or nothing."""
+    """The start of a noun phrase: an article, a pronoun, a numeral, an owner, or nothing."""
 
     english: tuple[tuple[str, ...], tuple[str, ...]]
     """Tokens by number; all are linked to the German word."""
     german: Table
-    """Empty strings where German says nothing."""
+    """Empty strings where German has no determiner."""
     endings: Table
-    """Of the adjectives that follow."""
+    """Endings of the adjectives that follow."""
 
 
 def determiner(english: str, stem: str, endings: Table, adjectives: Table) -> Determiner:
-    """Return a determiner; English is "singular/plural" or one word for both."""
+    """Return a determiner; English is "singular/plural", or one word for both."""
     singular, _, plural = english.partition("/")
     forms = (tuple(singular.split()), tuple((plural or singular).split()))
     german = tuple(tuple(stem + ending for ending in row) for row in endings)
@@ -51,7 +51,7 @@ def possessor(name: str) -> Determiner:
 
 
 def count(english: str, german: str) -> Determiner:
-    """Return a number above one."""
+    """Return a number greater than one."""
     return determiner(english, german, INVARIANT, STRONG)
 
 
@@ -60,7 +60,7 @@ A = determiner("a", "ein", EIN_WORD, MIXED)
 BARE = Determiner(((), ()), INVARIANT, STRONG)
 NOT_A = determiner("a/any", "kein", EIN_WORD, MIXED)
 NOT_ANY = determiner("any", "kein", EIN_WORD, MIXED)
-"""For what cannot be counted: not any bread, kein Brot."""
+"""For uncountable nouns: not any bread, kein Brot."""
 THIS = determiner("this/these", "dies", DER_WORD, WEAK)
 EVERY = determiner("every", "jed", DER_WORD, WEAK)
 WHICH = determiner("which", "welch", DER_WORD, WEAK)

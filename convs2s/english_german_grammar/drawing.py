@@ -1,4 +1,4 @@
-"""Drawing from weighted tables with random bits only, the same on every machine and Python version."""
+"""Drawing from weighted tables using random bits only: the same on every machine and Python version."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
@@ -13,15 +13,15 @@ TABLE_SIZE = 2**TABLE_BITS
 
 
 def listed(text: str) -> list[str]:
-    """Return the words of a table that is written as one string."""
+    """Return the words of a table written as one string."""
     return text.split()
 
 
 def spread(weighted: Iterable[tuple[T, int]]) -> tuple[T, ...]:
     """Return a table of `TABLE_SIZE` entries in which each item occurs in proportion to its weight.
 
-    Only integers are used, so no rounding differs between machines. An item whose weight is under
-    about 1/`TABLE_SIZE` of the sum may be missing.
+    Only integers are used, so rounding cannot differ between machines. An item whose weight is below about
+    1/`TABLE_SIZE` of the sum may be missing.
     """
     pairs = list(weighted)
     total = sum(weight for _, weight in pairs)

@@ -1,4 +1,4 @@
-"""Names of people and places: a few known ones, and an open class made from syllables, copied unchanged."""
+"""Names of people and places: a few real ones, and an open class made of syllables, copied unchanged."""
 
 from convs2s.english_german_grammar.drawing import Bits, below, chance, draw, listed, zipf
 from convs2s.english_german_grammar.phrases import Phrase
@@ -32,7 +32,7 @@ PLACES = zipf(TOWNS)
 
 
 def invented(bits: Bits, ends: list[str]) -> str:
-    """Draw one of some 50,000 names with these endings, nearly all alike in frequency."""
+    """Draw one of some 50,000 names with these endings, nearly all equally frequent."""
     return (
         ONSETS[below(bits, len(ONSETS))]
         + RHYMES[below(bits, len(RHYMES))]
@@ -59,7 +59,7 @@ def person(bits: Bits) -> Phrase:
 
 
 def town(bits: Bits) -> Phrase:
-    """Draw a town or country; known ones may have a German name of their own."""
+    """Draw a town or country; real ones may have a different German name."""
     if chance(bits, 35):
         name = invented(bits, TOWN_ENDS)
         return Phrase((name,), (name,), ((0, 0),))

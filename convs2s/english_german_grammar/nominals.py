@@ -1,4 +1,4 @@
-"""Drawing noun phrases: subjects, objects, places; with adjectives, owners and relative clauses."""
+"""Drawing noun phrases: subjects, objects and places, with adjectives, owners and relative clauses."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -61,7 +61,7 @@ PLACE_KINDS = ("building", "place", "spot", "surface")
 
 @lru_cache(maxsize=1024)
 def noun_table(kinds: tuple[str, ...]) -> tuple[Noun, ...]:
-    """Return a table of the nouns of some classes, the frequent ones of each first."""
+    """Return a table of the nouns of some classes, the most frequent of each class first."""
     longest = max(len(NOUNS[kind]) for kind in kinds)
     return zipf([NOUNS[kind][rank] for rank in range(longest) for kind in kinds if rank < len(NOUNS[kind])])
 
@@ -73,7 +73,7 @@ def adjective_table(kind: str) -> tuple[Gradable, ...]:
 
 
 def draw_noun(bits: Bits, kinds: tuple[str, ...]) -> Noun:
-    """Draw a noun; one in ten of those that can is the head of a new compound."""
+    """Draw a noun; one in ten of the suitable ones becomes the head of a new compound."""
     noun = draw(bits, noun_table(kinds))
     if noun.kind in HEADS or (noun.kind == "person" and noun.english[0] in ROLE_SET):
         roll = bits(8)
@@ -154,7 +154,7 @@ def nominal(
 
 
 def join_nominal(left: Phrase, right: Phrase, slot: int) -> Phrase:
-    """Append what follows a noun."""
+    """Append a phrase that follows a noun."""
     a, b = len(left.english), len(left.german)
     links = [*left.links, *((x + a, y + b) for x, y in right.links)]
     return Phrase([*left.english, *right.english], [*left.german, *right.german], links, slot)
@@ -165,7 +165,7 @@ def with_genitive(bits: Bits, owned: Phrase) -> Phrase:
     noun = draw_noun(bits, GENITIVE_KINDS)
     first = d.THE if chance(bits, 75) else draw(bits, OWNERS)
     owner = d.noun_phrase(noun, GENITIVE, int(chance(bits, 20)), first, ())
-    # "of" says what the genitive article says
+    # "of" corresponds to the genitive article
     links = [(0, 0), *((a + 1, b) for a, b in owner.links)]
     return join_nominal(owned, Phrase(["of", *owner.english], owner.german, links), owned.slot)
 
@@ -231,7 +231,7 @@ def location(bits: Bits) -> Phrase:
 
 
 def preposition_of(noun: Noun) -> tuple[str, str]:
-    """Return the prepositions that say one is at a place."""
+    """Return the prepositions for being at a place."""
     if noun.kind == "spot":
         return "at", "an"
     if noun.kind == "surface":

@@ -201,7 +201,7 @@ MODIFIERS = """
     student Studenten; tourist Touristen; animal Tier; plant Pflanzen; flower Blumen; apple Apfel;
     cherry Kirsch; honey Honig; bicycle Fahrrad; car Auto; ship Schiffs"""
 
-# Classes whose nouns head new compounds. Persons come from a list of roles, since "school uncle" is odd.
+# Classes whose nouns head new compounds. People come from a list of roles, because "school uncle" is odd.
 HEADS = ("thing", "openable", "device", "clothing", "document", "idea", "event")
 ROLES = listed(
     "teacher boss worker lawyer judge cook singer painter customer seller minister expert visitor "

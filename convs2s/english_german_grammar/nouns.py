@@ -1,4 +1,4 @@
-"""Nouns in both languages: gender, plural and the four German cases; compounds are made from them."""
+"""Nouns in both languages, with gender, plural and the four German cases; also compounds of them."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -34,8 +34,8 @@ def parse_noun(entry: str, kind: str) -> Noun:
     """Read `english[/plural] German gender plural`, as in "child/children Kind n er".
 
     The English plural is regular unless given. The German plural is an ending ("=" for none), with
-    "^" for umlaut before it and "!" behind it for nouns that end in -n in all cases but one; a word
-    in capitals is the plural itself; "-" marks what cannot be counted.
+    "^" before it for umlaut and "!" after it for nouns that end in -n in all cases but one; a word in
+    capitals is the plural itself; "-" marks uncountable nouns.
     """
     english, german, gender, code = entry.split()
     singular, _, irregular = english.partition("/")
@@ -97,7 +97,7 @@ def genitive_ending(word: str, code: str) -> str:
 
 
 def plural_cases(plural: str) -> tuple[str, ...]:
-    """Return the four cases of the plural; the dative takes -n where it can."""
+    """Return the four cases of the plural; the dative takes -n if it can."""
     dative = plural if plural.endswith(("n", "s")) else plural + "n"
     return (plural, plural, dative, plural)
 
@@ -111,7 +111,7 @@ def syllables(word: str) -> int:
 def compound(modifiers: tuple[Modifier, ...], head: Noun) -> Noun:
     """Return one German word for several English ones: kitchen table -> Küchentisch.
 
-    Gender, plural and class are the head's. Three equal letters in a row stay, as since 1996.
+    Gender, plural and class are the head's. Three equal letters in a row stay, by the rules of 1996.
     """
     words = tuple(modifier.english for modifier in modifiers)
     stem = modifiers[0].german + "".join(modifier.german.lower() for modifier in modifiers[1:])

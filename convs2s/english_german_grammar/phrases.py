@@ -1,7 +1,7 @@
 """Bilingual phrases: English tokens, German tokens and the links between them.
 
-A token is what the Moses tokenizer makes of the text. Two marks say how tokens are written together:
-`LEFT` before a token glues it to the one before, `RIGHT` after a token to the one after.
+Tokens are those of the Moses tokenizer. Two marks join tokens in the text: `LEFT` before a token joins it to
+the previous token, `RIGHT` after a token to the next.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,10 +33,10 @@ def diagonal(count: int) -> tuple[Link, ...]:
 
 
 def phrase(english: str, german: str, links: str = "", slot: int = 2, pronoun: bool = False) -> Phrase:
-    """Return a phrase from spaced tokens; links are written "0-0 1-1" and else one to one.
+    """Return a phrase from space-separated tokens; links are written as "0-0 1-1".
 
-    Without `links`, sides of unequal length are linked one to one from the left, and what is left
-    over on the longer side belongs to the last token of the shorter.
+    Without `links`, tokens are linked one to one from the left, and surplus tokens of the longer side are
+    linked to the last token of the shorter.
     """
     left, right = tuple(english.split()), tuple(german.split())
     if links:
@@ -68,10 +68,10 @@ def weave(
     The comma that closes a German relative clause gives way to a following punctuation mark.
 
     Args:
-        parts: the constituents; one that is missing in an order must be empty in that language.
+        parts: the constituents; if an order lacks a part, it must be empty in that language.
         english_order: indices into `parts`.
         german_order: indices into `parts`.
-        cross: links between parts: English part, token in it, German part, token in it.
+        cross: links between parts: English part and token in it, German part and token in it.
     """
     english: list[str] = []
     german: list[str] = []
@@ -100,7 +100,7 @@ def weave(
 
 
 def chain(*parts: Phrase) -> Phrase:
-    """Place parts one after the other, in the same order in both languages."""
+    """Concatenate parts in the same order in both languages."""
     english: list[str] = []
     german: list[str] = []
     links: list[Link] = []
@@ -116,7 +116,7 @@ def chain(*parts: Phrase) -> Phrase:
 
 
 def text_of(tokens: Sequence[str]) -> str:
-    """Return the raw text that the tokenizer splits into these tokens, its first letter capital."""
+    """Return the raw text that the tokenizer splits into these tokens, with its first letter capitalized."""
     text = " ".join(tokens).replace(" " + LEFT, "").replace(RIGHT + " ", "")
     for i, letter in enumerate(text):  # the first letter may follow a quotation mark
         if letter.isalnum():

@@ -55,7 +55,7 @@ def subordinate_last(bits: Bits) -> Phrase:
 
 
 def subordinate_first(bits: Bits) -> Phrase:
-    """Draw "When it rained, the children stayed at home."; German goes on with the verb."""
+    """Draw "When it rained, the children stayed at home."; German continues with the verb."""
     past = is_past(bits)
     roll = bits(3)
     conjunction = draw(bits, FRONTED)
@@ -90,12 +90,12 @@ def earlier(bits: Bits, past: bool) -> Phrase:
 
 
 def is_passive(clause: Clause) -> bool:
-    """Return True for what is done to the subject."""
+    """Return whether a clause says what is done to the subject."""
     return clause.tense in c.PASSIVE_TENSES
 
 
 def reported(bits: Bits, frame: str) -> tuple[Phrase, bool]:
-    """Draw who says, knows or asks; also whether it is past."""
+    """Draw who says, knows or asks, and whether it is in the past."""
     past = is_past(bits)
     verb = draw(bits, t.VERB_TABLES[frame])
     clause = Clause(verb, c.PAST if past else c.PRESENT, n.subject(bits, ("person",), None))

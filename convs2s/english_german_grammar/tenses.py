@@ -14,7 +14,7 @@ PRESENT_TENSES = spread([
     (c.PRESENT, 42), (c.PROGRESSIVE, 10), (c.PERFECT, 15), (c.FUTURE, 11), (c.CAN, 6), (c.MUST, 6),
     (c.SHOULD, 3), (c.MAY, 2), (c.WANT, 4), (c.LIKE, 1),
 ])  # fmt: skip
-# For beginnings, ends, states: nobody wants or is allowed to do what happens by itself.
+# For beginnings, ends and states: "want" and "may" do not fit things that happen by themselves.
 PLAIN_PAST = spread([(c.PAST, 90), (c.PLUPERFECT, 10)])
 PLAIN_PRESENT = spread([(c.PRESENT, 64), (c.PERFECT, 14), (c.FUTURE, 22)])
 STATE_PRESENT = spread([(c.PRESENT, 84), (c.FUTURE, 10), (c.PERFECT, 6)])
@@ -42,7 +42,7 @@ def draw_tense(bits: Bits, verb: Verb, past: bool, willing: bool) -> int:
 
 
 def add_time(bits: Bits, clause: Clause) -> None:
-    """Draw when or how often, fitting the tense."""
+    """Draw when or how often, to fit the tense."""
     roll = bits(8)
     if roll < 30 and clause.tense not in c.NO_SUPPORT and not clause.negated:
         perfect = clause.tense in {c.PERFECT, c.PLUPERFECT, c.PASSIVE_PERFECT}
@@ -59,7 +59,7 @@ def add_time(bits: Bits, clause: Clause) -> None:
 
 
 def draw_time(bits: Bits, tense: int) -> Phrase:
-    """Draw when, fitting the tense."""
+    """Draw a time that fits the tense."""
     if tense == c.PROGRESSIVE:
         return draw(bits, PROGRESSIVE_TIMES)
     return time(bits, "past" if tense in PAST_SET else TIME_GROUPS.get(tense, "present"))

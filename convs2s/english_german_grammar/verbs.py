@@ -1,16 +1,16 @@
-"""Verbs in both languages: all forms, from the few that cannot be derived."""
+"""Verbs in both languages: all forms, derived from the few that must be given."""
 
 import re
 from dataclasses import dataclass
 
 INSEPARABLE = ("be", "ge", "er", "ver", "zer", "ent", "emp", "miss", "über", "unter", "wieder")
 VOICED = re.compile(r"[^aeiou]*[aeiou][bdgklmnprt]")
-"""One short syllable, whose last letter doubles: stop, stopped."""
+"""One short syllable, whose last letter is doubled: stop, stopped."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verb:
-    """A verb with its forms in both languages, and what it goes with."""
+    """A verb with its forms in both languages, and the subjects and objects it takes."""
 
     base: str
     third: str
@@ -30,7 +30,7 @@ class Verb:
     """Separable prefix, or empty."""
     uses_sein: bool
     stative: bool
-    """True if English does not use the progressive and neither language the passive."""
+    """True if English has no progressive, and neither language a passive."""
     reflexive: bool
     frame: str
     """What it takes: I nothing, T accusative, D dative, G both, E both with English "to", P preposition,
@@ -110,7 +110,7 @@ def stem_of(infinitive: str) -> str:
 
 
 def needs_e(stem: str) -> bool:
-    """Return True if -st and -t need an -e- before them: arbeitet, öffnet, but lernt."""
+    """Return whether -st and -t need an -e- before them: arbeitet, öffnet, but lernt."""
     return stem.endswith(("t", "d")) or bool(re.search(r"(ch|[^aeiouäöülrmnh])[mn]$", stem))
 
 

@@ -1,7 +1,7 @@
 """BLEU and chrF by sacreBLEU, each with its signature, and the length ratio (§4.3).
 
-The paper scores with multi-bleu on tokenized text, but En-Ro with mteval-v13a on detokenized text; both are
-here. A score without its signature cannot be compared with others.
+The paper scores with multi-bleu on tokenized text, but En-Ro with mteval-v13a on detokenized text; we have
+both. A score without its signature cannot be compared with others.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,16 +13,16 @@ from sacrebleu.metrics.chrf import CHRF
 from convs2s.text.counted import counted
 
 WORDS = "13a"
-"""sacreBLEU's name for the words of mteval-v13a.pl, which are between spaces."""
+"""sacreBLEU's name for the tokenization of mteval-v13a.pl, for languages with spaces between words."""
 TOKENIZERS = {"yue": "zh", "zh": "zh", **dict.fromkeys(("bo", "dz", "ja", "km", "lo", "my", "th"), "char")}
-"""How sacreBLEU finds the words of languages without spaces, by ISO 639 code, without further programs."""
+"""sacreBLEU's tokenizers for languages without spaces, by ISO 639 code; those that need no other program."""
 UNKNOWN = "<unk>"
 """How unknown words appear in tokenized translations."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """A score, 0 to 100, and the sacreBLEU signature that says how it was computed."""
+    """A score, 0 to 100, and the sacreBLEU signature that describes how it was computed."""
 
     value: float
     signature: str
@@ -33,9 +33,9 @@ class SystemScores:
     """All scores of one translation of the test set, in the order of tables."""
 
     bleu: float
-    """Of detokenized text, mixed case, 13a or, without spaces, as `bleu_tokenizer` says; 0 to 100."""
+    """Of detokenized text, mixed case, tokenized as chosen by `bleu_tokenizer`; 0 to 100."""
     bleu_tokenized: float
-    """Of tokenized text, mixed case, as multi-bleu.perl; 0 to 100."""
+    """Of tokenized text, mixed case, as in multi-bleu.perl; 0 to 100."""
     chrf: float
     """chrF2 of detokenized text; 0 to 100."""
     length_ratio: float
@@ -45,7 +45,7 @@ class SystemScores:
 
 
 def bleu_tokenizer(language: str) -> str:
-    """Return sacreBLEU's name for how a language, by its ISO 639 code, is cut into words."""
+    """Return the name of sacreBLEU's tokenizer for a language, given its ISO 639 code."""
     return TOKENIZERS.get(language, WORDS)
 
 
@@ -53,7 +53,7 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str = 
     """Return the BLEU of detokenized text, as mteval-v13a.pl computes it.
 
     Args:
-        tokenizer: another way to find words, as `bleu_tokenizer` says.
+        tokenizer: from `bleu_tokenizer`.
 
     Raises:
         ValueError: if there are no sentences, or not as many references as hypotheses.
@@ -67,13 +67,13 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str = 
 def tokenized_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
     """Return the BLEU of tokenized text, words separated by spaces, as multi-bleu.perl computes it.
 
-    The two differ only if no n-gram of some order matches at all: multi-bleu then gives 0, we smooth.
+    The two differ only if no n-gram of some order matches: multi-bleu then returns 0, but we smooth.
 
     Raises:
         ValueError: if there are no sentences, or not as many references as hypotheses.
     """
     check_parallel(hypotheses, references)
-    # force: the text is tokenized on purpose, so no warning.
+    # force: no warning, because the text is tokenized on purpose.
     metric = BLEU(tokenize="none", force=True)
     value = metric.corpus_score(hypotheses, [references]).score
     return Score(value, str(metric.get_signature()))
@@ -102,7 +102,7 @@ def sentence_chrf(hypothesis: str, reference: str) -> float:
 
 
 def length_ratio(hypotheses: Sequence[str], references: Sequence[str]) -> float:
-    """Return the number of hypothesis words per reference word, of tokenized text.
+    """Return the number of hypothesis words per reference word, in tokenized text.
 
     Raises:
         ValueError: if there are no reference words, or not as many references as hypotheses.
@@ -111,14 +111,14 @@ def length_ratio(hypotheses: Sequence[str], references: Sequence[str]) -> float:
     wanted = count_words(references)
     if wanted == 0:
         raise ValueError(
-            f"found {len(references):,} empty references and no other; wanted translations to compare with. "
+            f"found {len(references):,} references, all of them empty; wanted translations to compare with. "
             "Is the target side of download.test the right file?"
         )
     return count_words(hypotheses) / wanted
 
 
 def count_words(lines: Iterable[str]) -> int:
-    """Return the number of words of tokenized lines."""
+    """Return the number of words in tokenized lines."""
     return sum(len(line.split()) for line in lines)
 
 
@@ -134,7 +134,7 @@ def score_system(
     tokenized_references: Sequence[str],
     tokenizer: str = WORDS,
 ) -> SystemScores:
-    """Return all scores of a translation, given detokenized and tokenized; `tokenizer` as in `bleu`.
+    """Return all scores of a translation, given as detokenized and tokenized text; `tokenizer` as in `bleu`.
 
     Raises:
         ValueError: if there are no sentences or no reference words, or the numbers of lines differ.

@@ -20,11 +20,11 @@ PANELS = {
 
 
 def plot_curves(trainings: Mapping[str, Path]) -> Figure:
-    """Return a figure of the curves of trainings, in the present matplotlib style.
+    """Return a figure of the curves of trainings, in the current matplotlib style.
 
     Args:
-        trainings: by name, folders whose train/ and valid/ hold tab-separated tables: step and value. A curve
-            without points, from a training that has just begun, stays empty.
+        trainings: by name, folders whose train/ and valid/ hold tab-separated tables of step and value. A
+            curve without points, from a training that has just started, stays empty.
     """
     figure, lines = Figure(figsize=(9, 6), layout="constrained"), dict[str, Line2D]()
     for axes, (name, (title, scale)) in zip(figure.subplots(2, 2).flat, PANELS.items(), strict=True):
@@ -49,19 +49,19 @@ def plot_curves(trainings: Mapping[str, Path]) -> Figure:
 
 
 class PlainNumbers(LogFormatter):
-    """Labels the ticks that matplotlib chooses on a logarithmic axis with 6 and 0.01, not 6×10⁰ and 10⁻²."""
+    """Labels the ticks that matplotlib chooses on a logarithmic axis as 6 and 0.01, not 6×10⁰ and 10⁻²."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        """Return the label of a tick, empty if it has none."""
+        """Return a tick's label; empty if it has none."""
         return f"{x:g}" if super().__call__(x, pos) else ""
 
 
 def no_formula(text: str) -> str:
-    """Return text so that matplotlib draws its dollar signs."""
+    """Return the text with dollar signs escaped, so that matplotlib draws them."""
     return text.replace("$", r"\$")
 
 
 def draw_curves(curves: Path, path: Path) -> None:
-    """Write a PNG of the curves of one training, given as for `plot_curves`."""
+    """Write a PNG of the curves of one training, whose folder is as for `plot_curves`."""
     with matplotlib.style.context("default"):
         save(plot_curves({"": curves}), path)

@@ -13,7 +13,7 @@ from convs2s.text.words.tokenization import Tokenizer
 
 
 class ReferenceSet(NamedTuple):
-    """What translations of a test set are scored against: an item per sentence."""
+    """The references of a test set, to score translations against: an item per sentence."""
 
     sources: list[str]
     references: list[str]
@@ -22,9 +22,9 @@ class ReferenceSet(NamedTuple):
     """In words."""
     tokenized_references: list[str]
     all_references: list[tuple[str, ...]]
-    """The reference of each sentence and any further ones; ROUGE takes them all."""
+    """The reference of each sentence and any additional ones; ROUGE uses them all."""
     tokenizer: str = WORDS
-    """How BLEU cuts detokenized text into words, as `bleu_tokenizer` says."""
+    """BLEU's tokenizer for detokenized text, from `bleu_tokenizer`."""
 
 
 class ScoredText(NamedTuple):
@@ -43,10 +43,10 @@ class Evaluation:
     """The scores of all texts.
 
     Attributes:
-        scores: a row per text and member, as `tables.score_table` returns them.
-        by_length: of the seeds' final texts, as `tables.length_table` returns it.
+        scores: a row per text and member, as returned by `tables.score_table`.
+        by_length: of the seeds' final texts, as returned by `tables.length_table`.
         metrics: the final text's scores, nested by member; those of plain text under without_replacement.
-        signatures: how each score was computed, by its name.
+        signatures: each score's signature, by its name.
     """
 
     scores: pd.DataFrame
@@ -62,7 +62,7 @@ def tokenize_references(
     source_tokenizer: Tokenizer,
     target_tokenizer: Tokenizer,
 ) -> ReferenceSet:
-    """Tokenize a test set as the training text was; `further` has more references of all sentences."""
+    """Tokenize a test set like the training text; `further` has additional references of all sentences."""
     first, *others = (
         [target_tokenizer.reference(line) for line in lines] for lines in (references, *further)
     )
@@ -80,7 +80,7 @@ def evaluate(texts: Sequence[ScoredText], references: ReferenceSet, rouge: str |
     """Score translations.
 
     Args:
-        texts: of all members with one text name after another; the last name's texts are the final ones.
+        texts: grouped by text name, each for all members; the last name's texts are the final ones.
         references: of the same sentences.
         rouge: the name of ROUGE's settings; None for no ROUGE.
     """
@@ -106,7 +106,7 @@ def score_text(text: ScoredText, references: ReferenceSet, rouge: Rouge | None) 
 
 
 def choose_examples(text: ScoredText, references: ReferenceSet, count: int) -> pd.DataFrame:
-    """Return `count` sentences from all over the test set with their translations and scores."""
+    """Return `count` sentences, spread over the test set, with their translations and scores."""
     chosen = spread([i for i, words in enumerate(references.source_lengths) if words], count)
     texts = references.sources, text.lines, references.references
     examples = example_table(chosen, *texts, references.tokenizer)

@@ -1,4 +1,4 @@
-"""Which test set a score belongs to: name, lines and hash, without which scores cannot be compared (T30)."""
+"""The identity of a test set: name, lines and hash, without which scores cannot be compared (T30)."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -14,12 +14,12 @@ from convs2s.text.counted import counted
 
 @dataclass(frozen=True)
 class SetIdentity:
-    """What a test set is known by.
+    """The identity of a test set.
 
     Attributes:
         name: as in params.yaml: files, a sacreBLEU name, an mtdata id.
         lines: number of sentence pairs.
-        sha256: of all pairs as 'source TAB target LF' lines; further references follow, each after a tab.
+        sha256: of all pairs as 'source TAB target LF' lines; additional references follow, each after a tab.
     """
 
     name: str
@@ -28,11 +28,11 @@ class SetIdentity:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read test_set.json as the stage evaluate writes it.
+        """Read test_set.json, as written by the stage evaluate.
 
         Raises:
             FileNotFoundError: if there is no such file.
-            ValueError: if it is something else.
+            ValueError: if it has other content.
         """
         content = read_json(path)
         if {key: type(value) for key, value in content.items()} != {"name": str, "lines": int, "sha256": str}:
@@ -47,7 +47,7 @@ class SetIdentity:
 
 
 def identify(folder: Path) -> SetIdentity:
-    """Return the identity of a split that the stage download wrote.
+    """Return the identity of a split written by the stage download.
 
     Raises:
         FileNotFoundError: if there is no provenance.json, source.txt or target.txt.
@@ -56,7 +56,7 @@ def identify(folder: Path) -> SetIdentity:
     provenance = folder / "provenance.json"
     if not provenance.is_file():
         raise FileNotFoundError(
-            f"{provenance} does not exist. Wanted the folder that the stage download writes: run dvc repro "
+            f"{provenance} does not exist. Wanted the folder written by the stage download: run dvc repro "
             "download@test."
         )
     lines, digest = 0, hashlib.sha256()
@@ -72,7 +72,7 @@ def identify(folder: Path) -> SetIdentity:
 
 
 def set_name(sources: Sequence[Mapping[str, Any]]) -> str:
-    """Return the name of a split, made up of its sources in provenance.json."""
+    """Return the name of a split, composed of its sources in provenance.json."""
     return ", ".join(source_name(source) for source in sources)
 
 

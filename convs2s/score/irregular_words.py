@@ -1,9 +1,9 @@
-"""Irregular forms of English words with their base, which no suffix rule finds.
+"""Irregular forms of English words and their bases, which no suffix rule finds.
 
-ROUGE-1.5.5 looks a word up in WordNet's exception lists before stemming it. This table has the irregular
-verbs, plurals and comparatives of a school grammar instead: a base and its forms, then a semicolon. The lists
-also have every form in -ied, -ier and -iest of a word in -y. Its base equals no stem (carried: carry, but
-carry: carri), so such a form matches only its like, and counts as another word than carry and carries.
+ROUGE-1.5.5 looks a word up in WordNet's exception lists before stemming it. Instead of those, this table has
+the irregular verbs, plurals and comparatives of a school grammar: a base and its forms, then a semicolon. The
+lists also have every form in -ied, -ier and -iest of a word in -y. Its base is not a stem (carried: carry,
+but carry: carri), so such a form matches only itself, and counts as a different word from carry and carries.
 """
 
 TABLE = """
@@ -69,12 +69,12 @@ sorry speedy spicy spooky steady steamy steely sticky stingy stormy stuffy sturd
 tawdry thirsty thrifty tidy timely tiny touchy tricky trusty ugly unhappy unlucky untidy unruly wavy
 wealthy weary weedy weighty wily windy wiry witty woolly wordy worldly worthy yummy
 """
-"""Adjectives and adverbs in -y that are compared by -ier and -iest."""
+"""Adjectives and adverbs in -y whose comparative and superlative end in -ier and -iest."""
 BASE_OF |= {word[:-1] + ending: word for word in COMPARED.split() for ending in ("ier", "iest")}
 
 
 def base_of(word: str) -> str | None:
-    """Return the base of an irregular form; None for other words, the base itself included."""
+    """Return the base of an irregular form; None for other words, including the base itself."""
     if word.endswith("ied") and word not in IN_IE:
         return word[:-3] + "y"
     return BASE_OF.get(word)

@@ -1,4 +1,4 @@
-"""Pictures of results: attention heat maps as in Fig. 3, and the scores; the same bytes on every run."""
+"""Pictures of results: attention heat maps as in Fig. 3, and scores; byte-identical on every run."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -59,8 +59,8 @@ def easy_to_read(shapes: Sequence[tuple[int, ...]], count: int) -> list[int]:
     """Return the indices of maps worth drawing: 5 to 25 tokens per side, or any if there are too few.
 
     Args:
-        shapes: (T, S) of each sentence's attention; (0, 0) for an empty one, which is never drawn.
-        count: how many are wanted.
+        shapes: (T, S) of each sentence's attention; (0, 0) for an empty sentence, which is never drawn.
+        count: number of maps needed.
     """
     easy = [i for i, shape in enumerate(shapes) if all(5 <= tokens <= 25 for tokens in shape)]
     return easy if len(easy) >= count else [i for i, shape in enumerate(shapes) if all(shape)]
@@ -83,8 +83,8 @@ def draw_scores(scores: pd.DataFrame, by_length: pd.DataFrame, path: Path) -> No
     """Write a PNG with the scores of every model, and chrF by source length.
 
     Args:
-        scores: as `tables.score_table` returns it; its row `std` gives the error bar of `mean`.
-        by_length: as `tables.length_table` returns it.
+        scores: as returned by `tables.score_table`; its row `std` gives the error bar of `mean`.
+        by_length: as returned by `tables.length_table`.
         path: file to write.
     """
     with matplotlib.style.context("default"):
@@ -121,19 +121,19 @@ def draw_members(axes: Axes, scores: pd.DataFrame) -> None:
 
 
 def drawable(token: str) -> str:
-    """Return a token as a label: not too long, and only characters that the font can show."""
+    """Return a token as a label: shortened if too long, and only with characters that the font can show."""
     shown = "".join(character if has_glyph(character) else MISSING for character in token)
     return shown if len(shown) <= LONGEST_LABEL else shown[: LONGEST_LABEL - 1] + "…"
 
 
 @cache
 def has_glyph(character: str) -> bool:
-    """Return whether a character can be seen in the font of the pictures."""
+    """Return whether the pictures' font can show a character."""
     return character.isprintable() and get_font(findfont(FONT)).get_char_index(ord(character)) != 0
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG, without matplotlib's version in it, which would change the file's hash."""
+    """Write a figure as PNG, without matplotlib's version, which would change the file's hash."""
     canvas = FigureCanvasAgg(figure)
     figure.set_dpi(100)
     # Figure.savefig would draw everything once more, only to lay it out.

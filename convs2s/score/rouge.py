@@ -4,15 +4,16 @@ The library rouge-score counts the matches. This module adds what it lacks: the 
 references together, the jackknife, and the program's stemmer. As in the program
 
 - words are runs of ASCII letters and digits, so a hyphen separates words and other scripts have none;
-- a limit in bytes cuts summary and references alike, wherever it falls, even within a word or a character;
+- a limit in bytes cuts both summary and references, wherever it falls, even within a word or a character;
 - the score against several references is over all their n-grams together (-f A), or that of the reference
   with the best recall (-f B);
 - a score is the mean over summaries; an empty summary scores 0.
 
-Differences: a summary is one sentence, so ROUGE-L needs no union of subsequences; the program prints the mean
-of 1,000 bootstrap samples, which differs from the mean by a few hundredths of a point; and our stemmer lacks
-rare exceptions (`rouge_stemmer`). The jackknife, the mean over the sets of all references but one (Lin, 2004,
-section 2.1), was built into the program until version 1.4; for 1.5.5 one lists these sets, which is equal.
+Differences: a summary is a single sentence, so ROUGE-L needs no union of subsequences; the program prints the
+mean of 1,000 bootstrap samples, which differs from the mean by a few hundredths of a point; and our stemmer
+lacks rare exceptions (`rouge_stemmer`). The jackknife, the mean over the sets of all references but one (Lin,
+2004, section 2.1), was built into the program until version 1.4; for 1.5.5 these sets must be listed, with
+the same result.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,12 +35,12 @@ NAMES = ("rouge1", "rouge2", "rougeL")
 
 @dataclass(frozen=True)
 class Matches:
-    """What a summary has in common with references, in n-grams or words of the common subsequence.
+    """Matches between a summary and references, in n-grams or words of the common subsequence.
 
     Attributes:
-        hits: in both.
-        wanted: in the references.
-        found: in the summary, counted once per reference.
+        hits: number in both.
+        wanted: number in the references.
+        found: number in the summary, counted once per reference.
     """
 
     hits: int
@@ -66,7 +67,7 @@ class Rouge:
 
     Attributes:
         measure: recall, or F1.
-        max_bytes: leading UTF-8 bytes of a text that count; None for all.
+        max_bytes: number of leading UTF-8 bytes of a text that count; None for all.
         stem: whether words of more than three letters are stemmed (-m).
         best_reference: whether only the reference with the best recall counts (-f B), not all together.
         jackknife: whether the mean is taken over the sets of all references but one.
@@ -82,11 +83,11 @@ class Rouge:
         """Return the scores of a test set by name: rouge1, rouge2, rougeL.
 
         Args:
-            summaries: a text each.
-            references: one or several for each summary.
+            summaries: one text each.
+            references: one or more for each summary.
 
         Raises:
-            ValueError: if there is no summary, or one has no reference.
+            ValueError: if there is no summary, or a summary has no reference.
         """
         check_references(summaries, references)
         pairs = list(zip(summaries, references, strict=True))
@@ -102,13 +103,13 @@ class Rouge:
 
     def words(self, text: str) -> list[str]:
         """Return the words of a text that count, stemmed if `stem`."""
-        # To the program, a byte beyond ASCII is no letter, nor is half a character at the limit.
+        # The program treats neither non-ASCII bytes nor half a character at the limit as letters.
         start = text.encode("utf-8", "replace")[: self.max_bytes].decode("ascii", "replace")
         words: list[str] = tokenize(start, self._stemmer)
         return words
 
     def matches(self, summary: list[str], reference: list[str]) -> dict[str, Matches]:
-        """Return what the words of a summary and of one reference have in common, by name."""
+        """Return the matches between the words of a summary and of one reference, by name."""
         shares = self._scorer.score(" ".join(reference), " ".join(summary))
         found = {}
         for name, n in zip(NAMES, (1, 2, 1), strict=True):
@@ -117,7 +118,7 @@ class Rouge:
         return found
 
     def signature(self, references: Sequence[Sequence[str]]) -> str:
-        """Return the signature that belongs to a score, in the style of sacreBLEU's."""
+        """Return the signature of a score, in the style of sacreBLEU's."""
         numbers = {len(texts) for texts in references}
         return "|".join([
             f"nrefs:{numbers.pop() if len(numbers) == 1 else 'var'}",
@@ -134,7 +135,7 @@ class Rouge:
         return sum(values) / len(values)
 
     def _sets(self, compared: Sequence[Matches]) -> Iterator[Sequence[Matches]]:
-        """Yield the references that count together: all, or with the jackknife all but one, each in turn."""
+        """Yield the references that count together: all or, with the jackknife, all but each one in turn."""
         leave = self.jackknife and len(compared) > 1
         yield from combinations(compared, len(compared) - leave)
 

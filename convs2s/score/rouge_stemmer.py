@@ -1,9 +1,9 @@
 """The stemmer of ROUGE-1.5.5: Porter's, after a lookup of irregular words.
 
 It differs in three ways from rouge-score's default, Porter's stemmer with NLTK's extensions: it is Porter's
-own, so "says" becomes "sai", not "say"; in its step 4, removing one suffix may expose another (continental,
-continent, contin); and irregular words are replaced with their base. For these ROUGE-1.5.5 has WordNet's
-lists; ours (`irregular_words`) leave out rare words.
+original, so "says" becomes "sai", not "say"; in its step 4, removing one suffix may expose another
+(continental, continent, contin); and irregular words are replaced with their base. For the last, ROUGE-1.5.5
+uses WordNet's lists; ours (`irregular_words`) leave out rare words.
 """
 
 from nltk.stem.porter import PorterStemmer
@@ -22,7 +22,7 @@ class RougeStemmer(PorterStemmer):  # type: ignore[misc]  # NLTK has no types
         return base_of(word) or str(super().stem(word))
 
     def _step4(self, word: str) -> str:
-        """Remove one suffix of step 4; then -ment, and -ent or -ion, if the first was no -ion."""
+        """Remove one suffix of step 4; unless that was -ion, then also remove -ment, and -ent or -ion."""
 
         def long(stem: str) -> bool:
             return bool(self._measure(stem) > 1)

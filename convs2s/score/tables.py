@@ -57,7 +57,7 @@ def score_names(table: pd.DataFrame) -> list[str]:
 
 
 def nested_metrics(table: pd.DataFrame, text: str) -> dict[str, object]:
-    """Return the scores of one text, nested as DVC shows metrics: seeds.1.bleu, mean.bleu, ..."""
+    """Return the scores of one text, nested as shown by DVC: seeds.1.bleu, mean.bleu, ..."""
     rows, names = table[table["text"] == text], score_names(table)
     scores = {
         str(member): {name: float(value) for name, value in zip(names, values, strict=True)}
@@ -89,7 +89,7 @@ def length_table(
         source_words: length of each source sentence, in words.
         systems: the hypotheses of one or more systems, whose scores are averaged.
         references: one per source sentence.
-        tokenizer: of BLEU, as `bleu_tokenizer` says.
+        tokenizer: of BLEU, from `bleu_tokenizer`.
 
     Returns:
         Columns source_words (the class), sentences, bleu, chrf; empty classes are left out.

@@ -113,6 +113,6 @@ def test_an_empty_test_set_is_refused(score: Callable[[list[str], list[str]], ob
 def test_empty_references_are_refused() -> None:
     """A ratio to zero is undefined; the file is probably the wrong one."""
     with pytest.raises(
-        ValueError, match="found 2 empty references and no other; wanted translations to compare with"
+        ValueError, match="found 2 references, all of them empty; wanted translations to compare with"
     ):
         length_ratio(["a", "b"], ["", ""])
