@@ -98,7 +98,7 @@ class Meter:
         """Write the cost so far; call it before each checkpoint.
 
         Args:
-            kept: updates of the checkpoints whose costs stay in the file, since training may be resumed from
+            kept: updates of the checkpoints whose costs stay in the file, because training may resume from
                 any of them.
         """
         session = replace(

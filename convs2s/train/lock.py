@@ -15,7 +15,7 @@ UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 
 @contextlib.contextmanager
 def hold(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, created if missing; if another process holds it, report that one and wait.
+    """Hold the lock of a folder, created if missing; if another process holds it, say which and wait.
 
     The kernel releases the lock when its holder dies, however it dies. Child processes of the holder do not
     inherit it. On file systems without locks, a warning is printed instead.

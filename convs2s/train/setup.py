@@ -28,7 +28,7 @@ def build_training(
     candidates: Path,
     workers: Workers,
 ) -> Training:
-    """Build a training; its initial weights depend on the seed only.
+    """Build a training; its initial weights depend only on the seed.
 
     Args:
         encoded: folder with train/ and valid/, as written by the stage encode.
@@ -120,7 +120,7 @@ def check_lengths(folder: Path, pairs: Pairs, model: Seq2Seq) -> None:
     """Check that every sentence fits the position tables.
 
     Raises:
-        ValueError: if a sentence does not, there are no pairs, or the sides differ in length.
+        ValueError: if a sentence does not, there are no pairs, or one side has more sentences than the other.
     """
     if len(pairs.source) != len(pairs.target) or not len(pairs.source):
         raise ValueError(

@@ -176,7 +176,7 @@ class WorkFolder:
             discard(path)
 
     def why_from_scratch(self) -> str:
-        """Return a message why there is no checkpoint; if another training has one, with the differences."""
+        """Return a message on why there is no checkpoint, with what changed if another training has one."""
         paths = [path for path in self.work.glob(f"*/{PATTERN}") if path.parent != self.own]
         paths += [path for path in [self.work / OLDER] if path.is_file()]
         if not paths:
