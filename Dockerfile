@@ -1,10 +1,10 @@
-# To try the project; .git comes along, because DVC needs it. deploy/Dockerfile makes remote workers.
+# For trying the project; includes .git because DVC needs it. For remote workers, see deploy/Dockerfile.
 #
 #     docker build --tag convs2s .
 #     docker run --rm -it convs2s                    # make repro: data, training, translation, scores
 #     docker run --rm -it convs2s make test
 #
-# PyTorch is that for CPUs. For GPUs: docker build --build-arg PIP_EXTRA_INDEX_URL= ..., and docker run --gpus all ...
+# This installs PyTorch for CPUs. For GPUs: docker build --build-arg PIP_EXTRA_INDEX_URL= ..., and docker run --gpus all ...
 FROM python:3.12-slim
 
 RUN apt-get update \

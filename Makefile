@@ -12,12 +12,12 @@ install: .venv/installed
 	$(PYTHON) -m venv .venv
 	python -m pip install --quiet --upgrade pip
 	python -m pip install --quiet --no-compile -c constraints.txt torch==2.13.0 -e '.[pipeline,dev]'
-# pip compiles on one core, and packages' own tests, too. Not all files are for this version of Python.
+# pip compiles on one core, and also compiles packages' tests. Some files are for other versions of Python.
 	python -m compileall -qq -j 0 -x '/tests?/' .venv/lib convs2s pipelines || true
 	touch $@
 
 # Write params.yaml: make preset NAME=multi30k-en-de, with other values SET="train.seeds=[1,2] train.dropout=0.3".
-# FORCE=1 overwrites edits not in git. Without NAME: list the presets.
+# FORCE=1 overwrites uncommitted edits. Without NAME, this lists the presets.
 preset: install
 	@python -m pipelines.preset $(NAME) $(SET) $(if $(FORCE),--force)
 
@@ -28,12 +28,12 @@ repro: install
 	@python -m pipelines.report.scores
 	@python -m pipelines.report
 
-# data/report.html, a page about this run, or about several: make report RUNS=". HEAD~1 my-experiment"
+# data/report.html, a report on this run, or on several: make report RUNS=". HEAD~1 my-experiment"
 report: install
 	@python -m pipelines.report $(RUNS)
 
-# Scores of this commit and its experiments, and the parameters that differ; of the last 5 commits: make runs N=5
-# Of almost 200 columns it keeps what differs of the parameters, and BLEU and chrF2 of the mean and the ensemble.
+# Scores of this commit and its experiments, and the parameters that differ. For the last 5 commits: make runs N=5
+# Of almost 200 columns, only differing parameters and BLEU and chrF2 of the mean and the ensemble are shown.
 runs: install
 	@dvc exp show --no-pager --num $(or $(N),1) --only-changed --keep '(mean|ensemble)\.(bleu|chrf)$$' \
 	    --drop '(?!Experiment|Created|\w+\.\w+$$|validation_perplexity)|(std|mean|ensemble|removed)\.|\w+\.(pairs|\w+_words)$$'
@@ -42,14 +42,14 @@ runs: install
 flow: install
 	@python -m pipelines.flows.machine run $(SET)
 
-# A table of the paper, its rows in parallel: make sweep TABLE=table5 SET="train.seeds=[1,2,3]"
+# A table of the paper, with its rows in parallel: make sweep TABLE=table5 SET="train.seeds=[1,2,3]"
 sweep: install
 	@python -m pipelines.flows.machine sweep $(TABLE) $(SET)
 
 flow-stop: install
 	@python -m pipelines.flows.machine stop
 
-# The site of docs/ in site/, a warning being an error; nothing in it comes from another host
+# Build the site of docs/ in site/. Warnings are errors; the site loads nothing from other hosts.
 docs: install .venv/docs-installed
 	python -m sphinx -c docs --fail-on-warning --keep-going -q -d site/.doctrees . site
 	@python -m pipelines.reference.outside_hosts site
@@ -59,29 +59,29 @@ docs: install .venv/docs-installed
 	python -m pip install --quiet -c constraints.txt -e '.[docs]'
 	touch $@
 
-# The pages of docs/ that come from code: parameters and commands
+# The pages in docs/ that are generated from code: parameters and commands
 reference: install
 	python -m pipelines.reference
 
 test: install
 	python -m pytest -n auto --dist worksteal
 
-# Most tests of flows; with ALL=1 also the longest that others cover in part
+# Most flow tests; ALL=1 adds the longest, which others cover in part
 test-flows: install
 	python -m pytest -n 2 --dist worksteal -m "flows$(if $(ALL),, and not slow)" tests/flows
 
-# A share of the table of faults; all of it, three times in a row: make test-faults ALL=1 TIMES=3
-# tests/faults comes first even where all tests are looked through: pytest then finds what prints the table.
+# A sample of the fault table; all of it, three times in a row: make test-faults ALL=1 TIMES=3
+# tests/faults comes first even if all tests are collected, so that pytest finds the plugin that prints the table.
 test-faults: install
 	for round in $$(seq $(or $(TIMES),1)); do ALL=$(ALL) python -m pytest -n 2 --dist worksteal \
 		$(if $(ALL),-m "faults or fault" tests/faults tests,-m faults tests/faults) || exit 1; done
 
-# Properties on 100,000 inputs each; the default suite tries some
+# Properties on 100,000 inputs each; the default suite tries 30
 test-properties: install
 	PROPERTY_EXAMPLES=100000 python -m pytest -n auto --dist worksteal tests/properties
 
-# What only a GPU can show, in 9 minutes, without network: data/gpu-report/report.md. DATA= a folder of Multi30k's
-# files, OUT= another folder; PYTHON has all packages, since this installs none.
+# Measurements that need a GPU, in 9 minutes, without a network: data/gpu-report/report.md. DATA= a folder with
+# Multi30k's files, OUT= another output folder. PYTHON must have all packages; none are installed.
 gpu-report:
 	$(PYTHON) -m benchmarks.gpu_report $(if $(DATA),--data $(DATA)) $(if $(OUT),--out $(OUT)) $(if $(TOY),--toy)
 
