@@ -164,7 +164,7 @@ def test_speed_is_shown_beside_the_papers(tmp_path: Path) -> None:
     assert "| seeds | target tokens/s |\n" in text
     assert "| 1,2,3,4,5 | 6.65 | not run | 21.63 | 30.00 | 0 | 5,400 |\n" in text
     assert "| 1 | 7.15 | not run | 21.26 | 29.00 | 0 | - |\n" in text
-    assert "processes 3,624 target words a second with attention in all five layers, 3,772 with" in text
+    assert "processes 3,624 target words per second with attention in all five layers, 3,772 with" in text
     assert "count updates only, without validation" in text
 
 

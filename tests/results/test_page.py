@@ -232,7 +232,7 @@ def test_speed_is_shown_with_the_time_of_training(results: Path) -> None:
     assert "| BLEU, ours | seeds | target tokens/s |" in ours
     assert "| 30.00 | 1 | 5,400 |" in ours
     assert "| 36.90 | 1 | - |" in ours
-    assert "3,624 target words a second" in part(text, "Table 5")
+    assert "3,624 target words per second" in part(text, "Table 5")
 
 
 def test_a_sweeps_table_has_the_papers_figures_as_printed(results: Path) -> None:
