@@ -7,9 +7,15 @@ export DVC_NO_ANALYTICS := 1
 
 install: .venv/installed
 
+# Without .venv on PATH, which may be of another version of Python
+OUTSIDE := PATH="$${PATH\#$(CURDIR)/.venv/bin:}"
+
 # The pip that comes with Python 3.11 takes twice as long.
 .venv/installed: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
+	@$(OUTSIDE) $(PYTHON) -c "import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or \
+	    sys.exit('$(PYTHON): found Python %d.%d, wanted 3.11 to 3.13: make repro PYTHON=python3.12' % v)"
+	@test "$$(.venv/bin/python -V 2>&1)" = "$$($(OUTSIDE) $(PYTHON) -V)" || rm -rf .venv
+	$(OUTSIDE) $(PYTHON) -m venv .venv
 	python -m pip install --quiet --upgrade pip
 	python -m pip install --quiet --no-compile -c constraints.txt torch==2.13.0 -e '.[pipeline,dev]'
 # pip compiles on one core, and also compiles packages' tests. Some files are for other versions of Python.
