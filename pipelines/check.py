@@ -1,7 +1,7 @@
-"""Check params.yaml, before anything is made of it: `python -m pipelines.check`.
+"""Check params.yaml before anything runs: `python -m pipelines.check`.
 
-`make repro` and the flows start with it. With `--list`, show every key: its value, the one of
-experiments/base.yaml where it differs, and its meaning.
+`make repro` and the flows do this first. With `--list`, show every key: its value, that of
+experiments/base.yaml if it differs, and its meaning.
 """
 
 import argparse
@@ -23,11 +23,11 @@ PARAMS = Path("params.yaml")
 
 
 def check(path: Path = PARAMS) -> Params:
-    """Return the parameters, after checking the file and that the folder of local texts exists.
+    """Check the file, and that the folder of local texts exists; return the parameters.
 
     Raises:
-        FileNotFoundError: if there is no such file or folder.
-        ValueError: if the file has a fault, with every faulty key.
+        FileNotFoundError: if the file or the folder does not exist.
+        ValueError: if the file is invalid; the message lists every faulty key.
     """
     params = load_params(path)
     check_folder(params, path)
@@ -39,13 +39,13 @@ def check_folder(params: Params, path: Path) -> None:
     folder = path.parent / params.download.folder
     if not folder.is_dir():
         raise FileNotFoundError(
-            f"{path}: download.folder is {params.download.folder}, which is no folder. Wanted the folder of "
-            "your texts; if you have none: data/own."
+            f"{path}: download.folder is {params.download.folder}, which is not a folder. Wanted the folder "
+            "with your texts; if you have none, data/own."
         )
 
 
 def listing(params: Params, base: Params) -> Iterator[str]:
-    """Yield lines on every key: its dotted name, value, and meaning."""
+    """Yield two lines per key: its dotted name with its value, and its meaning."""
     for section in Params.model_fields:
         values, defaults = getattr(params, section), getattr(base, section)
         texts = meanings(type(values))
@@ -57,18 +57,18 @@ def listing(params: Params, base: Params) -> Iterator[str]:
 
 
 def shown(value: Any) -> str:
-    """Return a value as params.yaml could have it, on one line."""
+    """Return a value on one line, as it could be written in params.yaml."""
     return json.dumps(value, ensure_ascii=False, default=plain)
 
 
 def plain(value: Any) -> Any:
     """Return a section's values, for JSON."""
-    assert isinstance(value, BaseModel), "the schema has numbers, texts, lists and sections"
+    assert isinstance(value, BaseModel), "the schema has only numbers, strings, lists and sections"
     return value.model_dump()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Check params.yaml in the working directory; end with status 2 if it has a fault."""
+    """Check params.yaml in the working directory; exit with status 2 if it is invalid."""
     parser = argparse.ArgumentParser(prog="python -m pipelines.check", description="Check params.yaml.")
     parser.add_argument("--list", action="store_true", help="show every key, its value and its meaning")
     options = parser.parse_args(arguments)

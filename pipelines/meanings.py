@@ -1,4 +1,4 @@
-"""What the keys of params.yaml mean: the texts below them in the source of the schema."""
+"""The meanings of the keys of params.yaml: the texts below them in the schema's source."""
 
 import ast
 import inspect
@@ -12,14 +12,14 @@ def meanings(section: type[Section]) -> dict[str, str]:
     """Return the meaning of each key of a section, by key."""
     found: dict[str, str] = {}
     for base in reversed(section.__mro__):
-        # A class with its type filled in, Base[float], has no source of its own; Base is another base.
+        # A parametrized class, Base[float], has no source of its own; Base follows as another base.
         if issubclass(base, Section) and not base.__pydantic_generic_metadata__["args"]:
             found |= texts_below(base)
     return found
 
 
 def texts_below(section: type[Section]) -> dict[str, str]:
-    """Return the texts below the keys that a class itself declares, on one line each."""
+    """Return the texts below the keys that a class itself declares, each on one line."""
     body = ast.parse(textwrap.dedent(inspect.getsource(section))).body[0]
     assert isinstance(body, ast.ClassDef)
     return {

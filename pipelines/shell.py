@@ -1,4 +1,4 @@
-"""Other programs, run to their end."""
+"""Run other programs and wait for them."""
 
 import os
 import shlex
@@ -8,14 +8,14 @@ from pathlib import Path
 
 
 class CommandFailed(RuntimeError):
-    """A program ended with a status other than 0; the message holds what it said."""
+    """A program exited with a nonzero status; the message contains its output."""
 
 
 def run(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None) -> str:
     """Run a program and return what it prints, without the newline at the end.
 
     Args:
-        env: variables to set beside those of this process.
+        env: variables to add to those of this process.
 
     Raises:
         CommandFailed: if it fails.

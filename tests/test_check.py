@@ -167,7 +167,9 @@ def test_a_missing_folder_of_texts_is_named(tmp_path: Path) -> None:
     """DVC only says that data are missing."""
     path = write(tmp_path)
     (tmp_path / "data" / "own").rmdir()
-    with pytest.raises(FileNotFoundError, match=r"download\.folder is data/own, which is no folder\. Wanted"):
+    with pytest.raises(
+        FileNotFoundError, match=r"download\.folder is data/own, which is not a folder\. Wanted"
+    ):
         check(path)
 
 

@@ -37,11 +37,11 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("name", metavar="NAME", nargs="?", help="preset to write, such as multi30k-en-de")
-    change = "another value than the preset's, such as train.seeds=[1,2]"
+    change = "value to use instead of the preset's, such as train.seeds=[1,2]"
     add("overrides", metavar="KEY=VALUE", nargs="*", type=override, help=change)
     add("--out", type=Path, default=Path("params.yaml"), metavar="FILE", help="file to write (%(default)s)")
     add("--force", action="store_true", help="overwrite edits of FILE that are not in git")
-    return parser.parse_intermixed_args(arguments)  # options may stand before KEY=VALUE, too
+    return parser.parse_intermixed_args(arguments)  # options may also come before KEY=VALUE
 
 
 def list_presets() -> None:
@@ -54,11 +54,11 @@ def list_presets() -> None:
 
 
 def write(name: str, overrides: Overrides, out: Path, force: bool) -> None:
-    """Write a preset's file, with other values if some are given, and print which values change.
+    """Write a preset's file, with any overrides, and print which values change.
 
     Raises:
-        ValueError: if there is no such preset or it has a fault; or if the file has edits that would be lost,
-            unless forced.
+        ValueError: if there is no such preset or it is invalid; or, unless `force`, if edits of the file
+            would be lost.
     """
     text = render(name, overrides=overrides)
     if out.is_file():

@@ -15,7 +15,7 @@ from pipelines.preset.overrides import dotted, overrides_of
 from pipelines.preset.render import EXPERIMENTS, render
 
 SHOWN = 60
-"""Most characters of a value to show."""
+"""Maximum characters of a value to show."""
 
 
 def differences(old: str, new: str) -> list[str]:
@@ -52,7 +52,7 @@ def has_unsaved_edits(path: Path, experiments: Path = EXPERIMENTS) -> bool:
     found = re.match(r"# Preset ([\w-]+), written by: (.+)\. Edit it freely\.\n", text)
     try:
         return found is None or text != render(found[1], experiments, overrides_of(found[2]))
-    except (ValueError, ArgumentTypeError, YAMLError):  # neither a preset nor a command of today
+    except (ValueError, ArgumentTypeError, YAMLError):  # no longer a preset or a valid command
         return True
 
 

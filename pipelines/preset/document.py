@@ -20,7 +20,7 @@ class Block:
     above: list[str]
     """Blank lines and comments directly above the key."""
     lines: list[str]
-    """The key's own line and the lines nested below it; of a section, only its own line."""
+    """The key's own line and the lines nested below it; for a section, only its own line."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class Document:
 
 
 def read_document(path: Path, name: str) -> Document:
-    """Read a file of sections with one key per line; a file of comments alone has no blocks.
+    """Read a file of sections with one key per line; a file with only comments has no blocks.
 
     Args:
-        name: what messages call the file.
+        name: of the file, for error messages.
 
     Raises:
         ValueError: if it is not YAML, a section has no keys, or two keys share a line.
@@ -48,10 +48,10 @@ def read_document(path: Path, name: str) -> Document:
 
 @functools.lru_cache(maxsize=64)
 def parse_document(text: str, name: str) -> Document:
-    """Do the same for a text; one that was read lately is not read again."""
-    parse_yaml(text, name)  # refuses what would take all memory or time
+    """Parse the text of such a file; recent results are cached."""
+    parse_yaml(text, name)  # rejects files that would exhaust memory or take forever
     try:
-        # Only the round-trip loader knows in which line each key is.
+        # Only the round-trip loader records the line of each key.
         content = YAML().load(text) or {}
     except YAMLError as error:
         raise ValueError(f"{name} is not valid YAML: {error}") from error
@@ -95,5 +95,5 @@ def divide(name: str, lines: list[str], starts: Mapping[str, int]) -> Document:
 
 
 def is_blank_or_comment(line: str) -> bool:
-    """Return whether a line sets nothing."""
+    """Return whether a line sets no value."""
     return line.strip() == "" or line.lstrip().startswith("#")

@@ -1,4 +1,4 @@
-"""Other values than a preset's or those of a params.yaml: NAME=VALUE, as in train.seeds=[1,2]."""
+"""Overrides of values in a preset or a params.yaml: NAME=VALUE, as in train.seeds=[1,2]."""
 
 import argparse
 import functools
@@ -19,11 +19,11 @@ from convs2s.config.params import Params
 Overrides = Mapping[str, Any]
 """Values by dotted name."""
 PLAIN = re.compile(r"[\w.,=:/\[\]+-]+")
-"""What needs no quotes in a shell."""
+"""Text that needs no quotes in a shell."""
 
 
 class Representer(RoundTripRepresenter):
-    """Writes null as the presets do; ruamel's own writes nothing."""
+    """Writes null as the presets do; ruamel's own representer writes an empty value."""
 
 
 Representer.add_representer(
@@ -32,7 +32,7 @@ Representer.add_representer(
 
 
 def override(text: str) -> tuple[str, Any]:
-    """Read NAME=VALUE, the value as in params.yaml; raise an ArgumentTypeError if it has another form."""
+    """Parse NAME=VALUE, the value as in params.yaml; raise ArgumentTypeError if there is no `=`."""
     name, equals, value = text.partition("=")
     if not equals:
         raise argparse.ArgumentTypeError(f"found {text!r}, wanted NAME=VALUE, for example train.dropout=0.3")
@@ -40,7 +40,7 @@ def override(text: str) -> tuple[str, Any]:
 
 
 def overridden(text: str, overrides: Overrides) -> tuple[str, Params]:
-    """Return the text of a params.yaml with other values and the same comments, and what it says.
+    """Return the text of a params.yaml with overrides applied and its comments kept, and its parsed values.
 
     Names are dotted, as train.dropout or download.train.0.pairs.
 
@@ -60,18 +60,18 @@ def overridden(text: str, overrides: Overrides) -> tuple[str, Params]:
             keep_comment(place, last)
         except (KeyError, IndexError, TypeError) as error:
             raise ValueError(
-                f"overrides: params.yaml has no {name} (found nothing under {error}). Wanted a dotted name "
-                "that it has, for example train.dropout."
+                f"overrides: params.yaml has no {name} (found nothing under {error}). Wanted an existing "
+                "dotted name, for example train.dropout."
             ) from error
     yaml.dump(content, stream)
     try:
         return stream.getvalue(), parse_params(stream.getvalue(), "params.yaml")
     except ValueError as error:
-        raise ValueError(f"overrides do not fit: {error}") from error
+        raise ValueError(f"invalid overrides: {error}") from error
 
 
 def on_one_line(value: Any) -> Any:
-    """Return a value so that ruamel writes a list as [1, 2]."""
+    """Return a value in a form that makes ruamel write a list as [1, 2]."""
     if isinstance(value, list):
         value = CommentedSeq(value)
         value.fa.set_flow_style()
@@ -79,9 +79,9 @@ def on_one_line(value: Any) -> Any:
 
 
 def keep_comment(place: Any, key: Any) -> None:
-    """Keep the comment before a list of several lines behind what replaces it.
+    """Move the comment above a multi-line list behind the value that replaces the list.
 
-    Left where it is, ruamel writes it before the value, and then no line break after the next section's name.
+    Otherwise ruamel writes it before the value, and omits the line break after the next section's name.
     """
     comment = place.ca.items.get(key)
     if isinstance(place, CommentedMap) and comment and comment[3] is not None:
@@ -89,7 +89,7 @@ def keep_comment(place: Any, key: Any) -> None:
 
 
 def dotted(sections: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of params.yaml by dotted name; what a key holds is one value."""
+    """Return the values of params.yaml by dotted name; nested values of a key stay together."""
     result: dict[str, Any] = {}
     for section, keys in sections.items():
         named = {f"{section}.{key}": value for key, value in keys.items()} if isinstance(keys, dict) else {}
@@ -98,23 +98,23 @@ def dotted(sections: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def preset_command(name: str, overrides: Overrides) -> str:
-    """Return the shell command that writes params.yaml from a preset with other values."""
+    """Return the shell command that writes params.yaml from a preset with overrides."""
     words = [f"{key}={written(value)}" for key, value in overrides.items()]
     text = " ".join(word if PLAIN.fullmatch(word) else shlex.quote(word) for word in words)
     quoted = 'SET="{}"'.format(re.sub(r'(["\\])', r"\\\1", text))
-    if set("$`") & set(text):  # make, too, has a meaning for $
+    if set("$`") & set(text):  # make expands $, too
         quoted = shlex.quote(f"SET={text}".replace("$", "$$"))
     return " ".join(["make preset", f"NAME={name}", *([quoted] if words else [])])
 
 
 def overrides_of(command: str) -> dict[str, Any]:
-    """Return the values in a command of `preset_command`; raise an ArgumentTypeError if it is none."""
+    """Return the overrides in a command of `preset_command`; raise ArgumentTypeError if it is not one."""
     variables = dict(word.split("=", 1) for word in shlex.split(command) if "=" in word)
     return dict(map(override, shlex.split(variables.get("SET", "").replace("$$", "$"))))
 
 
 def written(value: Any) -> str:
-    """Return a value so that `override` reads it; text without quotes where that is read as text."""
+    """Return a value in the form that `override` reads; text is unquoted if it still reads as text."""
     plain = f"[{','.join(map(written, value))}]" if isinstance(value, list) else str(value)
     if isinstance(value, str | list) and PLAIN.fullmatch(plain) and override(f"={plain}")[1] == value:
         return plain

@@ -28,7 +28,7 @@ def read_preset(name: str, experiments: Path = EXPERIMENTS) -> Document:
     """Read the file of a preset, which has only the keys that differ from the base.
 
     Raises:
-        ValueError: if there is no such preset, with similar names; or as `read_document`.
+        ValueError: if there is no such preset; the message suggests similar names. Or as `read_document`.
     """
     path = experiments / "presets" / f"{name}.yaml"
     known = preset_names(experiments)
@@ -43,11 +43,11 @@ def render(name: str, experiments: Path = EXPERIMENTS, overrides: Overrides = NO
     """Return the complete, validated params.yaml of a preset: the base, with the preset's lines for its keys.
 
     Args:
-        overrides: values to put in the place of the preset's.
+        overrides: values that replace the preset's.
 
     Raises:
-        ValueError: if the preset has a key that the base lacks, or a value is impossible; with the preset's
-            file and the key. Or as `read_preset` and `overridden`.
+        ValueError: if the preset has a key that the base lacks or an invalid value; the message names the
+            preset's file and the key. Or as `read_preset` and `overridden`.
     """
     text, _ = render_and_check(name, experiments)
     text = text.replace(preset_command(name, {}), preset_command(name, overrides), 1)
@@ -88,7 +88,7 @@ def check_keys(preset: Document, base: Document) -> None:
     """Check that the base has every key of the preset.
 
     Raises:
-        ValueError: if it lacks some, with similar keys.
+        ValueError: if it lacks any; the message suggests similar keys.
     """
     faults = []
     for key in preset.blocks.keys() - base.blocks.keys():
@@ -99,7 +99,7 @@ def check_keys(preset: Document, base: Document) -> None:
 
 
 def merged(block: Block, other: Block | None) -> list[str]:
-    """Return the preset's block if there is one, else the base's; blank lines above it are the base's."""
+    """Return the preset's block if there is one, else the base's, with the base's blank lines above it."""
     chosen = other or block
     blank = [line for line in block.above if not line.strip()]
     return [*blank, *(line for line in chosen.above if line.strip()), *chosen.lines]

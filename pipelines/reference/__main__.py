@@ -1,4 +1,4 @@
-"""Write the pages of docs/ that come from code: `python -m pipelines.reference`, or `make reference`."""
+"""Write the generated pages of docs/: `python -m pipelines.reference`, or `make reference`."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The page of the commands of `convs2s`: what each `--help` says."""
+"""The reference page of the `convs2s` commands, made from their `--help`."""
 
 import argparse
 import re
@@ -11,8 +11,8 @@ from pipelines.results.markdown import code, table
 HEAD = """\
 # Commands
 
-`make reference` writes this page from the parsers behind `convs2s --help`. The commands of the
-pipeline are the targets of the `Makefile`, and modules with a `--help`, such as `python -m pipelines.check`.
+`make reference` writes this page from the parsers behind `convs2s --help`. The pipeline's own commands are
+the targets of the `Makefile`, and modules with a `--help`, such as `python -m pipelines.check`.
 """
 
 
@@ -42,7 +42,7 @@ def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentP
 
 
 def rows(group: Any, command: argparse.ArgumentParser) -> Iterator[dict[str, str]]:
-    """Yield a row per argument of a group, but for --help."""
+    """Yield a row per argument of a group, except --help."""
     formatter = command._get_formatter()
     for action in group._group_actions:
         if not isinstance(action, argparse._HelpAction):
@@ -68,7 +68,7 @@ def spelled(action: argparse.Action) -> str:
 
 
 def text(help: str) -> str:
-    """Return a help text on one line; what Markdown would read as a tag or emphasis stands as it is."""
+    """Return a help text on one line; characters of Markdown tags and emphasis are escaped outside code."""
     parts = " ".join(help.split()).split("`")  # every other one is code
     parts[::2] = [re.sub(r"([<*_])", r"\\\1", part) for part in parts[::2]]
     return "`".join(parts)

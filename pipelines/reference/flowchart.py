@@ -34,7 +34,7 @@ def svg(mermaid: str) -> str:
 
 
 def laid_out(arrows: list[tuple[str, str]]) -> Graph:
-    """Return the graph with places of its boxes and arrows."""
+    """Return the graph with its boxes and arrows laid out."""
     vertices = {name: Vertex(name) for name in chain.from_iterable(arrows)}
     edges = [Edge(vertices[begin], vertices[end]) for begin, end in arrows]
     for name, vertex in vertices.items():
@@ -66,6 +66,6 @@ def line(edge: Edge) -> str:
 
 
 def bounds(extents: list[tuple[float, float]]) -> tuple[float, float]:
-    """Return the ends of what reaches from some centers to both sides, with a margin."""
+    """Return the lower and upper end of all extents (center, half of the size), with a margin."""
     low, high = min(at - half for at, half in extents), max(at + half for at, half in extents)
     return low - MARGIN, high + MARGIN

@@ -1,4 +1,4 @@
-"""The page of every key of params.yaml: kind, default, meaning, and what an edit reruns."""
+"""The reference page of params.yaml: type, default and meaning of every key, and what an edit reruns."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,18 +14,18 @@ HEAD = """\
 # Every parameter
 
 `make reference` writes this page from the schema in `convs2s/config`, `experiments/base.yaml` and `dvc.yaml`.
-[parameters.md](parameters.md) explains how to use them, and `python -m pipelines.check --list` shows those of
-your `params.yaml`. Defaults are the values of `experiments/base.yaml`, the experiment of a fresh clone.
-*Reruns* names the first stages that an edit reruns; those after them follow, unless an output comes out as
-before.
+[parameters.md](parameters.md) explains how to use them, and `python -m pipelines.check --list` shows the
+values in your `params.yaml`. Defaults are the values of `experiments/base.yaml`, the experiment of a fresh
+clone. *Reruns* names the first stages that an edit reruns; later stages follow, unless their inputs come out
+unchanged.
 """
 SOURCES = """\
 ## Sources
 
-A source is an entry of `download.train`, `valid`, `development` or `test`; its `kind` decides which other
-keys it has.
+A source is an entry of `download.train`, `valid`, `development` or `test`; its `kind` determines its other
+keys.
 """
-LONGEST = 60  # characters of a default that are shown
+LONGEST = 60  # characters of a default to show
 
 
 def page(base: Params, stages: Stages) -> str:
@@ -67,13 +67,13 @@ def rows(
 
 
 def parts(classes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the classes that are no sections: sources, files to fetch, vocabulary selection."""
+    """Return the classes that are not sections: sources, files to fetch, vocabulary selection."""
     sections = {str(getattr(field.annotation, "__name__", "")) for field in Params.model_fields.values()}
     return {name: content for name, content in classes.items() if name not in sections}
 
 
 def parts_rows(content: Mapping[str, Any], texts: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Yield a row per key of a class that is no section."""
+    """Yield a row per key of a class that is not a section."""
     for key, field in content["properties"].items():
         yield {"key": code(key), "value": kind(field), "meaning": texts.get(key, "")}
 

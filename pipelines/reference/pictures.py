@@ -23,13 +23,13 @@ from convs2s.score.pictures import drawable, save
 from convs2s.text.corpus.files import atomic_path
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
-CHANNELS = 16  # rows of a map of the GLU block; a picture of all would show none
+CHANNELS = 16  # rows of a map of the GLU block; all of them would be too small to see
 GATES = "gates σ(B)"
 Map = Float32[np.ndarray, "rows positions"]
 
 
 def gate_maps(model: Seq2Seq, ids: Sequence[int]) -> dict[str, Map]:
-    """Return what happens in the encoder's first block, channels by positions (§3.2)."""
+    """Return the activations in the encoder's first block, channels by positions (§3.2)."""
     seen: dict[str, torch.Tensor] = {}
     block: Any = model.encoder.blocks[0]
     hooks = [
@@ -47,12 +47,12 @@ def gate_maps(model: Seq2Seq, ids: Sequence[int]) -> dict[str, Map]:
 
 
 def influence(blocks: Sequence[Any], x: torch.Tensor, place: int) -> Map:
-    """Return how strongly each input position acts on one position of each block's output, bottom first.
+    """Return how strongly each input position affects one position of each block's output, bottom first.
 
     Args:
         blocks: functions (1, N, C) -> (1, N, C), applied one after the other.
         x: (1, N, C), the input of the first.
-        place: which position of the outputs.
+        place: the position in the outputs.
     """
     x = x.detach().requires_grad_()
     rows, h = [], x
@@ -81,7 +81,7 @@ def both_sides(block: Any, h: torch.Tensor) -> torch.Tensor:
 
 
 def causal(block: Any, h: torch.Tensor) -> torch.Tensor:
-    """Apply a decoder block but for its attention, which sees the source, not the target."""
+    """Apply a decoder block without its attention, which sees the source, not the target."""
     output: torch.Tensor = block.residual(h, block.convolution(h, block.convolution.kernel_width - 1, 0))
     return output
 
@@ -103,7 +103,7 @@ def draw_gates(maps: dict[str, Map], tokens: Sequence[str], path: Path) -> None:
 
 
 def draw_fields(maps: Sequence[Map], kernels: Sequence[Sequence[int]], path: Path) -> None:
-    """Write how far each layer of encoder and decoder sees, the layers from the bottom upward."""
+    """Draw how far each layer of encoder and decoder sees, with the first layer at the bottom."""
     with matplotlib.style.context("default"):
         figure = Figure(figsize=(10, 1.6 + 0.35 * max(map(len, maps))), layout="constrained")
         grid = figure.subplots(1, 2)

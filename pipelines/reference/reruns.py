@@ -1,4 +1,4 @@
-"""Which stages an edit of a key of params.yaml reruns, from dvc.yaml."""
+"""The stages that rerun when a key of params.yaml is edited, from dvc.yaml."""
 
 import re
 from collections.abc import Mapping
@@ -9,9 +9,9 @@ Stages = Mapping[str, Any]
 
 
 def first_stages(key: str, stages: Stages) -> list[str]:
-    """Return the stages that a key reruns by itself and that follow from none of the others.
+    """Return the stages that a key reruns directly and that do not depend on each other.
 
-    Everything after these reruns, too, unless an output comes out as before.
+    Later stages rerun, too, unless their inputs come out unchanged.
 
     Args:
         key: dotted, such as train.dropout.
@@ -21,7 +21,7 @@ def first_stages(key: str, stages: Stages) -> list[str]:
 
 
 def depends(key: str, stage: Mapping[str, Any]) -> bool:
-    """Return whether a stage lists a key or its section, or is made of it, as one training per seed is."""
+    """Return whether a stage lists a key or its section, or has one instance per value, as per seed."""
     listed = [value for entry in stage.get("params", ()) for value in expanded(entry, stage)]
     used = re.findall(r"\$\{([\w.]+)", " ".join([*map(str, stage.get("deps", ())), str(stage.get("matrix"))]))
     return any(key == name or key.startswith(f"{name}.") for name in (*listed, *used))
@@ -58,6 +58,6 @@ def outs(stage: Mapping[str, Any]) -> list[str]:
 
 
 def meet(dep: str, out: str) -> bool:
-    """Return whether a dependency is an output, lies in it, or holds it; seeds and splits match any."""
+    """Return whether a dependency is an output, is in it, or contains it; seeds and splits match any."""
     pairs = zip(dep.split("/"), out.split("/"), strict=False)
     return all(one == other or "${item" in one or "${item" in other for one, other in pairs)

@@ -1,4 +1,4 @@
-"""What values a key of params.yaml may have, in words, from the JSON schema that pydantic makes."""
+"""The values that a key of params.yaml may have, in words, from pydantic's JSON schema."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ BOUNDS = {
 
 
 def kind(schema: Schema) -> str:
-    """Return what a value may be, such as "integer (at least 1) or null"."""
+    """Return the type of a value, such as "integer (at least 1) or null"."""
     if "$ref" in schema:
         return f"keys of {referred(schema)}"
     if options := schema.get("anyOf") or schema.get("oneOf"):
@@ -46,12 +46,12 @@ def array(schema: Schema) -> str:
 
 
 def filled(schema: Schema) -> str:
-    """Return that a list may not be empty, if so."""
+    """Return ", not empty" if a list may not be empty."""
     return ", not empty" if schema.get("minItems") else ""
 
 
 def bounds(schema: Schema) -> list[str]:
-    """Return the bounds of a number, but for the largest that anything may be, or the pattern of a text."""
+    """Return the bounds of a number, except the limit of all integers, or the pattern of a string."""
     found = {key: schema[key] for key in BOUNDS if key in schema and schema[key] != COUNTABLE}
     pattern = [f"as `{schema['pattern']}`"] if "pattern" in schema else []
     return [f"{BOUNDS[key]} {value:,}" for key, value in found.items()] + pattern

@@ -1,7 +1,7 @@
-"""Repair what a kill, or a disk, has left of DVC's own files in a clone.
+"""Repair DVC's own files in a clone after a kill or a disk error.
 
-Only two are written in place. DVC's other files get their names when they are complete, and SQLite completes
-or undoes what a kill has interrupted.
+DVC writes only two of them in place. The others are renamed into place when they are complete, and SQLite
+completes or rolls back interrupted writes.
 """
 
 from pathlib import Path
@@ -17,14 +17,14 @@ from pipelines.repair.rwlock import repair_rwlock
 def repair(root: Path) -> list[str]:
     """Repair DVC's files in a clone; return a sentence for each repair.
 
-    Safe at any time: what a living DVC command writes or holds is left alone.
+    Safe at any time: files that a running DVC command writes or locks are left alone.
 
     Args:
         root: folder with dvc.yaml.
 
     Raises:
-        ValueError: if a file is damaged and a DVC command is at work, which may still need it, or if DVC's
-            configuration is faulty.
+        ValueError: if a file is damaged and a DVC command is running, which may still need it, or if DVC's
+            configuration is invalid.
     """
     root = root.resolve()
     try:

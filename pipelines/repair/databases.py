@@ -1,8 +1,8 @@
-"""DVC's databases, in SQLite: the hashes of files that it has seen, and what it has linked.
+"""DVC's SQLite databases: the hashes of files that it has seen, and the links that it has made.
 
-They only save time, and DVC makes them anew where they are missing; but on a damaged one each command fails.
-By default they lie in /var/tmp/dvc, where every user of the machine can put another in their place: one that
-says of a changed file what it was before, for example.
+They only save time, and DVC recreates missing ones; but with a damaged one, every command fails.
+By default they are in /var/tmp/dvc, where any user of the machine can replace them, for example with one that
+gives the old hash for a changed file.
 """
 
 import contextlib
@@ -16,15 +16,15 @@ from dvc.config import Config
 from pipelines.repair.local_config import write_local
 from pipelines.repair.locks import idle
 
-OWN = Path(".dvc/tmp/site")  # where they lie instead
+OWN = Path(".dvc/tmp/site")  # where they are kept instead
 
 
 def keep_own(root: Path) -> None:
     """Have DVC keep this clone's databases in the clone, where no other user can reach them.
 
-    A place that somebody has chosen stays, unless that was for another clone, of which this one is a copy.
+    A configured location is kept, unless it belongs to another clone, of which this one is a copy.
     """
-    if not (root / ".dvc").is_dir():  # nothing that DVC works in
+    if not (root / ".dvc").is_dir():  # not a DVC repository
         return
     config, own = Config(str(root / ".dvc")), root / OWN
     chosen = os.environ.get("DVC_SITE_CACHE_DIR") or config.get("core", {}).get("site_cache_dir")
@@ -33,19 +33,19 @@ def keep_own(root: Path) -> None:
             return
     else:
         write_local(root, {"core": {"site_cache_dir": str(own)}})
-    own.mkdir(mode=0o700, parents=True, exist_ok=True)  # what DVC makes below it, all can write
+    own.mkdir(mode=0o700, parents=True, exist_ok=True)  # DVC makes what is below world-writable
 
 
 def is_of_another_clone(place: Path, root: Path) -> bool:
-    """Tell whether a place is that of another clone, other than one which this is a copy within."""
+    """Return whether a location belongs to another clone; a clone that contains this one does not count."""
     return place.parts[-3:] == OWN.parts and not root.is_relative_to(place.parents[2])
 
 
 def repair_databases(root: Path) -> list[str]:
-    """Remove damaged databases of this clone's own; return what was done.
+    """Remove this clone's damaged databases; return what was done.
 
     Raises:
-        ValueError: if one is damaged and a DVC command is at work.
+        ValueError: if one is damaged and a DVC command is running.
     """
     sentences = []
     for path in sorted((root / OWN).rglob("*.db")):
@@ -58,7 +58,7 @@ def repair_databases(root: Path) -> list[str]:
 
 
 def is_damaged(path: Path) -> bool:
-    """Tell whether SQLite cannot read a database, or DVC not what it says; one in use is not damaged."""
+    """Return whether SQLite cannot read a database or finds errors in it; a locked one is not damaged."""
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=0.1)) as database:
             faults: list[Any] = database.execute("PRAGMA quick_check").fetchall()

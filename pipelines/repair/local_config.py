@@ -1,4 +1,4 @@
-"""DVC's settings of one clone, .dvc/config.local: not in git, and with paths of this machine."""
+"""DVC's settings for one clone, .dvc/config.local: not in git, and with paths of this machine."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +7,7 @@ from configobj import ConfigObj
 
 
 def write_local(root: Path, sections: Mapping[str, Mapping[str, object]]) -> None:
-    """Set values; others stay. DVC's own `Config.edit` fails at a path that is not ASCII."""
+    """Set values and keep the others. DVC's own `Config.edit` fails on a path that is not ASCII."""
     path = root / ".dvc" / "config.local"
     config = ConfigObj(str(path), encoding="utf-8", interpolation=False)
     for name, values in sections.items():

@@ -1,7 +1,7 @@
-"""dvc.lock, the record of what each stage was run on and gave.
+"""dvc.lock, the record of each stage's inputs and outputs.
 
-DVC writes it in place after every stage. A kill in the middle leaves it empty or cut: unreadable, or short of
-stages whose results would then be made again unless DVC's cache of runs has them.
+DVC writes it in place after every stage. A kill during the write leaves it empty or truncated: unreadable, or
+missing stages, which would then rerun unless DVC's run cache has them.
 """
 
 import re
@@ -16,13 +16,13 @@ STAGE = re.compile(r"^  (?=\S)", re.MULTILINE)  # where the record of a stage be
 
 
 def repair_lock_file(root: Path) -> list[str]:
-    """Complete a dvc.lock that is cut, else keep a copy of it for that; return what was done.
+    """Complete a truncated dvc.lock; if it is whole, keep a copy for this purpose. Return what was done.
 
-    It then has the stages that were whole, and those of the copy that it lacks. DVC compares all of them with
-    what is on disk, so an old record is only a stage to run or to find in the cache of runs.
+    A completed file has its own whole records, and those of the copy that it lacks. DVC compares all of them
+    with the files on disk, so an outdated record only means a stage to rerun or to find in the run cache.
 
     Raises:
-        ValueError: if it is cut and a DVC command is at work.
+        ValueError: if it is truncated and a DVC command is running.
     """
     path, copy = root / "dvc.lock", root / ".dvc" / "tmp" / "dvc.lock.whole"
     if not path.exists():
@@ -35,12 +35,12 @@ def repair_lock_file(root: Path) -> list[str]:
 
 
 def read(path: Path) -> str:
-    """Return the text of a file; none if there is no such file."""
+    """Return the text of a file; empty if there is no such file."""
     return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
 def is_cut(text: str) -> bool:
-    """Tell whether dvc.lock ends too early: within a line, before a list, or in the record of a path."""
+    """Return whether dvc.lock is truncated: within a line, before a list, or in the record of a path."""
     if not text.endswith("\n") or text.endswith(":\n") or not STAGES.search(text):
         return True
     _, path, record = text.rpartition("    - path:")
@@ -54,8 +54,8 @@ def stages(text: str) -> dict[str, str]:
 
 
 def complete(path: Path, copy: Path) -> list[str]:
-    """Write dvc.lock anew, from the whole records of the old one and a copy."""
-    kept = dict(list(stages(read(path)).items())[:-1])  # the last one is cut
+    """Rewrite dvc.lock from its own whole records and those of a copy."""
+    kept = dict(list(stages(read(path)).items())[:-1])  # the last one is truncated
     copied = {name: record for name, record in stages(read(copy)).items() if name not in kept}
     if kept or copied:
         with atomic_path(path) as temporary:
@@ -63,7 +63,9 @@ def complete(path: Path, copy: Path) -> list[str]:
             temporary.write_text(HEAD + "".join(f"  {one}" for one in records), encoding="utf-8")
     else:
         path.unlink()
-    return [f"{path} was cut by a kill; kept {len(kept)} stages, took {len(copied)} from the last copy."]
+    return [
+        f"{path} was truncated by a kill; kept {len(kept)} stages, took {len(copied)} from the last copy."
+    ]
 
 
 def keep(path: Path, copy: Path) -> None:

@@ -1,4 +1,4 @@
-"""Hold DVC's locks, so that no DVC command works in a clone while its files are repaired."""
+"""Hold DVC's locks, so that no DVC command runs in a clone while its files are repaired."""
 
 import contextlib
 import fcntl
@@ -9,13 +9,13 @@ from pathlib import Path
 import psutil
 
 PATIENCE = 3.0  # seconds to wait for DVC's locks, as DVC itself does
-COMMANDS = "lock"  # in .dvc/tmp: held by all that DVC does, except while a stage runs
+COMMANDS = "lock"  # in .dvc/tmp: held by every DVC command, except while it runs a stage
 LIST = "rwlock.lock"  # of the list of readers and writers
 
 
 @contextlib.contextmanager
 def locked(root: Path, *names: str) -> Iterator[None]:
-    """Hold locks of DVC, which must be given in DVC's order: COMMANDS, LIST.
+    """Hold some of DVC's locks, given in DVC's order: COMMANDS, LIST.
 
     Raises:
         ValueError: if DVC does not release them in time.
@@ -37,11 +37,11 @@ def locked(root: Path, *names: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def idle(root: Path, damaged: Path) -> Iterator[None]:
-    """Hold all locks of DVC; a command that starts in the meantime waits.
+    """Hold all of DVC's locks; a command that starts in the meantime waits.
 
     Raises:
-        ValueError: if a DVC command works in the clone. One that runs a stage holds no lock: it is found
-            among the processes.
+        ValueError: if a DVC command is running in the clone. While it runs a stage it holds no lock, so
+            processes are searched as well.
     """
     with locked(root, COMMANDS, LIST):
         for process in psutil.process_iter():
@@ -53,13 +53,13 @@ def idle(root: Path, damaged: Path) -> Iterator[None]:
 
 
 def is_inside(process: psutil.Process, root: Path) -> bool:
-    """Tell whether a process works in a clone."""
+    """Return whether a process's working directory is in a clone."""
     return Path(process.cwd()).is_relative_to(root)
 
 
 def at_work(root: Path, what: str) -> ValueError:
     """Return the error for a clone in use."""
     return ValueError(
-        f"a DVC command is at work in {root}: {what}. Wanted none: wait until it has ended, or end it, and "
-        "start again."
+        f"a DVC command is running in {root}: {what}. Wanted none: wait for it to finish, or stop it, and "
+        "try again."
     )

@@ -1,7 +1,7 @@
-"""DVC's cache of runs: a folder for each stage and what it was run on, with a record of what it gave.
+"""DVC's run cache: a folder for each stage and its inputs, with a record of its outputs.
 
-A kill can leave a folder empty, or with a record that is cut, under a name for the time being. DVC ends with
-an error at the first, each time, and may take the second for a record of fewer outputs.
+A kill can leave a folder empty, or with a truncated record under a temporary name. The former makes every DVC
+run fail; the latter may be taken for a record of fewer outputs.
 """
 
 import re
@@ -11,14 +11,14 @@ from dvc.config import Config
 
 from pipelines.repair.locks import idle
 
-NAME = re.compile(r"[0-9a-f]{64}")  # hash of the content
+NAME = re.compile(r"[0-9a-f]{64}")  # hash of the contents
 
 
 def repair_runs(root: Path) -> list[str]:
-    """Remove what is damaged; return what was done. DVC then runs the stage again.
+    """Remove damaged folders and records; return what was done. DVC then reruns the stage.
 
     Raises:
-        ValueError: if a DVC command is at work, which may be about to write there.
+        ValueError: if a DVC command is running, which may be about to write there.
     """
     runs = Path(Config(str(root / ".dvc")).get("cache", {}).get("dir") or root / ".dvc" / "cache") / "runs"
     sentences = []
@@ -35,7 +35,7 @@ def repair_runs(root: Path) -> list[str]:
 
 
 def is_whole(path: Path) -> bool:
-    """Tell whether a record has its last name, and is text up to the end of a line."""
+    """Return whether a record has its final name, and is text that ends with a newline."""
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:

@@ -1,8 +1,8 @@
-"""DVC's list of who reads and writes which path, .dvc/tmp/rwlock.
+"""DVC's list of processes that read and write paths, .dvc/tmp/rwlock.
 
-DVC writes it in place. A kill in the middle leaves it empty or cut, and then every later command fails.
-Processes that have died DVC drops by itself, unless the number is still taken, by what is left of the process
-or by another program that has got it since: then it waits for that.
+DVC writes it in place. A kill during the write leaves it empty or truncated, and every later command fails.
+DVC itself drops dead processes from the list, unless their process ID is still in use, by a zombie or by an
+unrelated program that has been given it since: then DVC waits for that.
 """
 
 import contextlib
@@ -17,15 +17,15 @@ from pipelines.repair.locks import LIST, idle, is_inside, locked
 
 
 def repair_rwlock(root: Path) -> list[str]:
-    """Remove the list if it is unreadable, else drop programs that are not DVC; return what was done.
+    """Remove the list if it is unreadable, else drop processes that are not DVC; return what was done.
 
     Raises:
-        ValueError: if the list is unreadable and a DVC command is at work, or DVC does not release a lock.
+        ValueError: if the list is unreadable and a DVC command is running, or DVC does not release a lock.
     """
     path = root / ".dvc" / "tmp" / "rwlock"
     if not path.exists():
         return []
-    with locked(root, LIST):  # as its writers do, so what is damaged now is nobody's unfinished work
+    with locked(root, LIST):  # as its writers do, so a damaged list is not an unfinished one
         held = read(path)
         if held is not None:
             return drop_foreign(path, held, root)
@@ -47,7 +47,7 @@ def read(path: Path) -> dict[str, Any] | None:
 
 
 def readers_and_writers(root: Path) -> list[dict[str, Any]]:
-    """Return all readers and writers of a clone; none if there is no list, or DVC is just writing it."""
+    """Return all readers and writers of a clone; none if there is no list, or DVC is writing it."""
     path = root / ".dvc" / "tmp" / "rwlock"
     return entries((read(path) if path.exists() else None) or {})
 
@@ -59,7 +59,7 @@ def entries(held: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def drop_foreign(path: Path, held: dict[str, Any], root: Path) -> list[str]:
-    """Drop listed processes that only seem to be at work; the caller holds the lock of the list."""
+    """Drop listed processes that are no longer DVC; the caller holds the list's lock."""
     pids = {pid for pid in {int(entry["pid"]) for entry in entries(held)} if is_foreign(pid, root)}
     if not pids:
         return []
@@ -69,18 +69,18 @@ def drop_foreign(path: Path, held: dict[str, Any], root: Path) -> list[str]:
     }
     with atomic_path(path) as temporary:
         temporary.write_text(json.dumps({"write": write, "read": readers}), encoding="utf-8")
-    return [f"{path} named process {pid}, which is no DVC command now; dropped it." for pid in sorted(pids)]
+    return [f"{path} named process {pid}, which is not a DVC command; dropped it." for pid in sorted(pids)]
 
 
 def is_foreign(pid: int, root: Path) -> bool:
-    """Tell whether a number is taken, but neither by DVC nor by what is known to work in the clone."""
+    """Return whether a process ID is in use, but not by DVC or by a process known to run in the clone."""
     try:
         process = psutil.Process(pid)
         if any("dvc" in part for part in process.cmdline()):
             return False
         with contextlib.suppress(psutil.AccessDenied):  # another user's
             return not is_inside(process, root)
-    except psutil.ZombieProcess:  # has ended, but nobody has asked for its status: in some containers, ever
+    except psutil.ZombieProcess:  # ended but not reaped: in some containers, it never will be
         return True
     except psutil.NoSuchProcess:
         return False

@@ -1,9 +1,9 @@
-"""Write data/report.html: one page about a run, or several side by side, that loads nothing.
+"""Write data/report.html: a self-contained page about one run, or several side by side.
 
     python -m pipelines.report                          the run in this repository
     python -m pipelines.report . HEAD~1 my-experiment   folders, git revisions and DVC experiments
 
-Beside it goes data/report-curves.png, the training curves as a picture.
+The training curves also go to data/report-curves.png, as a picture.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pipelines.report.sources import open_run
 
 
 def write(names: Sequence[str], root: Path, out: Path) -> None:
-    """Write the page, and the curves beside it; `open_run` says what names are and what is raised."""
+    """Write the page and, next to it, the curves; names and errors are those of `open_run`."""
     with TemporaryDirectory() as temporary:
         runs = [open_run(name, root, Path(temporary)) for name in dict.fromkeys(names)]
         if len({run.name for run in runs}) < len(runs):  # folders of the same name
@@ -32,13 +32,13 @@ def write(names: Sequence[str], root: Path, out: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the report of the repository that is the working directory; return the exit status."""
+    """Write the report for the repository in the working directory; return the exit status."""
     form = argparse.RawTextHelpFormatter
     parser = argparse.ArgumentParser("python -m pipelines.report", description=__doc__, formatter_class=form)
     parser.add_argument(
         "runs", nargs="*", metavar="RUN", default=["."], help="folder, revision or experiment"
     )
-    parser.add_argument("--out", type=Path, default=Path("data/report.html"), metavar="FILE", help="to write")
+    parser.add_argument("--out", type=Path, default=Path("data/report.html"), metavar="FILE", help="page")
     options = parser.parse_args(arguments)
     try:
         write(options.runs, Path(), options.out)

@@ -1,4 +1,4 @@
-"""Attention of a few sentences, as squares of a picture (Fig. 3)."""
+"""Attention of a few sentences, as heat maps (Fig. 3)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from convs2s.score.tables import spread
 from pipelines.report.run import Run
 
 COUNT = 2  # sentences
-FAINTEST = 0.01  # weights below are not drawn
+FAINTEST = 0.01  # smaller weights are not drawn
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def heat_maps(runs: Sequence[Run]) -> list[list[HeatMap]]:
 
 
 def heat_map(run: Run, line: int, attention: Attention) -> HeatMap:
-    """Return the squares of one sentence."""
+    """Return the heat map of one sentence."""
     cells = [
         Cell(row, column, round(float(weight), 2), f"{source} – {target}: {weight:.2f}")
         for column, (target, weights) in enumerate(zip(attention.target, attention.weights, strict=True))

@@ -1,4 +1,4 @@
-"""Charts as SVG within the page: they take its color of text, so they can be read in the dark, too."""
+"""Charts as inline SVG in the page's text color, so that they are readable in dark mode, too."""
 
 import io
 import re
@@ -16,7 +16,7 @@ from convs2s.score.curves import no_formula, plot_curves
 from convs2s.score.pictures import save
 from pipelines.report.run import Corpus, Run
 
-INK = "#010203"  # inline() replaces it by the page's color
+INK = "#010203"  # inline() replaces it with the page's text color
 COLORS = ["#3b82d6", "#e07b20", "#2f9e6b", "#c2589b", "#8a6fd1", "#b08d1f", "#d05a4a", "#5f8f9e"]
 STYLE = {
     "axes.edgecolor": INK, "axes.facecolor": "none", "axes.labelcolor": INK, "axes.titlecolor": INK,
@@ -27,9 +27,9 @@ STYLE = {
 
 
 def svg(draw: Callable[[], Figure], title: str) -> Markup:
-    """Return a figure as an SVG element, which a screen reader calls by its title."""
+    """Return a figure as an SVG element, with its title as the label for screen readers."""
     stream = io.StringIO()
-    ids = {"svg.hashsalt": title}  # pictures have parts in common, but ids of their own
+    ids = {"svg.hashsalt": title}  # equal parts of different pictures need different ids
     with matplotlib.style.context(["default", STYLE | ids]):
         draw().savefig(stream, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
     return Markup(
@@ -38,12 +38,12 @@ def svg(draw: Callable[[], Figure], title: str) -> Markup:
 
 
 def inline(text: str) -> str:
-    """Return an SVG document of matplotlib as an element for a page that has several."""
+    """Return an SVG document of matplotlib as an element that can share a page with others."""
     element = text[text.index("<svg") :].replace(INK, "currentColor")
     element = re.sub(r"<metadata>.*?</metadata>", "", element, flags=re.DOTALL)
     start, end, rest = element.partition(">")
     start = re.sub(r' (xmlns(:\w+)?|version|width|height)="[^"]*"', "", start)
-    used = set(re.findall(r"#([\w.]+)", rest))  # ids of others, such as axes_1, are in every picture
+    used = set(re.findall(r"#([\w.]+)", rest))  # unused ids, such as axes_1, repeat in every picture
     return start + end + re.sub(r' id="([^"]*)"', lambda m: m[0] if m[1] in used else "", rest)
 
 
@@ -69,7 +69,7 @@ def curves(runs: Sequence[Run]) -> Markup:
 
 
 def by_length(runs: Sequence[Run]) -> Markup:
-    """Return BLEU by source length, a group of bars per class of length."""
+    """Return BLEU by source length, one group of bars per length class."""
 
     def draw() -> Figure:
         figure = Figure(figsize=(9, 3.6), layout="constrained")
@@ -90,7 +90,7 @@ def by_length(runs: Sequence[Run]) -> Markup:
 
 
 def lengths(corpus: Corpus, names: str) -> Markup:
-    """Return how many sentences of each length were read and kept, for both sides; `names` are its runs."""
+    """Return the numbers of sentences read and kept, by length and side; `names` are the corpus's runs."""
 
     def draw() -> Figure:
         table = corpus.lengths

@@ -1,9 +1,9 @@
-"""Draw the DAG of dvc.yaml in docs/pipeline.md, as Mermaid, which GitHub shows as a picture.
+"""Draw the DAG of dvc.yaml in docs/pipeline.md, as Mermaid, which GitHub renders.
 
     python -m pipelines.report.dag
 
 `dvc dag --mermaid` has a node for each seed and split, and an arrow from the stage `code` to every other one.
-Here a stage is one node, `code` is left out, and so is an arrow that follows from others.
+Here a stage is one node, and `code` and all arrows implied by others are left out.
 """
 
 import re
@@ -21,7 +21,7 @@ def mermaid(root: Path) -> str:
     """Return the DAG of a repository, an arrow from each stage to those that use its outputs."""
     graph = nx.DiGraph()
     with Repo(str(root)) as repo:
-        for user, maker in repo.index.graph.edges:  # DVC's edges lead to what a stage needs
+        for user, maker in repo.index.graph.edges:  # DVC's edges point to dependencies
             graph.add_edge(*(stage.name.partition("@")[0] for stage in (maker, user)))
     graph.remove_node("code")
     reduced = nx.transitive_reduction(graph)
@@ -30,7 +30,7 @@ def mermaid(root: Path) -> str:
 
 
 def main() -> int:
-    """Draw the DAG of the repository that is the working directory; return the exit status."""
+    """Draw the DAG of the repository in the working directory; return the exit status."""
     text = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(BLOCK.sub(lambda _: mermaid(Path()), text), encoding="utf-8")
     return 0

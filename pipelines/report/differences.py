@@ -1,4 +1,4 @@
-"""What differs: parameters between runs, words between a translation and its reference."""
+"""Differences: parameters between runs, words between a translation and its reference."""
 
 import json
 import re
@@ -9,14 +9,14 @@ from typing import Any
 
 from pipelines.report.run import Run
 
-# A word, a single character of a script that writes no spaces, or a mark; each with the space before it.
+# A word, a character of a script without spaces, or a punctuation mark; each with the space before it.
 PIECE = re.compile(r"\s*(?:[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+|\S)|\s+")
 Piece = tuple[str, bool]
 """Text, and whether the other side lacks it."""
 
 
 def differing(runs: Sequence[Run]) -> list[str]:
-    """Return the parameters in which runs differ, in the order of params.yaml."""
+    """Return the parameters that differ between runs, in the order of params.yaml."""
     names = dict.fromkeys(name for run in runs for name in run.params)
     return [name for name in names if len({value(run, name) for run in runs}) > 1]
 
@@ -35,7 +35,7 @@ def compact(found: Any) -> str:
 
 
 def compared(hypothesis: str, reference: str) -> tuple[list[Piece], list[Piece]]:
-    """Return both texts in pieces: words that the other side lacks, at this place, and what they share."""
+    """Return both texts in pieces: words that the other side lacks at this point, and words they share."""
     sides = [PIECE.findall(text) for text in (hypothesis, reference)]
     ours, theirs = ([piece.strip() for piece in side] for side in sides)
     shared: tuple[set[int], set[int]] = set(), set()
@@ -47,7 +47,7 @@ def compared(hypothesis: str, reference: str) -> tuple[list[Piece], list[Piece]]
 
 
 def joined(pieces: Sequence[str], shared: set[int]) -> list[Piece]:
-    """Join neighbors that are both shared, or both not; the space before those that are not stays outside."""
+    """Join neighbors that are both shared or both not; space before unshared words is a piece of its own."""
     found: list[Piece] = []
     for alone, group in groupby(range(len(pieces)), key=lambda index: index not in shared):
         text = "".join(pieces[index] for index in group)

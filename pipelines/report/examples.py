@@ -33,7 +33,7 @@ class Example:
 
 
 def choose_examples(runs: Sequence[Run]) -> dict[str, list[Example]]:
-    """Return examples by the reason why they were chosen; all runs have the same test set."""
+    """Return examples by the reason they were chosen; all runs have the same test set."""
     test = runs[0].translations
     lines = [line for line, source in enumerate(test.sources) if source.strip()]
     scores = {

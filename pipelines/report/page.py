@@ -1,4 +1,4 @@
-"""The report: one HTML page that loads nothing, neither from the network nor from files beside it."""
+"""The report: one self-contained HTML page, which loads nothing from the network or other files."""
 
 import re
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def render(runs: Sequence[Run]) -> str:
         tables=tables,
         charts=charts,
         same_scores=grouped(runs, lambda run: f"{run.test_set} {run.signatures}"),
-        same_test_set=grouped(runs, lambda run: run.test_set),  # only these go side by side
+        same_test_set=grouped(runs, lambda run: run.test_set),  # only these are compared
         choose_examples=choose_examples,
         heat_maps=heat_maps,
         style=Markup((HERE / "page.css").read_text(encoding="utf-8")),

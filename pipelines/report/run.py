@@ -18,7 +18,7 @@ from pipelines.results.commands import recorded
 from pipelines.results.reading import checked, existing, read
 from pipelines.results.records import SeedMetrics
 
-REMEDY = "the run has not ended, or its outputs are gone. Run `make repro` (or `dvc repro`) there."
+REMEDY = "the run has not finished, or its outputs are missing. Run `make repro` (or `dvc repro`) there."
 Cost = dict[str, Any] | None
 
 
@@ -34,7 +34,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Corpus:
-    """What the filter read, kept and removed."""
+    """The training data: what the filter read, kept and removed."""
 
     counts: dict[str, Any]
     rules: list[dict[str, Any]]  # rule, limit, removed, share
@@ -67,7 +67,7 @@ class Run:
     trainings: list[Training]
     corpus: Corpus
     translations: Translations
-    note: str  # what a reader must know, else empty
+    note: str  # a warning for the reader, or empty
 
     @property
     def title(self) -> str:
@@ -79,13 +79,13 @@ def read_run(name: str, folder: Path, cost_of: Callable[[str], Cost], note: str 
     """Read a run.
 
     Args:
-        name: as the reader knows it.
-        folder: that holds params.yaml and data/.
-        cost_of: returns what the training of a seed took.
-        note: what a reader must know.
+        name: to show to the reader.
+        folder: with params.yaml and data/.
+        cost_of: returns the cost of a seed's training.
+        note: a warning for the reader.
 
     Raises:
-        FileNotFoundError: if the run has not ended.
+        FileNotFoundError: if the run has not finished.
         ValueError: if a file is damaged.
     """
     params = read(folder / "params.yaml", REMEDY)
@@ -115,13 +115,13 @@ def read_metrics(data: Path) -> SeedMetrics:
 
 
 def read_training(folder: Path, cost_of: Callable[[str], Cost]) -> Training:
-    """Read what the training of a seed has left."""
+    """Read the results of a seed's training."""
     seed = folder.name
     return Training(seed, folder / "curves", read(folder / "metrics.json", REMEDY), cost_of(seed))
 
 
 def read_corpus(folder: Path) -> Corpus:
-    """Read what the filter has left; runs of before it kept samples have none."""
+    """Read the filter's reports; older runs have no sample of removed pairs."""
     sample, removed = folder / "removed.json", dict[str, list[dict[str, Any]]]()
     for row in read(sample) if sample.is_file() else []:
         removed.setdefault(row["rule"], []).append(row)
@@ -145,8 +145,8 @@ def read_translations(data: Path, params: dict[str, Any], member: str, seed: str
     )
     if not len(sources) == len(references) == len(hypotheses):
         raise ValueError(
-            f"{test} has {len(sources):,} and {len(references):,} lines, its translation by {member} "
-            f"{len(hypotheses):,}; wanted one of each. Run dvc repro, which brings them up to date."
+            f"{test} has {len(sources):,} source and {len(references):,} target lines, its translation by "
+            f"{member} {len(hypotheses):,}; wanted equal numbers. Run dvc repro to bring them up to date."
         )
     attention = read_attention(existing(data / "translations" / seed / "attention.npz", REMEDY))
     scored = [tokenizer.reference(line) for line in references]
@@ -154,7 +154,7 @@ def read_translations(data: Path, params: dict[str, Any], member: str, seed: str
 
 
 def grouped(runs: Sequence[Run], key: Callable[[Run], str]) -> list[list[Run]]:
-    """Return runs in groups of the same key, in the order of their first."""
+    """Return runs grouped by key, in the order in which keys first occur."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
         groups.setdefault(key(run), []).append(run)

@@ -1,4 +1,4 @@
-"""What `make repro` prints at its end: the scores, example translations, corpus and training."""
+"""The summary that `make repro` prints at the end: scores, example translations, corpus and training."""
 
 import re
 import sys
@@ -14,8 +14,8 @@ from pipelines.results.reading import existing, read
 
 WIDTH = 100  # columns
 REMEDY = (
-    "the pipeline has not been run to its end. Run `make repro` (or `dvc repro`), which makes it; "
-    "`dvc status` shows what is missing."
+    "the pipeline has not finished. Run `make repro` (or `dvc repro`) to create it; `dvc status` shows "
+    "what is missing."
 )
 TITLES = {
     "text": "unknown words", "bleu": "BLEU", "bleu_tokenized": "tokenized BLEU", "chrf": "chrF2",
@@ -25,7 +25,7 @@ TITLES = {
 
 
 def report(data: Path) -> str:
-    """Return the report on the results in `data`; raise FileNotFoundError if the pipeline has not ended."""
+    """Return the report on the results in `data`; raise FileNotFoundError if the pipeline is unfinished."""
     evaluation = data / "evaluation"
     scores = pd.read_csv(existing(evaluation / "scores.csv", REMEDY), dtype={"member": str})
     signatures = read(evaluation / "signatures.json", REMEDY)
@@ -58,8 +58,8 @@ def report(data: Path) -> str:
 
 
 def score_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return scores for reading: a row per seed, mean and standard deviation, and the ensemble if any."""
-    if "std" not in set(scores["member"]):  # with one seed the mean only repeats it
+    """Return the scores, formatted: a row per seed, mean and standard deviation, and the ensemble if any."""
+    if "std" not in set(scores["member"]):  # with one seed, the mean just repeats it
         scores = scores[scores["member"] != "mean"]
     if (scores["text"] == "plain").all():
         scores = scores.drop(columns="text")
@@ -73,7 +73,7 @@ def score_table(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def examples(path: Path) -> str:
-    """Return the examples, wrapped, with an empty line between two."""
+    """Return the examples, wrapped, separated by blank lines."""
     header, *rows = [line.split("\t") for line in read_lines(path)]
     texts = []
     for one in (dict(zip(header, row, strict=True)) for row in rows):
@@ -85,7 +85,7 @@ def examples(path: Path) -> str:
 
 
 def wrapped(label: str, text: str) -> str:
-    """Return a text behind its label; no control character of a corpus reaches the terminal."""
+    """Return a text after its label, wrapped; control characters are replaced, as they go to a terminal."""
     visible = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text) or "(empty)"
     return textwrap.fill(
         visible, WIDTH, initial_indent=label, subsequent_indent=" " * len(label), break_on_hyphens=False
@@ -93,18 +93,18 @@ def wrapped(label: str, text: str) -> str:
 
 
 def figures(path: Path) -> "pd.Series[str]":
-    """Return the nested figures of a JSON file as one level, for reading."""
+    """Return the nested figures of a JSON file, flattened and formatted."""
     found = pd.json_normalize(read(path)).iloc[0].rename(lambda name: re.sub("[._]", " ", name))
     return found.map(number)
 
 
 def number(found: float) -> str:
-    """Return a number for reading: 30,000, 12.35 or 0.04321."""
+    """Return a number, formatted: 30,000, 12.35 or 0.04321."""
     return f"{found:,.4g}" if 0 < abs(found) < 1 else f"{found:,.{2 if found % 1 else 0}f}"
 
 
 def main(arguments: list[str]) -> int:
-    """Print the report on the folder given, `data` if none is; return the exit status."""
+    """Print the report on the given folder (default: `data`); return the exit status."""
     try:
         text = report(Path(arguments[0] if arguments else "data"))
     except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Where runs are: folders, or revisions and experiments whose outputs DVC's cache has."""
+"""Sources of runs: folders, or revisions and experiments whose outputs are in DVC's cache."""
 
 import contextlib
 from pathlib import Path
@@ -24,12 +24,12 @@ def open_run(name: str, root: Path, temporary: Path) -> Run:
     """Read a run.
 
     Args:
-        name: of a folder with params.yaml and data/, else of a git revision or a DVC experiment.
-        root: of the repository that has the revision; it also keeps the costs of experiments.
-        temporary: folder for what is taken from DVC's cache.
+        name: of a folder with params.yaml and data/, or of a git revision or a DVC experiment.
+        root: of the repository that has the revision and the costs of experiments.
+        temporary: folder for files from DVC's cache.
 
     Raises:
-        FileNotFoundError: if the run has not ended.
+        FileNotFoundError: if the run has not finished.
         ValueError: if there is no such run, or its outputs are lost or damaged.
     """
     folder = Path(name)
@@ -50,7 +50,7 @@ def read_folder(folder: Path, root: Path) -> Run:
 
 
 def staleness(folder: Path) -> str:
-    """Return what of a workspace is not up to date, as a sentence; nothing if all is, or DVC does not say."""
+    """Return a sentence on the stages of a workspace that are not up to date; empty if all are."""
     if not (folder / ".dvc").is_dir():
         return ""
     try:
@@ -58,14 +58,14 @@ def staleness(folder: Path) -> str:
     except ValueError as error:
         return f"Whether these results are up to date is unknown: {error}"
     found = "These results are not up to date with params.yaml, code and data"
-    return f"{found}: {listed(stale)} would run again. Run dvc repro, then make the report." if stale else ""
+    return f"{found}: {listed(stale)} would rerun. Run dvc repro, then make report." if stale else ""
 
 
 def read_revision(name: str, root: Path, folder: Path) -> Run:
     """Read the run of a revision or an experiment, whose files are copied to a folder."""
     try:
         files = DVCFileSystem(str(root), rev=name)
-        files.info("params.yaml")  # only now it looks for the revision
+        files.info("params.yaml")  # only this looks up the revision
     except (DvcException, SCMError, OSError) as error:
         raise ValueError(
             f"{name}: found neither a folder nor a revision ({error}). Wanted a folder with params.yaml and "
@@ -73,8 +73,8 @@ def read_revision(name: str, root: Path, folder: Path) -> Run:
         ) from error
     if not files.exists("dvc.lock"):
         raise ValueError(
-            f"{name}: this revision has no dvc.lock, so it has no results. Wanted a commit with that of a "
-            "run: after make repro, git add dvc.lock params.yaml && git commit."
+            f"{name}: this revision has no dvc.lock, so it has no results. Wanted a commit that has "
+            "one: after make repro, git add dvc.lock params.yaml && git commit."
         )
     try:
         seeds = fetch_run(files, folder)
@@ -82,13 +82,13 @@ def read_revision(name: str, root: Path, folder: Path) -> Run:
     except (DvcException, DataIndexDirError, OSError) as error:
         raise ValueError(
             f"{name}: the outputs of this revision are not in DVC's cache ({error}). If another machine ran "
-            "it, get them: dvc pull --all-commits, or dvc exp pull. Else run it again."
+            "it, get them: dvc pull --all-commits, or dvc exp pull. Otherwise, run it again."
         ) from error
     return read_run(name, folder, lambda seed: cost_of_models([models[seed]], [root]))
 
 
 def fetch_run(files: DVCFileSystem, folder: Path) -> list[str]:
-    """Copy what the report reads of a revision; return its seeds."""
+    """Copy the files of a revision that the report needs; return its seeds."""
     fetch(files, "params.yaml", folder)
     seeds = [str(seed) for seed in read(folder / "params.yaml")["train"]["seeds"]]
     for path in [*FILES, *(f"data/{one.format(seed)}" for seed in seeds for one in OF_SEED)]:
@@ -108,8 +108,8 @@ def fetch(files: DVCFileSystem, path: str, folder: Path) -> None:
 
 
 def model_name(files: DVCFileSystem, seed: str, folder: Path) -> str:
-    """Return the name under which the cost of a model is kept; a copy of its weights lives for a moment."""
-    with TemporaryDirectory(dir=folder) as place:
-        weights = Path(place, "weights")
+    """Return the name under which the cost of a model is kept, from a temporary copy of its weights."""
+    with TemporaryDirectory(dir=folder) as temporary:
+        weights = Path(temporary, "weights")
         files.get_file(f"data/trained/{seed}/model/weights.safetensors", str(weights))
         return file_name(weights)

@@ -16,7 +16,7 @@ Rows = list[dict[str, str]]
 
 
 def summary(runs: Sequence[Run]) -> Rows:
-    """Return a row per run: what differs, and the scores that one compares; ± is over seeds."""
+    """Return a row per run: its differing parameters and main scores; ± is over seeds."""
     names = differing(runs)
     rows = [{"run": run.name, **{name: value(run, name) for name in names}, **scores(run)} for run in runs]
     return [{title: cell for title, cell in row.items() if any(one[title] for one in rows)} for row in rows]
@@ -34,7 +34,7 @@ def scores(run: Run) -> dict[str, str]:
 
 
 def hours(costs: Sequence[Cost]) -> str:
-    """Return the hours of trainings by unit, all together."""
+    """Return the total hours of trainings, by unit."""
     if not all(costs):
         return "not measured"
     spent: dict[str, float] = {}
@@ -54,7 +54,7 @@ def of_models(run: Run) -> Rows:
 
 
 def trainings(runs: Sequence[Run]) -> Rows:
-    """Return a row per training: what it reached, on which hardware and in what time."""
+    """Return a row per training: its metrics, hardware and time."""
     rows = []
     for run in runs:
         for one in run.trainings:
@@ -78,7 +78,7 @@ def splits(corpus: Corpus) -> Rows:
 
 
 def corpora(runs: Sequence[Run]) -> list[tuple[str, Corpus]]:
-    """Return the corpora of runs, each once, under the names of the runs that have it."""
+    """Return the distinct corpora of runs, each with the names of its runs."""
 
     def content(run: Run) -> str:
         return json.dumps([run.corpus.counts, run.corpus.rules, run.corpus.removed])
@@ -87,17 +87,17 @@ def corpora(runs: Sequence[Run]) -> list[tuple[str, Corpus]]:
 
 
 def origin(run: Run) -> tuple[str, list[str], str]:
-    """Return the preset of a run, what differs from it, and the command that gives the run again."""
+    """Return the preset of a run, its changes to the preset, and the command that reproduces the run."""
     try:
         preset = preset_of(run.title, EXPERIMENTS)
-    except ValueError:  # own data under a name of its own
+    except ValueError:  # own data with its own name
         return "", [], ""
     texts = [f"{name}: {compact(found)}" for name, found in changes(preset, run.params).items()]
     return preset, texts, command(preset, run.params, "repro")
 
 
 def of_lengths(run: Run) -> Rows:
-    """Return BLEU and chrF2 of each class of source length."""
+    """Return BLEU and chrF2 for each class of source length."""
     titles = {"source_words": "source words", **TITLES}
     rows = run.by_length.to_dict("records")
     return [

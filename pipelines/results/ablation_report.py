@@ -1,6 +1,6 @@
-"""An ablation table for reading: Markdown and a picture, our figures beside the paper's.
+"""An ablation table as Markdown and a picture, with our figures next to the paper's.
 
-`make sweep TABLE=table5` ends with it.
+This is the last step of `make sweep TABLE=table5`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from pipelines.results.markdown import figure, given, table
 from pipelines.results.paper import MEASURES, SPEED, Row, Table
 
 CIRCUMSTANCES = [SPEED, "experiment", "corpus", "commit", "test_set", "signature", "failed"]
-"""What the flow adds to a row beside its settings and metrics."""
+"""Columns that the flow adds to a row's settings and metrics."""
 ORIGIN = (
     "Ours: {}; mean ± standard deviation over seeds; BLEU of tokenized text, before unknown words are "
     "replaced. Paper: WMT'14 English to German, means of three runs."
@@ -29,7 +29,7 @@ def compare(of: Table, experiments: pd.DataFrame) -> pd.DataFrame:
     """Return a row per row of the paper's table: its figures as printed, then ours, NaN where there are none.
 
     Raises:
-        ValueError: if there are experiments of rows that the table does not have.
+        ValueError: if there are experiments for rows that the table does not have.
     """
     known = {row.place: row for row in of.rows}
     found = {place_of(row): row for row in experiments.to_dict("records")}
@@ -46,7 +46,7 @@ def compare(of: Table, experiments: pd.DataFrame) -> pd.DataFrame:
 
 
 def compared(row: Row, experiment: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return the paper's figures and ours; BLEU before unknown words are replaced, as the paper's (§5.4)."""
+    """Return the paper's figures and ours; BLEU before unknown words are replaced, as in the paper (§5.4)."""
     ours = {str(key): value for key, value in experiment.items() if given(value)}
     seeds = pd.Series([v for k, v in ours.items() if k.endswith(".validation_perplexity")], dtype=float)
     kept = "without_replacement." if "without_replacement.mean.bleu_tokenized" in ours else ""
@@ -59,7 +59,7 @@ def compared(row: Row, experiment: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def place_of(row: Mapping[Any, Any]) -> tuple[str, str]:
-    """Return row and column of an experiment; a CSV makes 5, 5.0 or nothing of a column."""
+    """Return row and column of an experiment; in a CSV, column 5 may be 5 or 5.0, and no column is empty."""
     column = row.get("column")
     return str(row["row"]), str(column).removesuffix(".0") if given(column) else ""
 
@@ -72,7 +72,7 @@ def cells(row: Mapping[Any, Any], name: str) -> list[str]:
 
 
 def row_lines(of: Table, rows: Sequence[Mapping[Any, Any]]) -> list[str]:
-    """Return a Markdown table with a line per row, of `compare` or of a record; without empty measures."""
+    """Return a Markdown table with a line per row of `compare` or of a record; empty measures are omitted."""
     names = [name for name in MEASURES if any(given(row[k]) for row in rows for k in (name, f"paper_{name}"))]
     speed = any(given(row[SPEED]) for row in rows)
     lines = []
@@ -88,21 +88,21 @@ def row_lines(of: Table, rows: Sequence[Mapping[Any, Any]]) -> list[str]:
 
 
 def markdown(of: Table, frame: pd.DataFrame) -> list[str]:
-    """Return the paper's table with our figures beside the published ones, and where ours come from."""
+    """Return the paper's table with our figures next to the published ones, and the origin of ours."""
     rows = frame.to_dict(orient="records")
     lines = [f"**{of.title}**" + f" ({of.section})" * bool(of.section), ""]
     corpora = (frame["corpus"] + " at commit " + frame["commit"]).dropna().unique()
     lines += [*row_lines(of, rows), "", ORIGIN.format(", ".join(corpora) or "unknown origin")]
     lines += [text for text in (ORIGIN_OF_SPEED if frame[SPEED].notna().any() else "", of.note) if text]
-    for name, title in (("test_set", "Test set"), ("signature", "Signature of BLEU")):
-        lines += [f"{title} of ours: `{text}`." for text in frame[name].dropna().unique()]
+    for name, title in (("test_set", "test set"), ("signature", "BLEU signature")):
+        lines += [f"Our {title}: `{text}`." for text in frame[name].dropna().unique()]
     reasons = {", ".join(filter(None, place_of(row))): row["failed"] for row in rows}
     failed = [f"- {name} failed: {reason}" for name, reason in reasons.items() if given(reason)]
     return [*lines, *([""] if failed else []), *failed]
 
 
 def draw(of: Table, frame: pd.DataFrame, path: Path) -> None:
-    """Draw each measure: differences to the first row, or for a table with columns, a line per row."""
+    """Draw each measure: differences from the first row, or for a table with columns, a line per row."""
     picture, grid = Figure(figsize=(11, 4.5), layout="constrained"), of.column is not None
     picture.suptitle(of.title + f" ({of.section})" * bool(of.section))
     names = [m for m in MEASURES if frame[[f"paper_{m}", m]].notna().any(axis=None)] or ["bleu"]
@@ -114,7 +114,7 @@ def draw(of: Table, frame: pd.DataFrame, path: Path) -> None:
                 error = part[f"{name}_std"] if whose == "ours" else None
                 form, label = (line, f"{row}, {whose}") if grid else ("o", whose)
                 axes.errorbar(places, values[part.index], yerr=error, fmt=form, label=label)
-        difference = "" if grid else ", difference to the first row"
+        difference = "" if grid else ", difference from the first row"
         axes.set(xlabel=of.column or of.row, ylabel=f"{MEASURES[name]}{difference}")
         axes.tick_params(axis="x", rotation=0 if grid else 20)
         axes.legend(fontsize="small")

@@ -1,4 +1,4 @@
-"""What a record holds of params.yaml, and the command that gives its result again."""
+"""The values of params.yaml that a record keeps, and the command that reproduces its result."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -13,23 +13,23 @@ MACHINES = {"download.folder", "train.checkpoint_updates", "train.nodes", "train
 
 
 def recorded_params(params: Params) -> dict[str, Any]:
-    """Return all values of params.yaml by dotted name, but those of machines."""
+    """Return all values of params.yaml by dotted name, except those of machines."""
     return recorded(params.model_dump(mode="json"))
 
 
 def recorded(sections: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the same of the sections of a params.yaml, which may be of another version of the schema."""
+    """Return the same for the sections of a params.yaml, which may follow another version of the schema."""
     return {key: value for key, value in dotted(sections).items() if key not in MACHINES}
 
 
 @cache
 def of_preset(name: str) -> dict[str, Any]:
-    """Return what a record would hold of a preset."""
+    """Return the values that a record of a preset would keep."""
     return recorded_params(preset_params(name))
 
 
 def changes(preset: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters that differ from today's preset; it may have keys that older records lack."""
+    """Return the parameters that differ from the current preset, which may have newer keys."""
     wanted = of_preset(preset)
     return {key: value for key, value in params.items() if key not in wanted or wanted[key] != value}
 

@@ -15,7 +15,7 @@ from pipelines.results.paper import SPEED
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a sweep: its experiment, what it changes, and what the paper's table says of it."""
+    """A row of a sweep: its experiment, what it changes, and what the paper's table says about it."""
 
     experiment: str
     changes: dict[str, Any]
@@ -23,7 +23,7 @@ class Row:
 
 
 def labels_of(rows: Sequence[Row]) -> dict[str, str]:
-    """Return a label for each experiment: the paper's words, or values by names as short as can be."""
+    """Return a label for each experiment: the paper's, or NAME=VALUE with the shortest possible names."""
     if all(row.facts for row in rows):
         return {
             row.experiment: ", ".join(filter(None, map(row.facts.get, ("row", "column")))) for row in rows
@@ -39,13 +39,13 @@ def labels_of(rows: Sequence[Row]) -> dict[str, str]:
 
 
 def results_of(root: Path, others: Sequence[Path]) -> dict[str, Any]:
-    """Return the metrics of an experiment, with test set and signature where it has them, and its speed.
+    """Return the metrics of an experiment, with test set and signature if it has them, and its speed.
 
     Args:
         root: of its workspace.
         others: workspaces in which its trainings may have run.
     """
-    from pipelines.results.costs import speed_of  # noqa: PLC0415  # torch takes its time
+    from pipelines.results.costs import speed_of  # noqa: PLC0415  # importing torch is slow
     from pipelines.results.provenance import SIGNATURES, TEST_SET  # noqa: PLC0415
 
     with Repo(str(root)) as repo:
@@ -58,7 +58,7 @@ def results_of(root: Path, others: Sequence[Path]) -> dict[str, Any]:
 
 
 def flat_metrics(files: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metrics of all files, dotted; those of one training after its folder's name."""
+    """Return the metrics of all files, dotted; those of a training are prefixed with its folder's name."""
     flat: dict[str, Any] = {}
     for path, content in files.items():
         folder = Path(path).parent.name
@@ -69,10 +69,10 @@ def flat_metrics(files: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def comparison(rows: Sequence[Row], results: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """Return the table: what each row changes, why it failed or its results, means over seeds first.
+    """Return the table: each row's changes, and its results or why it failed; means over seeds come first.
 
     Args:
-        results: by experiment, what `results_of` returns, or a reason as `failed`.
+        results: by experiment, what `results_of` returns, or the reason of a failure as `failed`.
     """
     table = pd.DataFrame(
         {"experiment": row.experiment, **row.facts, **row.changes, SPEED: None, **results[row.experiment]}

@@ -1,4 +1,4 @@
-"""What trainings took: hardware, hours and speed, from the files that they leave beside their checkpoints."""
+"""The cost of trainings: hardware, hours and speed, from the files that they leave next to checkpoints."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -10,10 +10,10 @@ from convs2s.train.cost import Session, file_name, read_sessions, target_tokens_
 
 
 class TrainingCost(Section):
-    """What trainings took, all together."""
+    """The total cost of trainings."""
 
-    hardware: tuple[str, ...]  # number and name of the devices of each training, without repetition
-    hours: dict[Literal["GPU", "CPU core"], float]  # times devices, all trainings added
+    hardware: tuple[str, ...]  # number and name of the devices of each training, without duplicates
+    hours: dict[Literal["GPU", "CPU core"], float]  # times devices, summed over trainings
     torch: tuple[str, ...]  # versions of PyTorch
     target_tokens_per_second: float | None = None  # of updates alone, all workers; null in older records
 
@@ -25,9 +25,9 @@ def weights(workspace: Path) -> Iterator[Path]:
 
 
 def cost_of(workspaces: Sequence[Path], places: Sequence[Path]) -> dict[str, Any] | None:
-    """Return what the trainings of workspaces took; `places` are where they left it; None if one has not.
+    """Return the cost of the trainings of workspaces, recorded in `places`; None if any is not recorded.
 
-    A model that several workspaces share, by DVC's cache, counts once.
+    A model that several workspaces share through DVC's cache counts once.
     """
     models = [path for workspace in workspaces for path in weights(workspace)]
     if not all(path.is_file() for path in models):
@@ -36,7 +36,7 @@ def cost_of(workspaces: Sequence[Path], places: Sequence[Path]) -> dict[str, Any
 
 
 def cost_of_models(names: Iterable[str], places: Sequence[Path]) -> dict[str, Any] | None:
-    """Return what the trainings of models took, which are named as `file_name` does."""
+    """Return the cost of training models, which are named as by `file_name`; None if any is not recorded."""
     kept = [folder for place in places for folder in sorted(place.glob("data/checkpoints/*/costs"))]
     sessions: list[Session] = []
     for name in dict.fromkeys(names):
@@ -57,5 +57,5 @@ def cost_of_models(names: Iterable[str], places: Sequence[Path]) -> dict[str, An
 
 
 def speed_of(root: Path, others: Sequence[Path]) -> float | None:
-    """Return the target tokens per second of trainings, which may have run in others; None if unknown."""
+    """Return the target tokens/s of trainings, which may have run in other workspaces; None if unknown."""
     return (cost_of([root], [root, *others]) or {}).get("target_tokens_per_second")

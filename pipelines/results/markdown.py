@@ -1,4 +1,4 @@
-"""Markdown: tables, code, and figures with their deviation."""
+"""Markdown: tables, code, and figures with standard deviations."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import pandas as pd
 
 
 def table(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the lines of a table, headed by the keys of its rows; bars within cells are escaped."""
+    """Return the lines of a table, headed by the keys of its rows; pipes in cells are escaped."""
     lines = [list(rows[0]), ["---"] * len(rows[0]), *(row.values() for row in rows)] if rows else []
     escaped = [[cell.replace("|", r"\|").replace("\n", " ") for cell in line] for line in lines]
     return [f"| {' | '.join(line)} |" for line in escaped]

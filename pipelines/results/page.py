@@ -1,8 +1,8 @@
-"""The page of results, docs/results.md: the paper's figures, ours beside them, and where ours come from.
+"""The page of results, docs/results.md: the paper's figures, ours next to them, and the origin of ours.
 
     python -m pipelines.results.page
 
-makes it from experiments/: paper.yaml, tables/ and records/. `pipelines.results.record` ends with the same.
+generates it from paper.yaml, tables/ and records/ in experiments/. `pipelines.results.record` does so, too.
 """
 
 import json
@@ -19,26 +19,26 @@ from pipelines.results.records import Record, Records, RunRecord, SweepRecord, r
 HEAD = """\
 # Results
 
-The paper's figures (Gehring et al., 2017) and ours. `python -m pipelines.results.page` makes this page from
-`experiments/`: the paper's rows are in `paper.yaml` and `tables/`, our results in `records/`, where
-`python -m pipelines.results.record NAME` writes them. What we have not run says so; rows without a command
-are systems of others, which the paper compares with.
+The paper's figures (Gehring et al., 2017) and ours. `python -m pipelines.results.page` generates this page
+from `experiments/`: the paper's rows are in `paper.yaml` and `tables/`, our results in `records/`, where
+`python -m pipelines.results.record NAME` writes them. Experiments that we have not run are marked *not run*;
+rows without a command are other systems that the paper compares with.
 
-A command gives its row's result again, from the repository's root; FORCE=1 after `make preset` discards
-edits of `params.yaml`. The commit of a recorded row is that of the code which gave the result.
+A row's command, run from the repository's root, reproduces its result; FORCE=1 after `make preset` discards
+edits of `params.yaml`. The commit of a recorded row is that of the code that produced the result.
 
 A score means little without its signature (S1, S2, ... below) and its test set. ± is the standard deviation
-over seeds. Hours are training hours, validation included, times GPUs, or times the CPU cores that computed,
-summed over all seeds. Target tokens/s count updates only, without validation, on all GPUs or cores of a
-training together, averaged over trainings; older records lack them.
+over seeds. Hours are training hours, including validation, times the number of GPUs or CPU cores used, summed
+over all seeds. Target tokens/s count updates only, not validation, are totals over a training's GPUs or
+cores, and are averaged over trainings; older records lack them.
 """
-ORIGIN = ("signature", "hardware", "time of training", "commit")
-LONGEST = 60  # characters of a changed value that are shown; the record has all
+ORIGIN = ("signature", "hardware", "training time", "commit")
+LONGEST = 60  # maximum characters of a changed value to show; the record has all
 Marks = dict[str, str]  # S1, S2, ... by signature, in the order of their first use on the page
 
 
 def page(paper: Paper, records: Records) -> str:
-    """Return the page as Markdown; raise ValueError if a record has no place on it."""
+    """Return the page as Markdown; raise ValueError if a record does not belong on it."""
     known = presets(paper)
     for name, record in records.items():
         if record.preset not in known:
@@ -54,7 +54,7 @@ def page(paper: Paper, records: Records) -> str:
 
 
 def section(one: Table, records: Records, marks: Marks) -> list[str]:
-    """Return the part of the page about one table; a paper's column without figures is left out."""
+    """Return the part of the page about one table; columns for which the paper has no figures are omitted."""
     shown = [name for name in one.scores if any(one.published(row)[name] for row in one.rows)]
     titles, lines = [f"{title}, ours" for title in one.scores.values()], []
     for row in one.rows:
@@ -78,7 +78,7 @@ def section(one: Table, records: Records, marks: Marks) -> list[str]:
 
 
 def results_of(one: Table, row: Row, records: Records) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield what is recorded of a row: a suffix for its label, the record's name, and the scores."""
+    """Yield the recorded results of a row: a suffix for its label, the record's name, and the scores."""
     for name, record in records.items():
         if isinstance(record, RunRecord) and row.run and row.run.preset == record.preset:
             of, ensemble = row.run.of, record.metrics.ensemble is not None
@@ -89,7 +89,7 @@ def results_of(one: Table, row: Row, records: Records) -> Iterator[tuple[str, st
 
 
 def changed(record: Record) -> str:
-    """Return what a record changes in its preset, to follow a label; nothing if nothing."""
+    """Return a record's changes to its preset, as the suffix of a label; empty if there are none."""
     texts = {key: json.dumps(value, ensure_ascii=False) for key, value in record.changes.items()}
     shown = [code(f"{key}: {text if len(text) <= LONGEST else '...'}") for key, text in texts.items()]
     return f" with {', '.join(shown)}" if shown else ""
@@ -107,17 +107,17 @@ def origin(name: str, record: Record, scores: Iterable[str], marks: Marks) -> di
 
 
 def cost(record: Record) -> dict[str, str]:
-    """Return hardware, and training time with the speed if that is known."""
+    """Return hardware, and training time with the speed if known."""
     if (found := record.cost) is None:
-        return {"hardware": "not measured", "time of training": "not measured"}
+        return {"hardware": "not measured", "training time": "not measured"}
     hours = " and ".join(f"{figure(value)} {unit}-hours" for unit, value in found.hours.items())
     speed = figure(found.target_tokens_per_second, digits=0)
     time = f"{hours}, {speed} target tokens/s" if speed else hours
-    return {"hardware": ", ".join(found.hardware), "time of training": time}
+    return {"hardware": ", ".join(found.hardware), "training time": time}
 
 
 def recorded_sweep(one: Table, name: str, record: SweepRecord, marks: Marks) -> Iterator[str]:
-    """Yield the lines of a sweep of ours: where it comes from, its rows beside the paper's, its picture."""
+    """Yield the lines of one of our sweeps: its origin, its rows next to the paper's, its picture."""
     source = ", ".join(filter(None, origin(name, record, record.signatures, marks).values()))
     yield from [f"### Ours: `{record.preset}`{changed(record)}", ""]
     yield from [f"{source}; test set `{record.test_set}`. Command: {code(record.command)}", ""]
@@ -146,7 +146,7 @@ def details(name: str, record: Record) -> dict[str, str]:
 
 
 def main() -> int:
-    """Make the page of the repository that is the working directory; return the exit status."""
+    """Write the page of the repository in the working directory; return the exit status."""
     try:
         text = page(read_paper(Path("experiments")), read_records(Path("experiments", "records")))
     except (ValueError, FileNotFoundError) as error:

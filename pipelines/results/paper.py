@@ -1,4 +1,4 @@
-"""The paper's tables (§5), experiments/paper.yaml and tables/*.yaml: its figures, and what runs ours."""
+"""The paper's tables (§5), experiments/paper.yaml and tables/*.yaml: its figures, and how to run ours."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -12,12 +12,12 @@ from pipelines.results.reading import checked, existing, read
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "tables"
 MEASURES = {"perplexity": "PPL", "bleu": "BLEU"}
-"""Scores of sweeps, and how the paper heads their columns."""
+"""Scores of sweeps, and their column titles in the paper."""
 FIGURES = ("perplexity", "bleu", "bleu_tokenized", "rouge1", "rouge2", "rougeL", "seconds")
 SIDES = ("encoder", "decoder")
 SPEED = "target_tokens_per_second"
 Published = Annotated[str, Field(pattern=r"^\d[\d,]*(\.\d+)?$")]
-"""A figure with the digits that the paper prints: in quotes, as a YAML number loses its trailing zero."""
+"""A figure with the paper's digits, in quotes: a YAML number would lose trailing zeros."""
 
 
 class RowRun(Section):
@@ -25,11 +25,11 @@ class RowRun(Section):
 
     preset: str
     of: Literal["mean", "best", "ensemble", "all"]  # of the seeds; all: mean, and ensemble if there is one
-    seeds: Positive  # behind the paper's figure; an ensemble of fewer does not fill its row
+    seeds: Positive  # in the paper's figure; a smaller ensemble does not fill its row
 
     @property
     def command(self) -> str:
-        """What runs it, from the repository's root."""
+        """The command that runs it, from the repository's root."""
         wanted: dict[str, Any] = {"train.seeds": list(range(1, self.seeds + 1))}
         if self.of == "ensemble":
             wanted["evaluate.ensembles"] = ["all"]
@@ -44,14 +44,16 @@ class LayerStack(Section):
 
 
 class Row(Section):
-    """A row of a table, or one cell of a grid; in a sweep, null leaves a setting as params.yaml has it."""
+    """A row of a table, or one cell of a grid; in a sweep, null keeps the setting in params.yaml."""
 
     row: Annotated[str, Field(min_length=1)]  # its name in the paper
     column: Annotated[str, Field(pattern=r"^\d+$")] | None = None  # in a grid
-    run: RowRun | None = None  # what fills it; without, a system of others, or a row of a sweep
+    run: RowRun | None = None  # what fills it; null: another system, or a row of a sweep
     encoder: LayerStack | None = None
     decoder: LayerStack | None = None
-    attention: list[Positive] | None = None  # decoder layers that attend, from 1; with `decoder`; null: all
+    attention: list[Positive] | None = (
+        None  # decoder layers with attention, from 1; with `decoder`; null: all
+    )
     source_positions: bool | None = None
     target_positions: bool | None = None
     set: dict[str, Any] = Field(default={})  # further values of params.yaml, by dotted name
@@ -83,19 +85,19 @@ class Row(Section):
 
 
 class Table(Section):
-    """A table of the paper, or the part of one that has its own test set; or a sweep of your own."""
+    """A table of the paper, or the part of one with its own test set; or a sweep of your own."""
 
-    key: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")]  # of a sweep the name of its file
+    key: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")]  # for a sweep, the name of its file
     title: str
     is_sweep: bool = False
     scores: dict[str, str] = Field(default={})  # titles of their columns by their names in the records
     section: str = ""
     preset: str | None = None  # of the paper's own experiment, for sweeps
-    command: str = ""  # makes our figures; in a table of runs each row's preset gives the command
-    note: str = ""  # what the paper says beside its figures
-    whose: str = "paper"  # the figures are, in the headings of their columns
+    command: str = ""  # produces our figures; in a table of runs, each row's preset determines it
+    note: str = ""  # the paper's remarks on its figures
+    whose: str = "paper"  # source of the figures, in their column titles
     row: str = ""  # what rows differ in
-    column: str | None = None  # what columns differ in; null: the table is no grid
+    column: str | None = None  # what columns differ in; null: the table is not a grid
     rows: Annotated[list[Row], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -151,6 +153,6 @@ def read_paper(experiments: Path) -> Paper:
 
 
 def presets(paper: Paper) -> set[str]:
-    """Return the presets that have a place on the page."""
+    """Return the presets that appear on the page."""
     runs = {row.run.preset for table in paper.values() for row in table.rows if row.run}
     return runs | {table.preset for table in paper.values() if table.preset}

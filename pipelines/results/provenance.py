@@ -21,8 +21,8 @@ CODE = (
     "convs2s", "pipelines", "experiments/base.yaml", "experiments/presets", "dvc.yaml", "pyproject.toml",
     "constraints.txt",
 )  # fmt: skip
-"""What the commit vouches for; params.yaml is recorded itself."""
-SHOWN = 5  # stages or files that an error names
+"""Files that the commit identifies; params.yaml itself is recorded."""
+SHOWN = 5  # maximum number of stages or files in an error
 SIGNATURES, TEST_SET = Path("data/evaluation/signatures.json"), Path("data/evaluation/test_set.json")
 REPRODUCE = "run dvc repro, which makes the outputs of all stages, then record"
 
@@ -50,7 +50,7 @@ def commit(root: Path) -> str:
 
 
 def stale_stages(root: Path) -> list[str]:
-    """Return the stages that are not up to date; raise ValueError if DVC does not say."""
+    """Return the stages that are not up to date; raise ValueError if `dvc status` fails."""
     try:
         with Repo(str(root)) as repo:
             return sorted(name.rpartition(":")[2] for name in repo.status())  # after another dvc.yaml's path
@@ -66,7 +66,7 @@ def check_fresh(root: Path) -> None:
 
 
 def fetch(root: Path, name: str, folder: Path) -> Path:
-    """Copy what a record needs of an experiment; raise ValueError if it is lost or of other code."""
+    """Copy an experiment's files for a record; raise ValueError if they are lost or the code differs."""
     revision = shell.run("git", "for-each-ref", "--format=%(objectname)", f"refs/exps/*/*/{name}", cwd=root)
     if not revision:
         raise ValueError(f"there is no experiment {name}; wanted one that dvc exp list shows. Run the sweep.")
@@ -76,7 +76,7 @@ def fetch(root: Path, name: str, folder: Path) -> Path:
         raise ValueError(f"{found}. Wanted a sweep of committed code: commit, and run it again.")
     try:
         files = DVCFileSystem(str(root), rev=revision)
-        # `weights` reads params.yaml only after that has been copied.
+        # `weights` is lazy: it reads params.yaml after that has been copied.
         for path in chain([folder / one for one in ("params.yaml", SIGNATURES, TEST_SET)], weights(folder)):
             path.parent.mkdir(parents=True, exist_ok=True)
             files.get_file(path.relative_to(folder).as_posix(), str(path))
@@ -91,9 +91,9 @@ def listed(names: Sequence[str]) -> str:
 
 
 def preset_of(wanted: str, experiments: Path) -> str:
-    """Return the preset of this `package.name`; raise ValueError if there is none."""
+    """Return the preset with this `package.name`; raise ValueError if there is none."""
     others = []
-    # Most presets have the name of their file, so that is the first to try.
+    # Most presets are named after their file, so try that one first.
     for name in sorted(preset_names(experiments), key=lambda name: name != wanted):
         if (found := preset_params(name, experiments).package.name) == wanted:
             return name

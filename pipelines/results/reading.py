@@ -28,7 +28,7 @@ def read(path: Path, remedy: str = "it is in git: git checkout it") -> Any:
 
 def checked(schema: Any, content: object, path: Path) -> Any:
     """Return the content of a file as an instance of its schema; raise ValueError with all faults."""
-    try:  # from JSON, in which a list may become a tuple although the schemas are strict
+    try:  # via JSON, where strict schemas still accept a list for a tuple
         return TypeAdapter(schema).validate_json(json.dumps(content, default=str))
     except ValidationError as error:
         faults = "\n".join(f"  {describe(fault)}" for fault in error.errors())
@@ -37,7 +37,7 @@ def checked(schema: Any, content: object, path: Path) -> Any:
 
 def describe(fault: Any) -> str:
     """Return one line for a pydantic error: dotted key, what was found, what was wanted."""
-    tagged = fault["loc"][:1] in {("run",), ("sweep",)}  # by the kind of a record, which is no key
+    tagged = fault["loc"][:1] in {("run",), ("sweep",)}  # with the kind of a record, which is not a key
     keys = [str(part) for part in fault["loc"][tagged:]]
     wanted = {
         "missing": "missing; add it",

@@ -1,11 +1,11 @@
-"""Record what was run, and show it in docs/results.md.
+"""Record results, and show them in docs/results.md.
 
     python -m pipelines.results.record NAME                   the run whose outputs are in data/
-    python -m pipelines.results.record NAME --table table5    what make sweep TABLE=table5 left in data/sweeps
+    python -m pipelines.results.record NAME --table table5    outputs of make sweep TABLE=table5 (data/sweeps)
 
-Writes experiments/records/NAME.json, of a sweep docs/pictures/NAME.png, and the page. Nothing is recorded
+Writes experiments/records/NAME.json, for a sweep docs/pictures/NAME.png, and the page. Nothing is recorded
 unless its origin is certain: the outputs must be up to date with params.yaml, code and data, and the code
-committed.
+must be committed.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from pipelines.results.records import RECORD, RunRecord, SweepRecord, SweepRow, 
 from pipelines.shell import CommandFailed
 
 Origins = dict[tuple[str, str], dict[str, Any]]
-"""Where the results of each row come from, by its place in the table."""
+"""The origin of each row's results, by its place in the table."""
 
 
 def run_record(root: Path) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def run_record(root: Path) -> dict[str, Any]:
 
 
 def sweep_record(root: Path, table: Table, name: str) -> dict[str, Any]:
-    """Return the record of a sweep over a table, and draw it; raise ValueError if no experiment is left."""
+    """Return the record of a sweep over a table, and draw it; raise ValueError if all experiments failed."""
     path = root / "data" / "sweeps" / f"{table.key}.csv"
     remedy = f"make sweep TABLE={table.key} writes it"
     frame = compare(table, pd.read_csv(existing(path, remedy), dtype={"row": str, "column": str}))
@@ -69,13 +69,13 @@ def sweep_record(root: Path, table: Table, name: str) -> dict[str, Any]:
 
 
 def common_origin(table: Table, ours: Origins, own: dict[str, Any]) -> dict[str, Any]:
-    """Return where a sweep comes from, with the parameters that it began with.
+    """Return the origin of a sweep, with its initial parameters.
 
     Args:
-        own: what params.yaml has now, for parameters that every row sets itself.
+        own: the current values of params.yaml, for parameters that every row sets itself.
 
     Raises:
-        ValueError: if rows differ in more than the table says.
+        ValueError: if rows differ in more than what the table sets.
     """
     first = next(iter(ours.values()))
     shared = {
@@ -89,16 +89,16 @@ def common_origin(table: Table, ours: Origins, own: dict[str, Any]) -> dict[str,
             keys = [f"params.{k}" for k in base if found["params"].get(k) != wanted["params"][k]]
             keys += [k for k in wanted if k != "params" and found[k] != wanted[k]]
             raise ValueError(
-                f"row {', '.join(filter(None, row.place))} has another {' and '.join(keys)} than its "
-                "table and the first row say; wanted one sweep from one params.yaml. Run make sweep again."
+                f"row {', '.join(filter(None, row.place))}: {' and '.join(keys)} not as in its table and "
+                "the first row; wanted one sweep from one params.yaml. Run make sweep again."
             )
     return first | {"params": base, "signatures": {"bleu": first["signatures"]["bleu_tokenized"]}}
 
 
 def write(root: Path, paper: Paper, name: str, record: dict[str, Any]) -> str:
-    """Write a record, and the page with it, if all are valid; return the command that gives it again.
+    """Write a record, and the page with it, if all are valid; return the command that reproduces it.
 
-    It replaces a record of this name.
+    An existing record of this name is replaced.
     """
     path = root / "experiments" / "records" / f"{name}.json"
     new: RunRecord | SweepRecord = checked(RECORD, record, path)
@@ -110,11 +110,11 @@ def write(root: Path, paper: Paper, name: str, record: dict[str, Any]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Record what is in the repository that is the working directory; return the exit status."""
+    """Record the results in the repository in the working directory; return the exit status."""
     form, command = argparse.RawTextHelpFormatter, "python -m pipelines.results.record"
     parser = argparse.ArgumentParser(prog=command, description=__doc__, formatter_class=form)
     parser.add_argument("name", metavar="NAME", help="of the record: lowercase letters, digits and hyphens")
-    parser.add_argument("--table", metavar="TABLE", help="that was swept over")
+    parser.add_argument("--table", metavar="TABLE", help="table of the sweep")
     options, root = parser.parse_args(arguments), Path()
     try:
         if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", options.name):
@@ -130,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, FileNotFoundError, CommandFailed) as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"Recorded in experiments/records/{options.name}.json. To run it again: {again}")
+    print(f"Recorded in experiments/records/{options.name}.json. To reproduce it: {again}")
     print("Next: git add experiments docs")
     return 0
 

@@ -31,7 +31,7 @@ class Record(Section):
 
     preset: str
     params: dict[str, Any]  # values of params.yaml by dotted name, without those of machines
-    commit: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]  # of the code that gave the result
+    commit: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]  # of the code that produced the result
     date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]  # of recording
     cost: TrainingCost | None  # null if unknown
     signatures: dict[str, str]  # how each score was computed, by its name
@@ -39,13 +39,13 @@ class Record(Section):
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The parameters that differ from the preset, without the models, which stand beside the scores."""
+        """The parameters that differ from the preset, except seeds and ensembles, shown with the scores."""
         found = changes(self.preset, self.params)
         return {k: v for k, v in found.items() if k not in {"train.seeds", "evaluate.ensembles"}}
 
     @property
     def command(self) -> str:
-        """What gives this result again."""
+        """The command that reproduces this result."""
         target = f"sweep TABLE={self.table}" if isinstance(self, SweepRecord) else "repro"
         return command(self.preset, self.params, target)
 
@@ -70,7 +70,7 @@ class RunRecord(Record):
         return {seed: {"perplexity": self.perplexities[seed], **s} for seed, s in self.metrics.seeds.items()}
 
     def cell(self, score: str, of: str) -> str:
-        """Return mean, best or ensemble, with the number of models; nothing if one lacks the score."""
+        """Return mean, best or ensemble, with the number of models; empty if one lacks the score."""
         values = [scores[score] for scores in self.scores().values() if score in scores]
         count, deviation = len(self.perplexities), (self.metrics.std or {}).get(score)
         if len(values) < count:
@@ -85,7 +85,7 @@ class RunRecord(Record):
 
 
 class SweepRow(Section):
-    """Ours in a row of a table of the paper; null where nothing was measured."""
+    """Our results for a row of a table of the paper; null if not measured."""
 
     row: str
     column: str
@@ -110,6 +110,6 @@ RECORD = Annotated[RunRecord | SweepRecord, Field(discriminator="kind")]
 
 
 def read_records(folder: Path) -> Records:
-    """Read all records of a folder, by name; raise ValueError if one has faults."""
+    """Read all records of a folder, by name; raise ValueError if one is invalid."""
     paths = sorted(folder.glob("*.json"), key=lambda path: path.stem)  # as `record` sorts them for the page
     return {path.stem: checked(RECORD, read(path), path) for path in paths}

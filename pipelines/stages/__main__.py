@@ -2,10 +2,10 @@
 
 A stage is a module of this package with a function `run`. Its annotations say where each argument comes from:
 a section of params.yaml by its class, a single value by its alias in `values`, and everything else (paths, a
-seed, a split) from the command line, by name. So a path that dvc.yaml misnames or forgets is an error.
+seed, a split) from the command line, by name. So a path that dvc.yaml misspells or omits is an error.
 
-An argument may have the value of another: `--seed 1 --out data/trained/{seed}`. dvc.yaml needs this, since a
-seed that DVC wrote into a path would be text for a shell before anybody has checked it.
+An argument can contain the value of another: `--seed 1 --out data/trained/{seed}`. dvc.yaml uses this because
+a seed that DVC itself inserted into a path would reach the shell unchecked.
 """
 
 import argparse
@@ -33,7 +33,7 @@ IF_MEMORY_RUNS_OUT = {
     "tune": SEARCH,
 }
 INTERRUPTED = (
-    "The same command continues: finished stages are kept, and a training resumes from its last checkpoint."
+    "Run the same command to continue: finished stages are kept, and training resumes at its last checkpoint."
 )
 PLACE = re.compile(r"\{(\w+)\}")
 
@@ -89,13 +89,13 @@ def command_line(name: str, wanted: Mapping[str, Any], arguments: Sequence[str])
 
 
 def filled(arguments: Sequence[str], wanted: Container[str]) -> list[str]:
-    """Return `--NAME VALUE ...` with each {NAME} replaced; an argument that only serves this is left out.
+    """Replace each {NAME} in `--NAME VALUE ...`; drop arguments used for this that the stage does not take.
 
     Args:
         wanted: names that the stage takes.
 
     Raises:
-        ValueError: if a value that goes into others is more than letters, digits and underscores.
+        ValueError: if a value to insert has anything but letters, digits and underscores.
     """
     pairs = list(itertools.zip_longest(arguments[::2], arguments[1::2]))
     given = {name.removeprefix("--"): value for name, value in pairs if value is not None}
@@ -113,10 +113,10 @@ def filled(arguments: Sequence[str], wanted: Container[str]) -> list[str]:
 
 
 def start(name: str, arguments: Sequence[str]) -> None:
-    """Run a stage with these arguments, and sections of the params.yaml in the working directory.
+    """Run a stage with these arguments and the params.yaml in the working directory.
 
-    A faulty params.yaml is an error also for stages that take nothing from it: the first stage is the best
-    place to find out.
+    An invalid params.yaml is an error even for stages that use nothing from it: it is best found in the first
+    stage.
     """
     params = load_params()
     run = load(name)
@@ -126,7 +126,7 @@ def start(name: str, arguments: Sequence[str]) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run the stage that the first argument names."""
+    """Run the stage named by the first argument."""
     parser = argparse.ArgumentParser(prog="python -m pipelines.stages", description="Run one stage.")
     parser.add_argument("stage", choices=stages())
     stage = parser.parse_args(arguments[:1]).stage

@@ -1,7 +1,7 @@
 """A stage ends with the DVC command that started it, and cleans up on SIGTERM and SIGHUP.
 
-DVC leaves a stage running when it is itself killed. The stage would then write beside its own rerun, and hold
-memory and GPUs.
+When DVC is killed, it leaves its stage running. That stage would write to the same files as its rerun, and
+hold memory and GPUs.
 """
 
 import contextlib
@@ -16,14 +16,14 @@ import psutil
 from convs2s.processes import at_end_of
 
 MARK = "DVC_STAGE"  # DVC sets it for the commands of a stage
-GRACE = 3.0  # seconds to clean up after the end of DVC: time to remove unfinished files
+GRACE = 3.0  # seconds for the stage to remove unfinished files after DVC has ended
 INIT = 1  # process that adopts orphans
 
 
 def live_with_dvc() -> None:
-    """End this process, and all that it has started, when the DVC command above it has ended.
+    """End this process and all its children when the DVC command that started it has ended.
 
-    From now on SIGTERM and SIGHUP end the stage as an exception does, so that it removes unfinished files.
+    From now on, SIGTERM and SIGHUP end the stage with an exception, so that it removes unfinished files.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP
@@ -36,11 +36,11 @@ def live_with_dvc() -> None:
 
 
 def find_dvc() -> psutil.Process | None:
-    """Return the DVC command that has started this stage; None if it has ended.
+    """Return the DVC command that started this stage; None if it has ended.
 
-    There may be a shell in between. It has DVC's mark in its environment, as the stage has. Whoever adopts
-    orphans, on the other hand, is in another process group, unless it is the first process of a container;
-    that one can be DVC itself, or a program that uses its Python interface.
+    There may be a shell in between, which has DVC's mark in its environment, as the stage does. The process
+    that adopts orphans, however, is in another process group, unless it is the first process of a container,
+    which can be DVC itself or a program that uses its Python API.
     """
     try:
         above = psutil.Process().parent()
@@ -56,7 +56,7 @@ def find_dvc() -> psutil.Process | None:
 
 
 def has_mark(process: psutil.Process) -> bool:
-    """Tell whether DVC has started a process for the same stage."""
+    """Return whether DVC started a process for the same stage."""
     try:
         return process.environ().get(MARK) == os.environ[MARK]
     except psutil.AccessDenied:
@@ -64,15 +64,15 @@ def has_mark(process: psutil.Process) -> bool:
 
 
 def leave(number: int, frame: FrameType | None) -> None:
-    """Handle a signal: leave the program, running all clean-up; the next such signal kills."""
+    """Handle a signal: exit with all cleanup; a second one kills at once."""
     signal.signal(number, signal.SIG_DFL)
     raise SystemExit(128 + number)
 
 
 def end() -> None:
-    """Tell this process to end; kill it, with all that it has started, if it is still there after a while."""
-    with contextlib.suppress(OSError):  # the terminal may be gone as well
-        print("The DVC command that started this stage has ended; ending, too.", file=sys.stderr)
+    """Terminate this process; kill it and all its children if it is still running after a while."""
+    with contextlib.suppress(OSError):  # the terminal may be closed as well
+        print("The DVC command that started this stage has ended; stopping the stage.", file=sys.stderr)
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(GRACE)
     this = psutil.Process()

@@ -23,7 +23,7 @@ BACKENDS: dict[str, Callable[[Path, Path, int, Path], Iterator[Links]]] = {
 
 
 def run(params: AlignParams, tokenize: TokenizeParams, source: Path, target: Path, out: Path) -> None:
-    """Read two files of words, line i with line i; write out/dictionary.tsv, empty if backend is none."""
+    """Read two files of words, parallel by line; write out/dictionary.tsv, empty if backend is none."""
     out.mkdir(parents=True, exist_ok=True)
     if params.backend == "none":
         write_dictionary(out / "dictionary.tsv", [])
@@ -35,7 +35,7 @@ def run(params: AlignParams, tokenize: TokenizeParams, source: Path, target: Pat
 
 @contextmanager
 def bare(path: Path, tokenize: TokenizeParams, folder: Path) -> Iterator[Path]:
-    """Yield a file of the words that the dictionary is made of: this one, or a temporary one in `folder`."""
+    """Yield a file of the words for the dictionary: `path` itself, or a temporary file in `folder`."""
     if not tokenize.lossless:
         yield path
         return

@@ -22,7 +22,7 @@ BACKENDS: dict[str, Callable[[FlatIds, FlatIds, int, Path], Iterator[Links]]] = 
 def run(params: AlignParams, encoded: Path, out: Path) -> None:
     """Align the two sides of a folder of encoded pairs; write out/candidates.npz.
 
-    Without `align.candidates` the file is empty and does not depend on the corpus, so a training without
+    Without `align.candidates` the file is empty and does not depend on the corpus, so training without
     selection never reruns because of it.
     """
     out.mkdir(parents=True, exist_ok=True)

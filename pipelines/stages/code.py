@@ -1,14 +1,14 @@
-"""Stage code: the project's own source -> for each stage a digest of all modules that it can execute.
+"""Stage code: the project's own source -> for each stage, digests of all modules that it can execute.
 
-Every other stage depends on its digest, so an edit reruns the stages that can execute the edited code, and no
-other. What a stage can execute follows from its imports alone, so no list is kept by hand:
+Every other stage depends on its digests, so an edit reruns the stages that can execute the edited code, and
+no others. Imports determine what a stage can execute, so there is no list to maintain:
 
-- from the stage's module and the runner, through all imports, those inside functions included;
-- a package's `__init__` runs when one of its modules is imported: its top-level statements count, while its
-  functions count only for those who import the package by itself (`from convs2s import load`).
+- all imports are followed from the stage's module and the runner, including those inside functions;
+- a package's `__init__` runs when one of its modules is imported: its top-level statements count, but its
+  functions count only where the package itself is imported (`from convs2s import load`).
 
-Left out, since they cannot change an output: comments, docstrings, and modules that only declare the schema
-of params.yaml, whose values DVC tracks as params.
+Comments and docstrings are left out because they cannot change an output; so are modules that only declare
+the schema of params.yaml, whose values DVC tracks as params.
 """
 
 import ast
@@ -47,7 +47,7 @@ class Module:
 
     @cached_property
     def imports(self) -> set[str]:
-        """Names that the module imports, inside functions too: modules, or attributes of modules."""
+        """Names that the module imports, including inside functions: modules, or attributes of modules."""
         return imported(self.tree, functions=True)
 
     @cached_property
@@ -83,7 +83,7 @@ def imported(tree: ast.Module, functions: bool) -> set[str]:
 
 
 def statements(tree: ast.AST, functions: bool) -> Iterator[ast.stmt]:
-    """Yield the statements below a node of a syntax tree, with or without functions and what they hold."""
+    """Yield the statements below a node of a syntax tree, with or without functions and their bodies."""
     for child in parts(tree):
         if functions or not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             if isinstance(child, ast.stmt):
@@ -92,7 +92,7 @@ def statements(tree: ast.AST, functions: bool) -> Iterator[ast.stmt]:
 
 
 def parts(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield what a node holds of statements, `except` and `case`, not its many expressions."""
+    """Yield a node's statements, `except` clauses and `case` blocks, but not its many expressions."""
     for field in node._fields:
         held = getattr(node, field)
         if isinstance(held, list) and held and isinstance(held[0], BLOCKS):
@@ -102,8 +102,8 @@ def parts(node: ast.AST) -> Iterator[ast.AST]:
 def bare(source: str, tree: ast.Module) -> str:
     """Return Python code without comments, strings that are statements (docstrings), and empty lines.
 
-    The text itself is kept rather than the tree, since the tree of the same code differs between versions of
-    Python.
+    This returns text rather than a syntax tree because the same code has different trees in different
+    versions of Python.
     """
     lines = source.split("\n")
     cuts = [(*token.start, *token.end) for token in tokens(source) if token.type == tokenize.COMMENT]
@@ -130,7 +130,7 @@ def character(line: str, offset: int) -> int:
 
 
 def declares_schema(tree: ast.Module) -> bool:
-    """Return whether code has nothing but imports, type aliases, and classes of fields and validators.
+    """Return whether code consists of imports, type aliases, and classes of fields and validators.
 
     The validators either raise an error or return the section unchanged. Such code cannot change what a stage
     computes: values come from params.yaml.
@@ -179,7 +179,7 @@ def read_project(packages: Iterable[Path]) -> dict[str, Module]:
     """Return the modules of packages by dotted name; a package's name stands for its `__init__`.
 
     Args:
-        packages: folders, relative to the folder that Python imports from.
+        packages: folders, relative to the one that Python imports from.
     """
     found = {}
     for package in packages:

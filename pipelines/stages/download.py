@@ -26,8 +26,8 @@ from convs2s.text.sources.split import write_split
 def run(params: DownloadParams, split: Split, downloads: Path, out: Path) -> None:
     """Write the sources of a split to out/{source,target}.txt, one after the other.
 
-    Also writes provenance.json (where the pairs are from); alignment.txt, if all pairs are generated; and for
-    the test split further references, target.2.txt and so on. What comes from the network is kept in
+    Also writes provenance.json (the origin of the pairs); alignment.txt, if all pairs are generated; and for
+    the test split, any additional references as target.2.txt and so on. Network downloads are kept in
     `downloads`, which is safe to delete.
     """
     opened = [open_parts(source, params, split, downloads) for source in getattr(params, split)]

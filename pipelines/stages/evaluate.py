@@ -39,14 +39,14 @@ def run(
     test: Path,
     out: Path,
 ) -> None:
-    """Score the texts in `replaced`/MEMBER for each seed, and for the ensemble if there is to be one.
+    """Score the texts in `replaced`/MEMBER for each seed, and for the ensemble if there is one.
 
     Writes to `out` metrics.json, signatures.json, scores.csv, by_length.csv, examples.tsv, pictures/, and
     test_set.json: the test set's name, number of lines and hash. ROUGE takes all references; BLEU and chrF
-    take the first. All scores but tokenized BLEU are of detokenized text.
-    With `replacement`, the stage replace wrote replaced.txt as well as plain.txt: the main scores are then
-    those with unknown words replaced, and those without are reported too. `languages` are source and target
-    language. Attention is drawn from `translations`/SEED of the first seed.
+    take the first. All scores except tokenized BLEU are computed on detokenized text.
+    With `replacement`, the stage replace wrote replaced.txt as well as plain.txt: the main scores then have
+    unknown words replaced, and scores without replacement are reported separately. `languages` are the source
+    and target language. Heat maps show the attention of the first seed, from `translations`/SEED.
 
     Raises:
         FileNotFoundError: if a translation is missing.
@@ -72,7 +72,7 @@ def run(
 
 
 def read_references(test: Path, tokenize: TokenizeParams, languages: tuple[str, str]) -> ReferenceSet:
-    """Read the test set and tokenize it as the training text was."""
+    """Read the test set and tokenize it like the training text."""
     source, target = test / "source.txt", test / "target.txt"
     sources, references = list(read_lines(source)), list(read_lines(target))
     if len(sources) != len(references):
@@ -113,7 +113,7 @@ def read_sentences(path: Path, sentences: int) -> list[Attention]:
 
 
 def draw_attentions(attention: Sequence[Attention], count: int, folder: Path) -> None:
-    """Draw heat maps of `count` sentences from all over the test set: attention-1.png and so on."""
+    """Draw heat maps of `count` sentences spread over the test set: attention-1.png and so on."""
     chosen = spread(easy_to_read([item.weights.shape for item in attention], count), count)
     for number, index in enumerate(chosen, start=1):
         item = attention[index]

@@ -1,4 +1,4 @@
-"""Stage filter: tokenized pairs -> the training pairs that are kept, and the validation pairs."""
+"""Stage filter: tokenized pairs -> the training pairs to keep, and the validation pairs."""
 
 from pathlib import Path
 
@@ -17,11 +17,11 @@ from convs2s.text.progress_bar import progress_bar
 
 
 def run(params: FilterParams, train: Path, valid: Path, out: Path) -> None:
-    """Read train/ and valid/; write the pairs that are kept to out/{train,valid}, and what was removed.
+    """Read train/ and valid/; write the pairs kept to out/{train,valid}, and a report on those removed.
 
-    Counts are in out/report.json, out/rules.csv and out/lengths.csv, a few removed pairs of each rule in
-    out/removed.json. Validation pairs are every `valid_every`-th kept pair, or, if that is null, all of
-    valid/ as they are.
+    Counts are in out/report.json, out/rules.csv and out/lengths.csv; a few of the pairs that each rule
+    removed are in out/removed.json. Validation pairs are every `valid_every`-th kept pair, or, if that is
+    null, all of valid/ unchanged.
     """
     repeated = repeats(read_folder(train)) if params.drop_repeats else None
     in_characters = params.max_ratio is not None and params.ratio_of == "characters"

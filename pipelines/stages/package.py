@@ -22,7 +22,7 @@ TRAINING = (
     "train.min_learning_rate", "train.patience", "train.max_epochs", "train.precision", "train.workers",
     "train.nodes",
 )  # fmt: skip
-"""What of the training is on the model card."""
+"""Training parameters on the model card."""
 
 
 def run(
@@ -45,9 +45,9 @@ def run(
 ) -> None:
     """Write the model folder `out`, for `convs2s translate` and `convs2s.load`.
 
-    From `evaluation`, metrics.json, signatures.json and test_set.json give the model card this seed's scores;
-    from `filtering`, report.json of the stage filter, comes the size of the training data; from `tuned` comes
-    the alpha for `translate.alpha: tuned`.
+    The model card takes this seed's scores from metrics.json, signatures.json and test_set.json in
+    `evaluation`, and the size of the training data from `filtering`, report.json of the stage filter. `tuned`
+    has the alpha for `translate.alpha: tuned`.
     """
     metrics, kept = read_json(evaluation / "metrics.json"), read_json(filtering)["train"]
     facts = Facts(

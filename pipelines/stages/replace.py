@@ -21,11 +21,11 @@ def run(
     alignment: Path,
     out: Path,
 ) -> None:
-    """Write the best hypotheses of translations/hypotheses.jsonl as text, a line per sentence.
+    """Write the best hypotheses of translations/hypotheses.jsonl as text, one line per sentence.
 
     Writes out/plain.txt, detokenized, and plain.tok.txt, words separated by spaces, both with `<unk>`.
-    If `params.enabled`, also replaced.txt and replaced.tok.txt, with unknown words replaced by means of
-    alignment/dictionary.tsv, and replacements.tsv, a line per word replaced.
+    If `params.enabled`, also writes replaced.txt and replaced.tok.txt, with unknown words replaced using
+    alignment/dictionary.tsv, and replacements.tsv, one line per replaced word.
     """
     tokenizer = Tokenizer(languages[1], tokenize)
     sentences = list(read_hypotheses(translations / "hypotheses.jsonl"))

@@ -11,6 +11,6 @@ from pipelines.stages.values import Languages
 def run(params: TokenizeParams, languages: Languages, truecasers: Path, raw: Path, out: Path) -> None:
     """Read raw/{source,target}.txt; write the words to out/{source,target}.txt, line for line.
 
-    If `params.truecase`, truecasers/{source,target}.tsv give words their case.
+    If `params.truecase`, words are truecased with truecasers/{source,target}.tsv.
     """
     write_folder(out, tokenize_pairs(read_folder(raw), languages, params, truecasers))

@@ -19,6 +19,6 @@ def run(
 ) -> None:
     """Train; with several workers, this process starts them and waits.
 
-    Checkpoints live in `work`, which outlasts an interruption; `out` gets model/, metrics.json and curves/.
+    Checkpoints live in `work`, which survives an interruption; `out` gets model/, metrics.json and curves/.
     """
     train_model(model, train, seed, encoded, vocabulary, candidates, work, out)

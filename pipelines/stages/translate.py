@@ -29,10 +29,10 @@ def run(
     tuned: Path,
     out: Path,
 ) -> None:
-    """Translate test/source.txt; write out/hypotheses.jsonl, a line per sentence, and out/attention.npz.
+    """Translate test/source.txt; write out/hypotheses.jsonl, one line per sentence, and out/attention.npz.
 
-    `member` is a seed, or `ensemble` for the models trained/SEED/model of all seeds together. `tuned` holds
-    the alpha for `translate.alpha: tuned`. With vocabulary selection, the mean number of target words of a
+    `member` is a seed, or `ensemble` for the models trained/SEED/model of all seeds together. `tuned` has
+    the alpha for `translate.alpha: tuned`. With vocabulary selection, the mean number of target words per
     batch goes to stderr.
     """
     tokenizer = load_tokenizer(languages[0], tokenize, truecasers / "source.tsv")

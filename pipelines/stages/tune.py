@@ -31,8 +31,8 @@ def run(
     """Write out/alphas.csv, the scores of each alpha on the pairs of `development`; out/alpha.json, the best.
 
     If `development` has no pairs, those of `valid` are used. `member` is a seed, or `ensemble` for the models
-    trained/SEED/model of all seeds together. Scores are BLEU of tokenized text, unknown words not replaced.
-    With a number for translate.alpha nothing is searched, and the files hold no alpha.
+    trained/SEED/model of all seeds together. Scores are BLEU of tokenized text, without unknown-word
+    replacement. If translate.alpha is a number, nothing is searched, and the files hold no alpha.
     """
     if translate.alpha != "tuned":
         write(pd.DataFrame(columns=COLUMNS), {}, out)
@@ -43,7 +43,7 @@ def run(
 
     pairs = list(read_folder(development)) or list(read_folder(valid))
     references = [target for _, target in pairs]
-    # The whole beam; the alpha of the search itself only orders it.
+    # Keep the whole beam; the alpha of the search itself only orders it.
     search = with_alpha(translate, NEUTRAL).model_copy(update={"n_best": translate.beam_size})
     models = models_of(member, seeds, trained)
     translator = load_words(models, vocabulary, candidates / "candidates.npz", search)
@@ -60,7 +60,7 @@ def run(
 
 
 def write(table: pd.DataFrame, chosen: dict[str, float], out: Path) -> None:
-    """Write both files, whole or not at all."""
+    """Write both files, atomically."""
     with atomic_path(out) as temporary:
         temporary.mkdir()
         table.to_csv(temporary / "alphas.csv", index=False, encoding="utf-8", lineterminator="\n")

@@ -140,7 +140,7 @@ def test_invalid_values_are_reported_before_anything_starts(
     for word, message in (
         ("train.droput=0.1", r"overrides: params\.yaml has no train\.droput"),
         ("train.dropout=much", r"train\.dropout: found 'much'"),
-        ("download.folder=data/other", r"download\.folder is data/other, which is no folder"),
+        ("download.folder=data/other", r"download\.folder is data/other, which is not a folder"),
     ):
         for command in (["run"], ["sweep", "table5"]):
             with pytest.raises((ValueError, FileNotFoundError), match=message):

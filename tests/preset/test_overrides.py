@@ -25,9 +25,7 @@ def test_overrides_keep_comments_and_are_checked() -> None:
     for name in ("train.droput", "nothing.at.all", "download.train.7.pairs"):
         with pytest.raises(ValueError, match=f"overrides: params.yaml has no {name}"):
             overridden(before, {name: 1})
-    with pytest.raises(
-        ValueError, match=r"overrides do not fit: params.yaml has 1 fault\(s\):\s+train.dropout"
-    ):
+    with pytest.raises(ValueError, match=r"invalid overrides: params.yaml has 1 fault\(s\):\s+train.dropout"):
         overridden(before, {"train.dropout": 3})
 
 

@@ -90,4 +90,7 @@ def test_the_command_says_what_it_repaired(
     (tmp_path / ".dvc" / "tmp").mkdir(parents=True)
     (tmp_path / "dvc.lock").write_text(WHOLE[:-4])
     assert main() == 0
-    assert "dvc.lock was cut by a kill; kept 1 stages, took 0 from the last copy" in capsys.readouterr().err
+    assert (
+        "dvc.lock was truncated by a kill; kept 1 stages, took 0 from the last copy"
+        in capsys.readouterr().err
+    )

@@ -49,7 +49,7 @@ def test_an_unreadable_list_is_removed(text: str, rwlock: Path, tmp_path: Path) 
 def test_it_stays_while_dvc_works(rwlock: Path, tmp_path: Path, dvc: int) -> None:
     """DVC still wants to take itself off the list."""
     rwlock.write_text("")
-    with pytest.raises(ValueError, match=rf"at work in .*: process {dvc}, while .*rwlock is damaged"):
+    with pytest.raises(ValueError, match=rf"running in .*: process {dvc}, while .*rwlock is damaged"):
         repair(tmp_path)
     assert rwlock.exists()
 
@@ -75,7 +75,7 @@ def test_only_a_number_that_another_program_has_is_dropped(rwlock: Path, tmp_pat
     readers = {"both": list(held.values()), "one": [held["other"]]}
     rwlock.write_text(json.dumps({"write": held, "read": readers}))
     (sentence,) = repair(tmp_path)
-    assert sentence.endswith(f"named process {os.getpid()}, which is no DVC command now; dropped it.")
+    assert sentence.endswith(f"named process {os.getpid()}, which is not a DVC command; dropped it.")
     wanted = {"write": {"dvc": held["dvc"]}, "read": {"both": [held["dvc"]], "one": []}}
     assert json.loads(rwlock.read_text()) == wanted
 

@@ -175,7 +175,7 @@ def test_an_unfinished_run_says_what_makes_it(folder: Path, capsys: pytest.Captu
     shutil.copy(folder / "one" / "params.yaml", folder / "three")
     assert main([str(folder / "three"), "--out", str(folder / "three.html")]) == 1
     missing = folder / "three" / "data" / "evaluation" / "metrics.json"
-    assert capsys.readouterr().err.startswith(f"{missing} does not exist: the run has not ended")
+    assert capsys.readouterr().err.startswith(f"{missing} does not exist: the run has not finished")
     assert not (folder / "three.html").exists()
 
 

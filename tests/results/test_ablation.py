@@ -147,7 +147,7 @@ def test_the_table_is_written_to_be_read(tmp_path: Path) -> None:
     assert "| -source position | 6.69 | 8.00 | 21.3 | 28.00 | 1 |\n" in text
     assert "| -target position | 6.63 | failed | 21.5 | failed | 0 |\n" in text
     assert "| -source & target position | 6.68 | not run | 21.2 | not run | 0 |\n" in text
-    assert "Test set of ours: `flickr: 1,000 lines`.\nSignature of BLEU of ours: `tok:none`.\n" in text
+    assert "Our test set: `flickr: 1,000 lines`.\nOur BLEU signature: `tok:none`.\n" in text
     assert "Ours: multi30k-en-de at commit abc1234; mean ± standard deviation over seeds; BLEU of tok" in text
     assert text.endswith("\n\n- -target position failed: train@1 ended with status 1\n")
     assert "tokens/s" not in text, "which older trainings did not count"

@@ -169,7 +169,7 @@ def test_a_run_is_recorded_with_all_that_it_rests_on(repo: Path, capsys: pytest.
         "[multi30k-3](../experiments/records/multi30k-3.json)" in (repo / "docs" / "results.md").read_text()
     )
     command = 'make preset NAME=multi30k-en-de SET="train.seeds=[1,2] train.dropout=0.3" && make repro'
-    assert f"To run it again: {command}\nNext: git add experiments docs\n" in capsys.readouterr().out
+    assert f"To reproduce it: {command}\nNext: git add experiments docs\n" in capsys.readouterr().out
     assert f"`{command}`" in (repo / "docs" / "results.md").read_text()
 
 
@@ -354,7 +354,7 @@ def test_rows_of_other_parameters_are_refused(sweep: Path, capsys: pytest.Captur
     csv = sweep / "data" / "sweeps" / "table4.csv"
     csv.write_text("experiment,row\ntable4-True,ConvS2S\ntable4-True,-source position\n")
     message = refused(sweep, capsys, *SWEEP)
-    assert "row -source position has another params.model.source_positions than its table" in message
+    assert "row -source position: params.model.source_positions not as in its table" in message
 
 
 def test_a_sweep_of_unknown_origin_is_refused(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -111,7 +111,7 @@ def test_an_error_is_one_message(
     for error, status, message in (
         (ValueError("a is bad"), 2, "filter: error: a is bad\n"),
         (MemoryError(), 2, "filter: error: out of memory. Use a machine with more memory.\n"),
-        (KeyboardInterrupt(), 130, "filter: interrupted. The same command continues: finished stages"),
+        (KeyboardInterrupt(), 130, "filter: interrupted. Run the same command to continue: finished stages"),
     ):
         fails(error)
         with pytest.raises(SystemExit) as ended:
