@@ -7,7 +7,7 @@ FOLDER = Path(__file__).parent
 
 
 def benchmarks() -> dict[str, str]:
-    """Return the modules of this folder that are commands, each with the first line of what it says."""
+    """Return the modules of this folder that are commands, each with the first line of its docstring."""
     found = {}
     for path in sorted(FOLDER.glob("[!_]*.py")):
         text = path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The word aligners that `align` compares; run in a process of its own, each imports only what it needs."""
+"""The word aligners that `align` compares; each runs in its own process and imports only what it needs."""
 
 import argparse
 import importlib
@@ -40,7 +40,7 @@ ALIGNERS: dict[str, Callable[[Path, Path, int, Path], Iterator[Links]]] = {
 
 
 def available() -> list[str]:
-    """Return the aligners that this machine has."""
+    """Return the aligners installed on this machine."""
     has = {
         "builtin": True,
         "exact": True,

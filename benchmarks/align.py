@@ -3,10 +3,10 @@
     python -m benchmarks.align --source FILE --target FILE [--gold FILE] [--iterations 5] [--rounds 5]
 
 The files hold whitespace-separated words; line i of --gold holds the true links of line i, such as
-0-0 1-2. Each aligner runs in its own process, in turns: the built-in one, as it is and exactly as
-fast_align; systran-align if it is installed; fast_align and atools if they are on PATH. Before the first
-round the built-in ones run once more, since numba compiles them the first time. Times and memory are medians
-over rounds; --json FILE has the lowest and the highest, too.
+0-0 1-2. The aligners take turns, each in its own process: the built-in one, by default and exactly
+like fast_align; systran-align if it is installed; fast_align and atools if they are on PATH. Before the first
+round, the built-in ones run once so that numba compiles them. Times and memory are medians over rounds;
+--json FILE also has minima and maxima.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def measure(name: str, arguments: argparse.Namespace, out: Path) -> dict[str, fl
     _, status, usage = os.wait4(process.pid, 0)  # includes the usage of its children
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
-        raise RuntimeError(f"{name} ended with status {process.returncode}; see its messages above.")
+        raise RuntimeError(f"{name} exited with status {process.returncode}; see its messages above.")
     return {
         "seconds": time.perf_counter() - begin,
         "CPU seconds": usage.ru_utime + usage.ru_stime,
@@ -56,7 +56,7 @@ def links_of(path: Path, arguments: argparse.Namespace) -> Iterator[Links]:
 
 
 def entries(path: Path, arguments: argparse.Namespace) -> dict[str, str]:
-    """Return the dictionary that a file of links makes."""
+    """Return the dictionary built from a file of links."""
     pairs = read_pairs(arguments.source, arguments.target)
     return {entry.source: entry.target for entry in build_dictionary(pairs, links_of(path, arguments))}
 
@@ -70,7 +70,7 @@ def equal_entries(one: dict[str, str], other: dict[str, str], source: Path) -> f
 
 
 def costs(arguments: argparse.Namespace, folder: Path) -> dict[str, list[dict[str, float]]]:
-    """Run the aligners in turns; return what each round of each took; links are in the folder."""
+    """Run the aligners in turns; return the costs of each one's rounds; links go to the folder."""
     for name in ("builtin", "exact"):
         measure(name, arguments, folder / name)  # compiles
     found: dict[str, list[dict[str, float]]] = {name: [] for name in available()}
@@ -81,16 +81,16 @@ def costs(arguments: argparse.Namespace, folder: Path) -> dict[str, list[dict[st
 
 
 def spreads(rounds: Sequence[Mapping[str, float]]) -> dict[str, Any]:
-    """Return the spread of each thing measured, over the rounds."""
-    # Not before all is measured: it imports PyTorch, whose memory would count as that of each aligner, since
-    # a new process begins as a copy of this one.
+    """Return the spread of each measurement over the rounds."""
+    # Only after all measurements: this imports PyTorch, whose memory would count for each aligner because
+    # a new process starts as a copy of this one.
     from benchmarks.machine import spread  # noqa: PLC0415
 
     return {key: spread([one[key] for one in rounds]) for key in rounds[0]}
 
 
 def spreads_as_json(rounds: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
-    """Return the spread of each thing measured, as JSON has it."""
+    """Return the spread of each measurement, for JSON."""
     return {key: asdict(one) for key, one in spreads(rounds).items()}
 
 

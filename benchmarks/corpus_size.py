@@ -1,11 +1,11 @@
-"""How large a model should be for how many pairs: trainings on parts of the corpus of params.yaml.
+"""The best model size by number of pairs: trainings on parts of the corpus of params.yaml.
 
     make preset NAME=multi30k-en-de
     python -m benchmarks.corpus_size --pairs 1000 4000 --models "4 x 128, 3 x 128" --pieces 1000 2000
 
 Text preparation, schedule and search are those of params.yaml. Each row is a training, with its first
-seed, on pairs drawn at random, the same for all models; it is scored on the whole test set. Rows are printed
-as Markdown as soon as they are done, and written with --json.
+seed, on randomly drawn pairs, the same for all models, scored on the whole test set. Rows are printed as
+Markdown as soon as they are done, and written with --json.
 """
 
 import argparse
@@ -45,7 +45,7 @@ NUMBER = re.compile(r"(\d+) x (\d+), (\d+) x (\d+)")
 
 @dataclass(frozen=True)
 class Variant:
-    """What one row varies.
+    """The settings that vary between rows.
 
     Attributes:
         pairs: of the training data, before filtering.
@@ -62,13 +62,13 @@ class Variant:
 
 @dataclass(frozen=True)
 class Row:
-    """A variant and what came of it.
+    """A variant and its results.
 
     Attributes:
         variant: what was trained.
         epochs: until training ended.
-        perplexity: the best of the validation set.
-        bleu: detokenized, of the test set.
+        perplexity: best on the validation set.
+        bleu: detokenized, on the test set.
         minutes: of training.
     """
 
@@ -125,7 +125,7 @@ def train_and_score(params: Params, variant: Variant, data: Path, out: Path) -> 
 
 
 def encode_all(params: Params, part: Path, valid: Path, out: Path) -> None:
-    """Write all that a training reads, from tokenized pairs to ids."""
+    """Write everything that a training reads, from tokenized pairs to ids."""
     filter.run(params.filter, part, valid, out / "filtered")
     vocabulary.run(params.vocabulary, out / "filtered/train", out / "vocabulary")
     for split in ("train", "valid"):
@@ -134,7 +134,7 @@ def encode_all(params: Params, part: Path, valid: Path, out: Path) -> None:
 
 
 def train_seed(params: Params, seed: int, out: Path) -> tuple[dict[str, Any], float]:
-    """Train on what `encode_all` wrote; return the metrics, and the minutes that it took."""
+    """Train on what `encode_all` wrote; return the metrics and the minutes of training."""
     inputs = out / "encoded", out / "vocabulary", out / "candidates"
     begin = time.perf_counter()
     train.run(params.model, params.train, seed, *inputs, out / "work", out / "trained" / str(seed))
@@ -143,7 +143,7 @@ def train_seed(params: Params, seed: int, out: Path) -> tuple[dict[str, Any], fl
 
 
 def bleu_of_test_set(params: Params, seed: int, data: Path, out: Path) -> float:
-    """Return the BLEU of the test set, against the raw reference."""
+    """Return BLEU on the test set, against the raw reference."""
     languages = (params.download.source_language, params.download.target_language)
     folders = out / "trained", out / "vocabulary", out / "candidates", data / "truecasers", data / "raw/test"
     search = params.translate, params.tokenize, languages, params.train.seeds, str(seed)

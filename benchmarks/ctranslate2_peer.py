@@ -1,4 +1,4 @@
-"""CTranslate2's Transformer-base with random weights, in 8-bit integers; where CTranslate2 is installed."""
+"""CTranslate2's Transformer-base with random weights, in 8-bit integers; needs CTranslate2."""
 
 import importlib
 import importlib.util
@@ -13,17 +13,17 @@ SPECIAL = ["<unk>", "<s>", "</s>"]
 
 
 def has_ctranslate2() -> bool:
-    """Tell whether CTranslate2 is there."""
+    """Return whether CTranslate2 is installed."""
     return importlib.util.find_spec("ctranslate2") is not None
 
 
 class Peer:
-    """A model of random weights, which translates to a given length.
+    """A model with random weights, which translates to a given length.
 
     Args:
         folder: for the model's files.
-        entries: of both vocabularies, special ones not counted.
-        threads: of the only worker.
+        entries: of both vocabularies, not counting special ones.
+        threads: of its single worker.
     """
 
     def __init__(self, folder: Path, entries: int, threads: int) -> None:
@@ -42,7 +42,7 @@ class Peer:
 
 
 def write_model(folder: Path, vocabulary: list[str]) -> None:
-    """Write a model folder, as CTranslate2's converters do."""
+    """Write a model folder like those of CTranslate2's converters."""
     random = np.random.default_rng(1)
 
     def linear(layer: Any, outputs: int, inputs: int) -> None:
@@ -53,7 +53,7 @@ def write_model(folder: Path, vocabulary: list[str]) -> None:
         layer.gamma, layer.beta = np.ones(SIZE, np.float32), np.zeros(SIZE, np.float32)
 
     def attention(layer: Any, *parts: int) -> None:
-        """Fill products that are merged: `parts` times the size of the model."""
+        """Fill merged linear maps: `parts` times the size of the model."""
         norm(layer.layer_norm)
         for product, count in zip(layer.linear, parts, strict=True):
             linear(product, count * SIZE, SIZE)

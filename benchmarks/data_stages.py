@@ -1,10 +1,10 @@
-"""Time and memory of the data stages on generated pairs, to check that time is linear and memory flat.
+"""Time and memory of the data stages on generated pairs, to check that time is linear and memory constant.
 
     python -m benchmarks.data_stages --pairs 100000 1000000
 
 Each stage runs as in dvc.yaml, with the parameters of params.yaml, in its own folder, which is deleted
-at the end. Memory is what all processes of the stage use together (PSS: shared pages count once),
-sampled ten times a second; Linux only.
+at the end. Memory is the total over all processes of the stage (PSS: shared pages count once), sampled
+ten times a second; Linux only.
 """
 
 import argparse
@@ -44,12 +44,12 @@ STAGES = {
 
 @dataclass(frozen=True)
 class Cost:
-    """What a stage took.
+    """The cost of a stage.
 
     Attributes:
         seconds: wall time, including the start of Python.
         work: CPU seconds over all cores; unlike wall time, hardly affected by other load.
-        together: peak memory of all its processes together, in MiB.
+        together: peak total memory of all its processes, in MiB.
         largest: peak memory of its largest process, in MiB.
     """
 
@@ -80,7 +80,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--pairs", type=int, nargs="+", default=[20_000, 100_000], help="sizes of corpora")
     parser.add_argument("--last", choices=STAGES, default="align", help="stop after this stage")
     parser.add_argument("--params", type=Path, default=ROOT / "params.yaml", help="parameters of the stages")
-    parser.add_argument("--folder", type=Path, help="where to work; default: the system's temporary folder")
+    parser.add_argument("--folder", type=Path, help="working folder; default: the system's temporary folder")
     return parser.parse_args()
 
 
@@ -97,7 +97,7 @@ def measure_all(folder: Path, pairs: int, params: Path, last: str) -> Iterator[t
 
 
 def measure(command: list[str], folder: Path) -> Cost:
-    """Run a command in a folder and return what it took.
+    """Run a command in a folder; return its cost.
 
     Raises:
         subprocess.CalledProcessError: if it fails, after showing its stderr.
@@ -111,7 +111,7 @@ def measure(command: list[str], folder: Path) -> Cost:
         try:
             status, cost = watch(process.pid)
         except BaseException:
-            # Ctrl-C does not reach another session: the stage would go on in a deleted folder.
+            # Ctrl-C does not reach another session: the stage would continue in a deleted folder.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -137,7 +137,7 @@ def watch(leader: int) -> tuple[int, Cost]:
 
 
 def session_memory(session: int) -> float:
-    """Return the memory in MiB that the processes of a session use together."""
+    """Return the total memory of a session's processes, in MiB."""
     total = 0
     for process in Path("/proc").glob("[0-9]*"):
         # A process may end between two reads, and we may not read other users' processes.

@@ -1,7 +1,7 @@
-"""fairseq beside ours: updates on the same batches, and translation; where fairseq can be imported.
+"""fairseq for comparison: updates on the same batches, and translation; needs fairseq.
 
-fairseq 0.12.2 (commit 3d262bb) cannot be imported on Python 3.11 as published. These changes, none of which
-touches a number, make it work: mutable defaults of dataclasses become `field(default_factory=...)`, `np.int`
+As published, fairseq 0.12.2 (commit 3d262bb) cannot be imported on Python 3.11. These changes, none of which
+affects a number, make it work: mutable defaults of dataclasses become `field(default_factory=...)`, `np.int`
 and `np.float` become `int` and `float`. It also needs omegaconf 2.3, hydra-core 1.3.2, bitarray, cffi, and
 its own extensions `data_utils_fast` and `token_block_utils_fast`, built in place.
 """
@@ -26,13 +26,13 @@ from convs2s.train.training import Training
 
 
 def has_fairseq() -> bool:
-    """Tell whether fairseq is there."""
+    """Return whether fairseq is installed."""
     return importlib.util.find_spec("fairseq") is not None
 
 
 @dataclass
 class FairseqVariant:
-    """fairseq's training of a model, on the batches of ours."""
+    """fairseq's training of a model, on the same batches as ours."""
 
     training: Training
     model: Any
@@ -59,17 +59,17 @@ class FairseqVariant:
         return batch.target_tokens
 
     def updates(self, count: int) -> float:
-        """Make so many updates; return their target tokens."""
+        """Make `count` updates; return their target tokens."""
         return sum(self.update() for _ in range(count))
 
 
 def fairseq_variant(
     training: Training, params: ModelParams, sizes: tuple[int, int], batches: Iterator[Batch]
 ) -> FairseqVariant:
-    """Return fairseq's training of a model with the sizes of ours, in float32.
+    """Return fairseq's training of a model as large as ours, in float32.
 
     Args:
-        training: ours; gives data, device and values of the optimizer.
+        training: ours, for its data, device and optimizer settings.
         params: of the model.
         sizes: entries of both vocabularies.
     """
@@ -103,7 +103,7 @@ def fairseq_model(params: ModelParams, sizes: tuple[int, int], dropout: float) -
 
 @dataclass(frozen=True)
 class Entries:
-    """What fairseq's model asks of a dictionary."""
+    """The dictionary interface that fairseq's model needs."""
 
     count: int
 
@@ -111,13 +111,13 @@ class Entries:
         return self.count
 
     def pad(self) -> int:
-        """Return the id that pads."""
+        """Return the id of padding."""
         return PAD
 
 
 @dataclass
 class FairseqTranslator:
-    """fairseq's search with the model of a checkpoint, as its command `generate` makes it."""
+    """fairseq's search with the model of a checkpoint, set up as in its command `generate`."""
 
     generator: Any
     source: Any
@@ -125,7 +125,7 @@ class FairseqTranslator:
     batch_sentences: int
 
     def translate(self, texts: Sequence[str]) -> list[str]:
-        """Return each text's best hypothesis, its tokens with spaces between, as in the texts; EOS last."""
+        """Return each text's best hypothesis, as space-separated tokens like the texts; EOS is last."""
         rows = [self.source.encode_line(text, add_if_not_exist=False).long() for text in texts]
         found = [""] * len(texts)
         for batch in batches([len(row) for row in rows], self.batch_sentences):
@@ -146,10 +146,10 @@ def fairseq_translator(
     """Return fairseq's search, hypotheses limited to 1.2 S + 10 tokens as in the authors' commands.
 
     Args:
-        checkpoint: that fairseq saved; code in it is executed.
+        checkpoint: saved by fairseq; code in it is executed.
         dictionaries: of the source and the target.
         beam_size: hypotheses kept per sentence.
-        batch_sentences: searched at once.
+        batch_sentences: sentences searched at once.
     """
     load = importlib.import_module("fairseq.data").Dictionary.load
     source, target = (load(str(path)) for path in dictionaries)

@@ -1,4 +1,4 @@
-"""The parts of the report on a GPU: each measures, and emits a row for each thing measured."""
+"""The parts of the GPU report: each emits a row per measurement."""
 
 import os
 import subprocess
@@ -26,17 +26,17 @@ GPU_EVENT = DeviceType.CUDA
 
 @dataclass(frozen=True)
 class Sizes:
-    """What is measured, and how large.
+    """The extent of the measurements.
 
     Attributes:
-        tests: files of tests, of which those marked `gpu` run.
+        tests: test files, of which the tests marked `gpu` run.
         presets: whose models make updates; the first is also profiled, compiled and trained in parallel.
-        tokens: target tokens of an update, about.
-        channels: of all layers, None: the preset's.
-        entries: vocabulary entries of each side, None: the preset's.
+        tokens: approximate target tokens per update.
+        channels: of all layers; None: the preset's.
+        entries: vocabulary entries of each side; None: the preset's.
         rounds: of updates, by each variant in turn.
-        updates: in a round.
-        parallel_updates: by each number of processes.
+        updates: per round.
+        parallel_updates: updates for each number of processes.
         sentences: to translate with random weights.
         precisions: of the translation.
     """
@@ -60,12 +60,12 @@ TOY = Sizes(
 
 
 def device() -> torch.device:
-    """Return the GPU, or the CPU where there is none."""
+    """Return the GPU, or the CPU if there is none."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def about(emit: Emit, _: float) -> None:
-    """Emit what the machine is, and the speed of its products."""
+    """Emit a description of the machine, and the speed of its matrix products."""
     found = machine(["numpy", "numba", "triton", "safetensors", "sacrebleu"])
     found |= {"GPUs": torch.cuda.device_count(), "cudnn": torch.backends.cudnn.version()}
     for name, value in found.items():
@@ -91,14 +91,14 @@ def copy_speed() -> float:
 
 
 def tests(sizes: Sizes, emit: Emit, seconds: float) -> None:
-    """Run the tests that need a GPU; emit what became of each."""
+    """Run the tests that need a GPU; emit the outcome of each."""
     with tempfile.TemporaryDirectory() as folder:
         found = Path(folder, "tests.xml")
         command = [sys.executable, "-m", "pytest", "-v", "-m", "gpu or not gpu", "-p", "no:cacheprovider"]
         bare = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         ended = subprocess.run([*command, f"--junitxml={found}", *sizes.tests], check=False, env=bare)
         if not found.is_file():
-            raise RuntimeError(f"pytest ended with status {ended.returncode} and without results.")
+            raise RuntimeError(f"pytest exited with status {ended.returncode} and without results.")
         for case in ET.parse(found).iter("testcase"):
             faults = [fault for fault in case if fault.tag in {"failure", "error", "skipped"}]
             emit({
@@ -121,7 +121,7 @@ def options(sizes: Sizes, variants: list[str], precision: str) -> Namespace:
 
 
 def updates(sizes: Sizes, emit: Emit, _: float) -> None:
-    """Emit the speed of updates of each model, by plain layers, by those for GPUs, and by recorded ones."""
+    """Emit the speed of each model's updates with plain layers, layers for GPUs, and recorded layers."""
     peaks = product_peaks(device())
     runs = [("bfloat16", tokens, preset) for tokens in sizes.tokens for preset in sizes.presets]
     runs += [("float32", sizes.tokens[0], preset) for preset in sizes.presets]
@@ -134,7 +134,7 @@ def updates(sizes: Sizes, emit: Emit, _: float) -> None:
 def compiled(sizes: Sizes, emit: Emit, _: float) -> None:
     """Emit the speed of updates with and without torch.compile.
 
-    The small model comes first, since compiling the large one takes minutes, and may not come to its end.
+    The small model comes first because compiling the large one takes minutes and may not finish in time.
     """
     peaks = product_peaks(device())
     for preset in dict.fromkeys((sizes.presets[-1], sizes.presets[0])):
@@ -144,7 +144,7 @@ def compiled(sizes: Sizes, emit: Emit, _: float) -> None:
 
 
 def operators(sizes: Sizes, emit: Emit, _: float) -> None:
-    """Emit where the time of an update goes, by operation of the device, and what it takes by the clock."""
+    """Emit the device time of an update by operation, and its wall time."""
     here, preset, tokens = device(), sizes.presets[0], sizes.tokens[0]
     with tempfile.TemporaryDirectory() as folder:
         name = "recorded bfloat16"
@@ -169,7 +169,7 @@ def operators(sizes: Sizes, emit: Emit, _: float) -> None:
 
 
 def device_times(found: profile, here: torch.device) -> list[tuple[str, int, float]]:
-    """Return name, count and milliseconds of what a device did, longest first: of a GPU the kernels."""
+    """Return name, count and milliseconds of a device's operations, longest first; on a GPU, of kernels."""
     events = found.key_averages()
     if here.type == "cuda":
         taken = [
@@ -181,7 +181,7 @@ def device_times(found: profile, here: torch.device) -> list[tuple[str, int, flo
 
 
 def processes(sizes: Sizes, emit: Emit, _: float) -> None:
-    """Emit the speed of a training by one process and by two, each with a GPU of its own."""
+    """Emit the training speed of one process and of two, each with its own GPU."""
     for workers in (1, 2):
         if workers > max(1, torch.cuda.device_count()):
             emit({"processes": workers, "note": f"skipped: PyTorch sees {torch.cuda.device_count()} GPUs"})
@@ -191,7 +191,7 @@ def processes(sizes: Sizes, emit: Emit, _: float) -> None:
 
 
 def parallel_speed(sizes: Sizes, workers: int, folder: Path) -> float | None:
-    """Return the target tokens per second of a training, warm-up included."""
+    """Return the target tokens per second of a training, including warm-up."""
     model, train, lengths = train_step.random_corpus(
         sizes.presets[0], folder, "bfloat16", sizes.tokens[0], workers * sizes.parallel_updates,
         sizes.entries, sizes.channels,

@@ -1,12 +1,12 @@
-"""All that a GPU can show, within minutes: `make gpu-report` writes report.json and report.md.
+"""All GPU tests and benchmarks within minutes: `make gpu-report` writes report.json and report.md.
 
-    make gpu-report                          the generated corpus is trained on, or
-    make gpu-report DATA=folder              Multi30k, whose files (train.en.gz, ...) are in the folder
+    make gpu-report                          trains on the generated corpus, or
+    make gpu-report DATA=folder              on Multi30k, whose files (train.en.gz, ...) are in the folder
 
 It takes at most SECONDS (530) of one GPU, needs no network, and installs nothing: PYTHON (python3) must have
-PyTorch and what else convs2s needs. Each part has a share of the time, runs in a process of its own, and is
-ended when its time is up, or when it fails; the others run on, and the report says so. What a part prints is
-in its log. On a machine without a GPU, --toy runs all parts at toy size on the CPU.
+PyTorch and the other requirements of convs2s. Each part has a share of the time and runs in its own process.
+If it fails or exceeds its time, the other parts still run, and the report says so. A part's output is in its
+log. On a machine without a GPU, --toy runs all parts at toy size on the CPU.
 """
 
 import argparse
@@ -29,7 +29,7 @@ SHARES = {
     "machine": 20, "tests": 75, "updates": 100, "operators": 20, "translations": 70, "training": 110,
     "processes": 25, "compiled": 110,
 }  # fmt: skip
-"""Seconds of each part, out of all; what one leaves over goes to the next."""
+"""Seconds of each part out of the total; unused time goes to the next part."""
 TITLES = {
     "machine": "Machine",
     "tests": "Tests that need a GPU",
@@ -70,8 +70,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("data/gpu-report"), help="folder of the report")
-    parser.add_argument("--data", type=Path, help="folder with Multi30k's files; without: generated text")
-    parser.add_argument("--seconds", type=float, default=530, help="for all parts together")
+    parser.add_argument("--data", type=Path, help="folder with Multi30k's files; default: generated text")
+    parser.add_argument("--seconds", type=float, default=530, help="time limit for all parts in total")
     parser.add_argument("--parts", nargs="+", choices=SHARES, default=list(SHARES))
     parser.add_argument("--toy", action="store_true", help="run at toy size, to check that it works")
     return parser.parse_args(arguments)

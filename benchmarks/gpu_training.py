@@ -1,4 +1,4 @@
-"""A training from raw text to BLEU, without DVC: a part of the report on a GPU."""
+"""A training from raw text to BLEU, without DVC: a part of the GPU report."""
 
 import copy
 import tempfile
@@ -29,11 +29,11 @@ from pipelines.preset.render import preset_params
 from pipelines.stages import download, tokenize, truecase
 
 FOR_TRANSLATION = 0.2
-"""Share of the time that is kept for the translation of the test set."""
+"""Share of the time reserved for translating the test set."""
 
 
 def chosen(data: Path | None, toy: bool) -> Params:
-    """Return Multi30k's parameters if its files are there, else those of the generated corpus."""
+    """Return Multi30k's parameters if its files are given, else those of the generated corpus."""
     if data is not None:
         params = preset_params("multi30k-en-de")
         changed = params.download.model_copy(update={"folder": str(data)})
@@ -80,7 +80,7 @@ def prepare(params: Params, data: Path) -> None:
 
 
 def train_to_the_end(data: Path | None, toy: bool, emit: Emit, seconds: float) -> None:
-    """Emit a row for each epoch, then BLEU; a training that takes too long ends early, and says so."""
+    """Emit a row for each epoch, then BLEU; a training that takes too long ends early and is marked so."""
     begin = time.monotonic()
     params = chosen(data, toy)
     with tempfile.TemporaryDirectory() as temporary:
@@ -122,7 +122,7 @@ def run(training: Training, end: float, emit: Emit) -> dict[str, Any]:
 
 
 def scored(params: Params, folder: Path) -> dict[str, Any]:
-    """Translate the test set as `translate` says, alpha being 1 if it is to be tuned; return the row."""
+    """Translate the test set with the settings of `translate`, and alpha 1 for `tuned`; return the row."""
     content = params.translate.model_dump()
     content["alpha"] = 1.0 if content["alpha"] == "tuned" else content["alpha"]
     found = TranslateParams.model_validate(content)

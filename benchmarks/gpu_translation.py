@@ -1,8 +1,8 @@
-"""Table 3's protocol with random weights (§5.3): a part of the report on a GPU.
+"""Table 3's protocol with random weights (§5.3): a part of the GPU report.
 
 A model with random weights never ends a sentence by itself. Here it cannot, and each translation gets as many
-tokens as a real one would have. The lengths are assumed, since the text is not at hand: of newstest2014 the
-French reference has 27 words a sentence; with 1.1 pieces a word and EOS, that makes 30 tokens, from 26.
+tokens as a real one would. The lengths are assumed because the text is not available: the French reference of
+newstest2014 has 27 words per sentence; with 1.1 pieces per word and EOS, that makes 30 tokens, from 26.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from convs2s.text.vocabulary.vocabulary import EOS, PAD
 from pipelines.preset.render import preset_params
 
 SOURCE, TARGET = 26, 30
-"""Mean tokens of a sentence, EOS included."""
+"""Mean tokens per sentence, including EOS."""
 LONGEST = 120
 PRESET = "wmt14-en-fr-paper"
 BATCH = 128
@@ -52,7 +52,7 @@ def translations(sizes: Sizes, emit: Emit, _: float) -> None:
 
 
 def source_lengths(sentences: int) -> NDArray[np.int64]:
-    """Return as many lengths as sentences, EOS included: the same ones each time, spread as those of news."""
+    """Return a length per sentence, including EOS: always the same ones, distributed as in news text."""
     drawn = np.random.default_rng(1).gamma(3.0, SOURCE / 3.0, sentences)
     return np.clip(np.round(drawn), 2, LONGEST).astype(np.int64)
 
@@ -65,14 +65,14 @@ def target_length(source_tokens: int) -> int:
 def random_model(
     preset: str, entries: int | None, channels: int | None, precision: str, place: torch.device
 ) -> StepwiseModel:
-    """Return a model that never writes EOS unless it must.
+    """Return a model that never writes EOS unless forced to.
 
     Args:
         preset: whose architecture it has.
         entries: of both vocabularies; None: the preset's.
         channels: of all layers; None: the preset's.
         precision: of products.
-        place: where it is.
+        place: the model's device.
     """
     params = preset_params(preset)
     size = entries or params.vocabulary.source_size

@@ -1,7 +1,7 @@
-"""How many operations a training update asks of a GPU, by name; needs no GPU.
+"""The number of GPU operations in a training update, by name; needs no GPU.
 
-`python -m benchmarks.launches` makes an update of a preset's model with tensors that have shapes but no
-content, by the plain layers, by those for GPUs, and by replaying what these have recorded. A GPU takes a few
+`python -m benchmarks.launches` makes an update of a preset's model on tensors with shapes but no content,
+with the plain layers, with those for GPUs, and by replaying a recording of the latter. A GPU takes a few
 microseconds to start an operation, so it idles in an update of many small ones. An operation counts as one
 launch, with these exceptions: views and allocations as none, a convolution as two and its gradient as three
 (product, weights, bias), and an operation over a list of tensors as one per 320 blocks of 65,536 elements.
@@ -47,7 +47,7 @@ FREE = {
     "lift_fresh",
 }
 BLOCK, BLOCKS = 65_536, 320
-"""Elements of a block, and blocks of a launch, of PyTorch's operations over lists of tensors."""
+"""Elements per block, and blocks per launch, of PyTorch's operations over lists of tensors."""
 PATHS = ("plain", "for GPUs", "recorded")
 
 
@@ -67,12 +67,12 @@ class Launches(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
     def record(self, work: Callable[[], torch.Tensor]) -> tuple[Callable[[], object], torch.Tensor]:
-        """Record work as CUDA graphs are: the host starts a replay as one operation."""
+        """Record work like a CUDA graph: the host launches a replay as one operation."""
         return lambda: self.counts.update({"replay": 1}), work()
 
 
 def launches(name: str, args: tuple[Any, ...]) -> int:
-    """Return how many launches an operation is."""
+    """Return the number of launches of an operation."""
     if not name.startswith(("_foreach", "_fused")):
         return SEVERAL.get(name, 1)
     elements = sum(one.numel() for one in tree_leaves(args[0]) if isinstance(one, torch.Tensor))
@@ -80,7 +80,7 @@ def launches(name: str, args: tuple[Any, ...]) -> int:
 
 
 def without_content(training: Training, mode: FakeTensorMode) -> None:
-    """Replace a training's parameters by tensors that have shapes only."""
+    """Replace a training's parameters with tensors that have only shapes."""
     for module in training.model.modules():
         for name, parameter in module.named_parameters(recurse=False):
             setattr(module, name, nn.Parameter(mode.from_tensor(parameter.detach())))
@@ -88,7 +88,7 @@ def without_content(training: Training, mode: FakeTensorMode) -> None:
 
 
 def count(training: Training, path: str) -> Counter[str]:
-    """Return the launches of the training's third update; the first makes the optimizer's state."""
+    """Return the launches of the training's third update; the first one creates the optimizer's state."""
     (batch,) = training.batching.epoch(
         training.train.source.lengths, training.train.target.lengths, seed=1, epoch=0
     )

@@ -1,4 +1,4 @@
-"""Parts of a report, one after the other, each in a process of its own that ends when its time is up."""
+"""Run the parts of a report one after the other, each in its own process and with a time limit."""
 
 import contextlib
 import json
@@ -16,17 +16,17 @@ from typing import Any
 Row = dict[str, Any]
 Emit = Callable[[Row], None]
 Part = Callable[[Emit, float], None]
-"""Does a part; gets what takes each result as soon as it is known, and the seconds that it may take."""
+"""Does a part; its arguments are a function to call with each result, and the time limit in seconds."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a part.
+    """The outcome of a part.
 
     Attributes:
         status: `done`, or why not.
-        seconds: that it took.
-        rows: results, all that were known when it ended.
+        seconds: duration.
+        rows: all results until it ended.
     """
 
     status: str
@@ -35,7 +35,7 @@ class Outcome:
 
 
 def run_parts(parts: Mapping[str, tuple[Part, float]], folder: Path) -> dict[str, Outcome]:
-    """Run parts with so many seconds each; what one leaves over goes to the next. Logs go to the folder."""
+    """Run parts, each with its time limit in seconds; unused time goes to the next. Logs go to the folder."""
     found, end = {}, time.monotonic()
     for name, (part, seconds) in parts.items():
         end += seconds
@@ -46,12 +46,12 @@ def run_parts(parts: Mapping[str, tuple[Part, float]], folder: Path) -> dict[str
 
 
 def run_part(part: Part, seconds: float, path: Path) -> Outcome:
-    """Run a part in a process; end it with all that it has started when its time is up.
+    """Run a part in a process; kill it and all its children when its time is up.
 
     Args:
-        path: of the files PATH.log and PATH.jsonl, without their endings.
+        path: of the files PATH.log and PATH.jsonl, without their suffixes.
     """
-    # A copy of this process, which therefore must not have used a GPU: it imports nothing again.
+    # A fork saves importing everything again, but this process must not have used a GPU.
     process = multiprocessing.get_context("fork").Process(target=work, args=(part, seconds, path))
     begin = time.monotonic()
     process.start()
@@ -64,12 +64,12 @@ def run_part(part: Part, seconds: float, path: Path) -> Outcome:
     process.kill()
     process.join()
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid or 0, signal.SIGKILL)  # what it has left behind
+        os.killpg(process.pid or 0, signal.SIGKILL)  # processes that it left behind
     return Outcome(status, time.monotonic() - begin, rows(path))
 
 
 def work(part: Part, seconds: float, path: Path) -> None:
-    """Do a part, as the leader of a group of processes; output goes to the log, results to the other file."""
+    """Do a part, as the leader of a process group; output goes to the log, results to the other file."""
     os.setsid()
     with path.with_suffix(".log").open("wb") as log:
         for output in (1, 2):
@@ -92,13 +92,13 @@ def work(part: Part, seconds: float, path: Path) -> None:
 
 
 def rows(path: Path) -> list[Row]:
-    """Return the results that a part has written; a process may have been killed within the last line."""
+    """Return the results that a part has written; the last line may be incomplete after a kill."""
     file = path.with_suffix(".jsonl")
     lines = file.read_text(encoding="utf-8").split("\n")[:-1] if file.is_file() else []
     return [json.loads(line) for line in lines]
 
 
 def last_line(path: Path) -> str:
-    """Return the last line of a part's log, which says why it failed."""
+    """Return the last line of a part's log, which has the reason of a failure."""
     lines = path.with_suffix(".log").read_text(encoding="utf-8", errors="replace").split("\n")
     return next((line for line in reversed(lines) if line.strip()), "no message")

@@ -1,6 +1,6 @@
-"""What the benchmarks share: the machine and its limit, rounds in turns, and the file that they write.
+"""Shared parts of the benchmarks: the machine and its peak speed, rounds in turns, and the output file.
 
-Speeds are units per second of the clock and of processor time, with several threads that of all together. The
+Speeds are units per second of wall time and of processor time, the latter for all threads together. The
 second hardly depends on other load: compare it on a shared machine.
 """
 
@@ -20,14 +20,14 @@ from torch.utils.flop_counter import FlopCounterMode
 from convs2s.train.cost import cpu_name
 
 DTYPES = ("float32", "bfloat16")
-ROWS = {"cuda": 8192, "cpu": 1024}  # of the matrices whose products show a device's limit
+ROWS = {"cuda": 8192, "cpu": 1024}  # of the matrices whose products show a device's peak speed
 Work = Callable[[], float]
-"""Does some work and returns how many units it was, such as tokens."""
+"""Does some work and returns its units, such as tokens."""
 
 
 @dataclass(frozen=True)
 class Speed:
-    """Units per second of the clock, and of processor time times the number of threads."""
+    """Units per second of wall time; and per second of processor time, times the number of threads."""
 
     clock: float
     processor: float
@@ -35,7 +35,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class Spread:
-    """Median, lowest and highest of some values."""
+    """Median, minimum and maximum of some values."""
 
     median: float
     lowest: float
@@ -43,7 +43,7 @@ class Spread:
 
 
 def machine(packages: Iterable[str] = ()) -> dict[str, Any]:
-    """Return what a measurement depends on: hardware, threads, and versions of PyTorch and these packages."""
+    """Return the conditions of a measurement: hardware, threads, versions of PyTorch and these packages."""
     found: dict[str, Any] = {
         "cpu": cpu_name(),
         "cpu_features": torch.backends.cpu.get_cpu_capability(),
@@ -65,7 +65,7 @@ def installed(package: str) -> str | None:
 
 
 def wait(device: torch.device) -> None:
-    """Wait until a device has done what it was asked to."""
+    """Wait until a device has finished its work."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
@@ -82,7 +82,7 @@ def timed(work: Work, device: torch.device) -> Speed:
 
 
 def in_turns(ways: Mapping[str, Work], rounds: int, device: torch.device) -> dict[str, list[Speed]]:
-    """Let the ways work in turns, after once to warm up; return the speeds of each, a round after another."""
+    """Run the alternatives in turns, after a warm-up; return the speeds of each by round."""
     for work in ways.values():
         work()
     speeds: dict[str, list[Speed]] = {name: [] for name in ways}
@@ -93,7 +93,7 @@ def in_turns(ways: Mapping[str, Work], rounds: int, device: torch.device) -> dic
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Return the median of at least one value, with the lowest and the highest."""
+    """Return the median of at least one value, with minimum and maximum."""
     return Spread(statistics.median(values), min(values), max(values))
 
 
@@ -106,12 +106,12 @@ def speeds_as_json(speeds: Sequence[Speed]) -> dict[str, dict[str, float]]:
 
 
 def product_peaks(device: torch.device) -> dict[str, float]:
-    """Return the FLOP per second that products of large matrices reach on this machine, by dtype."""
+    """Return the FLOP/s of large matrix products on this machine, by dtype."""
     return {name: product_peak(getattr(torch, name), device) for name in DTYPES}
 
 
 def product_peak(dtype: torch.dtype, device: torch.device) -> float:
-    """Return the highest of 20 speeds; on a CPU of processor time."""
+    """Return the highest of 20 speeds; on a CPU, by processor time."""
     rows = ROWS[device.type]
     x, y = (torch.randn(rows, rows, device=device).to(dtype) for _ in range(2))
     product = x @ y
@@ -125,26 +125,26 @@ def product_peak(dtype: torch.dtype, device: torch.device) -> float:
 
 
 def counted_flop(work: Callable[[], object]) -> float:
-    """Do the work; return the FLOP of its products, backward included."""
+    """Do the work; return the FLOP of its matrix products, including backward."""
     with FlopCounterMode(display=False) as counter:
         work()
     return float(counter.get_total_flops())
 
 
 def write_report(path: Path, about: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> None:
-    """Write a benchmark's results as JSON, with what they depend on."""
+    """Write a benchmark's results as JSON, with their conditions."""
     content = {**about, "results": list(results)}
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table in Markdown, each row as soon as it is known."""
+    """Print a table in Markdown, each row as soon as it is available."""
     for line in table(columns, rows):
         print(line, flush=True)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    """Yield the lines of a table in Markdown; numbers with three digits or more."""
+    """Yield the lines of a table in Markdown; numbers have at least three digits."""
     yield "| " + " | ".join(columns) + " |"
     yield "|---|" + "---:|" * (len(columns) - 1)
     for row in rows:

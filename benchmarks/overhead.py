@@ -1,10 +1,10 @@
-"""What is paid before any work is done: seconds and processor seconds of whole commands.
+"""Startup overhead: wall and processor seconds of whole commands.
 
     python -m benchmarks.overhead --model data/models/1
 
-takes turns with: Python alone; the imports of torch, of convs2s and of what translates; `convs2s translate`
-with one sentence, if there is a --model; `dvc repro` and `dvc status` in this repository, if its stages are
-up to date, so that they have nothing to do. Medians over rounds, with the lowest and the highest.
+runs these in turns: Python alone; importing torch, convs2s, and the modules for translation; `convs2s
+translate` with one sentence, given a --model; `dvc repro` and `dvc status` in this repository, if its stages
+are up to date, so that there is nothing to do. The table has medians over rounds, with minimum and maximum.
 """
 
 import argparse
@@ -31,7 +31,7 @@ COLUMNS = ("command", "seconds", "lowest", "highest", "processor seconds", "lowe
 
 @dataclass(frozen=True)
 class Command:
-    """A command, and what it reads."""
+    """A command and its input."""
 
     words: Sequence[str]
     text: str = ""
@@ -39,7 +39,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of the clock, and of the processor, of a command with all that it starts."""
+    """Wall and processor seconds of a command, including its children."""
 
     clock: float
     processor: float
@@ -68,14 +68,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--model", type=Path, help="model folder")
     parser.add_argument("--sentence", default="A man in a blue shirt is standing on a ladder.")
-    parser.add_argument("--no-dvc", dest="dvc", action="store_false", help="leave DVC's commands out")
+    parser.add_argument("--no-dvc", dest="dvc", action="store_false", help="leave out DVC's commands")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=Path)
     return parser.parse_args(arguments)
 
 
 def one_sentence(model: Path, sentence: str) -> Command:
-    """Return the command that translates a sentence on the CPU, with the model still to be loaded."""
+    """Return the command that loads the model and translates a sentence on the CPU."""
     words = [sys.executable, "-m", "convs2s.cli", "translate", "--model", str(model), "--device", "cpu"]
     return Command(words, sentence + "\n")
 
@@ -91,7 +91,7 @@ def up_to_date() -> dict[str, Command]:
 
 
 def measure(commands: Mapping[str, Command], rounds: int) -> dict[str, list[Cost]]:
-    """Run commands in turns, after once to warm up; return what each costs, a round after another."""
+    """Run commands in turns, after a warm-up; return the costs of each by round."""
     for command in commands.values():
         cost(command)
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
@@ -102,10 +102,10 @@ def measure(commands: Mapping[str, Command], rounds: int) -> dict[str, list[Cost
 
 
 def cost(command: Command) -> Cost:
-    """Run a command to its end; return what it cost.
+    """Run a command and wait for it; return its cost.
 
     Raises:
-        RuntimeError: if it fails, with what it printed last.
+        RuntimeError: if it fails, with the end of its output.
     """
     begin, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     environment = {**os.environ, "DVC_NO_ANALYTICS": "1"}
@@ -115,14 +115,14 @@ def cost(command: Command) -> Cost:
     seconds, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
     if ended.returncode != 0:
         raise RuntimeError(
-            f"{' '.join(command.words)} ended with status {ended.returncode}; wanted 0. It said:\n"
+            f"{' '.join(command.words)} exited with status {ended.returncode}; wanted 0. Its output:\n"
             f"{ended.stderr[-500:]}"
         )
     return Cost(seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
 def result(name: str, costs: Sequence[Cost]) -> dict[str, Any]:
-    """Return the spread of what a command costs."""
+    """Return the spread of a command's costs."""
     return {
         "command": name,
         "seconds": asdict(spread([cost.clock for cost in costs])),

@@ -1,11 +1,11 @@
-"""Which preparation of raw text translates best: trainings with the preparations of the round trip.
+"""Which text preparation gives the best translations: trainings with the preparations of the round trip.
 
     make preset NAME=multi30k-en-de
     python -m benchmarks.preparations --pairs 8000 --seeds 1 2 3
 
-Corpus, model, vocabulary sizes, schedule and search are those of params.yaml; the paper's Moses rules with
-BPE, the same without loss, and SentencePiece on raw text take turns. All are trained on the same pairs, drawn
-at random, and scored by BLEU (13a) on the same test sentences, against the raw reference. The table is
+Corpus, model, vocabulary sizes, schedule and search are those of params.yaml. It compares the paper's Moses
+rules with BPE, their lossless variant, and SentencePiece on raw text. All are trained on the same randomly
+drawn pairs, and scored by BLEU (13a) on the same test sentences, against the raw reference. The table is
 printed as Markdown; --json writes it after each training.
 """
 
@@ -40,7 +40,7 @@ class Row:
 
 
 def changed(params: Params, preparation: Preparation, seeds: Sequence[int]) -> Params:
-    """Return the parameters of a preparation; no pair is removed for its lengths, which depend on it."""
+    """Return the parameters of a preparation; no pair is removed for its length, which varies with it."""
     content = params.model_dump(mode="json")
     content["tokenize"] |= preparation.changes
     content["vocabulary"]["kind"] = preparation.kind
@@ -50,7 +50,7 @@ def changed(params: Params, preparation: Preparation, seeds: Sequence[int]) -> P
 
 
 def fetch(params: Params, pairs: int, sentences: int, data: Path) -> None:
-    """Write raw text: some of the training pairs, all for validation, and some of the test sentences."""
+    """Write raw text: some training pairs, all validation pairs, and some test sentences."""
     wanted: dict[Split, int | None] = {"train": pairs, "valid": None, "test": sentences}
     for split, most in wanted.items():
         download.run(params.download, split, data / "downloads", data / "all" / split)
@@ -60,7 +60,7 @@ def fetch(params: Params, pairs: int, sentences: int, data: Path) -> None:
 
 
 def prepare(params: Params, data: Path, out: Path) -> None:
-    """Write all that the trainings of a preparation read."""
+    """Write everything that the trainings of a preparation read."""
     languages = (params.download.source_language, params.download.target_language)
     truecase.run(params.tokenize, languages, data / "raw/train", data / "truecasers")
     for split in ("train", "valid"):
@@ -70,7 +70,7 @@ def prepare(params: Params, data: Path, out: Path) -> None:
 
 
 def rows(params: Params, pairs: int, sentences: int, seeds: Sequence[int]) -> Iterator[list[Row]]:
-    """Yield the rows that are known after each training: all preparations with a seed, then the next seed."""
+    """Yield the rows so far after each training: all preparations with one seed, then with the next."""
     found = {name: Row(name, [], []) for name in COMPARED}
     own = {name: changed(params, PREPARATIONS[name], seeds) for name in COMPARED}
     with TemporaryDirectory() as folder:

@@ -1,11 +1,11 @@
-"""How much text survives preparation: tokenize, segment, put together again, per language.
+"""How much text survives preparation: tokenize, segment and join again, per language.
 
     python -m benchmarks.round_trip cs=FILE fr=FILE ...
 
-Each file is raw UTF-8 text of that language, one sentence per line, plain or compressed. The first --lines
-lines of it that are not blank are tokenized, segmented with --size pieces learned from them, and joined
-again. A row of the table is a language, a column a way to prepare text; a number is the percentage of lines
-that come back as they were, after Unicode normalization (NFC).
+Each file is raw UTF-8 text in that language, one sentence per line, plain or compressed. Its first --lines
+nonblank lines are tokenized, segmented with --size pieces learned from them, and joined again. The table has
+a row per language and a column per preparation; numbers are the percentage of lines that come back unchanged,
+after Unicode normalization (NFC).
 """
 
 import argparse
@@ -31,7 +31,7 @@ class Preparation(NamedTuple):
     """A way to prepare text."""
 
     changes: Mapping[str, object]
-    """What differs from the paper's tokenization."""
+    """Changes to the paper's tokenization."""
     kind: Literal["bpe", "sentencepiece"]
 
 
@@ -50,7 +50,7 @@ PREPARATIONS = {
 
 
 def survivors(lines: Sequence[str], language: str, preparation: Preparation, size: int) -> list[bool]:
-    """Return which lines come back."""
+    """Return which lines come back unchanged."""
     params = {**preset_params("generated").tokenize.model_dump(), **preparation.changes}
     tokenizer = Tokenizer(language, TokenizeParams.model_validate(params))
     sentences = [tokenizer.words(line) for line in lines]

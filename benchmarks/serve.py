@@ -2,9 +2,10 @@
 
     python -m benchmarks.serve --model data/models/1 --source FILE [--clients 1 8 32] [--requests 400]
 
-The server runs in another process. Each client sends line after line of the file, each in its own request,
-and waits for the answer. The rows `alone` are a server that translates one line at a time: the difference is
-what batches across requests bring. Latency is from request to answer, as the client sees it.
+The server runs in another process. Each client sends the lines of the file one after the other, each in its
+own request, and waits for the response. The rows `alone` are for a server that translates one line at a time:
+the difference shows the gain from batching across requests. Latency is from request to response, as seen by
+the client.
 --json FILE writes the rows to a file.
 """
 
@@ -28,7 +29,7 @@ from convs2s.text.corpus.files import read_lines
 
 COLUMNS = ("batches", "clients", "requests", "requests_per_second", "p50_ms", "p95_ms", "p99_ms")
 SETTINGS = {"together": 64, "alone": 1}
-"""Most lines of a batch."""
+"""Maximum lines per batch."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows = []
     for name, size in SETTINGS.items():
         with served(options, size) as address:
-            asyncio.run(measure(address, pair, lines[:20], 1))  # does not count
+            asyncio.run(measure(address, pair, lines[:20], 1))  # a warm-up
             for clients in options.clients:
                 asked = list(islice(cycle(lines), options.requests))
                 rows.append(dict(zip(COLUMNS, (name, clients, *asyncio.run(
@@ -63,12 +64,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--model", type=Path, required=True, metavar="DIR", help="model folder")
     parser.add_argument(
-        "--source", type=Path, required=True, metavar="FILE", help="text, a sentence per line"
+        "--source", type=Path, required=True, metavar="FILE", help="text, one sentence per line"
     )
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 32], metavar="N")
-    parser.add_argument("--requests", type=int, default=400, metavar="N", help="of all clients together")
+    parser.add_argument("--requests", type=int, default=400, metavar="N", help="of all clients in total")
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="of the server's PyTorch")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows to this file, too")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows to this file")
     return parser.parse_args(arguments)
 
 

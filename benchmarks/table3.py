@@ -1,4 +1,4 @@
-"""The speed of translation as Table 3 measures it (§5.3), next to the paper's figures.
+"""The translation speed measured as in Table 3 (§5.3), next to the paper's figures.
 
     python -m benchmarks.table3 --model data/models/1 --source FILE ... --target FILE ...
 
@@ -13,15 +13,14 @@ workers. sacreBLEU, which is installed with convs2s, fetches them from statmt.or
     files="--source newstest2012.en newstest2013.en --target newstest2012.fr newstest2013.fr"
     python -m benchmarks.table3 --model data/models/1 $files
 
-Any model and files will do; the files of a side are concatenated. The settings are a GPU if there is one,
-one process that uses all cores, and one single-threaded worker process per core.
+Any model and files work; the files of a side are concatenated. The settings are a GPU if there is one, one
+process that uses all cores, and one single-threaded worker process per core.
 
-Seconds are wall time from words to words: the model is already loaded and has translated one batch, and
-tokenization and BLEU do not count; forking the workers does. Tokens are output tokens, EOS included. BLEU is
-of tokenized text, mixed case; the last line names its test set, with lines and sha256, as stage evaluate
-does. The share of products compares the FLOP of a token, counted over the batch in the middle, with the speed
-of a product of large matrices in float32 on as many threads. --json FILE writes our rows with all this,
-machine and versions to a file.
+Seconds are wall time from words to words: loading the model, a first batch to warm up, tokenization and BLEU
+do not count; forking the workers does. Tokens are output tokens, including EOS. BLEU is of tokenized text,
+mixed case; the last line identifies its test set, with lines and SHA-256, like stage evaluate. The share of
+products compares the FLOP of a token, counted over the middle batch, with the speed of a large float32 matrix
+product on as many threads. --json FILE writes our rows, machine and versions to a file.
 """
 
 import argparse
@@ -78,7 +77,7 @@ Translated = tuple[list[str], TextHypothesis]
 
 @dataclass(frozen=True)
 class Job:
-    """What translates: a model folder, on a device, with a beam and a batch size."""
+    """The translator: a model folder, on a device, with a beam and a batch size."""
 
     model: Path
     device: str
@@ -109,7 +108,7 @@ def translate(job: Job, batch: Batch) -> list[Translated]:
 
 
 def timed(job: Job, setting: Setting, batches: Sequence[Batch]) -> tuple[float, list[list[Translated]]]:
-    """Translate all batches; return the seconds that it took, and the translations of each."""
+    """Translate all batches; return the seconds, and the translations of each."""
     torch.set_num_threads(setting.threads)
     translate(job, batches[-1])
     done: list[list[Translated]] = [[] for _ in batches]
@@ -122,7 +121,7 @@ def timed(job: Job, setting: Setting, batches: Sequence[Batch]) -> tuple[float, 
 def equal_lengths(lengths: Iterable[int], size: int) -> list[list[int]]:
     """Return sentence indices in batches of equal length, at most `size` each, longest sentences first.
 
-    Short ones come last, so that workers finish at about the same time.
+    Short ones come last so that workers finish at about the same time.
     """
     groups: dict[int, list[int]] = defaultdict(list)
     for index, length in enumerate(lengths):
@@ -134,7 +133,7 @@ def equal_lengths(lengths: Iterable[int], size: int) -> list[list[int]]:
 def quality(
     job: Job, batches: Sequence[list[int]], done: Sequence[list[Translated]], references: Sequence[str]
 ) -> Score:
-    """Return the BLEU of the translations, with unknown words replaced if the model folder says so."""
+    """Return the BLEU of the translations, with unknown words replaced if the model folder enables that."""
     used = translator(job)
     hypotheses = [""] * len(references)
     for indices, sentences in zip(batches, done, strict=True):
@@ -160,7 +159,7 @@ def settings(wanted: Sequence[str], threads: int, workers: int) -> list[Setting]
 
 
 def flop_of_token(job: Job, batch: Batch) -> float:
-    """Return the FLOP of products for an output token of a batch, counted on the path of plain PyTorch."""
+    """Return the FLOP of products per output token of a batch, counted on the plain PyTorch path."""
     counting = load(job.model, job.device, beam_size=job.beam_size, n_best=1)
     counting.words.searching = StepwiseModel(load_model(job.model, counting.words.device))
     done: list[list[TextHypothesis]] = []
@@ -169,7 +168,7 @@ def flop_of_token(job: Job, batch: Batch) -> float:
 
 
 def peak(setting: Setting) -> float:
-    """Return the FLOP per second of large products in float32 on all threads of a setting."""
+    """Return the FLOP/s of large float32 products on all threads of a setting."""
     torch.set_num_threads(setting.threads)
     return product_peak(torch.float32, torch.device(setting.device)) * max(1, setting.workers)
 
@@ -203,7 +202,7 @@ def read(sources: Sequence[Path], targets: Sequence[Path]) -> tuple[list[tuple[s
     if len(sources) != len(targets):
         raise ValueError(
             f"found {counted(len(sources), 'file')} of --source but {len(targets)} of --target; "
-            "wanted equally many."
+            "wanted equal numbers."
         )
     with TemporaryDirectory() as folder:
         split = Path(folder, "test")
@@ -221,7 +220,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--target", type=Path, required=True, nargs="+", metavar="FILE", help="their translations")
     add("--beams", type=int, nargs="+", default=[1, 5], metavar="B")
     add("--batch-sentences", type=int, default=128, metavar="N", help="maximum sentences per batch")
-    add("--json", type=Path, metavar="FILE", help="write our rows, test set and signature to FILE, too")
+    add("--json", type=Path, metavar="FILE", help="also write our rows, test set and signature to FILE")
     add("--settings", nargs="+", choices=SETTINGS, default=SETTINGS)
     add("--threads", type=int, default=cores, metavar="N", help=f"per process; default {cores}")
     add(

@@ -1,9 +1,9 @@
-"""Speed of a training update: the fast paths beside the plain ones, in both precisions.
+"""Speed of a training update: the fast paths compared with the plain ones, in both precisions.
 
-`python -m benchmarks.train_step` builds the models of some presets with random weights and sentences of one
-length, and lets all variants make updates in turns. It prints target tokens per second of the clock and of
-processor time, medians over rounds, and the share of the speed of a plain product of matrices: of processor
-time on a CPU, of the clock on a GPU, where it also prints the most memory. --json FILE has spreads, too.
+`python -m benchmarks.train_step` builds the models of some presets, with random weights and sentences of one
+length, and runs updates of all variants in turns. It prints target tokens per second of wall and of processor
+time, medians over rounds, and the share of the speed of a plain matrix product: by processor time on a CPU,
+by wall time on a GPU, where it also prints peak memory. --json FILE also has spreads.
 """
 
 import argparse
@@ -47,7 +47,7 @@ from convs2s.train.setup import build_training
 from convs2s.train.training import Training
 from pipelines.preset.render import preset_params
 
-SENTENCE = 26  # tokens, EOS included
+SENTENCE = 26  # tokens, including EOS
 VARIANTS = ("plain", "fast", "recorded", "compiled", "fairseq")
 CPU = torch.device("cpu")
 
@@ -70,7 +70,7 @@ class Variant:
         return batch.target_tokens
 
     def updates(self, count: int) -> float:
-        """Make so many updates; return their target tokens."""
+        """Make `count` updates; return their target tokens."""
         return sum(self.update() for _ in range(count))
 
 
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def chosen_names(options: argparse.Namespace) -> list[str]:
-    """Return what is compared: path and precision; of fairseq float32 only, where it is there."""
+    """Return what to compare: paths and precisions; fairseq only in float32, and if it is installed."""
     ours = [path for path in options.variants if path != "fairseq"]
     names = [f"{path} {precision}" for precision in options.precisions for path in ours]
     return [*["fairseq float32"] * ("fairseq" in options.variants and has_fairseq()), *names]
@@ -105,7 +105,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--presets", nargs="+", default=["multi30k-en-de", "wmt14-en-de-paper"])
     parser.add_argument("--entries", type=int, help="vocabulary entries; by default the preset's")
     parser.add_argument("--channels", type=int, help="of all layers; by default the preset's")
-    parser.add_argument("--tokens", type=int, nargs="+", default=[1000], help="of an update, about")
+    parser.add_argument("--tokens", type=int, nargs="+", default=[1000], help="per update, approximately")
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=VARIANTS[:2])
     parser.add_argument("--precisions", nargs="+", choices=DTYPES, default=DTYPES)
     parser.add_argument("--rounds", type=int, default=5)
@@ -119,14 +119,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def measure(
     preset: str, tokens: int, device: torch.device, options: argparse.Namespace, peaks: dict[str, float]
 ) -> list[dict[str, Any]]:
-    """Return what was measured of each variant of a preset."""
+    """Return the measurements of each variant of a preset."""
     names = chosen_names(options)
     with tempfile.TemporaryDirectory() as folder:
         variants = {
             name: build(preset, Path(folder, name), name, tokens, options.entries, device, options.channels)
             for name in names
         }
-        # Of the plainest: convolutions of the library also compute positions that are cut off.
+        # From the plainest variant: library convolutions also compute positions that are then cut off.
         flop = flop_per_token(variants[min(names, key=lambda name: VARIANTS.index(name.split()[0]))])
         memory = {name: peak_memory(one, device) for name, one in variants.items()}
         ways = {name: partial(one.updates, options.updates) for name, one in variants.items()}
@@ -159,7 +159,7 @@ def build(
     losses: nn.Module = SummedLoss(training.model, 0.0)
     if path == "fast":
         losses = summed_loss(training.model, 0.0)
-    if path in {"recorded", "compiled"}:  # also on a CPU the layers for GPUs
+    if path in {"recorded", "compiled"}:  # the layers for GPUs, even on a CPU
         few_operations(training.model)
         losses = GpuSummedLoss(training.model, 0.0)
     if path == "compiled":
@@ -170,7 +170,7 @@ def build(
 
 
 def peak_memory(variant: Variant | FairseqVariant, device: torch.device) -> int | None:
-    """Make two updates, of which the second may be recorded; return the most bytes of a GPU that they add."""
+    """Make two updates, the second possibly recorded; return the peak of additional bytes on the GPU."""
     if device.type != "cuda":
         return None
     before = torch.cuda.memory_allocated()
@@ -192,8 +192,8 @@ def random_training(
     """Build a training of a preset's model on one batch of random sentences, in an empty folder.
 
     Args:
-        tokens: of a part of the batch, on either side, about.
-        parts: of the batch.
+        tokens: approximate tokens of a part of the batch, on either side.
+        parts: number of parts of the batch.
         entries: of both vocabularies; by default the preset's.
         channels: of all layers; by default the preset's.
     """
@@ -212,7 +212,7 @@ def random_corpus(
     entries: int | None,
     channels: int | None,
 ) -> tuple[ModelParams, TrainParams, int]:
-    """Write random sentences; return a preset's parameters to train on them, and the sentences of a part.
+    """Write random sentences; return a preset's parameters for training on them, and the sentences per part.
 
     Arguments are those of `random_training`.
     """
@@ -226,7 +226,7 @@ def random_corpus(
 
 
 def narrowed(model: ModelParams, channels: int | None) -> ModelParams:
-    """Return a model with so many channels in all layers; None for as many as it has."""
+    """Return a model with this many channels in all layers; None leaves them unchanged."""
     if channels is None:
         return model
     changes: dict[str, Any] = dict.fromkeys(("embedding_size", "output_embedding_size"), channels)
@@ -265,7 +265,7 @@ def flop_per_token(variant: Variant | FairseqVariant) -> float:
 def row(
     variant: str, flop: float, peaks: dict[str, float], speeds: Sequence[Speed], device: torch.device
 ) -> dict[str, Any]:
-    """Return what was measured of a variant."""
+    """Return the measurements of a variant."""
     values = speeds_as_json(speeds)
     by = "per_second" if device.type == "cuda" else "per_processor_second"
     return {

@@ -1,22 +1,23 @@
-"""Speed of translation on the CPU: the fast paths beside the plain one, in all precisions.
+"""Speed of translation on the CPU: the fast paths compared with the plain one, in all precisions.
 
     python -m benchmarks.translate --model data/models/1 --source test.en --beam-sizes 1 5
 
-translates lines of text in turns, with the model loaded and warm; splitting and joining words counts. It
-prints sentences per second of processor time, the median over rounds with the lowest and the highest, how
-many hypotheses are those of the plain path, and the share of the speed of a product of large matrices: at
-100 % a search would be nothing but products. With --candidates, a file of `convs2s candidates`, there is also
-int8 with vocabulary selection; its share counts products of the whole vocabulary, so it may be above 100 %.
+translates lines of text with each path in turns, with the model loaded and warmed up; splitting and joining
+words counts. It prints sentences per second of processor time (median over rounds, minimum and maximum), how
+many hypotheses equal those of the plain path, and the share of the speed of a large matrix product: at 100 %
+a search would consist of matrix products only. With --candidates, a file from `convs2s candidates`, there is
+also int8 with vocabulary selection; its share counts products of the whole vocabulary, so it may exceed 100
+%.
 
---processes 2 lets our compiled loops work in two processes that share the model, and all else on two threads;
-speeds are then of the clock, so the machine must have nothing else to do.
+--processes 2 runs our compiled loops in two processes that share the model, and the others on two threads;
+speeds are then by wall time, so the machine must be otherwise idle.
 
-Where Python finds fairseq, an imported model can be measured beside it, with texts of tokens:
+If fairseq is installed, an imported model can be compared with it, on tokenized text:
 
     python -m benchmarks.translate --model imported --source tokens.en \
         --fairseq model.pt dict.en.txt dict.de.txt
 
-Import with --max-length-of batch for all hypotheses to have fairseq's limits.
+Import with --max-length-of batch so that all hypotheses have fairseq's length limits.
 """
 
 import argparse
@@ -82,7 +83,7 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     """Return the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.translate")
-    parser.add_argument("--model", type=Path, required=True, help="model folder, also an imported one")
+    parser.add_argument("--model", type=Path, required=True, help="model folder, possibly an imported one")
     parser.add_argument("--source", type=Path, required=True, help="text, one sentence per line")
     parser.add_argument("--sentences", type=int, default=1000, help="lines to translate")
     parser.add_argument("--candidates", type=Path, help="file of convs2s candidates")
@@ -101,7 +102,7 @@ def parse() -> argparse.Namespace:
 def translators(
     model: Path, beam_size: int, candidates: Path | None, processes: int
 ) -> dict[str, Translator]:
-    """Return what is compared, by name: the path, then the precision of products."""
+    """Return the translators to compare, by name: the path, then the precision of products."""
     ways = {PLAIN: load(model, "cpu", beam_size=beam_size, n_best=1)}
     ways[PLAIN].words.searching = StepwiseModel(load_model(model))
     ways["fast float32"] = load(model, "cpu", beam_size=beam_size, n_best=1)
@@ -131,7 +132,7 @@ def compiled(translator: Translator) -> Translator:
 
 
 def int8_peak() -> float:
-    """Return the operations per second of a product of large matrices of 8-bit integers."""
+    """Return the operations per second of a large matrix product in 8-bit integers."""
     x, y = (torch.randint(-127, 128, (1024, 1024), dtype=torch.int8) for _ in range(2))
     seconds = []
     for _ in range(20):
@@ -156,7 +157,7 @@ def tokens(translator: Way, texts: list[str]) -> list[list[str]]:
 def row(
     beam_size: int, name: str, speeds: list[Speed], same: float, seconds: float, timed_by: str
 ) -> dict[str, Any]:
-    """Return a result; `seconds` is what the products of a sentence take at full speed."""
+    """Return a result; `seconds` is the time for the products of a sentence at full speed."""
     sentences = speeds_as_json(speeds)
     return {
         "beam_size": beam_size, "path": name, "sentences": sentences, "same_hypotheses": same,

@@ -1,11 +1,11 @@
-"""Speed of translation on the CPU by the model of section 5.1, beside CTranslate2's int8 Transformer-base.
+"""Speed of translation on the CPU with the model of §5.1, and with CTranslate2's int8 Transformer-base.
 
     python -m benchmarks.translate_large --beam-sizes 1 5
 
-translates a batch of random sentences in turns. Weights are random, and all translations get as many tokens
-as the source has. It prints target tokens per second of processor time, the median over rounds with the
-lowest and the highest, and the ratio to CTranslate2's, where that is installed (pip install ctranslate2).
-`selected` considers a part of the target tokens, drawn at random.
+translates a batch of random sentences with each in turns. Weights are random, and all translations get as
+many tokens as the source. It prints target tokens per second of processor time (median over rounds, minimum
+and maximum), and the ratio to CTranslate2, if that is installed (pip install ctranslate2). `selected`
+considers only some target tokens, drawn at random.
 """
 
 import argparse
@@ -49,12 +49,12 @@ def main(arguments: list[str] | None = None) -> None:
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Return the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.translate_large")
-    parser.add_argument("--preset", default="wmt14-en-de-paper", help="whose architecture to take")
+    parser.add_argument("--preset", default="wmt14-en-de-paper", help="whose architecture to use")
     parser.add_argument("--channels", type=int, help="of all layers; by default the preset's")
     parser.add_argument("--entries", type=int, default=40_000, help="of both vocabularies")
     parser.add_argument("--selected", type=int, default=4000, help="target tokens of the last system")
     parser.add_argument("--sentences", type=int, default=128, help="of the batch")
-    parser.add_argument("--tokens", type=int, default=26, help="of each sentence, EOS not counted")
+    parser.add_argument("--tokens", type=int, default=26, help="per sentence, not counting EOS")
     parser.add_argument("--precisions", nargs="+", default=["float32", "bfloat16", "int8"])
     parser.add_argument("--beam-sizes", type=int, nargs="+", default=[1, 5])
     parser.add_argument("--rounds", type=int, default=5)
@@ -64,7 +64,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def ours(options: argparse.Namespace) -> dict[str, Any]:
-    """Return functions that translate the batch with a given beam, by the name of what they show."""
+    """Return functions that translate the batch with a given beam, by the name of the system."""
     random = np.random.default_rng(1)
     ids = random.integers(3, options.entries, (options.sentences, options.tokens + 1))
     ids[:, -1] = EOS
@@ -83,7 +83,7 @@ def ours(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def search(model: Any, selected: torch.Tensor | None, source: torch.Tensor, beam_size: int) -> float:
-    """Translate a batch; return the tokens of the best hypotheses, EOS included as in the source."""
+    """Translate a batch; return the tokens of the best hypotheses, including EOS, as in the source."""
     used = model if selected is None else model.restricted(selected)
     beam = BeamSearch(beam_size, 1.0, 1, 1, legacy_eos=False, keep_attention=False)
     limits = [source.shape[1] - 1] * len(source)
@@ -91,7 +91,7 @@ def search(model: Any, selected: torch.Tensor | None, source: torch.Tensor, beam
 
 
 def theirs(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """Do the same for CTranslate2."""
+    """Return the same for CTranslate2."""
     peer = Peer(folder / "model", options.entries, options.threads)
     words = np.random.default_rng(1).choice(peer.words, (options.sentences, options.tokens)).tolist()
     return {PEER: lambda beam_size: peer.translate(words, beam_size, options.tokens)}

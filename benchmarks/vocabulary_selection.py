@@ -3,8 +3,8 @@
     python -m benchmarks.vocabulary_selection [--types 160000] [--sentences 32] [--beam-sizes 1 5] [--runs 3]
 
 The model is that of the paper's ablations, 13 and 5 layers of 512, with random weights, so every hypothesis
-reaches its maximum length, that of the source. Source words are drawn by Zipf's law; each has 100 candidates
-drawn the same way. The two variants take turns; the table has medians over the runs, and the median ratio.
+reaches its maximum length, the source's. Source words are drawn by Zipf's law; each has 100 candidates drawn
+the same way. The two variants take turns; the table has medians over the runs, and the median ratio.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--sentences", type=int, default=32, help="of the batch")
     parser.add_argument("--words", type=int, default=25, help="of each sentence")
     parser.add_argument("--beam-sizes", type=int, nargs="+", default=[1, 5])
-    parser.add_argument("--runs", type=int, default=3, help="of each variant, after one that does not count")
+    parser.add_argument("--runs", type=int, default=3, help="of each variant, after a warm-up")
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     return parser.parse_args()
 
@@ -80,7 +80,7 @@ class Bench:
         self.model = Seq2Seq(architecture(), types, types, PAD, 0.1, plain_output=True).to(self.device)
 
     def translation(self, beam_size: int) -> tuple[Callable[[], int], Callable[[], int]]:
-        """Return functions that translate the batch and return its words: without selection, with it."""
+        """Return functions that translate the batch and return its words, without and with selection."""
         search = BeamSearch(beam_size, 1.0, self.words, 1, legacy_eos=False, keep_attention=False)
         source = torch.from_numpy(self.source).to(self.device)
         limits = [self.words] * len(source)
@@ -96,7 +96,7 @@ class Bench:
         return plain, selected
 
     def training(self) -> tuple[Callable[[], int], Callable[[], int]]:
-        """Return functions that compute loss and gradients of the batch: without selection, with it."""
+        """Return functions that compute loss and gradients of the batch, without and with selection."""
         losses = SummedLoss(self.model, smoothing=0.0)
         source, target = (torch.from_numpy(side).to(self.device) for side in (self.source, self.target))
         real = torch.arange(target.numel(), device=self.device)

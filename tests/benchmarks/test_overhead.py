@@ -30,7 +30,9 @@ def test_commands_take_turns_and_are_written(
 def test_a_command_that_fails_is_an_error() -> None:
     """Its time must not be taken for that of the work; the error quotes its output."""
     code = "import sys; sys.exit('no such model: ' + input())"
-    with pytest.raises(RuntimeError, match=r"ended with status 1; wanted 0\. It said:\nno such model: this"):
+    with pytest.raises(
+        RuntimeError, match=r"exited with status 1; wanted 0\. Its output:\nno such model: this"
+    ):
         cost(Command([sys.executable, "-c", code], "this\n"))
 
 
@@ -56,4 +58,4 @@ def test_benchmarks_are_listed() -> None:
     found = benchmarks()
     assert {"align", "gpu_report", "launches", "overhead", "table3", "train_step", "translate"} <= set(found)
     assert not {"machine", "limited", "gpu_parts"} & set(found)
-    assert found["overhead"].startswith("What is paid before any work is done")
+    assert found["overhead"].startswith("Startup overhead")

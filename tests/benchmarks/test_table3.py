@@ -133,7 +133,9 @@ def test_unmeasurable_settings_are_named(
     """The checks come first, before any time is wasted."""
     empty, line = written(tmp_path, "empty", []), written(tmp_path, "line", ["Haus"])
     start = ["--model", str(model), "--settings", "gpu"]
-    with pytest.raises(ValueError, match=r"found 2 files of --source but 1 of --target; wanted equally many"):
+    with pytest.raises(
+        ValueError, match=r"found 2 files of --source but 1 of --target; wanted equal numbers"
+    ):
         main([*start, "--source", line, line, "--target", line])
     with pytest.raises(ValueError, match=r"line has 1 line but .*empty has 0"):
         main([*start, "--source", line, "--target", empty])
