@@ -35,7 +35,7 @@ def run(train: Path, out: Path, backend: Literal["builtin", "exact", "fast_align
 
 
 def test_builtin_finds_the_translations_of_a_small_corpus(train: Path, tmp_path: Path) -> None:
-    """Which word goes with which follows from where they occur; counts are the words' frequencies."""
+    """Co-occurrence determines which words align; counts are the words' frequencies."""
     dictionary = run(train, tmp_path / "data" / "alignment", "builtin")
     assert dictionary.read_text() == (
         "source\ttarget\tcount\tlinks\na\tein\t2\t2\nblue\tblaue\t1\t1\nbook\tBuch\t3\t3\n"
@@ -46,7 +46,7 @@ def test_builtin_finds_the_translations_of_a_small_corpus(train: Path, tmp_path:
 
 
 def test_in_raw_text_words_are_found_without_their_punctuation(train: Path, tmp_path: Path) -> None:
-    """What stands between spaces is "house," here and "house" there; the dictionary has the word."""
+    """Between spaces there is "house," in one line and "house" in another; the dictionary has "house"."""
     (train / "source.txt").write_text(SOURCE.replace("house\n", "house,\n"))
     (train / "target.txt").write_text(TARGET.replace("Haus\n", "„Haus“\n"))
     raw = TOKENIZE.model_copy(update={"lossless": True, "tokenizer": "none"})
@@ -57,7 +57,7 @@ def test_in_raw_text_words_are_found_without_their_punctuation(train: Path, tmp_
 
 
 def test_exact_is_fast_align_without_the_program(train: Path, tmp_path: Path) -> None:
-    """The words of so small a corpus are found with either formula."""
+    """For such a small corpus, both formulas find the right words."""
     assert read_dictionary(run(train, tmp_path / "alignment", "exact"))["house"] == "Haus"
 
 
@@ -67,7 +67,7 @@ def test_none_writes_an_empty_dictionary(train: Path, tmp_path: Path) -> None:
 
 
 def test_fast_align_is_run_when_chosen(train: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Played by scripts that link the first words, in the last pair the second."""
+    """Scripts stand in for it: they link the first words, and in the last pair the second ones."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in ("fast_align", "atools"):
@@ -96,7 +96,7 @@ def test_unequal_files_are_an_error(train: Path, tmp_path: Path) -> None:
 def test_the_command_line_takes_values_of_params_yaml(
     train: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As dvc.yaml calls it, with the values of params.yaml."""
+    """This is how dvc.yaml calls it, with the values of params.yaml."""
     yaml = YAML()
     params = yaml.load(ROOT / "params.yaml")
     params["align"] = {"backend": "builtin", "iterations": 3, "candidates": None}

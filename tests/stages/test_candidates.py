@@ -21,7 +21,7 @@ PAIRS = [
 
 @pytest.mark.parametrize("kind", ["word", "bpe"])
 def test_the_tokens_themselves_are_aligned(tmp_path: Path, kind: str) -> None:
-    """Words, or pieces, which are whole words here: which goes with which follows from where they occur."""
+    """Co-occurrence determines which words align; pieces are whole words here."""
     counts = [Counter(" ".join(side).split()) for side in zip(*PAIRS, strict=True)]
     sizes = (5, 5) if kind == "word" else (24, 29)
     (tmp_path / "vocabulary").mkdir()
@@ -38,7 +38,7 @@ def test_the_tokens_themselves_are_aligned(tmp_path: Path, kind: str) -> None:
 
 
 def test_without_candidates_the_output_never_changes(tmp_path: Path) -> None:
-    """No corpus is read, so training does not depend on one through this stage."""
+    """No corpus is read, so this stage does not make training depend on one."""
     params = AlignParams(backend="builtin", iterations=5, candidates=None)
     for name, iterations in (("one", 5), ("other", 7)):
         changed = params.model_copy(update={"iterations": iterations})

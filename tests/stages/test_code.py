@@ -1,4 +1,4 @@
-"""What reruns follows from the code: each stage depends on a digest of all modules that it can execute."""
+"""The code determines what reruns: each stage depends on a digest of all modules that it can execute."""
 
 import textwrap
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from pipelines.stages import code
 ROOT = Path(__file__).parents[2]
 PACKAGES = (Path("convs2s"), Path("pipelines/stages"))
 
-# A project of two stages: `one` needs words and, inside a function, numbers; `two` needs the package alone.
+# A project of two stages: `one` needs words and, inside a function, numbers; `two` needs only the package.
 FILES = {
     "convs2s/__init__.py": "def load():\n    from convs2s.search import find\n\n    return find\n",
     "convs2s/words.py": "import os\n\nfrom convs2s import letters\n\n\ndef split():\n    return letters.A\n",
@@ -92,7 +92,7 @@ def names(digest: str) -> set[str]:
 
 
 def test_a_digest_names_every_module_that_a_stage_can_execute(project: Path) -> None:
-    """Through packages and functions, with the runner; a package's functions only if it is imported."""
+    """Imports are followed into packages and functions; a package's functions only if it is imported."""
     found = {name: names(text) for name, text in written(project).items()}
     assert found == {
         "one.txt": ALWAYS | {f"convs2s.{name}" for name in ONE} | {"pipelines.stages.one"},
@@ -112,7 +112,7 @@ def test_a_digest_names_every_module_that_a_stage_can_execute(project: Path) -> 
 def test_an_edit_changes_the_digests_of_the_stages_that_can_execute_it(
     name: str, old: str, new: str, project: Path
 ) -> None:
-    """And no other digest."""
+    """No other digest changes."""
     before = written(project)
     path = project / name
     path.write_text(path.read_text().replace(old, new))
@@ -132,7 +132,7 @@ def test_an_edit_changes_the_digests_of_the_stages_that_can_execute_it(
     ],
 )
 def test_statements_are_found_in_every_block(source: str, tmp_path: Path) -> None:
-    """Imports, and docstrings to leave out."""
+    """These statements are imports, and docstrings to leave out."""
     path = tmp_path / "module.py"
     path.write_text(source.format("from a import b"))
     assert code.Module(path).imports == {"a.b"}
@@ -141,7 +141,7 @@ def test_statements_are_found_in_every_block(source: str, tmp_path: Path) -> Non
 
 
 def test_a_schema_module_is_left_out_but_what_it_imports_is_not(project: Path) -> None:
-    """The values of params.yaml are tracked by DVC; the code that reads them is code."""
+    """DVC tracks the values of params.yaml; the code that reads them counts as code."""
     before = written(project)
     schema = project / "convs2s/config/filter.py"
     schema.write_text(schema.read_text() + "    ratio: float\n")
@@ -200,7 +200,7 @@ def test_of_the_schema_only_what_reads_it_is_code() -> None:
     ],
 )
 def test_comments_docstrings_and_empty_lines_do_not_count(edit: Callable[[str], str], tmp_path: Path) -> None:
-    """An edited docstring must not train a model again."""
+    """An edited docstring must not rerun a training."""
     source = textwrap.dedent(DOCUMENTED)
     assert edit(source) != source
     assert digest(tmp_path, source) == digest(tmp_path, edit(source))
@@ -211,7 +211,7 @@ def test_comments_docstrings_and_empty_lines_do_not_count(edit: Callable[[str], 
     [('"#1"', '"#2"'), ("    return", "return"), ("x = 1", "x = 2"), ("'é'", "'e'"), ("f'{x}'", "f'{x!r}'")],
 )
 def test_everything_else_counts(old: str, new: str, tmp_path: Path) -> None:
-    """Strings that are used, indentation, code on the same line as a docstring."""
+    """For example strings in use, indentation, and code on the same line as a docstring."""
     source = textwrap.dedent(CODE)
     assert old in source
     assert digest(tmp_path, source) != digest(tmp_path, source.replace(old, new))
@@ -226,7 +226,7 @@ def digest(folder: Path, source: str) -> str:
 def test_every_module_of_the_project_changes_just_the_stages_that_reach_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One changed statement in each module in turn; a stage that does not reach it keeps its digest."""
+    """Change one statement in each module in turn; stages that do not reach it keep their digests."""
     monkeypatch.chdir(ROOT)
     project = code.read_project(PACKAGES)
     before = code.digests(project)

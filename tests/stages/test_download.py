@@ -1,4 +1,4 @@
-"""The stage download, by params as the user writes them."""
+"""The stage download, with params as a user writes them."""
 
 import errno
 import json
@@ -25,7 +25,7 @@ GENERATED = {"kind": "generated", "pairs": 3, "seed": 1, "noise": 0.0}
 
 
 def params(folder: Path, **splits: list[Any]) -> DownloadParams:
-    """Return params with these splits, and references; train and test must have something."""
+    """Return params with these splits, and references; train and test must not be empty."""
     given: dict[str, Any] = {
         "train": [GENERATED],
         "valid": [],
@@ -48,7 +48,7 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def test_generated_pairs_come_with_alignment(tmp_path: Path) -> None:
-    """Of the split's own part of the grammar's sentences."""
+    """Pairs come from the split's own part of the grammar's sentences."""
     run(params(tmp_path), "test", tmp_path / "downloads", tmp_path / "test")
     pairs = list(generate(3, 1, 0.0, "test"))
     found = content(tmp_path / "test")
@@ -58,7 +58,7 @@ def test_generated_pairs_come_with_alignment(tmp_path: Path) -> None:
 
 
 def test_sources_of_a_split_follow_each_other(tmp_path: Path) -> None:
-    """Files, a TSV and an absolute path; the last one lies in another folder than download.folder."""
+    """Files, a TSV and an absolute path; the last one is outside download.folder."""
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "a.en").write_bytes(b"one\n")
     (tmp_path / "own" / "a.de").write_bytes(b"eins\n")
@@ -84,7 +84,7 @@ def test_no_validation_sources_give_empty_files(tmp_path: Path) -> None:
 
 
 def test_url_is_fetched(tmp_path: Path) -> None:
-    """A TSV by file URL; its hash is in the provenance."""
+    """The source is a TSV with a file URL; its hash is in the provenance."""
     (tmp_path / "a.tsv").write_bytes(b"one\teins\n")
     fetch = [{"urls": [(tmp_path / "a.tsv").as_uri()], "sha256": file_sha256(tmp_path / "a.tsv")}]
     remote = {
@@ -102,11 +102,11 @@ def test_url_is_fetched(tmp_path: Path) -> None:
 
 
 def test_sacrebleu_set_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the languages of params.yaml."""
+    """The languages are those of params.yaml."""
     for name, text in (("dev.en", b"one\n"), ("dev.de", b"eins\n")):
         (tmp_path / name).write_bytes(text)
     urls = [(tmp_path / name).as_uri() for name in ("dev.en", "dev.de")]
-    # sacreBLEU puts the set's name before that of a file that is no archive.
+    # sacreBLEU prefixes the name of a file that is not an archive with the set's name.
     dataset = PlainTextDataset("own", data=urls, langpairs={"en-de": ["own.dev.en", "own.dev.de"]})
     monkeypatch.setitem(DATASETS, "own", dataset)
     wanted = params(tmp_path, test=[{"kind": "sacrebleu", "name": "own"}])
@@ -147,7 +147,7 @@ def test_further_references_are_written_with_the_test_pairs(tmp_path: Path) -> N
 
 
 def test_bytes_are_the_same_every_time(tmp_path: Path) -> None:
-    """DVC compares hashes: time, folder and download must not change the result."""
+    """DVC compares hashes: time, folder and a new download must not change the result."""
     wanted = params(tmp_path, train=[GENERATED, GENERATED])
     run(wanted, "train", tmp_path / "downloads", tmp_path / "a")
     run(wanted, "train", tmp_path / "others", tmp_path / "deep" / "b")
@@ -173,7 +173,7 @@ def test_full_disk_leaves_the_old_result(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_command_of_the_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As dvc.yaml runs it, with params.yaml of the working folder."""
+    """This is how dvc.yaml runs it, with the working folder's params.yaml."""
     few = render("generated", overrides={"download.test.0.pairs": 40})
     (tmp_path / "params.yaml").write_text(few, encoding="utf-8")
     monkeypatch.chdir(tmp_path)

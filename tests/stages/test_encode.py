@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_sentences_decode_to_the_text(folder: Path) -> None:
-    """Encoding loses nothing of the text that the vocabulary was made of."""
+    """Encoding is lossless for the text that the vocabulary was learned from."""
     encode.run(folder / "vocabulary", folder / "train", folder / "out")
     for number, side in enumerate(("source", "target")):
         corpus, codec = EncodedCorpus.open(folder / "out", side), Codec.load(folder / "vocabulary", side)

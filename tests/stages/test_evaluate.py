@@ -1,4 +1,4 @@
-"""Stage evaluate on translations written by hand: what it writes, and what it refuses."""
+"""Stage evaluate on hand-written translations: its outputs, and the inputs that it rejects."""
 
 import csv
 import hashlib
@@ -26,7 +26,7 @@ WORSE = ["das <unk> hier.", "", "sie sieht ein <unk>.", "nein."]
 
 
 def write_translation(folder: Path, **texts: list[str]) -> None:
-    """Write a member's texts as the stage replace does; here only final stops are words of their own."""
+    """Write a member's texts as the stage replace does; here, only final periods are separate tokens."""
     for name, lines in texts.items():
         write_lines(folder / f"{name}.txt", lines)
         write_lines(folder / f"{name}.tok.txt", [line.replace(".", " .") for line in lines])
@@ -60,7 +60,7 @@ def run(
     rouge: Literal["gigaword", "duc2004"] | None = None,
     ensembles: list[Literal["all"]] | None = None,
 ) -> Path:
-    """Run the stage, without an ensemble if not given, and without heat maps without the picture of scores.
+    """Run the stage; by default there is no ensemble, and without heat maps there is no picture of scores.
 
     Returns:
         Its output folder.
@@ -81,7 +81,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def test_scores_are_those_of_the_files(data: Path) -> None:
-    """Detokenized text against the raw reference, tokenized text against the tokenized one."""
+    """Detokenized text is scored against the raw reference, tokenized text against the tokenized one."""
     metrics = read_json(run(data, [3], replacement=False) / "metrics.json")
     words = [line.replace(".", " .") for line in PLAIN]
     assert metrics["seeds"]["3"] == {
@@ -106,9 +106,9 @@ def headlines(data: Path) -> Path:
 
 
 def test_rouge_takes_all_references(headlines: Path) -> None:
-    """By hand, of the first summary, killed being stemmed: unigrams 3 of 4 and 2 of 4, bigrams 1 of 3 and
-    none, longest common subsequences 3 of 4 and 1 of 4; the jackknife takes one reference at a time. Of the
-    second: 1, no bigrams, 1.
+    """By hand, with "killed" stemmed. First summary: unigrams 3 of 4 and 2 of 4, bigrams 1 of 3 and none,
+    longest common subsequences 3 of 4 and 1 of 4; the jackknife takes one reference at a time. Second
+    summary: 1, no bigrams, 1.
     """
     out = run(headlines, [3], replacement=False, rouge="duc2004")
     scores = read_json(out / "metrics.json")["mean"]
@@ -121,20 +121,20 @@ def test_rouge_takes_all_references(headlines: Path) -> None:
 
 
 def test_gigaword_is_scored_by_f1_of_all_references(headlines: Path) -> None:
-    """5 hits of 8 reference words, 6 summary words counted: 2 * 5 / (8 + 6); then a whole match."""
+    """5 hits for 8 reference words and 6 summary words: 2 * 5 / (8 + 6); the second one matches fully."""
     scores = read_json(run(headlines, [3], replacement=False, rouge="gigaword") / "metrics.json")["mean"]
     assert scores["rouge1"] == pytest.approx((1000 / 14 + 100) / 2, abs=0.005)
 
 
 def test_one_seed_has_neither_deviation_nor_ensemble(data: Path) -> None:
-    """The folder of an ensemble of earlier seeds may still be there."""
+    """There may still be a folder from an ensemble of earlier seeds."""
     metrics = read_json(run(data, [3], replacement=False) / "metrics.json")
     assert list(metrics) == ["seeds", "mean"]
     assert metrics["mean"] == metrics["seeds"]["3"]
 
 
 def test_several_seeds_have_an_ensemble_only_if_asked_for(data: Path) -> None:
-    """Whatever lies there from an earlier run; examples are then of the first seed's final text."""
+    """Files from an earlier run are ignored; examples are then from the first seed's final text."""
     out = run(data, [3, 4], replacement=True)
     metrics = read_json(out / "metrics.json")
     assert list(metrics) == ["seeds", "mean", "std", "without_replacement"]
@@ -156,7 +156,7 @@ def test_several_seeds_have_mean_deviation_and_ensemble(data: Path) -> None:
 
 
 def test_with_replacement_both_texts_are_scored_and_the_replaced_one_is_the_main(data: Path) -> None:
-    """So that the gain of replacement can be reported."""
+    """This shows the gain from replacement."""
     out = run(data, [3, 4], replacement=True, ensembles=["all"])
     metrics = read_json(out / "metrics.json")
     assert list(metrics) == ["seeds", "mean", "std", "ensemble", "without_replacement"]
@@ -171,7 +171,7 @@ def test_with_replacement_both_texts_are_scored_and_the_replaced_one_is_the_main
 
 
 def test_examples_are_of_the_best_system_and_skip_empty_lines(data: Path) -> None:
-    """The ensemble, in its final text; line numbers are those of the test files."""
+    """They are from the ensemble's final text; line numbers are those of the test files."""
     out = run(data, [3, 4], replacement=True, examples=9, ensembles=["all"])
     header, *rows = read_lines(out / "examples.tsv")
     assert header == "line\tmodel\tsource\thypothesis\treference\tbleu\tchrf"
@@ -181,7 +181,7 @@ def test_examples_are_of_the_best_system_and_skip_empty_lines(data: Path) -> Non
 
 
 def test_scores_by_source_length_cover_the_test_set(data: Path) -> None:
-    """Lengths 5, 0, 7 and 2 words."""
+    """The lengths are 5, 0, 7 and 2 words."""
     out = run(data, [3], replacement=False)
     with (out / "by_length.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
@@ -200,13 +200,13 @@ def test_pictures_are_drawn_for_as_many_sentences_as_asked(data: Path) -> None:
 
 
 def test_signatures_are_written_with_the_scores(data: Path) -> None:
-    """In a file of their own, since DVC's metrics are numbers."""
+    """They have their own file because DVC's metrics are numbers."""
     signatures = json.loads((run(data, [3], replacement=False) / "signatures.json").read_text())
     assert "tok:13a" in signatures["bleu"]
 
 
 def test_the_test_set_is_named_with_the_scores(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its name, lines and hash, on screen too: newstest2014 alone is three different sets (T30)."""
+    """Its name, lines and hash are printed as well: newstest2014 alone is three different sets (T30)."""
     found = read_json(run(data, [3], replacement=False) / "test_set.json")
     text = "".join(f"{s}\t{r}\n" for s, r in zip(SOURCES, REFERENCES, strict=True))
     sha256 = hashlib.sha256(text.encode()).hexdigest()
@@ -215,7 +215,7 @@ def test_the_test_set_is_named_with_the_scores(data: Path, capsys: pytest.Captur
 
 
 def test_the_same_input_gives_the_same_bytes(data: Path) -> None:
-    """DVC compares hashes; no temporary files are left, either."""
+    """DVC compares hashes; no temporary files are left behind, either."""
     contents = []
     for _ in range(2):
         out = run(data, [3, 4], replacement=True, heat_maps=2)
@@ -233,21 +233,21 @@ def test_a_translation_of_another_length_is_refused(data: Path) -> None:
 
 
 def test_an_unequal_test_set_is_refused(data: Path) -> None:
-    """Before anything is tokenized."""
+    """This is found before anything is tokenized."""
     write_lines(data / "test" / "source.txt", ["a"])
     with pytest.raises(ValueError, match=r"source.txt has 1 line but .*target.txt has 4"):
         run(data, [3], replacement=False)
 
 
 def test_a_missing_translation_is_named(data: Path) -> None:
-    """With replacement switched on, its file must be there."""
+    """With replacement enabled, its file must exist."""
     (data / "replaced" / "3" / "replaced.txt").unlink()
     with pytest.raises(FileNotFoundError, match=r"3/replaced.txt does not exist"):
         run(data, [3], replacement=True)
 
 
 def test_attention_of_another_test_set_is_refused(data: Path) -> None:
-    """Its maps would be labeled with the wrong sentence; no pictures are left."""
+    """Its heat maps would be labeled with the wrong sentences; no pictures are left behind."""
     write_attention(data / "translations" / "3" / "attention.npz", [])
     with pytest.raises(ValueError, match=r"attention.npz has the attention of 0 sentences; wanted 4"):
         run(data, [3], replacement=False, heat_maps=2)

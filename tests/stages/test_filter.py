@@ -49,7 +49,7 @@ def test_a_given_validation_set_is_used(folder: Path) -> None:
 
 
 def test_a_language_without_spaces_is_kept(folder: Path) -> None:
-    """In words, each Japanese sentence is one; in characters, only the pair that is no translation goes."""
+    """A Japanese sentence is one word; by characters, only the pair that is no translation is removed."""
     pairs = [
         ("the cat sleeps in the house", "猫は家の中で寝ている。"),
         ("yesterday we went to the sea", "昨日私たちは海に行きました。"),
@@ -66,7 +66,7 @@ def test_a_language_without_spaces_is_kept(folder: Path) -> None:
 
 
 def test_the_report_counts_pairs_and_words(folder: Path) -> None:
-    """Six read: one with an empty side, one out of ratio, one repeat; one of three to validation."""
+    """Of six pairs, one has an empty side, one a bad ratio, one repeats; one in three is for validation."""
     report = json.loads((run(folder, drop_repeats=True) / "report.json").read_text())
     assert report == {
         "pairs_read": 6,
@@ -78,7 +78,7 @@ def test_the_report_counts_pairs_and_words(folder: Path) -> None:
 
 
 def test_tables_can_be_read_back(folder: Path) -> None:
-    """They are what `dvc plots show` and people read."""
+    """Both `dvc plots show` and people read them."""
     out = run(folder)
     rules = pd.read_csv(out / "rules.csv")
     assert rules["removed"].tolist() == [1, 0, 1, 0]
@@ -89,7 +89,7 @@ def test_tables_can_be_read_back(folder: Path) -> None:
 
 
 def test_each_rule_shows_a_few_pairs_that_it_removed(folder: Path) -> None:
-    """With their lengths, for texts are cut; which pairs they are does not depend on their order."""
+    """Lengths are included because texts are truncated; the choice does not depend on the pairs' order."""
     long = [(f"{n} " * 200, "b") for n in range(9)]
     samples = []
     for pairs in (long, long[::-1]):
@@ -130,14 +130,14 @@ def test_too_few_pairs_leave_no_output(folder: Path, changes: dict[str, object],
 
 
 def test_a_corpus_of_empty_lines_is_an_error(folder: Path) -> None:
-    """As when a column was chosen that is empty."""
+    """This happens if an empty column was selected."""
     write_folder(folder / "train", [("", "")] * 3)
     with pytest.raises(ValueError, match=r"train: none of 3 pairs is kept \(removed: empty side 3"):
         run(folder)
 
 
 def test_an_empty_validation_set_is_an_error(folder: Path) -> None:
-    """Neither given nor split off: training could not tell when to stop."""
+    """Without a given or split-off validation set, training could not know when to stop."""
     write_folder(folder / "valid", [])
     with pytest.raises(ValueError, match=r"valid has no pairs, and filter\.valid_every is null"):
         run(folder, valid_every=None)

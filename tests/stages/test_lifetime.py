@@ -11,13 +11,14 @@ import psutil
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# Plays DVC: starts a command through a shell and waits for it. SIGHUP counts, even under nohup.
+# Stands in for DVC: starts a command through a shell and waits for it. SIGHUP has its effect even under
+# nohup.
 DVC = """
 import os, signal, subprocess, sys
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 subprocess.run(["/bin/sh", "-c", sys.argv[1]], env={**os.environ, "DVC_STAGE": "s"})
 """
-# Plays a stage: starts a process, begins a file, says so, and waits.
+# Stands in for a stage: starts a process, begins a file, prints both process IDs, and waits.
 STAGE = """
 import pathlib, subprocess, sys, time
 from convs2s.text.corpus.files import atomic_path
@@ -61,7 +62,7 @@ def start(tmp_path: Path) -> Start:
 
 
 def ended(processes: list[psutil.Process]) -> bool:
-    """Wait until processes have ended; kill what has not, and tell."""
+    """Wait until processes have ended, and kill those that do not; return whether all ended."""
     left = psutil.wait_procs(processes, timeout=20)[1]
     for process in left:
         process.kill()
@@ -70,7 +71,7 @@ def ended(processes: list[psutil.Process]) -> bool:
 
 @pytest.mark.parametrize("after", ["", "; true"])
 def test_a_stage_ends_with_dvc_and_leaves_no_file(after: str, start: Start, tmp_path: Path) -> None:
-    """Whether the shell in between becomes the stage or waits for it."""
+    """It does not matter whether the shell in between becomes the stage or waits for it."""
     dvc, stage = start("gentle", after)
     dvc.kill()
     dvc.wait()
@@ -103,7 +104,7 @@ def test_a_stage_whose_dvc_is_gone_already_does_not_begin(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_leaves_no_file(number: signal.Signals, start: Start, tmp_path: Path) -> None:
-    """As Ctrl-C does: unfinished output can be large."""
+    """Like Ctrl-C: unfinished output can be large."""
     dvc, stage = start("gentle")
     stage[0].send_signal(number)
     assert ended(stage)

@@ -1,4 +1,4 @@
-"""One way to start a stage: sections of params.yaml by class, everything else by name."""
+"""The runner of stages: sections of params.yaml are passed by class, everything else by name."""
 
 import re
 import shlex
@@ -20,7 +20,7 @@ STAGES = sorted(runner.stages())
 
 @pytest.fixture(scope="module")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
-    """Stage items of dvc.yaml, those of an ensemble among them, by the stage module that they run."""
+    """Stage items of dvc.yaml, including those of an ensemble, by the stage module that they run."""
     folder = bare_repository(tmp_path_factory.mktemp("pipeline"), WITH_ENSEMBLE)
     found: dict[str, list[Any]] = {}
     with Repo(str(folder)) as repo:
@@ -35,7 +35,7 @@ def words(stage: Any) -> list[str]:
 
 @pytest.fixture
 def filtering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """The calls of a stage that only records them, in a folder with the params.yaml of the repository."""
+    """The calls of a stage that only records them, in a folder with the repository's params.yaml."""
     (tmp_path / "params.yaml").write_bytes((ROOT / "params.yaml").read_bytes())
     monkeypatch.chdir(tmp_path)
     calls: list[tuple[Any, ...]] = []
@@ -49,7 +49,7 @@ def filtering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any
 
 
 def test_a_stage_gets_its_section_by_class_and_its_paths_by_name(filtering: list[tuple[Any, ...]]) -> None:
-    """So the order on the command line does not matter."""
+    """The order on the command line therefore does not matter."""
     runner.main(["filter", "--out", "c", "--valid", "b", "--train", "a"])
     ((params, *paths),) = filtering
     assert params.max_words == 175
@@ -83,14 +83,14 @@ def test_a_mistake_in_a_command_is_an_error(
 
 
 def test_an_argument_may_have_the_value_of_another(filtering: list[tuple[Any, ...]]) -> None:
-    """One that the stage does not take is for this alone; braces around no argument's name stay."""
+    """An argument that the stage does not take serves only this; braces around other words are kept."""
     runner.main(["filter", "--seed", "3", "--train", "a/{seed}/b", "--valid", "{seed}", "--out", "{other}"])
     ((_, *paths),) = filtering
     assert paths == [Path("a/3/b"), Path("3"), Path("{other}")]
 
 
 def test_no_text_of_params_yaml_goes_into_a_command() -> None:
-    """A shell would run it. DVC quotes ${item}; a split comes from dvc.yaml itself."""
+    """A shell would execute it. DVC quotes ${item}; splits come from dvc.yaml itself."""
     for stage in YAML(typ="safe").load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"].values():
         assert set(re.findall(r"\$\{.*?\}", stage["cmd"])) <= {"${item}", "${item.split}"}
 
@@ -98,7 +98,7 @@ def test_no_text_of_params_yaml_goes_into_a_command() -> None:
 def test_an_error_is_one_message(
     filtering: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without a traceback, which a variable turns on; what memory running out means depends on the stage."""
+    """A variable enables the traceback; the advice for running out of memory depends on the stage."""
     command = ["filter", "--train", "a", "--valid", "b", "--out", "c"]
 
     def fails(error: BaseException) -> None:
@@ -128,7 +128,7 @@ def test_an_error_is_one_message(
 
 
 def test_dvc_runs_every_stage_by_the_runner_with_all_its_arguments(pipeline: dict[str, list[Any]]) -> None:
-    """A path that dvc.yaml swaps with another name, or forgets, would not parse."""
+    """A path with the wrong name, or a missing one, would be a parse error."""
     assert sorted(pipeline) == STAGES
     for name, items in pipeline.items():
         wanted = {a: h for a, h in runner.annotations(runner.load(name)).items() if not runner.keys(h)}
@@ -140,7 +140,7 @@ def test_dvc_runs_every_stage_by_the_runner_with_all_its_arguments(pipeline: dic
 
 
 def test_a_stage_takes_exactly_the_sections_that_dvc_tracks(pipeline: dict[str, list[Any]]) -> None:
-    """A section that `run` takes and DVC does not track would leave stale results, and the reverse reruns."""
+    """A section that `run` takes but DVC does not track gives stale results; the reverse, needless reruns."""
     for name, items in pipeline.items():
         hints = runner.annotations(runner.load(name)).values()
         taken = {key.split(".")[0] for hint in hints for key in runner.keys(hint)}
@@ -153,10 +153,10 @@ def params_of(item: Any) -> list[str]:
 
 
 def test_dvc_tracks_every_key_of_a_section_that_has_an_effect(pipeline: dict[str, list[Any]]) -> None:
-    """How often a checkpoint is saved, and where machines meet, changes no result; seeds are items."""
+    """Checkpoint intervals and the rendezvous address change no result; seeds are items."""
     untracked = {
         "train": {"train.seeds", "train.checkpoint_updates", "train.rendezvous"},
-        "align": {"align.candidates"},  # of stage candidates alone
+        "align": {"align.candidates"},  # only for stage candidates
     }
     sections = runner.Params.model_fields
     for name in ("train", "align"):
@@ -170,7 +170,7 @@ def test_dvc_tracks_every_key_of_a_section_that_has_an_effect(pipeline: dict[str
 
 
 def test_every_section_of_params_yaml_belongs_to_a_stage(pipeline: dict[str, list[Any]]) -> None:
-    """No dead values."""
+    """There are no unused values."""
     tracked = {key.split(".")[0] for items in pipeline.values() for one in items for key in params_of(one)}
     assert tracked == set(runner.Params.model_fields)
 

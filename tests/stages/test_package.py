@@ -55,7 +55,7 @@ def write_package(tmp_path: Path, alpha: object) -> Path:
 
 
 def test_the_folder_translates_and_its_card_has_the_scores(tmp_path: Path) -> None:
-    """Of this seed, with signatures."""
+    """The scores are those of this seed, with signatures."""
     folder = write_package(tmp_path, alpha=1.0)
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert "\n# tiny\n" in card
@@ -78,7 +78,7 @@ def test_the_folder_carries_the_number_that_was_tuned(tmp_path: Path) -> None:
 
 
 def test_a_folder_includes_its_candidates_and_selects(tmp_path: Path) -> None:
-    """As it was packaged, or when asked to; a folder without candidates says so."""
+    """Selection follows the packaged setting or the option; without candidates, it is an error."""
     model, vocabulary, dictionary, candidates = write_parts(tmp_path)
     settings = Settings(("en", "de"), TOKENIZE, TRANSLATE, replace=False)
     parts = model, vocabulary, dictionary, candidates

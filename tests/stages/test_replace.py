@@ -38,7 +38,7 @@ def run(folders: Path, enabled: bool) -> dict[str, str]:
 def test_unknown_words_are_replaced_in_a_second_text(
     folders: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By the dictionary, else by a copy; the best hypothesis only, a line per sentence."""
+    """The dictionary comes first, then copying; only best hypotheses are written, one line each."""
     assert run(folders, enabled=True) == {
         "plain.txt": "Ein <unk> namens <unk>.\n\n",
         "plain.tok.txt": "Ein <unk> namens <unk> .\n\n",
@@ -59,7 +59,7 @@ def test_switched_off_there_is_plain_text_only(folders: Path) -> None:
 
 
 def test_damaged_hypotheses_leave_no_result(folders: Path) -> None:
-    """With the file and line."""
+    """The message has the file and line."""
     (folders / "translations" / "hypotheses.jsonl").write_text("{}\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"hypotheses.jsonl, line 1: found no sentence"):
         run(folders, enabled=True)

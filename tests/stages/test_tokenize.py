@@ -37,7 +37,7 @@ def test_several_processes_write_the_same_bytes(tmp_path: Path, monkeypatch: pyt
 
 
 def test_an_empty_split_stays_empty(tmp_path: Path) -> None:
-    """Validation may come from training, and its raw files are empty then."""
+    """If validation pairs come from the training set, the raw validation files are empty."""
     write_folder(tmp_path / "raw", [])
     tokenize.run(TOKENIZE, LANGUAGES, tmp_path / "truecasers", tmp_path / "raw", tmp_path / "out")
     assert (tmp_path / "out/source.txt").read_bytes() == b""

@@ -1,4 +1,4 @@
-"""The stage train hands its parameters and paths to the library, which tests/train tests."""
+"""The stage train passes its parameters and paths to the library, which tests/train tests."""
 
 import inspect
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.train.tiny import tiny_params
 
 
 def test_the_stage_trains_with_what_it_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each argument under its own name: a swapped folder would be read as another."""
+    """Each argument must arrive under its own name, or one folder would be read as another."""
     given = []
     monkeypatch.setattr(
         train,

@@ -54,7 +54,7 @@ def run_ensemble(folders: Path, seeds: list[int], **changes: object) -> Path:
 
 
 def test_there_is_a_sentence_for_each_line(folders: Path) -> None:
-    """In order, tokenized, with attention that fits."""
+    """Sentences are in order and tokenized, with attention of matching shape."""
     out = run_translate(folders, 1, "out", n_best=2)
     sentences = list(read_hypotheses(out / "hypotheses.jsonl"))
     attention = read_attention(out / "attention.npz")
@@ -68,7 +68,7 @@ def test_there_is_a_sentence_for_each_line(folders: Path) -> None:
 
 
 def test_the_same_input_gives_the_same_bytes(folders: Path) -> None:
-    """DVC hashes them. Other batches may change the last digits of sums, which the files do not hold."""
+    """DVC hashes them. Other batches may change the last digits of sums, which are not in the files."""
     one, other = run_translate(folders, 1, "one"), run_translate(folders, 1, "other", batch_sentences=1)
     assert (one / "hypotheses.jsonl").read_bytes() == (other / "hypotheses.jsonl").read_bytes()
     again = run_translate(folders, 1, "again")
@@ -91,7 +91,7 @@ def test_an_ensemble_translates_with_all_seeds(folders: Path) -> None:
 
 
 def test_an_ensemble_is_of_the_seeds_named_and_no_other(folders: Path) -> None:
-    """Table 2 has ensembles of 8 and of 10: the first 8 of 10 trained models are one of them."""
+    """Table 2 has ensembles of 8 and of 10: 10 trained models can serve both."""
     vocabulary = folders / "vocabulary" / "source.tsv"
     size = len(vocabulary.read_text(encoding="utf-8").split("\n")) - 1 + 3
     two = (run_ensemble(folders, [1, 2]) / "hypotheses.jsonl").read_bytes()
@@ -101,7 +101,7 @@ def test_an_ensemble_is_of_the_seeds_named_and_no_other(folders: Path) -> None:
 
 
 def test_a_tuned_alpha_is_that_of_the_stage_tune(folders: Path) -> None:
-    """The translations are those with this number."""
+    """The translations equal those with this alpha as a number."""
     write_alpha(folders / "alpha.json", {"alpha": 0.25})
     for name in ("hypotheses.jsonl", "attention.npz"):
         one = [
@@ -120,7 +120,7 @@ def test_a_tuned_alpha_is_that_of_the_stage_tune(folders: Path) -> None:
 
 
 def test_a_missing_test_set_is_named(folders: Path) -> None:
-    """As is any other missing file."""
+    """Any other missing file is named as well."""
     (folders / "test" / "source.txt").unlink()
     with pytest.raises(FileNotFoundError, match=r"test/source.txt does not exist"):
         run_translate(folders, 1, "out")
@@ -128,7 +128,7 @@ def test_a_missing_test_set_is_named(folders: Path) -> None:
 
 
 def write_some_candidates(folders: Path) -> None:
-    """Give every source token itself, and the token before, as candidates."""
+    """Give every source token itself and the preceding token as candidates."""
     size = len((folders / "vocabulary" / "source.tsv").read_text(encoding="utf-8").split("\n")) - 1 + 3
     targets = [target for token in range(3, size) for target in (token, max(3, token - 1))]
     offsets = np.maximum(np.arange(size + 1) - 3, 0) * 2
@@ -140,7 +140,7 @@ def write_some_candidates(folders: Path) -> None:
 @pytest.mark.parametrize("beam_size", [1, 3])
 @pytest.mark.parametrize("members", [1, 2])
 def test_selecting_the_whole_vocabulary_changes_no_byte(folders: Path, beam_size: int, members: int) -> None:
-    """Hypotheses, scores and attention are those of plain search, of a model and of an ensemble."""
+    """Hypotheses, scores and attention equal those of plain search, for a model and for an ensemble."""
     write_some_candidates(folders)
     outs = list[Path]()
     for selection in (None, {"common": 1000, "candidates": 1}):
@@ -181,7 +181,7 @@ def test_selection_without_candidates_is_an_error(folders: Path) -> None:
 
 
 def test_tokens_are_written_with_the_ids_of_the_vocabulary(folders: Path) -> None:
-    """The search renumbers selected tokens; with the last two as the only candidates, those are written."""
+    """The search renumbers selected tokens; with only the last two as candidates, those are written."""
     vocabulary = Codec.load(folders / "vocabulary", "target").vocabulary
     last = [len(vocabulary) - 2, len(vocabulary) - 1]
     everyone = np.arange(len(vocabulary) + 1) * 2

@@ -14,7 +14,7 @@ TRUECASED = TOKENIZE.model_copy(update={"truecase": True})
 
 
 def test_the_case_inside_sentences_is_counted_after_tokenization(tmp_path: Path) -> None:
-    """Of each side; without, "Paris." would be another word."""
+    """This holds for each side; without tokenization, "Paris." would be a different word."""
     write_folder(tmp_path / "raw", PAIRS)
     truecase.run(TRUECASED, LANGUAGES, tmp_path / "raw", tmp_path / "cases")
     source = (tmp_path / "cases/source.tsv").read_text(encoding="utf-8")
@@ -23,7 +23,7 @@ def test_the_case_inside_sentences_is_counted_after_tokenization(tmp_path: Path)
 
 
 def test_tokenizing_gives_words_that_case(tmp_path: Path) -> None:
-    """And normalizes letters of Romanian, on that side alone."""
+    """It also normalizes Romanian letters, only on that side."""
     params = TRUECASED.model_copy(update={"normalize_romanian": True})
     write_folder(tmp_path / "raw", PAIRS)
     truecase.run(params, LANGUAGES, tmp_path / "raw", tmp_path / "cases")
@@ -33,7 +33,7 @@ def test_tokenizing_gives_words_that_case(tmp_path: Path) -> None:
 
 
 def test_switched_off_nothing_is_learned(tmp_path: Path) -> None:
-    """And nothing read: the files are there, for DVC, and empty."""
+    """Nothing is read, either: the files exist for DVC but are empty."""
     truecase.run(TOKENIZE, LANGUAGES, tmp_path / "nowhere", tmp_path / "cases")
     assert [path.read_bytes() for path in sorted((tmp_path / "cases").iterdir())] == [b"", b""]
 

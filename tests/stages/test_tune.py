@@ -1,4 +1,4 @@
-"""Stage tune: the validation set, searched once, gives the best alpha."""
+"""Stage tune: one search over the validation set gives the best alpha."""
 
 import json
 import shutil
@@ -29,7 +29,7 @@ SOURCES = ["ein Haus .", "Das ist noch eins , und der Hund .", "ein Hund", "Maus
 
 @pytest.fixture
 def folders(tmp_path: Path) -> Path:
-    """Models of two seeds, and a validation set that the first wrote with alpha 2."""
+    """Models of two seeds, and a validation set translated by the first with alpha 2."""
     vocabulary = write_word_vocabulary(tmp_path / "vocabulary")
     size = len(Codec.load(vocabulary, "source").vocabulary)
     for seed, phase in ((1, 11.84), (2, 4.07)):
@@ -46,7 +46,7 @@ def section(alpha: object, **changes: object) -> TranslateSection:
 
 
 def searched(folder: Path, alpha: float, **changes: object) -> list[str]:
-    """Translate with the stage translate, a search of its own; return the best hypotheses."""
+    """Run a separate search with the stage translate; return the best hypotheses."""
     inputs = [folder / name for name in ("trained", "vocabulary", "candidates", "truecasers", "test")]
     paths = (*inputs, folder / "no.json", folder / "out")
     none = TOKENIZE.model_copy(update={"tokenizer": "none", "normalize_punctuation": False})
@@ -67,7 +67,7 @@ def run(
 
 
 def test_the_table_has_the_scores_of_a_search_with_each_alpha(folders: Path) -> None:
-    """Though it searched once. References are what alpha 2 finds, and 4 finds the same: 2 is nearer to 1."""
+    """One search suffices. Alpha 2 finds the references, and so does 4: 2 wins as it is closer to 1."""
     out = run(folders, "1")
     references = searched(folders, 2.0)
     table = pd.read_csv(out / "alphas.csv")
@@ -82,7 +82,7 @@ def test_the_table_has_the_scores_of_a_search_with_each_alpha(folders: Path) -> 
 
 
 def test_development_pairs_are_taken_if_there_are_any(folders: Path) -> None:
-    """As in the paper with newstest2015 (§4.3); the validation pairs are then ignored."""
+    """The paper uses newstest2015 this way (§4.3); the validation pairs are then ignored."""
     (folders / "development").rename(folders / "none")
     (folders / "valid").rename(folders / "development")
     write_folder(folders / "valid", zip(SOURCES, searched(folders, 0.0), strict=True))
@@ -93,7 +93,7 @@ def test_development_pairs_are_taken_if_there_are_any(folders: Path) -> None:
 
 
 def test_tokens_are_selected_as_in_translation(folders: Path) -> None:
-    """The best alpha with selection is wanted; without it, the search finds other scores."""
+    """Alpha must be the best one with selection; without it, the search finds other scores."""
     table = Candidates(np.array([0, 0, 0, 0, 1, 2]), np.array([6, 7], np.int32))
     write_candidates(folders / "candidates" / "candidates.npz", table)
     selection = {"common": 2, "candidates": 1}
@@ -121,13 +121,13 @@ def test_all_alphas_share_one_search(folders: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_ensemble_has_an_alpha_of_its_own(folders: Path) -> None:
-    """Chosen from what the models find together, which is neither's own."""
+    """It is chosen from the ensemble's hypotheses, which differ from those of either model."""
     tables = [(run(folders, member) / "alphas.csv").read_bytes() for member in ("1", "2", "ensemble")]
     assert len(set(tables)) == 3
 
 
 def test_with_a_number_nothing_is_searched(folders: Path) -> None:
-    """Not even a model is read; the files say the same for any number, so DVC reruns nothing for them."""
+    """Not even a model is read; the files are the same for any number, so they cause no reruns."""
     for part in ("trained", "vocabulary", "valid"):
         (folders / part).rename(folders / f"no-{part}")
     for member in ("1", "ensemble"):
@@ -139,7 +139,7 @@ def test_with_a_number_nothing_is_searched(folders: Path) -> None:
 
 
 def test_nothing_is_searched_without_pytorch(folders: Path) -> None:
-    """Its import takes seconds, twice in a run of the default preset, whose alpha is a number."""
+    """The import takes seconds, twice in a run of the default preset, whose alpha is a number."""
     paths = (
         folders / name for name in ("trained", "vocabulary", "candidates", "valid", "development", "out")
     )

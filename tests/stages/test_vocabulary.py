@@ -35,7 +35,7 @@ def test_word_vocabularies_hold_the_most_frequent_words(train: Path, tmp_path: P
 
 
 def test_segmentation_is_recorded(train: Path, tmp_path: Path) -> None:
-    """A folder records how it was made, and how many entries each side has."""
+    """The folder records the segmentation and the number of entries of each side."""
     vocabulary.run(params(), train, tmp_path / "out")
     sizes = {
         side: (tmp_path / f"out/{side}.tsv").read_text(encoding="utf-8").count("\n")
