@@ -1,4 +1,4 @@
-"""A model that repeats its source, so that the code around it can be tested with exact values."""
+"""A model that repeats its source, for testing the code around it with exact values."""
 
 from collections import Counter
 from pathlib import Path

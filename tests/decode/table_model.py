@@ -9,7 +9,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Held:
-    """Some rows, as memory (source ids) or as state (all tokens so far)."""
+    """Rows as memory (source ids) or as state (all tokens so far)."""
 
     rows: Tensor
 
@@ -22,8 +22,8 @@ class TableModel:
     """Scores of the next token depend on the first source token and on *all* tokens so far.
 
     Attributes:
-        table: (source tokens, contexts, V) logits; the context is the sum of the tokens so far, modulo
-            its number, so a state that is reordered wrongly gives other scores.
+        table: (source tokens, contexts, V) logits; the context is the sum of the tokens so far, modulo the
+            number of contexts, so a wrongly reordered state gives different scores.
     """
 
     table: Tensor
@@ -51,13 +51,13 @@ class TableModel:
 
 
 def random_table(sources: int, contexts: int, vocabulary: int) -> TableModel:
-    """Return a model with varied logits, set by formula so that they depend on no seed."""
+    """Return a model with varied logits, set by formula so that they do not depend on a seed."""
     n = torch.arange(sources * contexts * vocabulary, dtype=torch.float64)
     return TableModel((3.0 * torch.sin(n * n * 0.7310 + n)).float().view(sources, contexts, vocabulary))
 
 
 def probabilities(rows: Sequence[Sequence[float]]) -> TableModel:
-    """Return a model for source token 3 from probabilities, a row per context."""
+    """Return a model for source token 3 from probabilities, one row per context."""
     table = torch.zeros(4, len(rows), len(rows[0]))
     table[3] = torch.tensor(rows).log()
     return TableModel(table)

@@ -35,7 +35,7 @@ def test_no_attention_is_not_an_error(tmp_path: Path) -> None:
 
 
 def test_attention_has_the_same_bytes_every_time(tmp_path: Path) -> None:
-    """The archive must not hold a date, since DVC hashes it."""
+    """DVC hashes the archive, so it must not contain a date."""
     for name in ("a.npz", "b.npz"):
         write_attention(tmp_path / name, attention())
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
@@ -43,7 +43,7 @@ def test_attention_has_the_same_bytes_every_time(tmp_path: Path) -> None:
 
 
 def test_attention_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
-    """Missing, or damaged in one of several ways."""
+    """The file is missing, or damaged in one of several ways."""
     path = tmp_path / "attention.npz"
     with pytest.raises(FileNotFoundError, match=r"attention.npz does not exist. The stage translate writes"):
         read_attention(path)

@@ -1,4 +1,4 @@
-"""Beam search against hand-made tables, an exhaustive search, and the rule written out for one sentence."""
+"""Beam search against hand-made tables, an exhaustive search, and a literal version of the rule."""
 
 import itertools
 import math
@@ -36,7 +36,7 @@ def next_log_probabilities(model: TableModel, source: int, tokens: tuple[int, ..
 def written_out(
     model: TableModel, source: int, beam: int, max_length: int, min_length: int = 0, legacy: bool = False
 ) -> list[tuple[list[int], float]]:
-    """Search one sentence with plain lists: the rule of T21, literally."""
+    """Search one sentence with plain lists, following the rule of T21 literally."""
     live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     done: list[tuple[float, list[int]]] = []
     for step in itertools.count():
@@ -57,7 +57,7 @@ def written_out(
 
 
 def test_greedy_takes_the_likeliest_token_each_step() -> None:
-    """Context 1 (start) prefers 3, then context 4 ends: probability 0.6 * 0.9, two tokens."""
+    """Context 1 (start) prefers 3, then context 4 prefers EOS: probability 0.6 * 0.9, two tokens."""
     rows = [[0.01, 0.33, 0.33, 0.33]] * 5
     rows[1] = [0.1, 0.2, 0.1, 0.6]
     rows[4] = [0.02, 0.9, 0.04, 0.04]
@@ -68,7 +68,7 @@ def test_greedy_takes_the_likeliest_token_each_step() -> None:
 
 
 def test_a_beam_finds_what_greedy_search_misses() -> None:
-    """UNK at first costs 0.3 against 0.6, but then the end is sure, while after 3 it has 0.2."""
+    """Starting with UNK has 0.3 against 0.6, but then EOS is certain, while after 3 it has only 0.2."""
     rows = [[0.01, 0.33, 0.33, 0.33]] * 8
     rows[1] = [0.05, 0.05, 0.3, 0.6]
     rows[3] = [0.001, 0.997, 0.001, 0.001]
@@ -86,7 +86,7 @@ def test_score_is_log_likelihood_over_length_to_alpha(alpha: float) -> None:
 
 
 def test_a_beam_as_wide_as_the_space_finds_the_best_of_all() -> None:
-    """With room for every sequence the search is exhaustive, so its best is the best of all."""
+    """With room for every sequence, the search is exhaustive and must find the overall best."""
     model, max_length = random_table(4, 7, 4), 3
     sequences = [
         (*middle, EOS) for n in range(max_length + 1) for middle in itertools.product((UNK, 3), repeat=n)
@@ -147,7 +147,7 @@ def test_a_sentence_does_not_depend_on_its_batch() -> None:
 @pytest.mark.parametrize("legacy", [False, True])
 @pytest.mark.parametrize("beam", [1, 3])
 def test_waiting_for_others_changes_nothing(beam: int, legacy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sentences leave in blocks; those that are done gain no hypothesis meanwhile, even if cut."""
+    """Sentences leave in blocks; finished ones gain no hypotheses while waiting, not even at the length limit."""
     model = random_table(12, 11, 9)
     source = torch.tensor([[s, 3, EOS] for s in range(3, 12)])
     search = searcher(beam, legacy_eos=legacy, keep_attention=True)
@@ -173,13 +173,13 @@ def test_limits_hold_for_every_hypothesis() -> None:
 
 
 def test_the_maximum_length_takes_precedence_over_the_minimum() -> None:
-    """A position table may hold fewer tokens than min_length asks for: end there, not never."""
+    """A position table may hold fewer tokens than min_length: the sentence must end there."""
     [[best]] = searcher(1, min_length=9).search(random_table(4, 7, 5), torch.tensor([[3, EOS]]), [2])
     assert len(best.tokens) == 3
 
 
 def test_padding_is_never_generated() -> None:
-    """However likely the table makes it."""
+    """This holds however likely padding is in the table."""
     table = random_table(4, 7, 6).table
     table[:, :, PAD] = 9.0
     for h in searcher(3).search(TableModel(table), torch.tensor([[3, EOS]]), [6])[0]:
@@ -187,7 +187,7 @@ def test_padding_is_never_generated() -> None:
 
 
 def test_a_vocabulary_smaller_than_the_beam_is_no_error() -> None:
-    """Two tokens can begin a hypothesis, the beam holds eight: the remaining rows stay impossible."""
+    """Only two tokens can begin a hypothesis, but the beam holds eight: the other rows stay impossible."""
     [hypotheses] = searcher(8).search(random_table(4, 7, 3), torch.tensor([[3, EOS]]), [2])
     assert sorted(h.tokens for h in hypotheses) == [[EOS], [UNK, EOS], [UNK, UNK, EOS]]
 
@@ -214,7 +214,7 @@ def test_sources_exclude_eos_and_record_it() -> None:
 
 
 def test_a_source_without_words_has_no_source_position() -> None:
-    """There is only EOS to attend to."""
+    """EOS is the only position to attend to."""
     [[best]] = searcher(1).search(random_table(4, 7, 5), torch.tensor([[EOS]]), [2])
     assert set(best.sources) == {NOWHERE}
 
@@ -230,7 +230,7 @@ def test_nan_scores_stop_the_search() -> None:
 
 @pytest.mark.fault("numbers")
 def test_log_normalizer_is_logsumexp_at_any_magnitude() -> None:
-    """The shortcut by softmax must not overflow, nor lose digits where all tokens are alike."""
+    """The shortcut via softmax must neither overflow nor lose precision when all logits are equal."""
     n = torch.arange(40 * 9000).view(40, 9000)
     logits = torch.cat([torch.sin(n * 0.7), 80 * torch.cos(n * 0.3), torch.full((3, 9000), 1e4)])
     torch.testing.assert_close(log_normalizer(logits), torch.logsumexp(logits.double(), 1).float())

@@ -1,4 +1,4 @@
-"""The model in compiled loops gives what the plain one gives, in every precision."""
+"""The model in compiled loops equals the plain one, in every precision."""
 
 import copy
 from typing import Any
@@ -27,7 +27,7 @@ SOURCE = torch.stack([sentence(7, 40), torch.cat([sentence(5, 40), torch.tensor(
 
 
 def check_steps(compiled: CompiledModel, plain: StepwiseModel, vocabulary: int, tolerance: float) -> None:
-    """Assert equal logits and attention over some steps, between which rows are reordered and dropped."""
+    """Assert equal logits and attention over some steps, reordering and dropping rows in between."""
     states, memories = (compiled.start(4), plain.start(4)), (compiled.encode(SOURCE), plain.encode(SOURCE))
     rows = torch.tensor([EOS] * 4)
     for step in range(5):
@@ -45,7 +45,7 @@ def check_steps(compiled: CompiledModel, plain: StepwiseModel, vocabulary: int, 
 @pytest.mark.parametrize("changes", VARIANTS)
 @torch.inference_mode()
 def test_every_step_equals_the_plain_models(changes: dict[str, Any]) -> None:
-    """Loops change the order of sums only, whether layers attend, change their width, or neither."""
+    """Loops only change the order of sums, whether layers attend, change their width, or neither."""
     model = loaded(**changes)
     check_steps(CompiledModel(FastModel(copy.deepcopy(model))), StepwiseModel(model), 50, 3e-6)
 
@@ -68,7 +68,7 @@ def test_prefixes_and_samples_are_those_of_the_plain_model(sampled: bool) -> Non
 @pytest.mark.parametrize(("precision", "tolerance"), [("bfloat16", 0.02), ("int8", 0.02)])
 @torch.inference_mode()
 def test_other_precisions_are_near_float32(precision: str, tolerance: float) -> None:
-    """Both keep about eight bits of every factor; as `test_fast_model` asks of bfloat16."""
+    """Both keep about eight bits of every factor, as in `test_fast_model` for bfloat16."""
     exact = loaded()
     rounded = copy.deepcopy(exact)
     fast = FastModel(rounded, Int8Linear) if precision == "int8" else FastModel(rounded.to(torch.bfloat16))
@@ -79,7 +79,7 @@ def test_other_precisions_are_near_float32(precision: str, tolerance: float) -> 
 @pytest.mark.parametrize("beam", [1, 5])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_hypothesis_and_score_is_fairseqs(name: str, beam: int) -> None:
-    """As of the plain model: in one batch, whose sentences of 4 to 30 tokens end at different steps."""
+    """As for the plain model, in one batch, whose sentences of 4 to 30 tokens end at different steps."""
     model = copy.deepcopy(golden_model(name))
     fold_weight_norm(model)
     batch = torch.nn.utils.rnn.pad_sequence(sources(name), batch_first=True, padding_value=PAD)
@@ -95,7 +95,7 @@ def test_every_hypothesis_and_score_is_fairseqs(name: str, beam: int) -> None:
 @pytest.mark.parametrize("size", [3, 300, 1000])
 @pytest.mark.parametrize("allowed", [ANY, NOT_EOS, EOS, 2])
 def test_the_likeliest_tokens_are_those_of_topk(size: int, allowed: int) -> None:
-    """With and without whole groups of tokens, with equal logits, which come in order of tokens."""
+    """With and without complete groups of tokens; tokens with equal logits come in ascending order."""
     logits = (torch.arange(20 * size) * 7919 % 10_007 % 501).float().view(20, size) / 50
     logits[::2, :2] += 20  # padding and EOS are the likeliest, which must not hide others of their groups
     logits[5:9, -1] += 30
@@ -124,7 +124,7 @@ def test_the_likeliest_tokens_are_those_of_topk(size: int, allowed: int) -> None
 
 
 def test_quantized_rows_are_near_the_real_ones() -> None:
-    """Each row has its own scale, by which its largest magnitude is 127; zeros stay, and NaN shows."""
+    """Each row's scale maps its largest magnitude to 127; zeros stay zero, and NaN stays visible."""
     x = torch.tensor([[1.0, -0.5, 0.25, 0.0], [100.0, -127.0, 63.4, 0.6], [0.0, 0.0, 0.0, 0.0]])
     rows, scales = quantized(x)
     assert rows.tolist() == [[127, -64, 32, 0], [100, -127, 63, 1], [0, 0, 0, 0]]
@@ -133,7 +133,7 @@ def test_quantized_rows_are_near_the_real_ones() -> None:
 
 
 def test_int8_is_refused_where_it_would_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PyTorch would multiply number by number."""
+    """PyTorch would multiply the numbers one by one."""
     with pytest.raises(ValueError, match="precision int8 is for CPUs, but the device is cuda"):
         check_int8(torch.device("cuda"))
     monkeypatch.setattr("torch.cpu._is_vnni_supported", lambda: False)

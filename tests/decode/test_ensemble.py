@@ -33,7 +33,7 @@ def test_probabilities_and_attention_are_means() -> None:
 
 
 def test_memory_and_state_are_reordered_in_every_member() -> None:
-    """Beam search selects rows of the ensemble as of one model."""
+    """Beam search selects rows of the ensemble as if it were one model."""
     ensemble = Ensemble([member("plain"), member("varied")])
     source = torch.tensor([[5, EOS], [8, EOS]])
     memory = ensemble.encode(source).select(torch.tensor([1]))
@@ -47,7 +47,7 @@ def test_memory_and_state_are_reordered_in_every_member() -> None:
 
 
 def test_the_shortest_position_table_limits_all() -> None:
-    """Every member must be able to take the sentence."""
+    """The sentence must fit every member."""
     shorter = Seq2Seq(model_params("plain").model_copy(update={"max_positions": 9}), 352, 376, 0, 0.0)
     endless = Seq2Seq(model_params("plain").model_copy(update={"source_positions": False}), 352, 376, 0, 0.0)
     assert Ensemble([member("plain"), StepwiseModel(shorter)]).max_source_tokens == 8

@@ -1,4 +1,4 @@
-"""The judge of beam search: real fairseq's hypotheses and scores, for its own weights."""
+"""Beam search against the reference: fairseq's hypotheses and scores for its own weights."""
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ from tests.golden.judge import check_hypotheses, check_sentence, longest, source
 @pytest.mark.parametrize("beam", [1, 5])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_hypothesis_and_score_is_fairseqs(name: str, beam: int) -> None:
-    """In one batch, whose sentences of 4 to 30 tokens leave it at different steps."""
+    """All are in one batch, which sentences of 4 to 30 tokens leave at different steps."""
     check_hypotheses(golden_model(name), name, beam)
 
 
@@ -29,7 +29,7 @@ def test_a_sentence_alone_gives_the_same_hypotheses(name: str) -> None:
 
 
 def test_kept_attention_is_that_of_all_positions_at_once() -> None:
-    """Rows are reordered at every step; the attention traced back must still be this hypothesis's own."""
+    """Rows are reordered at every step; the attention traced back must still be that of the hypothesis."""
     model, source = golden_model("varied"), sources("varied")[0]
     search = BeamSearch(5, 1.0, 1, 5, legacy_eos=False, keep_attention=True)
     for h in search.search(StepwiseModel(model), source[None], [20])[0]:

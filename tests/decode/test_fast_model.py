@@ -1,4 +1,4 @@
-"""The fast model gives what the plain one gives, for every kind of layer and for real fairseq's weights."""
+"""The fast model equals the plain one, for every kind of layer and for real fairseq weights."""
 
 import copy
 from typing import Any
@@ -21,7 +21,7 @@ CHOSEN = torch.tensor([0, 1, 2, 7, 30, 49])
 
 
 def loaded(**changes: Any) -> Seq2Seq:
-    """Return the small model as it comes from disk: weight norm folded in, biases that are not zero."""
+    """Return the small model as loaded from disk: weight norm folded in, with nonzero biases."""
     model = small_model(**changes).eval().requires_grad_(False)
     fold_weight_norm(model)
     for name, parameter in model.named_parameters():
@@ -31,7 +31,7 @@ def loaded(**changes: Any) -> Seq2Seq:
 
 
 def check_steps(fast: StepwiseModel, plain: StepwiseModel, vocabulary: int, tolerance: float) -> None:
-    """Assert equal logits and attention over some steps, between which rows are reordered and dropped."""
+    """Assert equal logits and attention over some steps, reordering and dropping rows in between."""
     source = torch.stack([sentence(7, 40), torch.cat([sentence(5, 40), torch.tensor([PAD, PAD])])])
     models = (fast, plain)
     states, memories = [m.start(4) for m in models], [m.encode(source) for m in models]
@@ -50,13 +50,13 @@ def check_steps(fast: StepwiseModel, plain: StepwiseModel, vocabulary: int, tole
 
 @pytest.mark.parametrize("changes", VARIANTS)
 def test_every_step_equals_the_plain_models(changes: dict[str, Any]) -> None:
-    """Maps folded into the source and packed weights change the order of sums only (§3.3)."""
+    """Maps folded into the source and packed weights only change the order of sums (§3.3)."""
     model = loaded(**changes)
     check_steps(FastModel(copy.deepcopy(model)), StepwiseModel(model), 50, 2e-6)
 
 
 def test_bfloat16_is_as_exact_as_the_plain_model() -> None:
-    """Both round to eight bits, at other places: their errors against float32 are alike."""
+    """Both round to eight bits, at different points: their errors against float32 are similar."""
     exact = loaded()
     rounded = copy.deepcopy(exact).to(torch.bfloat16)
     check_steps(StepwiseModel(copy.deepcopy(rounded)), StepwiseModel(exact), 50, 0.02)
@@ -73,7 +73,7 @@ def test_a_fast_model_over_some_tokens_equals_the_plain_one() -> None:
 
 
 def test_weights_that_cannot_be_packed_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On other processors only the folding remains."""
+    """On other processors, only the folding remains."""
     model = loaded()
     plain = StepwiseModel(copy.deepcopy(model))
     monkeypatch.setattr("platform.machine", lambda: "arm64")
@@ -84,8 +84,8 @@ def test_weights_that_cannot_be_packed_give_the_same(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("beam", [1, 5])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_hypothesis_and_score_is_fairseqs(name: str, beam: int) -> None:
-    """As of the plain model: in one batch, whose sentences of 4 to 30 tokens end at different steps."""
-    model = copy.deepcopy(golden_model(name))  # the fast model changes it, and others share it
+    """As for the plain model, in one batch, whose sentences of 4 to 30 tokens end at different steps."""
+    model = copy.deepcopy(golden_model(name))  # the fast model changes it, and other tests share it
     fold_weight_norm(model)
     batch = torch.nn.utils.rnn.pad_sequence(sources(name), batch_first=True, padding_value=PAD)
     search = BeamSearch(beam, 1.0, 1, beam, legacy_eos=False, keep_attention=False)

@@ -1,4 +1,4 @@
-"""Scores of given translations: by hand, and against those of the search that finds the same ones."""
+"""Scores of given translations: by hand, and against a search that finds the same ones."""
 
 import math
 from pathlib import Path
@@ -23,7 +23,7 @@ def test_a_likelihood_is_the_product_of_those_of_its_tokens() -> None:
 
 
 def test_what_a_search_finds_has_the_score_of_the_search() -> None:
-    """For all hypotheses, in a batch with padding on both sides."""
+    """This holds for all hypotheses, in a batch with padding on both sides."""
     model = random_table(6, 11, 9)
     source = torch.tensor([[3, 4, EOS], [4, EOS, PAD]])
     search = BeamSearch(4, 1.0, 0, 4, legacy_eos=False, keep_attention=False)
@@ -51,7 +51,7 @@ def test_pairs_are_scored_in_their_order(tmp_path: Path) -> None:
 
 
 def test_a_pair_that_is_too_long_has_no_score(tmp_path: Path) -> None:
-    """A table of 4 takes 3 words and EOS; the others are scored, with one warning."""
+    """A table of 4 holds 3 words and EOS; the others are scored, with one warning."""
     translator = word_parrot(write_word_vocabulary(tmp_path), limit=4)
     short, long = ["ein"] * 3, ["ein"] * 4
     with pytest.warns(

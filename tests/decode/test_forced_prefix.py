@@ -15,7 +15,7 @@ def searcher(beam_size: int) -> BeamSearch:
 
 
 def test_the_likelihood_of_a_prefix_counts() -> None:
-    """UNK has 0.1 against 0.6 for 3; after it the end has 0.9. Each is the model's own probability."""
+    """UNK has 0.1 against 0.6 for 3; after it, EOS has 0.9. All are the model's own probabilities."""
     rows = [[0.1, 0.2, 0.3, 0.4]] * 8
     rows[EOS] = [0.1, 0.2, 0.1, 0.6]
     rows[EOS + UNK] = [0.02, 0.9, 0.04, 0.04]
@@ -25,7 +25,7 @@ def test_the_likelihood_of_a_prefix_counts() -> None:
 
 
 def test_the_search_goes_on_freely_after_a_prefix() -> None:
-    """A beam that holds every hypothesis of up to two tokens finds those with the prefix, in order."""
+    """A beam with room for every hypothesis of up to two tokens finds those with the prefix, in order."""
     model, source = random_table(4, 7, 5), torch.tensor([[3, EOS]])
     [free] = searcher(40).search(model, source, [2])
     [forced] = searcher(40).search(model, source, [2], [[4]])
@@ -35,7 +35,7 @@ def test_the_search_goes_on_freely_after_a_prefix() -> None:
 
 
 def test_prefixes_of_a_batch_do_not_touch_each_other() -> None:
-    """Of different lengths, or empty; each as if its sentence were alone."""
+    """Prefixes of different lengths, or empty ones, give the same as if each sentence were alone."""
     model = random_table(6, 11, 9)
     source = torch.tensor([[3, 4, EOS], [4, EOS, PAD], [5, EOS, PAD]])
     prefixes = [[7, 7, 3], [], [8]]
@@ -47,6 +47,6 @@ def test_prefixes_of_a_batch_do_not_touch_each_other() -> None:
 
 
 def test_a_prefix_as_long_as_allowed_is_all_there_is() -> None:
-    """The end is forced right after it."""
+    """EOS is forced right after it."""
     [ranked] = searcher(2).search(random_table(4, 7, 6), torch.tensor([[3, EOS]]), [2], [[5, 4]])
     assert [one.tokens for one in ranked] == [[5, 4, EOS]]

@@ -20,7 +20,7 @@ EMPTY: tuple[list[str], list[TextHypothesis]] = ([], [TextHypothesis([], [], 0.0
 
 
 def test_hypotheses_round_trip(tmp_path: Path) -> None:
-    """Even with characters that some programs take for line ends."""
+    """This includes characters that some programs treat as line ends."""
     path = tmp_path / "hypotheses.jsonl"
     write_hypotheses(path, [SENTENCE, EMPTY])
     assert list(read_hypotheses(path)) == [SENTENCE, EMPTY]
@@ -39,7 +39,7 @@ def test_scores_are_kept_to_four_decimals(tmp_path: Path) -> None:
     "line", ["{", "[]", "{}", '{"source": [], "hypotheses": []}', '{"source": [], "hypotheses": [{}]}']
 )
 def test_a_line_that_is_not_a_sentence_is_an_error(tmp_path: Path, line: str) -> None:
-    """With its number, so that it can be found."""
+    """The message has its number."""
     path = tmp_path / "hypotheses.jsonl"
     write_hypotheses(path, [SENTENCE])
     path.write_text(path.read_text(encoding="utf-8") + line + "\n", encoding="utf-8")
@@ -50,7 +50,7 @@ def test_a_line_that_is_not_a_sentence_is_an_error(tmp_path: Path, line: str) ->
 
 
 def test_the_file_has_one_json_object_per_sentence(tmp_path: Path) -> None:
-    """Byte for byte, without attention, which is in attention.npz."""
+    """The bytes are exact; attention is in attention.npz instead."""
     path = tmp_path / "hypotheses.jsonl"
     attention = Attention(np.ones((1, 1), np.float32), ["</s>"], ["</s>"])
     best = TextHypothesis(["ü", "</s>"], ["ü"], -1.0, -0.5, [0, 0], [Unknown(0, 0, True)], attention)

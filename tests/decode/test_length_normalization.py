@@ -1,4 +1,4 @@
-"""Hypotheses of one search, reranked: as another search with that alpha would rank them, and where not."""
+"""Reranking one search's hypotheses equals another search with that alpha, with some exceptions."""
 
 import json
 from pathlib import Path
@@ -34,7 +34,7 @@ def search(beam_size: int, alpha: float, sources: int = 12) -> list[list[tuple[l
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("searched_with", [0.0, 1.0])
 def test_reranking_equals_another_search(alpha: float, searched_with: float) -> None:
-    """The search compares by likelihood alone, so alpha finds no others; scores agree to the last digit."""
+    """The search compares only likelihoods, so alpha does not change its results; scores agree exactly."""
     for old, new in zip(search(4, searched_with), search(4, alpha), strict=True):
         hypotheses = [
             TextHypothesis([str(t) for t in tokens], [], total, score, [], []) for tokens, total, score in old
@@ -52,7 +52,7 @@ def test_another_alpha_may_rank_another_first() -> None:
 
 
 def test_fewer_hypotheses_than_the_beam_may_lack_the_best() -> None:
-    """So the whole beam is kept: the first by alpha 0 is not the first by alpha 2.5 for every sentence."""
+    """The whole beam is kept because the best hypothesis with alpha 0 is not always the best with 2.5."""
     lost = [old[0][0] != new[0][0] for old, new in zip(search(4, 0.0), search(4, 2.5), strict=True)]
     assert any(lost)
 
@@ -66,7 +66,7 @@ def test_alpha_weighs_length_against_likelihood() -> None:
 
 
 def test_on_a_tie_the_one_finished_first_wins() -> None:
-    """As in the search; of the same length, the one listed first."""
+    """This is as in the search; among equal lengths, the one listed first wins."""
     first, second, longer = hypothesis("a", -2.0), hypothesis("b", -2.0), hypothesis("a b c", -4.0)
     assert best_hypothesis([longer, first, second], 1.0) == first
 
@@ -88,12 +88,12 @@ def test_the_empty_sentence_has_a_score() -> None:
     ],
 )
 def test_the_best_alpha_is_the_nearest_to_one_of_equals(scores: dict[float, float], wanted: float) -> None:
-    """Where the choice changes nothing, prefer the mean over tokens."""
+    """If the choice makes no difference, prefer the mean over tokens."""
     assert best_alpha(scores) == wanted
 
 
 def test_parts_of_a_long_sentence_are_joined_by_rank(tmp_path: Path) -> None:
-    """What is reranked there is the joined sentence, with the sum of likelihoods and of tokens."""
+    """There the joined sentence is reranked, with its total likelihood and number of tokens."""
     translator = word_parrot(write_word_vocabulary(tmp_path / "vocabulary"), limit=6, n_best=2)
     words = ["Das", "ist", "ein", "Haus", ".", "und", "noch", "eins", ",", "und", "Hund", "."]
     with pytest.warns(UserWarning, match="translated in parts"):

@@ -1,4 +1,4 @@
-"""Sentences longer than the position table are cut, losing nothing."""
+"""Sentences longer than the position table are split without losing anything."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from convs2s.decode.long_sentences import cut
 
 
 def pieces(text: str, size: int = 99) -> tuple[list[str], list[int]]:
-    """Return words, and the word of each piece of at most `size` characters."""
+    """Return the words, and the word index of each piece of at most `size` characters."""
     words = text.split()
     return words, [i for i, word in enumerate(words) for _ in range(0, len(word), size)]
 
@@ -30,21 +30,21 @@ def test_parts_end_where_text_pauses(text: str, limit: int, wanted: list[str]) -
 
 
 def test_words_are_cut_only_if_too_long_by_themselves() -> None:
-    """Pieces of two characters; five fit: ab|cd ef|gh|ij, then the long word, wherever it must."""
+    """Pieces have two characters and five fit: ab|cd ef|gh|ij, then the long word is cut as needed."""
     words, word_of_piece = pieces("abcd efghij klmnopqrstuvwxyz", size=2)
     parts = cut(words, word_of_piece, 5)
     assert parts == [range(0, 5), range(5, 10), range(10, 13)]
 
 
 def test_a_word_that_does_not_fit_begins_the_next_part() -> None:
-    """Of four pieces that fit, the third and fourth belong to a word of three: it moves on whole."""
+    """Four pieces fit, but the third and fourth belong to a word of three, which moves on as a whole."""
     words, word_of_piece = pieces("ab cd efghij kl", size=2)
     assert cut(words, word_of_piece, 4) == [range(0, 2), range(2, 6)]
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 100])
 def test_parts_cover_everything_once(limit: int) -> None:
-    """Whatever the text, the parts are its pieces in order, and none is too long or empty."""
+    """For any text, the parts are its pieces in order, and no part is too long or empty."""
     words, word_of_piece = pieces("Ein langer, sehr langer Satz. Und noch einer! " * 9, size=3)
     parts = cut(words, word_of_piece, limit)
     assert [i for part in parts for i in part] == list(range(len(word_of_piece)))

@@ -1,4 +1,4 @@
-"""What only a GPU can show of a search; `make gpu-report` runs these."""
+"""Tests of the search that need a GPU; `make gpu-report` runs these."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ TEXTS = [
 
 @pytest.mark.parametrize("beam_size", [1, 5])
 def test_translations_are_those_of_the_cpu(tmp_path: Path, beam_size: int) -> None:
-    """Hypotheses, scores and attention, of sentences of different lengths in one batch."""
+    """Hypotheses, scores and attention agree for sentences of different lengths in one batch."""
     model = write_small_package(tmp_path)
     found, wanted = (
         load(model, device, beam_size=beam_size, n_best=1).translate_n_best(TEXTS, keep_attention=True)

@@ -13,14 +13,14 @@ def test_only_line_ends_are_removed() -> None:
 
 
 def test_a_sentence_is_written_both_ways(tmp_path: Path) -> None:
-    """Detokenized for people and sacreBLEU, tokenized for multi-bleu; a line each."""
+    """It is detokenized for people and sacreBLEU, and tokenized for multi-bleu; one line each."""
     write_text(tmp_path, "plain", [["Ein", "Haus", "."], [], ["a\nb"]], Tokenizer("de", TOKENIZE))
     assert (tmp_path / "plain.txt").read_text(encoding="utf-8") == "Ein Haus.\n\na b\n"
     assert (tmp_path / "plain.tok.txt").read_text(encoding="utf-8") == "Ein Haus .\n\na b\n"
 
 
 def test_truecasing_is_undone_both_ways(tmp_path: Path) -> None:
-    """Tokenized BLEU is case-sensitive too, and its reference has capitals (T32)."""
+    """Tokenized BLEU is case-sensitive as well, and its reference has capitals (T32)."""
     tokenizer = Tokenizer("en", TOKENIZE.model_copy(update={"truecase": True}))
     write_text(tmp_path, "plain", [["the", "cat", ".", "it"]], tokenizer)
     assert (tmp_path / "plain.txt").read_text(encoding="utf-8") == "The cat. It\n"

@@ -1,4 +1,4 @@
-"""Sampling: what is drawn follows the model's distribution, and depends on seed and sentence alone."""
+"""Sampling: samples follow the model's distribution, and depend only on seed and sentence."""
 
 from collections import Counter
 
@@ -37,7 +37,7 @@ def draw(
 def test_samples_follow_the_distribution(
     temperature: float, top_k: int | None, wanted: dict[tuple[int, ...], float]
 ) -> None:
-    """Of 4,000: within 0.04, five standard deviations. Padding, whose share is left out, is never drawn."""
+    """4,000 samples agree within 0.04, five standard deviations. Padding is excluded and never drawn."""
     rows = [[0.2, 0.4, 0.24, 0.16]] * 2 + [[0.0, 1.0, 0.0, 0.0]] * 8
     found = draw(probabilities(rows), torch.tensor([[3, EOS]] * 80), Sampling(1, temperature, top_k), 50)
     counts = Counter(tuple(one.tokens) for ranked in found for one in ranked)
@@ -48,7 +48,7 @@ def test_samples_follow_the_distribution(
 
 
 def test_a_sentence_has_the_same_samples_in_any_batch() -> None:
-    """They depend on the seed and its number; other seeds and numbers give others."""
+    """They depend on the seed and the sentence's number; other seeds and numbers give other samples."""
     model = random_table(6, 11, 9)
     source = torch.tensor([[3, 4, EOS], [4, EOS, PAD], [5, EOS, PAD]])
     together = draw(model, source, Sampling(7), samples=4)
@@ -59,7 +59,7 @@ def test_a_sentence_has_the_same_samples_in_any_batch() -> None:
 
 
 def test_likelihoods_are_the_models_own() -> None:
-    """Whatever the temperature and however few tokens were drawn from; the likeliest sample comes first."""
+    """Neither temperature nor top-k changes them; the likeliest sample comes first."""
     model, source = random_table(6, 11, 9), torch.tensor([[3, 4, EOS]])
     [ranked] = draw(model, source, Sampling(1, temperature=2.0, top_k=6), samples=6)
     assert len({tuple(one.tokens) for one in ranked}) > 2
@@ -92,6 +92,6 @@ def test_limits_and_prefixes_hold_as_in_a_search() -> None:
     ({"top_k": 0}, "top_k: found 0, wanted 1 or more"),
 ])  # fmt: skip
 def test_impossible_values_are_named(values: dict[str, float], message: str) -> None:
-    """Before anything is drawn."""
+    """This happens before anything is drawn."""
     with pytest.raises(ValueError, match=message):
         Sampling(**{"seed": 1, **values})  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Processes that share this one's memory."""
+"""Processes that share this process's memory."""
 
 import multiprocessing
 import os
@@ -20,7 +20,7 @@ def children() -> set[psutil.Process]:
 
 
 def test_each_item_is_done_once_by_one_of_the_processes() -> None:
-    """Work and items need not be pickled; results come with the number of their item."""
+    """Work and items need not be picklable; results come with the index of their item."""
     items: list[Callable[[], int]] = [lambda i=i: i * i for i in range(20)]  # type: ignore[misc]
     meeting = multiprocessing.get_context("fork").Barrier(3)
 
@@ -45,14 +45,14 @@ def test_each_item_is_done_once_by_one_of_the_processes() -> None:
 
 @pytest.mark.parametrize(("items", "processes"), [(1, 4), (5, 1), (0, 4)])
 def test_a_single_item_or_process_starts_none(items: int, processes: int) -> None:
-    """A line typed is answered at once."""
+    """A typed line is answered at once."""
     found = list(side_by_side(lambda item: (item, os.getpid()), range(items), processes))
     assert found == [(i, (i, os.getpid())) for i in range(items)]
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").is_file(), reason="needs Linux")
 def test_memory_is_shared() -> None:
-    """Each of many processes with weights of its own would need as much memory as all."""
+    """If each process had its own copy of the weights, memory would grow with their number."""
     weights = np.ones(100 << 17)  # 100 MiB
 
     def work(_: int) -> int:
@@ -64,7 +64,7 @@ def test_memory_is_shared() -> None:
 
 
 def test_an_error_comes_through_and_ends_all() -> None:
-    """With its message, whichever process found it."""
+    """Its message is kept, whichever process raised it."""
 
     def work(item: int) -> int:
         if item == 1:
@@ -80,7 +80,7 @@ def test_an_error_comes_through_and_ends_all() -> None:
 
 @pytest.mark.fault("memory")
 def test_a_dead_process_is_reported_and_the_others_end() -> None:
-    """The system kills processes when memory is short; waiting for them forever would be worse."""
+    """The system kills processes when memory runs out; the parent must not wait for them forever."""
 
     def work(item: int) -> int:
         if item == 1:
@@ -95,7 +95,7 @@ def test_a_dead_process_is_reported_and_the_others_end() -> None:
 
 
 def test_whoever_stops_listening_leaves_no_process() -> None:
-    """An output file on a full disk, for instance."""
+    """The consumer may have failed, for example on a full disk."""
     before = children()
     results = side_by_side(lambda item: time.sleep(0.01), range(1000), 2)
     next(results)
@@ -112,7 +112,7 @@ def test_whoever_stops_listening_leaves_no_process() -> None:
     ],
 )
 def test_what_cannot_be_shared_is_refused(processes: int, device: str, message: str) -> None:
-    """Before anything is computed."""
+    """This happens before anything is computed."""
     with pytest.raises(ValueError, match=message):
         check_processes(processes, torch.device(device))
 

@@ -1,4 +1,4 @@
-"""A model step by step, over all target tokens or a few, gives what it gives all at once."""
+"""Stepwise decoding, over all target tokens or a few, equals decoding all at once."""
 
 import pytest
 import torch
@@ -26,7 +26,7 @@ def test_step_by_step_equals_all_at_once(positions: bool, attention: list[bool])
 
 
 def test_several_hypotheses_share_their_sentence() -> None:
-    """Rows are grouped by sentence: H rows each give what H copies of the sentence would."""
+    """Rows are grouped by sentence: H rows give the same as H copies of the sentence."""
     model = StepwiseModel(small_model().eval())
     source = torch.stack([sentence(7, 40), sentence(7, 40, start=4)])
     memory, state = model.encode(source), model.start(6)
@@ -39,7 +39,7 @@ def test_several_hypotheses_share_their_sentence() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_model_over_some_tokens_is_the_model_with_these_rows(dtype: torch.dtype) -> None:
-    """To the last bit: the same numbers as of a full model whose tables were cut by hand (§5.4)."""
+    """The numbers equal, to the last bit, those of a full model whose tables were cut by hand (§5.4)."""
     model, chosen = small_model().eval().to(dtype), torch.tensor([0, 1, 2, 7, 30, 49])
     by_hand = small_model().eval().to(dtype)
     by_hand.load_state_dict(model.state_dict())
@@ -76,7 +76,7 @@ def test_a_model_over_some_tokens_scores_them_as_the_full_model_does() -> None:
 
 
 def test_it_implements_the_protocols_of_beam_search() -> None:
-    """The model, its states and its memories."""
+    """This covers the model, its states and its memories."""
     model = StepwiseModel(small_model().eval())
     assert isinstance(model, StepModel)
     search = BeamSearch(3, 1.0, 1, 3, legacy_eos=False, keep_attention=False)

@@ -1,4 +1,4 @@
-"""The likeliest tokens of a row, found by groups, are those that topk finds."""
+"""The likeliest tokens of a row, found by groups, equal those of topk."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from convs2s.decode.token_scores import FEWEST_GROUPS, GROUP, log_normalizer, to
 @pytest.mark.parametrize("count", [1, 2, 10])
 @pytest.mark.parametrize("rest", [0, 5, GROUP - 1])
 def test_top_tokens_are_those_of_topk(count: int, rest: int) -> None:
-    """For every place of the largest: in one group or in several, or among what is left over."""
+    """The largest may be in one group, in several, or in the remainder."""
     size = GROUP * FEWEST_GROUPS * count + rest
     logits = (torch.arange(40 * size) * 7919 % 1_000_003).float().view(40, size)  # no two are equal
     logits[torch.arange(20), (torch.arange(20) * 37) % size] += 2e6
@@ -24,7 +24,7 @@ def test_top_tokens_are_those_of_topk(count: int, rest: int) -> None:
 
 @pytest.mark.fault("numbers")
 def test_impossible_tokens_do_not_hide_the_only_possible_one() -> None:
-    """At the maximum length only EOS is left; no token may come twice."""
+    """At the maximum length, only EOS is left; no token may occur twice."""
     logits = torch.full((3, 2 * GROUP * FEWEST_GROUPS + 1), -torch.inf)
     logits[:, 1] = torch.tensor([0.0, -3.0, 2.0])
     values, tokens = top_tokens(logits, 2)

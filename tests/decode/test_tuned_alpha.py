@@ -13,12 +13,12 @@ SECTION = TranslateSection.model_validate(TRANSLATE.model_dump())
 
 
 def test_a_number_in_the_params_wins(tmp_path: Path) -> None:
-    """And needs no file; the other values do not change."""
+    """It needs no file; the other values do not change."""
     assert settle(SECTION, tmp_path / "missing.json") == TRANSLATE
 
 
 def test_a_tuned_alpha_comes_from_the_file(tmp_path: Path) -> None:
-    """Exactly as written."""
+    """The value is exactly the one written."""
     write_alpha(tmp_path / "alpha.json", {"alpha": 0.7, "development_bleu": 12.3})
     tuned = settle(SECTION.model_copy(update={"alpha": "tuned"}), tmp_path / "alpha.json")
     assert tuned == TRANSLATE.model_copy(update={"alpha": 0.7})
@@ -26,7 +26,7 @@ def test_a_tuned_alpha_comes_from_the_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["{}\n", "[]\n", '{"alpha": -1}\n', "{\n"])
 def test_a_file_without_alpha_is_named(tmp_path: Path, content: str) -> None:
-    """It was written when translate.alpha was a number, or is damaged."""
+    """The file was written when translate.alpha was a number, or it is damaged."""
     path = tmp_path / "alpha.json"
     path.write_text(content, encoding="utf-8")
     wanted = (

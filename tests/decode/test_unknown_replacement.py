@@ -7,7 +7,7 @@ from tests.decode.parrot import TOKENIZE
 
 
 def test_the_dictionary_takes_precedence_over_copying() -> None:
-    """§4.3: look the attended source word up, else copy it."""
+    """§4.3: look up the attended source word, else copy it."""
     words, records = replace_unknowns(
         ["A", "dog", "named", "Wuffi"],
         ["Ein", "<unk>", "namens", "<unk>"],
@@ -32,7 +32,7 @@ def test_only_unknown_words_are_replaced() -> None:
 
 
 def test_in_lossless_text_punctuation_around_an_unknown_word_stays() -> None:
-    """Nothing was tokenized: the source's comma is not copied, and the target's quotes are kept."""
+    """The text was not tokenized: the source's comma is not copied, and the target's quotes are kept."""
     params = TOKENIZE.model_copy(update={"lossless": True, "tokenizer": "none"})
     source, unknowns = ["(Wuffi,", "dogs!"], [Unknown(0, 0, False), Unknown(1, 1, False)]
     words, records = replace_unknowns(source, ["„<unk>“.", "<unk>chen?"], unknowns, {"dogs": "Hund"}, params)
@@ -44,14 +44,14 @@ def test_in_lossless_text_punctuation_around_an_unknown_word_stays() -> None:
 
 
 def test_the_hypothesis_itself_does_not_change() -> None:
-    """Both texts are written and scored."""
+    """Both versions are written and scored."""
     words = ["<unk>"]
     replace_unknowns(["Wuffi"], words, [Unknown(0, 0, False)], {}, TOKENIZE)
     assert words == ["<unk>"]
 
 
 def test_table_counts_lines_and_words_from_one(tmp_path: Path) -> None:
-    """As editors do; the summary counts each kind."""
+    """Editors count the same way; the summary counts each kind."""
     records = [
         [],
         [Replacement(1, "dog", "Hund", "dictionary", False), Replacement(3, "Wuffi", "Wuffi", "copy", True)],

@@ -18,7 +18,7 @@ def vocabulary(tmp_path: Path) -> Path:
 
 
 def test_results_are_in_the_order_of_their_sentences(vocabulary: Path) -> None:
-    """They are translated longest first, three at a time, and put back."""
+    """They are translated longest first, three at a time, and put back in order."""
     sentences = [
         ["Haus"],
         ["Das", "ist", "ein", "Haus", "."],
@@ -79,7 +79,7 @@ def test_likelihood_and_score_are_those_of_the_search(vocabulary: Path) -> None:
 
 
 def test_n_best_hypotheses_come_best_first(vocabulary: Path) -> None:
-    """As many as asked for."""
+    """There are as many as requested."""
     [found] = word_parrot(vocabulary, n_best=2).translate([["ein", "Hund"]], keep_attention=False)
     scores = [hypothesis.score for hypothesis in found]
     assert len(scores) == 2
@@ -87,7 +87,7 @@ def test_n_best_hypotheses_come_best_first(vocabulary: Path) -> None:
 
 
 def test_sentences_beyond_the_position_table_are_joined_from_parts(vocabulary: Path) -> None:
-    """A table of 6 takes 5 words and EOS; nothing is dropped, and one warning is given."""
+    """A table of 6 holds 5 words and EOS; nothing is dropped, and there is one warning."""
     words = ["Das", "ist", "ein", "Haus", ".", "Und", "noch", "eins", ",", "und", "Wuffi", "."]
     translator = word_parrot(vocabulary, limit=6)
     with pytest.warns(UserWarning, match="has 12 tokens but the model's position table takes 5") as caught:
@@ -111,7 +111,7 @@ def test_sentences_beyond_the_position_table_are_joined_from_parts(vocabulary: P
 
 
 def test_longest_lengths_follow_the_source(vocabulary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """ratio * source tokens + extra, EOS excluded, limited by the position table."""
+    """ratio * source tokens + extra, excluding EOS, limited by the position table."""
     seen: list[list[int]] = []
     search = BeamSearch.search
 
@@ -132,13 +132,13 @@ def test_longest_lengths_follow_the_source(vocabulary: Path, monkeypatch: pytest
 
 
 def test_batches_are_bounded_in_sentences_and_tokens() -> None:
-    """Long sentences come fewer at a time, a giant alone; similar lengths go together."""
+    """Batches have fewer long sentences, and a giant one is alone; similar lengths go together."""
     lengths = [5, BATCH_TOKENS // 2, 3, BATCH_TOKENS // 2, 2 * BATCH_TOKENS, 5, 4]
     assert list(batches(lengths, 3)) == [[4], [1, 3], [0, 5, 6], [2]]
 
 
 def test_a_prefix_begins_each_translation(vocabulary: Path) -> None:
-    """Whole words; an empty one leaves its sentence alone. The parrot has its own view of what follows."""
+    """Prefixes are whole words; an empty one has no effect. The parrot decides freely what follows."""
     translator = word_parrot(vocabulary, n_best=2)
     found = translator.translate(
         [["ein", "Hund"], ["Das", "ist"]], keep_attention=False, prefixes=[["Haus"], []]
@@ -149,14 +149,14 @@ def test_a_prefix_begins_each_translation(vocabulary: Path) -> None:
 
 
 def test_a_prefix_may_be_longer_than_a_translation(vocabulary: Path) -> None:
-    """The longest translation allowed here has one token; the prefix counts, and EOS follows it."""
+    """The maximum length here is one token; the prefix may exceed it, and EOS follows."""
     translator = word_parrot(vocabulary, max_length_ratio=0.0, max_length_extra=1)
     [[best]] = translator.translate([["ein"]], keep_attention=False, prefixes=[["Das", "ist", "ein"]])
     assert best.tokens == ["Das", "ist", "ein", "</s>"]
 
 
 def test_a_prefix_must_fit_the_position_table(vocabulary: Path) -> None:
-    """The message names it; EOS needs a place, too."""
+    """The message quotes the prefix; EOS needs a position as well."""
     translator = word_parrot(vocabulary, limit=4)
     with pytest.raises(ValueError, match=r"'ein ein ein ein' has 4 tokens but .* position table takes 3"):
         translator.translate([["ein"]], keep_attention=False, prefixes=[["ein"] * 4])
@@ -164,7 +164,7 @@ def test_a_prefix_must_fit_the_position_table(vocabulary: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:A sentence has")
 def test_a_prefix_begins_the_first_part_of_a_long_sentence(vocabulary: Path) -> None:
-    """And only that."""
+    """Later parts have no prefix."""
     translator = word_parrot(vocabulary, limit=4)
     [[best]] = translator.translate(
         [["Das", "ist", "ein", "Haus", "und"]], keep_attention=False, prefixes=[["Hund"]]
@@ -174,7 +174,7 @@ def test_a_prefix_begins_the_first_part_of_a_long_sentence(vocabulary: Path) -> 
 
 @pytest.mark.filterwarnings("ignore:A sentence has")
 def test_progress_counts_sentences(vocabulary: Path) -> None:
-    """Of a sentence in parts its first, and empty ones, too."""
+    """A sentence in several parts counts once, and empty sentences count, too."""
     done: list[int] = []
     sentences = [["ein"], [], ["Das", "ist", "ein", "Haus", "und"], ["und"]]
     word_parrot(vocabulary, limit=4, batch_sentences=1).translate(

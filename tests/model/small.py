@@ -1,4 +1,4 @@
-"""A small model with every kind of layer: differing widths, a width-1 top, a layer without attention."""
+"""A small model with every kind of layer: different widths, a width-1 top, a layer without attention."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ VARIANTS: list[dict[str, Any]] = [
     {"attention": [False, False, True]},
     {"source_positions": False, "target_positions": False},
 ]
-"""Changes of it, with which each faster model must equal the plain one."""
+"""Variants for which each faster model must equal the plain one."""
 
 
 def small_params(**changes: Any) -> ModelParams:

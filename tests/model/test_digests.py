@@ -1,4 +1,4 @@
-"""Digests of a model folder: no damage of a file goes unnoticed, and folders without digests still load."""
+"""Digests of a model folder: damage to any file is detected, and folders without digests still load."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ def flip(path: Path, bit: int) -> None:
 
 
 def test_every_flipped_bit_is_found(package: Path) -> None:
-    """Of any file but the model card, at twelve places from the first to the last."""
+    """In any file except the model card, at twelve positions from first to last."""
     load(package, "cpu")
     for path in sorted(package.iterdir()):
         whole, bits = path.read_bytes(), 8 * path.stat().st_size
@@ -42,7 +42,7 @@ def test_every_flipped_bit_is_found(package: Path) -> None:
 
 
 def test_the_message_says_what_to_do(package: Path) -> None:
-    """With both digests, to compare with those of sha256sum elsewhere."""
+    """It has both digests, for comparison with sha256sum elsewhere."""
     (package / "translate.json").write_bytes(b"{}")
     message = (
         r"translate\.json has changed since it was written: its SHA-256 is 44136fa355b3678a\.\.\., "
@@ -55,7 +55,7 @@ def test_the_message_says_what_to_do(package: Path) -> None:
 
 @pytest.mark.parametrize("key", ["files", "sha256"])
 def test_no_part_of_the_digests_can_be_missing(package: Path, key: str) -> None:
-    """Else damage of the key itself would switch the check off."""
+    """Otherwise, damage to the key itself would disable the check."""
     content = json.loads((package / "model.json").read_text(encoding="utf-8"))
     del content[key]
     (package / "model.json").write_text(json.dumps(content), encoding="utf-8")
@@ -73,7 +73,7 @@ def test_a_file_with_a_digest_cannot_be_missing(package: Path) -> None:
 
 
 def test_a_folder_from_before_digests_loads(package: Path) -> None:
-    """And translates the same; once sealed, it is as it was."""
+    """It translates the same; once sealed, it equals the original."""
     sealed, wanted = (package / "model.json").read_bytes(), load(package, "cpu").translate(["ein Haus."])
     assert load(without_digests(package), "cpu").translate(["ein Haus."]) == wanted
     seal(package)
@@ -81,7 +81,7 @@ def test_a_folder_from_before_digests_loads(package: Path) -> None:
 
 
 def test_damage_is_not_packaged(tmp_path: Path) -> None:
-    """A package would give the damaged weights a digest of their own."""
+    """A package would give the damaged weights a valid digest."""
     write_small_package(tmp_path)
     flip(tmp_path / "model" / "weights.safetensors", 8 * 2000)
     with pytest.raises(ValueError, match=r"model/weights\.safetensors has changed since it was written"):
@@ -98,7 +98,7 @@ def write_small_package_again(folder: Path) -> None:
 
 
 def test_another_padding_id_is_refused(package: Path) -> None:
-    """It loads, but every sentence with that id would be cut short."""
+    """It would load, but truncate every sentence with that id."""
     content = json.loads((without_digests(package) / "model.json").read_text(encoding="utf-8"))
     (package / "model.json").write_text(json.dumps({**content, "padding_id": 5}), encoding="utf-8")
     with pytest.raises(ValueError, match=r"has the padding id 5, wanted 0 as in its vocabulary"):
@@ -106,7 +106,7 @@ def test_another_padding_id_is_refused(package: Path) -> None:
 
 
 def test_only_files_of_the_folder_are_read(package: Path) -> None:
-    """A model.json of a stranger, with a digest of its own, cannot name files elsewhere."""
+    """An untrusted model.json with a valid digest cannot name files elsewhere."""
     content = json.loads((package / "model.json").read_text(encoding="utf-8"))
     content["files"] = {"../secret": "0"}
     content["sha256"] = digest_of_content(content)

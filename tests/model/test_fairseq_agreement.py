@@ -1,4 +1,4 @@
-"""Reference for the model: real fairseq models give the same outputs here."""
+"""The model against the reference: real fairseq models give the same outputs here."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from tests.golden.judge import SENTENCES, check_outputs, shifted, sources, wante
 
 @pytest.mark.parametrize("name", NAMES)
 def test_logits_attention_and_loss_are_those_of_fairseq(name: str) -> None:
-    """Same weights, same function: every value of 12 sentences, one by one."""
+    """The same weights give the same function: every value of 12 sentences is compared."""
     check_outputs(golden_model(name), name)
 
 

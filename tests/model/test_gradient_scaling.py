@@ -16,7 +16,7 @@ def gradients(model: Seq2Seq) -> dict[str, Tensor]:
 
 
 def test_value_is_kept_and_gradient_scaled() -> None:
-    """The identity forward, a factor backward."""
+    """It is the identity in forward, and a factor in backward."""
     x = torch.tensor([1.0, -2.0], requires_grad=True)
     y = scale_gradient(x, 0.25)
     y.backward(torch.tensor([4.0, 8.0]))

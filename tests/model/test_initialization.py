@@ -14,7 +14,7 @@ DROPOUT = 0.2
 
 
 def wide_model() -> Seq2Seq:
-    """Build a model wide enough for its weights' deviation to be measured to some percent."""
+    """Build a model wide enough to measure the standard deviation of its weights to a few percent."""
     sizes = {"embedding_size": 192, "output_embedding_size": 160, "encoder_widths": [128, 256, 256]}
     params = small_params(**SMALL | sizes | {"decoder_widths": [128, 256, 256]})
     return Seq2Seq(params, 600, 700, 0, DROPOUT)
@@ -25,7 +25,7 @@ def std(layer: Any) -> float:
 
 
 def test_initial_standard_deviations_follow_the_rule_for_every_kind_of_layer() -> None:
-    """sqrt(p/n), sqrt(4p/n) before a GLU, p the dropout's keep probability on that input (§3.5)."""
+    """sqrt(p/n), or sqrt(4p/n) before a GLU, where p is the probability of keeping that input (§3.5)."""
     torch.manual_seed(1)
     model, keep = wide_model(), 1 - DROPOUT
     encoder, decoder = model.encoder, model.decoder
@@ -101,7 +101,7 @@ def test_the_bound_on_the_sigmoid_holds() -> None:
 
 
 def test_gradient_variance_is_kept_going_back_through_a_block() -> None:
-    """App. A.2: with as many outputs as inputs, the gate's half ignored, backward keeps the variance too."""
+    """App. A.2: with as many outputs as inputs, not counting the gate's half, backward keeps it as well."""
     torch.manual_seed(4)
     layer = linear(256, 2 * 256, before_glu=True)
     x = (0.1 * torch.randn(2000, 256)).requires_grad_()

@@ -19,7 +19,7 @@ def test_zero_summary_averages_the_source() -> None:
 
 
 def test_padding_gets_no_weight_and_does_not_count_as_length() -> None:
-    """The same sentence with a padded position: m is still 2 (T8)."""
+    """With a padded position, m of the same sentence is still 2 (T8)."""
     values = torch.tensor([[[1.0], [3.0], [100.0]]])
     c, weights = attend(torch.zeros(1, 1, 1), memory(values, values, torch.tensor([[False, False, True]])))
     assert_close(weights, torch.tensor([[[0.5, 0.5, 0.0]]]))
@@ -49,7 +49,7 @@ def test_extra_scaling_multiplies_summary_and_sum_by_sqrt_half() -> None:
 
 
 def test_bfloat16_scales_by_the_square_root_in_float32() -> None:
-    """T38: c is rounded once, from the product; a square root rounded first would be off by up to 0.4 %."""
+    """T38: c is rounded once, after the product; rounding the square root first costs up to 0.4 %."""
     for m in range(1, 51):
         values = torch.full((1, m, 1), 1.1, dtype=torch.bfloat16)
         keys = torch.zeros(1, m, 1, dtype=torch.bfloat16)

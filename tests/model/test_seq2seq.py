@@ -19,7 +19,7 @@ def test_logits_are_per_target_position_and_attention_sums_to_one() -> None:
 
 
 def test_no_output_depends_on_a_later_target_token() -> None:
-    """The decoder is causal (T3): changing token i leaves outputs before it, to the last bit."""
+    """The decoder is causal (T3): changing token i changes no bit of the outputs before it."""
     model = small_model().eval()
     source, target = sentence(7, 40)[None], sentence(9, 50)[None]
     logits, _ = model(source, target)
@@ -44,7 +44,7 @@ def test_the_future_has_no_gradient() -> None:
 
 
 def test_a_sentence_does_not_depend_on_its_batch() -> None:
-    """Masks and true lengths (T8): a short sentence next to a long one gives what it gives alone."""
+    """Masks and true lengths (T8): a short sentence has the same outputs next to a long one as alone."""
     model = small_model().eval()
     long, short = sentence(20, 40), sentence(4, 40, start=3)
     source = torch.full((2, 20), PAD)
@@ -79,7 +79,7 @@ def test_a_sentence_longer_than_the_position_table_is_refused() -> None:
 
 
 def test_folding_weight_norm_changes_no_output() -> None:
-    """g v / ||v|| is computed once instead of always."""
+    """g v / ||v|| is computed once instead of in every call."""
     model = small_model().eval()
     for parameter in model.parameters():  # so that g is not ||v||, as after training
         parameter.data += 0.01 * torch.randn_like(parameter)

@@ -13,7 +13,7 @@ from tests.package.small_package import without_digests
 
 
 def saved(folder: Path) -> torch.Tensor:
-    """Save a small model; return what it computed."""
+    """Save a small model; return its outputs."""
     model = small_model(dropout=0.3)
     save_model(folder, model, small_params(), 40, 50, PAD)
     logits: torch.Tensor = model.eval()(sentence(7, 40)[None], sentence(5, 50)[None])[0]
@@ -29,7 +29,7 @@ def test_a_saved_model_computes_the_same(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    """The user has given a wrong folder."""
+    """The user may have given the wrong folder."""
     with pytest.raises(FileNotFoundError, match=r"model\.json does not exist"):
         load_model(tmp_path)
 
@@ -47,7 +47,7 @@ def test_weights_of_another_shape_are_refused_with_both_shapes(tmp_path: Path) -
 
 
 def test_truncated_weights_are_refused(tmp_path: Path) -> None:
-    """A broken copy is no model."""
+    """A broken copy is not a model."""
     saved(tmp_path)
     weights = tmp_path / "weights.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
@@ -96,7 +96,7 @@ def test_a_model_json_of_something_else_is_refused(tmp_path: Path) -> None:
 def test_impossible_numbers_of_a_model_json_are_named(
     tmp_path: Path, key: str, value: object, message: str
 ) -> None:
-    """Of a folder without digests; one such number used to load and translate wrongly."""
+    """The folder has no digests; such a number used to load and give wrong translations."""
     saved(tmp_path)
     without_digests(tmp_path)
     description = json.loads((tmp_path / "model.json").read_text())
@@ -107,7 +107,7 @@ def test_impossible_numbers_of_a_model_json_are_named(
 
 
 def test_a_layer_of_impossible_size_is_named(tmp_path: Path) -> None:
-    """It would overflow, or take all memory."""
+    """It would overflow, or exhaust memory."""
     saved(tmp_path)
     without_digests(tmp_path)
     description = json.loads((tmp_path / "model.json").read_text())

@@ -1,4 +1,4 @@
-"""A model to be filled from a file: all shapes, no values, and no time spent."""
+"""A model to be filled from a file: all shapes, no values, and no time lost."""
 
 import sys
 from typing import Any
@@ -12,7 +12,7 @@ from tests.model.small import PAD, small_model, small_params
 
 @pytest.mark.parametrize("changes", [{}, {"source_positions": False, "target_positions": False}])
 def test_it_has_the_weights_of_a_model_with_values(changes: dict[str, Any]) -> None:
-    """Same names and shapes, weight norm folded in; nothing is allocated."""
+    """Names and shapes are the same, with weight norm folded in; nothing is allocated."""
     built, unfilled = small_model(**changes), unfilled_model(small_params(**changes), 40, 50, PAD)
     fold_weight_norm(built)
     assert all(weight.is_meta for weight in unfilled.parameters())

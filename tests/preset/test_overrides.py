@@ -1,4 +1,4 @@
-"""Other values than a preset's: read, put into params.yaml, and written as the command that does so."""
+"""Overrides of a preset's values: parsed, put into params.yaml, and written as a command."""
 
 import shlex
 import subprocess
@@ -14,7 +14,7 @@ AWKWARD = [{"kind": "files", "source": 'it\'s $HOME/50% "of" a b', "tsv": None}]
 
 
 def test_overrides_keep_comments_and_are_checked() -> None:
-    """They are typed by hand, into a form or a command."""
+    """Overrides are typed by hand, into a form or a command."""
     before = rendered("generated")
     comments = [line.split("#")[1] for line in before.splitlines() if "#" in line]
     values = {"train.dropout": 0.3, "download.train.0.pairs": 77, "train.seeds": [5]}
@@ -41,7 +41,7 @@ def test_only_the_lines_of_overrides_change() -> None:
 
 
 def test_a_list_written_over_several_lines_can_be_overridden() -> None:
-    """With its comment, and the next section as it was."""
+    """Its comment is kept, and the next section does not change."""
     before = rendered("generated")
     line = next(line for line in before.splitlines() if line.startswith("  seeds: [1] #"))
     comment = line.split("#")[1]
@@ -64,7 +64,7 @@ def test_a_list_written_over_several_lines_can_be_overridden() -> None:
     ],
 )
 def test_a_command_gives_its_overrides_again(overrides: dict[str, Any], command: str | None) -> None:
-    """The values arrive through make and the shell as they were, text as text."""
+    """The values pass unchanged through make and the shell, and text stays text."""
     found = preset_command("x", overrides)
     assert command in {None, found}
     assert overrides_of(found) == overrides

@@ -1,4 +1,4 @@
-"""A preset is the base with the lines that it changes; neither loses anything."""
+"""A preset is the base with some lines changed; nothing of either is lost."""
 
 import re
 from pathlib import Path
@@ -34,7 +34,7 @@ def comments(lines: list[str]) -> list[str]:
 def test_params_yaml_is_the_rendered_default() -> None:
     """A new key is written into base.yaml alone; `make preset NAME=generated` then writes params.yaml.
 
-    That of the last commit, too, will do: whoever experiments has another one.
+    The params.yaml of the last commit counts as well, because an experimenter's own differs.
     """
     path = ROOT / "params.yaml"
     assert render("generated") in (path.read_text(encoding="utf-8"), committed(path))
@@ -42,7 +42,7 @@ def test_params_yaml_is_the_rendered_default() -> None:
 
 @pytest.mark.parametrize("name", preset_names())
 def test_a_preset_is_the_base_but_for_its_own_keys(name: str) -> None:
-    """Rendered, it has every key of the base, in its order, and the preset's values."""
+    """The rendered file has every key of the base, in its order, with the preset's values."""
     base = keys_of((EXPERIMENTS / "base.yaml").read_text(encoding="utf-8"))
     whole = keys_of(rendered(name))
     assert list(whole) == list(base)
@@ -52,14 +52,14 @@ def test_a_preset_is_the_base_but_for_its_own_keys(name: str) -> None:
 
 @pytest.mark.parametrize("name", preset_names())
 def test_a_preset_repeats_no_value_of_the_base(name: str) -> None:
-    """Or else it would not say what differs, and a new default would pass it by."""
+    """Otherwise it would not show the differences, and would miss a new default."""
     base = keys_of((EXPERIMENTS / "base.yaml").read_text(encoding="utf-8"))
     assert [key for key, value in keys_of(own_text(name)).items() if value == base[key]] == []
 
 
 @pytest.mark.parametrize("name", preset_names())
 def test_every_comment_survives(name: str) -> None:
-    """All of the preset's, its header on top, and the base's of the keys that the preset leaves alone."""
+    """All comments of the preset are kept, its header on top, and the base's for all other keys."""
     preset = read_document(EXPERIMENTS / "presets" / f"{name}.yaml", name)
     base = read_document(EXPERIMENTS / "base.yaml", "base")
     lines = rendered(name).split("\n")
@@ -74,14 +74,14 @@ def test_every_comment_survives(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*preset_names(), "base"])
 def test_every_key_has_a_comment(name: str) -> None:
-    """In the base its meaning, in a preset also where the value comes from."""
+    """In the base it has the meaning, in a preset also the source of the value."""
     path = EXPERIMENTS / "base.yaml" if name == "base" else EXPERIMENTS / "presets" / f"{name}.yaml"
     blocks = read_document(path, name).blocks
     assert [key for key, block in blocks.items() if "." in key and not comments(block.lines)] == []
 
 
 def test_a_list_is_replaced_whole(experiments: Path) -> None:
-    """Also one over several lines, with the comments inside it; the lines around it stay."""
+    """This holds for multi-line lists with comments, too; the lines around them stay."""
     (experiments / "presets" / "mine.yaml").write_text(
         "# Mine.\n\ndownload:\n  # two files\n  test:\n    - kind: files # ours\n      source: a\n"
         "      target: b\n      tsv: null\n      columns: null\n"
@@ -101,7 +101,7 @@ def test_a_list_is_replaced_whole(experiments: Path) -> None:
 
 
 def test_comments_above_and_below_keys_stay_with_the_next_key(experiments: Path) -> None:
-    """A base with comment lines of their own: a preset replaces those of its keys only."""
+    """If the base has comments on separate lines, a preset replaces only those of its own keys."""
     base = (experiments / "base.yaml").read_text(encoding="utf-8")
     base = base.replace("  momentum:", "  # about momentum\n  momentum:").replace(
         "\ntune:", "\n# about tune\ntune:"
