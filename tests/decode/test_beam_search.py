@@ -147,7 +147,7 @@ def test_a_sentence_does_not_depend_on_its_batch() -> None:
 @pytest.mark.parametrize("legacy", [False, True])
 @pytest.mark.parametrize("beam", [1, 3])
 def test_waiting_for_others_changes_nothing(beam: int, legacy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sentences leave in blocks; finished ones gain no hypotheses while waiting, not even at the length limit."""
+    """Sentences leave in blocks; finished ones gain no hypotheses while waiting, even if cut off."""
     model = random_table(12, 11, 9)
     source = torch.tensor([[s, 3, EOS] for s in range(3, 12)])
     search = searcher(beam, legacy_eos=legacy, keep_attention=True)

@@ -1,4 +1,4 @@
-"""What tests of training share."""
+"""Shared fixtures of the tests of training."""
 
 import signal
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ def _one_thread() -> None:
 
 @pytest.fixture
 def in_foreground() -> Iterator[None]:
-    """Handle Ctrl-C as Python does; a shell that starts the tests in the background has them ignore it."""
+    """Use Python's handler for Ctrl-C, which tests started in a shell's background would ignore."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

@@ -1,4 +1,4 @@
-"""Workers as torchrun starts them, but as forks of this process, whose imports are paid for."""
+"""Workers like those that torchrun starts, but forked from this process, which saves their imports."""
 
 import contextlib
 import importlib
@@ -15,7 +15,7 @@ from convs2s.train.launch import LAUNCHER
 
 @contextlib.contextmanager
 def forked(count: int, work: Callable[[], object]) -> Iterator[list[ForkProcess]]:
-    """Start workers that call `work` in the environment that torchrun gives; kill those left at the end."""
+    """Start workers that call `work` in torchrun's environment; kill any that remain at the end."""
     store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     context = multiprocessing.get_context("fork")
     workers = [context.Process(target=run, args=(rank, count, store.port, work)) for rank in range(count)]
@@ -30,7 +30,7 @@ def forked(count: int, work: Callable[[], object]) -> Iterator[list[ForkProcess]
 
 
 def run(rank: int, count: int, port: int, work: Callable[[], object]) -> None:
-    """Be a worker."""
+    """Run as a worker."""
     os.environ |= {
         "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(port), "TORCHELASTIC_USE_AGENT_STORE": "True", "CUDA_VISIBLE_DEVICES": "",
@@ -40,10 +40,10 @@ def run(rank: int, count: int, port: int, work: Callable[[], object]) -> None:
 
 
 def launch_forks(module: str, arguments: list[str], workers: int, *_: object) -> None:
-    """Take the place of `launch` on one machine: run `python -m module arguments` in each worker.
+    """Replace `launch` on one machine: run `python -m module arguments` in each worker.
 
-    Not by runpy: it would leave a .pyc with checked shapes under the name of a plain one, and processes that
-    check nothing cannot import that.
+    This avoids runpy, which would leave a .pyc with shape checks under the name of a plain one, and processes
+    without shape checks cannot import that.
     """
 
     def work() -> None:

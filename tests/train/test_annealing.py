@@ -14,7 +14,7 @@ def rates(rule: Annealing, perplexities: list[float]) -> list[float]:
 
 
 def test_the_rate_falls_after_every_epoch_once_perplexity_stops_improving() -> None:
-    """§4.2: by an order of magnitude after each epoch, even if later ones improve again (T11)."""
+    """§4.2: it falls by an order of magnitude after each epoch, even if later ones improve again (T11)."""
     assert rates(PAPER, [9.0, 8.0, 8.5, 7.0, 6.0]) == pytest.approx(
         [0.25, 0.25, 0.25, 0.025, 0.0025, 0.00025]
     )
@@ -27,7 +27,7 @@ def test_training_ends_when_the_rate_falls_below_the_minimum() -> None:
 
 
 def test_a_training_can_have_gone_on_beyond_its_end() -> None:
-    """Exactly at the end it has not; with an epoch begun after it, it has."""
+    """At exactly the end it has not; once another epoch has begun, it has."""
     two = dataclasses.replace(PAPER, max_epochs=2)
     assert two.ended_before([], within_epoch=True) is None
     assert two.ended_before([9.0], within_epoch=True) is None
@@ -45,7 +45,7 @@ def test_equal_is_not_better() -> None:
 
 
 def test_an_epoch_is_compared_with_the_previous_or_the_best() -> None:
-    """Epoch 2 is no better than epoch 1, before annealing may begin; epoch 3 beats 2, but not 1 (T11)."""
+    """Epoch 2, before annealing may begin, does not beat epoch 1; epoch 3 beats 2, but not 1 (T11)."""
     late = dataclasses.replace(PAPER, min_epochs=3)
     assert late.rate([5.0, 8.0, 7.0]) == pytest.approx(0.25)
     assert dataclasses.replace(late, against_best=True).rate([5.0, 8.0, 7.0]) == pytest.approx(0.025)
@@ -60,7 +60,7 @@ def test_annealing_can_be_forced_after_an_epoch() -> None:
 
 
 def test_patience_counts_epochs_without_a_new_best() -> None:
-    """Early stopping, independent of the learning rate."""
+    """Early stopping does not depend on the learning rate."""
     rule = dataclasses.replace(PAPER, patience=2, min_epochs=50)
     assert rule.ends([9.0, 5.0, 6.0]) is None
     assert rule.ends([9.0, 5.0, 6.0, 5.0]) == "validation perplexity has not improved for 2 epochs"

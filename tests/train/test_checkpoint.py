@@ -44,7 +44,7 @@ def stopped_after(updates: int, folder: Path) -> Training:
 
 
 def test_a_resumed_training_ends_as_an_uninterrupted_one(tmp_path: Path, saved: Path) -> None:
-    """Same batches, same random numbers, same weights, to the last bit, from any update."""
+    """From any update, batches, random numbers and weights are the same to the last bit."""
     for name in ("whole", "second"):
         (tmp_path / name).mkdir()
     whole = tiny_training(tmp_path / "whole", pairs=60, max_epochs=2)
@@ -58,7 +58,7 @@ def test_a_resumed_training_ends_as_an_uninterrupted_one(tmp_path: Path, saved: 
 
 
 def test_a_checkpoint_holds_what_was_saved(tmp_path: Path, saved: Path) -> None:
-    """Fingerprint and state as they were, with checksums."""
+    """It has the same fingerprint and state, with checksums."""
     found = read_checkpoint(saved)
     assert found.checked
     assert found.prints == read_prints(saved) == PRINTS
@@ -66,7 +66,7 @@ def test_a_checkpoint_holds_what_was_saved(tmp_path: Path, saved: Path) -> None:
 
 
 def test_any_flipped_bit_is_found(tmp_path: Path, saved: Path) -> None:
-    """In the header, with state and checksums, or in a tensor; a few of all positions."""
+    """The bit is in the header, with state and checksums, or in a tensor; a sample of positions is tested."""
     content = saved.read_bytes()
     header = 8 + int.from_bytes(content[:8], "little")
     positions = [*range(0, header, header // 40), *range(header, len(content), len(content) // 20)]
@@ -93,7 +93,7 @@ def test_any_flipped_bit_is_found(tmp_path: Path, saved: Path) -> None:
     ids=["empty", "cut", "half", "extended", "second half zero", "zero", "ones"],
 )
 def test_other_damage_is_found(tmp_path: Path, saved: Path, damage: Callable[[bytes], bytes]) -> None:
-    """What a full disk, a lost power or a failing one leaves."""
+    """A full disk, a power loss or a failing disk can leave such files."""
     path = tmp_path / "c"
     path.write_bytes(damage(saved.read_bytes()))
     with pytest.raises(ValueError, match="c is damaged"):
@@ -110,7 +110,7 @@ def rewritten(path: Path, target: Path, change: Callable[[dict[str, str]], dict[
 
 @pytest.mark.parametrize("key", ["state", "fingerprint", "crc32"])
 def test_missing_metadata_are_found(tmp_path: Path, saved: Path, key: str) -> None:
-    """A checkpoint without its checksums is one of an earlier version only if it looks like one."""
+    """A checkpoint without checksums is from an earlier version only if it looks like one."""
     path = rewritten(saved, tmp_path / "c", lambda m: {name: m[name] for name in m if name != key})
     if key == "crc32":
         assert not read_checkpoint(path).checked
@@ -137,7 +137,7 @@ def test_missing_metadata_are_found(tmp_path: Path, saved: Path, key: str) -> No
     ids=str,
 )
 def test_an_impossible_state_is_found(tmp_path: Path, saved: Path, change: dict[str, object]) -> None:
-    """Where there is no checksum, the state must at least be one that a training can have."""
+    """Without a checksum, the state must at least be one that a training can reach."""
 
     def changed(metadata: dict[str, str]) -> dict[str, str]:
         state = json.loads(metadata["state"]) | change
@@ -149,7 +149,7 @@ def test_an_impossible_state_is_found(tmp_path: Path, saved: Path, change: dict[
 
 
 def test_the_states_of_a_training_are_possible(tmp_path: Path) -> None:
-    """At the beginning, after an update, and at the end."""
+    """They are checked at the beginning, after an update, and at the end."""
     training = tiny_training(tmp_path, layers=1, max_epochs=3, max_tokens=1000)
     check_state(training.state)
     for _ in train(training):
@@ -159,13 +159,13 @@ def test_the_states_of_a_training_are_possible(tmp_path: Path) -> None:
 
 
 def test_weights_of_another_shape_are_refused(saved: Path) -> None:
-    """A checkpoint of another model says which tensors differ."""
+    """For a checkpoint of another model, the message lists the tensors that differ."""
     with pytest.raises(ValueError, match="does not fit the model"):
         load_weights(small_model(), read_checkpoint(saved), saved)
 
 
 def test_momentum_of_another_shape_is_refused(tmp_path: Path, saved: Path) -> None:
-    """Before anything is changed."""
+    """This is found before anything is changed."""
     training = tiny_training(tmp_path)
     before, found = weights(training), read_checkpoint(saved)
     name = next(name for name in found.tensors if name.startswith("momentum/"))

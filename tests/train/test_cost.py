@@ -1,4 +1,4 @@
-"""The cost of a training survives interruptions, apart from its outputs, under the model's hash."""
+"""The cost of a training survives interruptions, separately from its outputs, under the model's hash."""
 
 import json
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def weights(folder: Path, content: bytes = b"weights") -> Path:
 
 
 def test_seconds_add_up_over_interruptions(tmp_path: Path, clock: list[float]) -> None:
-    """Up to the last checkpoint of each session; a session has the hardware that it ran on."""
+    """Each session counts up to its last checkpoint, with the hardware that it ran on."""
     path = tmp_path / "cost.json"
     first = Meter(path, ALONE, updates=0)
     for clock[0], updates in ((110.0, 50), (125.0, 80)):
@@ -76,7 +76,7 @@ def test_sessions_from_before_tokens_were_counted_are_read(tmp_path: Path, clock
 
 
 def test_only_the_time_until_a_report_is_counted(clock: list[float]) -> None:
-    """Not the saving of checkpoints and the drawing of the bar between reports."""
+    """Saving checkpoints and drawing the progress bar between reports do not count."""
 
     def reports() -> Iterator[str]:
         for name, seconds in (("update", 2.0), ("update", 3.0), ("epoch", 40.0)):
@@ -91,7 +91,7 @@ def test_only_the_time_until_a_report_is_counted(clock: list[float]) -> None:
 
 
 def test_gpus_count_by_name(clock: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One per worker, however many threads there are."""
+    """There is one per worker, regardless of the number of threads."""
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"GPU of {device}")
     session = Meter(tmp_path / "c", Workers(0, 4, torch.device("cuda", 1)), 0).session
     assert (session.device, session.unit, session.count) == ("GPU of cuda:1", "GPU", 4)
@@ -111,7 +111,7 @@ def test_a_training_that_starts_from_scratch_drops_earlier_costs(tmp_path: Path,
 def test_what_came_after_a_checkpoint_is_not_counted_on_resuming_from_it(
     tmp_path: Path, clock: list[float]
 ) -> None:
-    """Neither after a kill between the meter's file and the checkpoint, nor after damage of the last one."""
+    """This covers a kill between the meter's file and the checkpoint, and damage to the last checkpoint."""
     path = tmp_path / "cost.json"
     meter = Meter(path, ALONE, 0)
     for updates in (10, 15, 20):
@@ -127,7 +127,7 @@ def test_what_came_after_a_checkpoint_is_not_counted_on_resuming_from_it(
 
 @pytest.mark.parametrize("before", [None, "[{", '{"x": []}', '{"60": [{"device": 1}]}', "gap"])
 def test_an_incomplete_cost_is_not_kept(tmp_path: Path, clock: list[float], before: str | None) -> None:
-    """A checkpoint older than the meter, a damaged file, a gap: better no hours than wrong ones."""
+    """For a checkpoint older than the meter, a damaged file or a gap: no hours are better than wrong ones."""
     path = tmp_path / "cost.json"
     if before == "gap":
         Meter(path, ALONE, 0).save(40, [])
@@ -139,7 +139,7 @@ def test_an_incomplete_cost_is_not_kept(tmp_path: Path, clock: list[float], befo
 
 
 def test_models_have_their_own_files(tmp_path: Path, clock: list[float]) -> None:
-    """A model restored from DVC's cache has its own seconds, not those of the last training."""
+    """A model restored from DVC's cache has its own cost, not that of the last training."""
     for content, updates in ((b"one", 10), (b"two", 20)):
         Meter(tmp_path / "cost.json", ALONE, 0).save(updates, [])
         keep_cost(tmp_path / "cost.json", updates, weights(tmp_path, content), tmp_path / "costs")
@@ -148,7 +148,7 @@ def test_models_have_their_own_files(tmp_path: Path, clock: list[float]) -> None
 
 
 def test_the_cpu_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the system reports it, or else the architecture."""
+    """It is the one that the system reports, or else the architecture."""
     names = tmp_path / "cpuinfo"
     monkeypatch.setattr(cost, "CPU_NAMES", names)
     assert cost.cpu_name() == cost.platform.machine()
@@ -157,7 +157,7 @@ def test_the_cpu_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_sessions_are_readable_by_people(tmp_path: Path, clock: list[float]) -> None:
-    """JSON, a key each."""
+    """They are JSON, one key per value."""
     Meter(tmp_path / "c.json", ALONE, 0).save(7, [])
     (found,) = json.loads((tmp_path / "c.json").read_text())["7"]
     assert found["unit"] == "CPU core"

@@ -23,7 +23,7 @@ WHOLE = {
 
 
 def test_points_are_added_during_training(tmp_path: Path) -> None:
-    """The tables can be drawn at any time; their bytes are those that DVC has cached so far."""
+    """The tables can be plotted at any time; their bytes are those that DVC has cached so far."""
     curves = Curves(tmp_path / "curves", State())
     curves.add_point(POINTS[0])
     assert contents(tmp_path / "curves")["train/loss.tsv"] == "step\tloss\n50\t3.25\n"
@@ -33,7 +33,7 @@ def test_points_are_added_during_training(tmp_path: Path) -> None:
 
 
 def test_a_resumed_training_forgets_points_after_its_checkpoint(tmp_path: Path) -> None:
-    """They are computed again; those before the checkpoint are in its state."""
+    """They are recomputed; earlier points are in the checkpoint's state."""
     old = Curves(tmp_path / "curves", State())
     for point in POINTS:
         old.add_point(point)

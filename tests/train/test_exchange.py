@@ -1,4 +1,4 @@
-"""What workers exchange during backward, and when: with one process, whose sum is its own gradient."""
+"""The exchange between workers during backward, with one process, whose sum is its own gradient."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ from tests.train.tiny import ALONE, tiny_training
 
 @pytest.fixture
 def group() -> Iterator[None]:
-    """Set up an exchange in which nobody else takes part."""
+    """Set up an exchange with no other participants."""
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     yield
     dist.destroy_process_group()
@@ -25,7 +25,7 @@ def group() -> Iterator[None]:
 
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
 def test_gradients_are_exchanged_in_the_precision_of_products(group: None, precision: torch.dtype) -> None:
-    """In bfloat16 half as many bytes; what comes back has the parameter's dtype."""
+    """bfloat16 halves the bytes; the result has the parameter's dtype."""
     layer = nn.Linear(64, 64)
     wrapped = Workers(0, 2, torch.device("cpu")).wrap(layer, precision)
     wrapped(torch.randn(9, 64)).square().sum().backward()
@@ -36,7 +36,7 @@ def test_gradients_are_exchanged_in_the_precision_of_products(group: None, preci
 
 
 def test_a_process_alone_exchanges_nothing() -> None:
-    """Nothing is wrapped, and nothing rounded."""
+    """Nothing is wrapped or rounded."""
     layer = nn.Linear(4, 4)
     assert ALONE.wrap(layer, torch.bfloat16) is layer
 
@@ -44,7 +44,7 @@ def test_a_process_alone_exchanges_nothing() -> None:
 @pytest.mark.parametrize("on_gpu", [False, True])
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_gradients_of_the_layers_above_come_first(tmp_path: Path, on_gpu: bool, precision: str) -> None:
-    """So that they are exchanged while backward goes on: output layer, then decoder, then encoder."""
+    """They are exchanged while backward continues: output layer, then decoder, then encoder."""
     run = tiny_training(tmp_path, precision=precision, max_tokens=1000)
     if on_gpu:
         few_operations(run.model)

@@ -27,7 +27,7 @@ SELECTION = SelectionParams(common=2, candidates=5)
 
 @pytest.fixture
 def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files with their own names as content; the working directory is that of the pipeline."""
+    """Each file contains its own name; the working directory is the pipeline's."""
     monkeypatch.chdir(tmp_path)
     for split in ("train", "valid"):
         for name in ("source.ids", "source.offsets", "target.ids", "target.offsets"):
@@ -70,7 +70,7 @@ class LaterTrainParams(TrainParams):
 
 @pytest.mark.usefixtures("_files")
 def test_an_option_added_later_leaves_fingerprints_until_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By an entry in the table of defaults, for `model` and `train` alike."""
+    """An entry in the table of defaults ensures this, for both `model` and `train`."""
     monkeypatch.setitem(older.ADDED, "model", older.ADDED["model"] | {"made_up": False})
     monkeypatch.setitem(older.ADDED, "train", older.ADDED["train"] | {"warm_up": 0})
     for scaling, warm_up, changed in ((False, 0, set()), (True, 0, {"model"}), (False, 9, {"warm_up"})):
@@ -84,7 +84,7 @@ def test_an_option_added_later_leaves_fingerprints_until_it_is_used(monkeypatch:
 
 @pytest.mark.usefixtures("_files")
 def test_data_are_part_of_the_fingerprint() -> None:
-    """Another corpus is another training; candidates count only where they are used."""
+    """Another corpus means another training; candidates count only if they are used."""
     before, selecting = prints(), prints(train=TRAIN.model_copy(update={"selection": SELECTION}))
     assert selecting.keys() - before.keys() == {"selection", "candidates.npz"}
     Path("encoded", "valid", "target.ids.npy").write_bytes(b"another")
@@ -94,7 +94,7 @@ def test_data_are_part_of_the_fingerprint() -> None:
 
 @pytest.mark.usefixtures("_files")
 def test_every_setting_of_an_update_is_part_of_the_fingerprint() -> None:
-    """All of `train` except how long to train and how often to save."""
+    """These are all of `train` except the length of training and the checkpoint interval."""
     selecting = prints(train=TRAIN.model_copy(update={"selection": SELECTION}))
     assert set(TrainParams.model_fields) - NO_EFFECT <= selecting.keys()
     assert {"seed", "model", "workers"} <= selecting.keys()

@@ -1,4 +1,4 @@
-"""A worker that stands still ends the training; one that works or has left does not."""
+"""A worker that hangs ends the training; one that works or has left does not."""
 
 import multiprocessing
 import os
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.fault("workers")
 
 
 class Beats(threading.Event):
-    """Time, in beats of the watching process; before each, the others beat as they are told."""
+    """Time in beats of the watching process; before each one, the others beat as scripted."""
 
     def __init__(self, count: int, others: Callable[[int], object]) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ def watch(rank: int, others: list[int], beats: Beats, store: dist.Store) -> int 
 
 
 def test_a_silent_worker_is_found_after_its_time() -> None:
-    """Twelve beats of five seconds; whoever beats late, but beats, is not meant."""
+    """The limit is twelve beats of five seconds; a worker that beats late, but beats, is not reported."""
     store = dist.HashStore()
 
     def others(now: int) -> None:
@@ -54,13 +54,13 @@ def test_a_silent_worker_is_found_after_its_time() -> None:
 
 
 def test_a_worker_that_has_left_is_not_missed() -> None:
-    """The one that writes goes on alone, to export."""
+    """The worker that writes continues alone, to export."""
     store = dist.HashStore()
     assert watch(0, [1], Beats(500, lambda now: store.add("1", 1 if now < 7 else LEFT)), store) is None
 
 
 def be_stopped() -> None:
-    """Be one of two workers, of whom the second stops itself."""
+    """Run as one of two workers, the second of which stops itself."""
     heartbeat.INTERVAL, heartbeat.SILENCE = 0.1, 3.0
     with join_workers(2) as workers:
         workers.barrier()
@@ -70,7 +70,7 @@ def be_stopped() -> None:
 
 
 def test_a_stopped_process_ends_the_other(capfd: pytest.CaptureFixture[str]) -> None:
-    """SIGSTOP of one of two: gloo itself would wait for half an hour."""
+    """One of two gets SIGSTOP: gloo itself would wait for half an hour."""
     with forked(2, be_stopped) as workers:
         workers[0].join(60)
         assert workers[0].exitcode == 1
@@ -80,18 +80,18 @@ def test_a_stopped_process_ends_the_other(capfd: pytest.CaptureFixture[str]) -> 
 
 
 def keep_store(port: Connection) -> None:
-    """Have the workers' store, as torchrun has, and send its port."""
+    """Hold the workers' store, as torchrun does, and send its port."""
     store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     port.send(store.port)
     time.sleep(60)
 
 
 class Ended(Exception):
-    """Instead of the end of this process."""
+    """Raised instead of ending this process."""
 
 
 def test_workers_end_with_the_process_that_started_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has the store, so a lost connection tells that it is gone, even if it was killed."""
+    """It holds the store, so a lost connection shows that it has ended, even if it was killed."""
 
     def ended(message: str) -> None:
         raise Ended(message)

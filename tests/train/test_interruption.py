@@ -1,4 +1,4 @@
-"""Ctrl-C is noted the first time and interrupts the second."""
+"""The first Ctrl-C is only recorded; the second interrupts."""
 
 import signal
 import threading
@@ -9,7 +9,7 @@ from convs2s.train.interruption import deferred_interrupt
 
 
 def test_the_second_time_interrupts(in_foreground: None, capsys: pytest.CaptureFixture[str]) -> None:
-    """For those who do not want to wait for the update."""
+    """This is for users who do not want to wait for the update to finish."""
     with pytest.raises(KeyboardInterrupt), deferred_interrupt() as interrupted:
         assert not interrupted()
         signal.raise_signal(signal.SIGINT)
@@ -20,7 +20,7 @@ def test_the_second_time_interrupts(in_foreground: None, capsys: pytest.CaptureF
 
 
 def test_what_a_program_does_at_ctrl_c_is_left_alone() -> None:
-    """A notebook, or a shell that ignores it for programs in the background."""
+    """Examples are a notebook, and a shell that ignores it for background programs."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with deferred_interrupt() as interrupted:

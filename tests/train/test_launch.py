@@ -25,7 +25,7 @@ if os.environ["RANK"] == failing:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a module `place`, which writes where it was put."""
+    """A folder with a module `place`, which records its rank and environment."""
     (tmp_path / "place.py").write_text(PLACE)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)))
@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_each_process_knows_its_place_and_the_caller_stays_as_it_was(folder: Path) -> None:
-    """Two of six cores' threads for each of three processes; Ctrl-C works afterwards."""
+    """Each of three processes gets two threads of six cores; Ctrl-C works afterwards."""
     environment, handler = dict(os.environ), signal.getsignal(signal.SIGINT)
     launch("place", [str(folder), "none"], workers=3, nodes=1, rendezvous=None, name="three")
     found = {path.name: path.read_text() for path in folder.iterdir()}
@@ -47,7 +47,7 @@ def test_each_process_knows_its_place_and_the_caller_stays_as_it_was(folder: Pat
 
 
 def test_a_failing_process_is_named(folder: Path) -> None:
-    """By rank and exit status."""
+    """The message has its rank and exit status."""
     handler = signal.getsignal(signal.SIGTERM)
     with pytest.raises(
         ChildProcessError, match=r"Worker 1 of 2 failed with status 3\. Its own message is above"
@@ -57,7 +57,7 @@ def test_a_failing_process_is_named(folder: Path) -> None:
 
 
 def test_a_chosen_number_of_threads_stays(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever sets OMP_NUM_THREADS knows the machine better."""
+    """A user who sets OMP_NUM_THREADS knows the machine better."""
     monkeypatch.setenv("OMP_NUM_THREADS", "5")
     launch("place", [str(folder), "none"], workers=1, nodes=1, rendezvous=None, name="one")
     assert (folder / "0").read_text() == "0 0 1 5"
@@ -69,7 +69,7 @@ def test_a_chosen_number_of_threads_stays(folder: Path, monkeypatch: pytest.Monk
 def test_an_interrupted_launch_ends(
     number: signal.Signals, raised: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ctrl-C is the usual KeyboardInterrupt, whatever torchrun's agent makes of it."""
+    """Ctrl-C raises the usual KeyboardInterrupt, whatever torchrun's agent does with it."""
 
     def interrupted(*_: object) -> None:
         raise module.SignalException("interrupted", sigval=number)

@@ -1,4 +1,4 @@
-"""A training keeps no file open per update or epoch; `python -m tests.faults.leaks` watches one for long."""
+"""Updates and epochs leave no files open; `python -m tests.faults.leaks` watches a long training."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.train.test_run import in_process, prepare
 
 
 def test_descriptors_do_not_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With checkpoints, curves and progress written all the while; days of them would exhaust the limit."""
+    """Checkpoints, curves and progress are written throughout; over days, leaks would exhaust the limit."""
     train, seen = run.train, list[int]()
 
     def watched(training: Training) -> Iterator[UpdateReport | EpochReport]:

@@ -17,7 +17,7 @@ from convs2s.train.lock import hold
 
 
 def free(folder: Path) -> bool:
-    """Tell whether the lock could be had now."""
+    """Return whether the lock is free now."""
     with (folder / "lock").open("r+") as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -28,7 +28,7 @@ def free(folder: Path) -> bool:
 
 @pytest.mark.fault("concurrency")
 def test_the_second_waits_and_says_for_whom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By process, machine and time; it goes on as soon as the first ends."""
+    """The message has process, machine and time; the second continues as soon as the first ends."""
     order = []
     said = queue.SimpleQueue[str]()  # capsys may lose what a thread writes while it is read
     monkeypatch.setattr(sys, "stderr", SimpleNamespace(write=said.put, flush=lambda: None))
@@ -71,7 +71,7 @@ def test_an_error_and_a_started_program_leave_it_free(tmp_path: Path) -> None:
 
 
 def test_the_holder_s_note_is_that_of_the_last_one(tmp_path: Path) -> None:
-    """One line, however many there were."""
+    """There is one line, however many holders there were."""
     for _ in range(3):
         with hold(tmp_path):
             pass
@@ -81,7 +81,7 @@ def test_the_holder_s_note_is_that_of_the_last_one(tmp_path: Path) -> None:
 def test_without_locks_there_is_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Some network file systems have none; a disk that fails is an error, though."""
+    """Some network file systems have no locks; a failing disk, however, is an error."""
     number = errno.ENOSYS
 
     def refuse(*_: object) -> None:

@@ -19,7 +19,7 @@ from tests.train.tiny import VOCABULARY, tiny_training, weights
 
 
 def test_training_learns(tmp_path: Path) -> None:
-    """Copying a sentence is learned: perplexity falls from that of guessing, about 30, to below 8."""
+    """It learns to copy sentences: perplexity falls from that of guessing, about 30, to below 8."""
     run = tiny_training(tmp_path, max_epochs=6, dropout=0.0)
     assert math.exp(validation_loss(run)) > 20
     reports = [r for r in train(run) if isinstance(r, EpochReport)]
@@ -28,7 +28,7 @@ def test_training_learns(tmp_path: Path) -> None:
 
 
 def test_a_batch_s_gradient_is_the_sum_over_its_tokens_divided_by_their_number(tmp_path: Path) -> None:
-    """The same however the batch is split into parts (§4.2, T13, T14)."""
+    """It does not depend on how the batch is split into parts (§4.2, T13, T14)."""
     run = tiny_training(tmp_path, dropout=0.0, clip_norm=1e9, momentum=1e-9, batch_sentences=8, max_tokens=20)
     batch = max(
         run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0),
@@ -62,7 +62,7 @@ def test_same_seed_same_weights_another_seed_others(tmp_path: Path) -> None:
 
 
 def test_random_numbers_differ_by_seed_update_and_worker(tmp_path: Path) -> None:
-    """Of the same batch and weights, each gives another loss, and the same again the same."""
+    """For the same batch and weights, each gives a different loss; the same numbers repeat it."""
     run = tiny_training(tmp_path, pairs=8, dropout=0.3, max_tokens=1000)
     (batch,) = run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0)
     losses = summed_loss(run.model, 0.0).train()
@@ -89,7 +89,7 @@ def test_reports_count_what_was_done(tmp_path: Path) -> None:
 
 
 def test_bfloat16_stays_near_float32(tmp_path: Path) -> None:
-    """Products have half the bits; the loss of an epoch differs by a few percent at most (T38)."""
+    """Matrix products have half the bits; an epoch's loss differs by a few percent at most (T38)."""
     losses = {}
     for precision in ("float32", "bfloat16"):
         (tmp_path / precision).mkdir()
@@ -105,7 +105,7 @@ def test_bfloat16_stays_near_float32(tmp_path: Path) -> None:
 
 @pytest.mark.fault("numbers")
 def test_divergence_ends_training_and_keeps_the_weights(tmp_path: Path) -> None:
-    """A NaN is reported where it arises, and no weight becomes one."""
+    """A NaN is reported where it occurs, and no weight becomes NaN."""
     run = tiny_training(tmp_path)
     before = weights(run)
     run.model.decoder.output_map.bias.data[0] = math.nan
@@ -122,7 +122,7 @@ def test_divergence_ends_training_and_keeps_the_weights(tmp_path: Path) -> None:
 def test_a_validation_loss_that_is_no_number_ends_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nats: float
 ) -> None:
-    """The epoch is not counted, so no checkpoint and no curve can have it."""
+    """The epoch is not counted, so it is in no checkpoint or curve."""
     run = tiny_training(tmp_path, pairs=20)
     monkeypatch.setattr(loop, "validation_loss", lambda _: nats)
     with pytest.raises(
@@ -133,7 +133,7 @@ def test_a_validation_loss_that_is_no_number_ends_training(
 
 
 def test_an_uncounted_batch_changes_no_weight(tmp_path: Path) -> None:
-    """A worker that only keeps in step with the others adds nothing to the sum."""
+    """A worker that only stays in step with the others adds nothing to the sum."""
     run = tiny_training(tmp_path, momentum=1e-9)
     before = weights(run)
     part = torch.arange(2).numpy()
@@ -153,7 +153,7 @@ def losses_and_gradients(run: Training, entries: torch.Tensor | None) -> list[to
 
 
 def test_selecting_every_entry_is_plain_training(tmp_path: Path) -> None:
-    """The same losses and gradients, to the last bit: selection only leaves entries out."""
+    """Losses and gradients are the same to the last bit: selection only leaves entries out."""
     run = tiny_training(tmp_path, dropout=0.0)
     plain, selected = (losses_and_gradients(run, entries) for entries in (None, torch.arange(VOCABULARY)))
     assert len(plain) == 2 + len(list(run.model.parameters()))
@@ -182,7 +182,7 @@ def test_entries_left_out_get_no_gradient_and_no_probability(tmp_path: Path) -> 
 
 
 def test_how_a_batch_is_split_changes_no_loss_with_selection(tmp_path: Path) -> None:
-    """Memory must not decide which entries compete: neither parts nor workers may (T13, T14)."""
+    """Memory limits must not decide which entries compete: not through parts, nor workers (T13, T14)."""
     selection = {"common": 2, "candidates": 5}
     runs = [
         tiny_training(
@@ -219,7 +219,7 @@ def test_selection_learns_and_reports_how_much_it_selects(tmp_path: Path) -> Non
 
 
 def test_without_selection_no_record_has_it(tmp_path: Path) -> None:
-    """Metrics are then those of plain training."""
+    """Metrics are the same as in plain training."""
     run = tiny_training(tmp_path, pairs=20, max_epochs=1)
     reports = list(train(run))
     assert all(r.selected is None for r in reports if isinstance(r, UpdateReport))

@@ -19,7 +19,7 @@ from tests.train.tiny import tiny_training
 def test_loss_and_gradients_equal_cross_entropy(
     smoothing: float, rows_at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On all scores at once, however many rows are computed together."""
+    """It equals cross-entropy on all scores at once, however many rows are computed together."""
     monkeypatch.setattr(loss_module, "SCORES_AT_ONCE", rows_at_once * 11)
     x, w, b = (torch.randn(*s, dtype=torch.float64, requires_grad=True) for s in ((7, 5), (11, 5), (11,)))
     target = torch.tensor([0, 3, 10, 3, 5, 2, 9])
@@ -43,7 +43,7 @@ def test_equal_scores_cost_the_logarithm_of_the_vocabulary() -> None:
 
 
 def test_bfloat16_features_give_float32_losses_near_the_exact_one() -> None:
-    """Products in bfloat16, softmax and loss in float32 (T38)."""
+    """Products are in bfloat16, softmax and loss in float32 (T38)."""
     x, w, b = torch.randn(50, 16), torch.randn(30, 16), torch.randn(30)
     target = torch.arange(50) % 30
     exact, _ = negative_log_likelihood(x, w, b, target)
@@ -54,7 +54,7 @@ def test_bfloat16_features_give_float32_losses_near_the_exact_one() -> None:
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_targets_that_do_not_count_change_nothing(smoothing: float) -> None:
-    """Neither the loss, which autocast leaves in float32, nor gradients."""
+    """They change neither the loss, which autocast leaves in float32, nor the gradients."""
     x, w, b = (torch.randn(*s, requires_grad=True) for s in ((70, 16), (30, 16), (30,)))
     target = torch.arange(70) % 30
     counted = (torch.arange(70) < 60).float()
@@ -71,7 +71,7 @@ def test_targets_that_do_not_count_change_nothing(smoothing: float) -> None:
 
 
 class NoWait(TorchDispatchMode):
-    """Fails at operations whose result the host must know before it can go on: on a GPU it would wait."""
+    """Fails at operations whose result the host needs before it can continue: on a GPU it would wait."""
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -98,7 +98,7 @@ def test_no_host_wait_from_batch_to_gradients(tmp_path: Path) -> None:
 
 
 def test_the_host_waits_that_are_looked_for_are_found() -> None:
-    """The probe itself: each of these asks the device."""
+    """This tests the probe itself: each of these operations synchronizes."""
     x = torch.arange(4)
     for wait in (lambda: x[x > 1], lambda: bool((x > 1).any()), x.nonzero, lambda: float(x[0])):
         with pytest.raises(AssertionError), NoWait():  # type: ignore[no-untyped-call]

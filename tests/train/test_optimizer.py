@@ -37,12 +37,12 @@ def test_a_large_gradient_is_scaled_to_the_norm_and_a_small_one_kept() -> None:
 @pytest.mark.fault("numbers")
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_a_gradient_that_is_not_finite_changes_no_weight(bad: float) -> None:
-    """One bad update would ruin all weights for good."""
+    """One bad update would ruin all weights permanently."""
     parameter = nn.Parameter(torch.ones(2))
     optimizer = Nesterov([parameter], 0.5)
     parameter.grad = torch.tensor([0.1, bad])
     assert not optimizer.update(1.0, clip_norm=0.1).isfinite()
     assert_close(parameter.detach(), torch.ones(2))
     parameter.grad = torch.tensor([0.1, 0.0])
-    optimizer.update(1.0, clip_norm=1.0)  # nothing of the bad one is in the momentum
+    optimizer.update(1.0, clip_norm=1.0)  # the bad gradient is not in the momentum
     assert_close(parameter.detach(), torch.tensor([0.85, 1.0]))

@@ -39,7 +39,7 @@ def test_speed_is_that_of_updates_without_validation(
 
 
 def test_the_bar_has_room_in_80_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Text that fills the line leaves one character to it, and shows nothing."""
+    """If text filled the line, the bar would have one character and show nothing."""
     terminal = io.StringIO()
     monkeypatch.setattr("sys.stderr", terminal)
     monkeypatch.setenv("COLUMNS", "80")
@@ -57,7 +57,7 @@ def test_the_bar_has_room_in_80_columns(tmp_path: Path, monkeypatch: pytest.Monk
 def test_an_epoch_interrupted_during_validation_ends(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The process that resumes it makes no update of it, so it has no speed to report."""
+    """The process that resumes makes no update in this epoch, so it has no speed to report."""
     progress = Progress(ProgressFile(tmp_path / "p.json", 9, None))
     progress.epoch(EpochReport(RECORD, is_best=False), seconds=50.0)
     assert capsys.readouterr().err.endswith("perplexity 9.500, training 0.0 s, validation 50.0 s\n")
@@ -65,7 +65,7 @@ def test_an_epoch_interrupted_during_validation_ends(
 
 
 def test_the_file_has_the_values_of_the_bar(tmp_path: Path, clock: list[float]) -> None:
-    """For programs, which need not parse the bar: the first of four updates, then the end of the epoch."""
+    """Programs need not parse the bar: the file has the first of four updates, then the end of the epoch."""
     path = tmp_path / "progress.json"
     progress = Progress(ProgressFile(path, 9, perplexity=None))
     progress.update(report(41, batches=4), 1, 0.5)
@@ -82,7 +82,7 @@ def test_the_file_has_the_values_of_the_bar(tmp_path: Path, clock: list[float]) 
 
 
 def test_the_file_is_written_at_most_once_a_second(tmp_path: Path, clock: list[float]) -> None:
-    """However fast updates are; a resumed training knows the perplexity of the last epoch."""
+    """This holds however fast updates are; a resumed training has the perplexity of the last epoch."""
     path = tmp_path / "progress.json"
     file = ProgressFile(path, 9, perplexity=7.5)
     seen = []
@@ -95,7 +95,7 @@ def test_the_file_is_written_at_most_once_a_second(tmp_path: Path, clock: list[f
 
 
 def test_the_file_costs_nothing_measurable(tmp_path: Path) -> None:
-    """An update that is not written asks the clock, which takes less than a microsecond."""
+    """An update that is not written only reads the clock, which takes less than a microsecond."""
     file = ProgressFile(tmp_path / "progress.json", 9, None)
     file.next = float("inf")
     begin = time.perf_counter()
@@ -105,7 +105,7 @@ def test_the_file_costs_nothing_measurable(tmp_path: Path) -> None:
 
 
 def test_selected_entries_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In the epoch's line; without vocabulary selection, nowhere."""
+    """They are in the epoch's line, and nowhere without vocabulary selection."""
     progress = Progress(ProgressFile(tmp_path / "p.json", 9, None))
     progress.update(report(1, selected=1234), 1, 0.5)
     progress.epoch(EpochReport(RECORD | {"selected_types": 1234.4}, is_best=True), seconds=50.0)

@@ -1,4 +1,4 @@
-"""Seeding: as torch.manual_seed does it, at less cost."""
+"""Seeding: the same as torch.manual_seed, at lower cost."""
 
 import traceback
 

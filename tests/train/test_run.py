@@ -1,4 +1,4 @@
-"""Whole trainings: what they write, interrupted and resumed, and with several processes."""
+"""Whole trainings: their outputs, interruption and resumption, and several processes."""
 
 import json
 import os
@@ -55,7 +55,7 @@ def prepare(folder: Path, pairs: int = 150, **changes: Any) -> Params:
 
 
 def in_process(folder: Path, params: Params, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Train in the folder, whose relative paths are part of the fingerprint."""
+    """Train in the folder, since relative paths are part of the fingerprint."""
     monkeypatch.chdir(folder)
     train_model(params.model, params.train, 1, *map(Path, PATHS))
 
@@ -63,7 +63,7 @@ def in_process(folder: Path, params: Params, monkeypatch: pytest.MonkeyPatch) ->
 def test_outputs_are_a_model_metrics_and_curves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What DVC caches; of the work folder only the costs stay, since a finished training needs no more."""
+    """DVC caches these; only the costs stay in the work folder, as a finished training needs nothing else."""
     folder = tmp_path / "a"
     seen = []
     epoch = ProgressFile.epoch
@@ -104,7 +104,7 @@ def test_outputs_are_a_model_metrics_and_curves(
 def test_killed_within_an_epoch_training_ends_as_if_never_interrupted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """kill -9, then again: same weights, metrics and curves to the last bit."""
+    """After kill -9 and a rerun, weights, metrics and curves are the same to the last bit."""
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     in_process(whole, prepare(whole, max_epochs=6), monkeypatch)
     params = prepare(broken, max_epochs=6)
@@ -132,7 +132,7 @@ def test_killed_within_an_epoch_training_ends_as_if_never_interrupted(
 def test_ctrl_c_saves_the_update_and_the_same_command_continues(
     in_foreground: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Not only every checkpoint_updates; the end is that of an undisturbed training."""
+    """It saves not just every checkpoint_updates; the outputs are those of an undisturbed training."""
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     in_process(whole, prepare(whole, pairs=60, max_epochs=2), monkeypatch)
     params, train = prepare(broken, pairs=60, max_epochs=2), run.train
@@ -174,8 +174,8 @@ def test_two_workers_of_half_the_batch_give_the_weights_of_one(
 ) -> None:
     """T13: gradients are summed over workers and divided by all their tokens, then clipped once.
 
-    Half of the updates are clipped: where all are, their scale cannot be seen.
-    By default the workers are forks; test_launch has how torchrun starts them.
+    Half of the updates are clipped: if all were, their scale would be invisible.
+    By default the workers are forks; test_launch tests how torchrun starts them.
     """
     monkeypatch.setattr(run, "launch", start)
     results = {}
@@ -228,7 +228,7 @@ main()
 def test_two_interrupted_workers_continue_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """From the checkpoint that the first of them chooses; the outputs are those of an undisturbed one."""
+    """They use the checkpoint that the first one chooses; outputs are those of an undisturbed training."""
     (tmp_path / "stopped.py").write_text(STOPPED)
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     params = {"workers": 2, "batch_sentences": 4, "max_epochs": 3}
@@ -250,7 +250,7 @@ def test_two_interrupted_workers_continue_together(
 def test_a_worker_that_fails_ends_the_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """With the worker's own message, and an error here."""
+    """The worker's own message is shown, and there is an error here."""
     params = prepare(tmp_path / "a", workers=2)
     monkeypatch.chdir(tmp_path / "a")
     short = params.model.model_copy(update={"max_positions": 4})
@@ -276,7 +276,7 @@ def test_more_workers_than_gpus_are_refused(tmp_path: Path, monkeypatch: pytest.
 def test_with_selection_the_metrics_have_the_entries_of_a_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And progress does; the model is stored as any other."""
+    """So does the progress; the model is stored like any other."""
     folder = tmp_path / "a"
     params = prepare(folder, pairs=40, max_epochs=1, selection={"common": 2, "candidates": 5})
     in_process(folder, params, monkeypatch)

@@ -11,14 +11,14 @@ from tests.train.tiny import ALONE, tiny_params, tiny_training, weights, write_t
 
 
 def test_the_seed_decides_the_initial_weights(tmp_path: Path) -> None:
-    """And nothing that was drawn before does."""
+    """Earlier random numbers have no effect."""
     first = weights(tiny_training(tmp_path))
     torch.rand(7)
     assert torch.equal(weights(tiny_training(tmp_path)), first)
 
 
 def test_parameters_reach_the_training(tmp_path: Path) -> None:
-    """Each under the name that it has in the paper's terms."""
+    """Each arrives under its name in the paper."""
     training = tiny_training(
         tmp_path, label_smoothing=0.1, clip_norm=0.7, precision="bfloat16", anneal_against="best",
         anneal_after_epoch=4, patience=3, max_epochs=8, min_learning_rate=0.01, min_epochs_before_anneal=2,
@@ -39,7 +39,7 @@ def build(folder: Path, max_positions: int = 32) -> None:
 
 
 def test_a_sentence_beyond_the_position_table_is_named(tmp_path: Path) -> None:
-    """Before any update, with what to change."""
+    """This is found before any update, and the message has the remedy."""
     write_tiny(tmp_path)
     lengths = np.load(tmp_path / "encoded" / "valid" / "target.offsets.npy")
     longest = int(np.diff(lengths).max())
@@ -71,7 +71,7 @@ def test_ids_beyond_the_vocabulary_are_refused(tmp_path: Path, split: str, side:
 
 
 def test_on_gpus_float32_is_float32_and_no_memory_is_filled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Convolutions would use TF32, by PyTorch's default; deterministic mode would write all memory twice."""
+    """By default, PyTorch's convolutions use TF32, and deterministic mode writes all memory twice."""
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
     monkeypatch.setattr(torch.utils.deterministic, "fill_uninitialized_memory", True)
     monkeypatch.setattr(torch, "use_deterministic_algorithms", lambda *_, **__: None)

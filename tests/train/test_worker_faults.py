@@ -1,4 +1,4 @@
-"""One of two workers of torchrun is killed or stopped: the training ends, and the same again completes it."""
+"""One of two torchrun workers is killed or stopped: the training ends, and running it again completes it."""
 
 import signal
 from pathlib import Path
@@ -33,7 +33,7 @@ run.main()
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a training of two workers that nothing has disturbed."""
+    """Return the folder of an undisturbed training with two workers."""
     folder = tmp_path_factory.mktemp("whole") / "a"
     with pytest.MonkeyPatch.context() as patch:
         in_process(folder, prepare(folder, **PARAMS), patch)

@@ -1,4 +1,4 @@
-"""A tiny encoded corpus, its parameters and its training: sentences by formula, a second of training."""
+"""A tiny encoded corpus, its parameters and its training: sentences by formula, trained in a second."""
 
 import functools
 from pathlib import Path
@@ -56,7 +56,7 @@ def tiny_params(folder: Path, layers: int = 2, **train: Any) -> Params:
     """Write folder/params.yaml: the default preset with a tiny model, changed as given; return it.
 
     Args:
-        layers: of the encoder, and of the decoder; one is enough where only the course of a training counts.
+        layers: of the encoder, and of the decoder; one suffices if only the course of a training matters.
     """
     content = default_params().model_dump()
     content["model"].update(
@@ -96,7 +96,7 @@ def tiny_params(folder: Path, layers: int = 2, **train: Any) -> Params:
 def tiny_training(
     folder: Path, pairs: int = 150, place: Workers = ALONE, layers: int = 2, **train: Any
 ) -> Training:
-    """Build a training of the tiny corpus, with these changes of `train`, seen from this place."""
+    """Build a training on the tiny corpus, with these changes to `train`, as one of the workers."""
     write_tiny(folder, pairs)
     params = tiny_params(folder, layers, **train)
     paths = folder / "encoded", folder / "vocabulary", folder / "candidates" / "candidates.npz"

@@ -1,4 +1,4 @@
-"""The fast layers compute what the plain ones do, gradients included."""
+"""The fast layers compute the same as the plain ones, including gradients."""
 
 import math
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def outcome(layer: nn.Module, forward: Callable[[Tensor], Tensor], x: Tensor) ->
 
 @pytest.mark.parametrize("rows", [1, 5, ROWS])
 def test_linear_equals_the_plain_one(rows: int) -> None:
-    """Weight norm, product and bias; rows are rounded up inside."""
+    """This covers weight norm, product and bias; rows are rounded up internally."""
     layer = fast_linear(6, 9)
     layer.get_parameter(G).data.mul_(1.7)
     layer.bias.data.uniform_(-1, 1)  # type: ignore[operator]
@@ -55,7 +55,7 @@ def test_linear_equals_the_plain_one(rows: int) -> None:
 def test_glu_convolution_equals_the_plain_one(
     width: int, left: int, dropout: float, precision: torch.dtype
 ) -> None:
-    """Windows, product and gated linear unit, of what dropout leaves of the input."""
+    """This covers windows, product and gated linear unit, after dropout on the input."""
     fast, plain = FastGluConvolution(7, 5, width, dropout), GluConvolution(7, 5, width, 0.0)
     plain.load_state_dict(fast.state_dict())
     become(fast, FastLinear, multiple=1)
@@ -75,7 +75,7 @@ def test_glu_convolution_equals_the_plain_one(
 
 
 def test_a_convolution_for_gpus_has_dropout() -> None:
-    """Two passes differ, and come back with the seed."""
+    """Two passes differ, and the seed repeats them."""
     layer = GpuGluConvolution(7, 5, 3, 0.5)
     become(layer, GpuLinear)
     results = []
@@ -88,7 +88,7 @@ def test_a_convolution_for_gpus_has_dropout() -> None:
 
 
 def test_layers_that_do_not_train_are_the_plain_ones() -> None:
-    """Validation has no dropout and computes as translation does."""
+    """Validation has no dropout and computes like translation."""
     layer = FastGluConvolution(7, 5, 3, 0.5).eval()
     plain = GluConvolution(7, 5, 3, 0.5).eval()
     plain.load_state_dict(layer.state_dict())
@@ -101,7 +101,7 @@ def test_layers_that_do_not_train_are_the_plain_ones() -> None:
 
 
 def test_rows_added_are_zeros_and_a_full_matrix_is_not_copied() -> None:
-    """Few shapes reach the library of products."""
+    """The matrix library sees few different shapes."""
     rows = round_rows(torch.ones(2, 3, 4))
     assert rows.shape == (ROWS, 4)
     assert rows.sum() == 24
@@ -110,7 +110,7 @@ def test_rows_added_are_zeros_and_a_full_matrix_is_not_copied() -> None:
 
 
 def test_dropout_has_its_rate_and_keeps_the_mean() -> None:
-    """Half a million elements: the share is within five standard deviations of 0.1, the paper's."""
+    """For half a million elements, the share is within five standard deviations of the paper's 0.1."""
     count = 1 << 19
     x = torch.ones(count // 64, 64)
     dropped = FastDropout(0.1)(x)
@@ -120,7 +120,7 @@ def test_dropout_has_its_rate_and_keeps_the_mean() -> None:
 
 
 def test_dropout_masks_differ_between_calls_and_come_back_with_the_seed() -> None:
-    """Layers and updates draw masks of their own, independent; a resumed update draws the same."""
+    """Layers and updates draw independent masks; a resumed update draws the same ones."""
     torch.manual_seed(5)
     masks = [FastDropout(0.5)(torch.ones(64, 256)) > 0 for _ in range(4)]
     torch.manual_seed(5)
@@ -132,7 +132,7 @@ def test_dropout_masks_differ_between_calls_and_come_back_with_the_seed() -> Non
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_masks_do_not_depend_on_threads(threads: int) -> None:
-    """Bits belong to positions, whoever computes them."""
+    """Random bits belong to positions, whichever thread computes them."""
     x, key = torch.ones(1024, 256), draw_key(0.3)
     wanted = drop(x, key)
     before = torch.get_num_threads()
@@ -144,7 +144,7 @@ def test_masks_do_not_depend_on_threads(threads: int) -> None:
 
 
 def test_backward_of_dropout_drops_the_same_elements() -> None:
-    """The gradient of an element kept is scaled as it was; that of a dropped one is zero."""
+    """The gradient of a kept element is scaled like the element; that of a dropped one is zero."""
     x = torch.ones(8, 64, requires_grad=True)
     y = FastDropout(0.4)(x)
     y.sum().backward()

@@ -1,4 +1,4 @@
-"""What only a GPU can show of a training; `make gpu-report` runs these."""
+"""Tests of training that need a GPU; `make gpu-report` runs these."""
 
 import contextlib
 import json
@@ -32,14 +32,14 @@ Tensors = dict[str, Tensor]
 
 
 def training(folder: Path, place: Workers = GPU, **changes: Any) -> Training:
-    """Return the tiny training in a folder of its own; without dropout, unless asked for."""
+    """Return the tiny training in its own folder, by default without dropout."""
     folder.mkdir()
     return tiny_training(folder, place=place, **{"dropout": 0.0, **changes})
 
 
 @contextlib.contextmanager
 def waits_are_errors() -> Iterator[None]:
-    """Let CUDA raise an error where the host waits for the device, after checking that it does."""
+    """Make CUDA raise an error when the host waits for the device, after checking that it does."""
     torch.cuda.synchronize()
     torch.cuda.set_sync_debug_mode("error")
     try:
@@ -62,7 +62,7 @@ def losses_and_gradients(run: Training, loss: SummedLoss) -> Tensors:
 
 
 def check_close(found: Tensors, wanted: Tensors, precision: str) -> None:
-    """Compare by a share of each tensor's largest element."""
+    """Compare with a tolerance relative to each tensor's largest element."""
     assert found.keys() == wanted.keys()
     share = TOLERANCES[precision]
     for name in wanted:
@@ -72,7 +72,7 @@ def check_close(found: Tensors, wanted: Tensors, precision: str) -> None:
 
 
 def moved(run: Training, loss: SummedLoss | None = None) -> Tensors:
-    """Return how an update moves the weights, with its loss and the gradient's norm."""
+    """Return the change of the weights in an update, its loss and the gradient's norm."""
     before = {name: p.detach().clone() for name, p in run.model.named_parameters()}
     losses = summed_loss(run.model, run.smoothing) if loss is None else loss
     results = queue_update(run, losses.train(), batch(run), None, 1.0)
@@ -81,14 +81,14 @@ def moved(run: Training, loss: SummedLoss | None = None) -> Tensors:
 
 
 def batch(run: Training) -> Any:
-    """Return the batch of the most parts."""
+    """Return the batch with the most parts."""
     batches = run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0)
     return max(batches, key=lambda one: len(one.parts))
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_the_layers_for_gpus_compute_what_the_plain_ones_do(tmp_path: Path, precision: str) -> None:
-    """Losses and all gradients of padded sentences; convolutions of the library against windows."""
+    """Compares losses and all gradients of padded sentences, and library convolutions with windows."""
     run = training(tmp_path / "a", precision=precision)
     wanted = losses_and_gradients(run, SummedLoss(run.model, 0.1))
     check_close(losses_and_gradients(run, summed_loss(run.model, 0.1)), wanted, precision)
@@ -96,7 +96,7 @@ def test_the_layers_for_gpus_compute_what_the_plain_ones_do(tmp_path: Path, prec
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_an_update_is_that_of_the_plain_model(tmp_path: Path, precision: str) -> None:
-    """Batches of several parts, on the GPU and on the CPU."""
+    """Batches have several parts; the GPU is compared with the CPU."""
     changes: dict[str, Any] = {"precision": precision, "max_tokens": 20, "clip_norm": 1e9, "momentum": 1e-9}
     run = training(tmp_path / "plain", ALONE, **changes)
     wanted = moved(run, SummedLoss(run.model, run.smoothing))
@@ -110,7 +110,7 @@ def test_an_update_is_that_of_the_plain_model(tmp_path: Path, precision: str) ->
 def test_the_host_does_not_wait_within_an_update(
     tmp_path: Path, precision: str, selection: dict[str, int] | None
 ) -> None:
-    """The first update is not looked at: it allocates, and loads kernels."""
+    """The first update is not checked: it allocates memory and loads kernels."""
     run = training(tmp_path / "a", precision=precision, selection=selection, dropout=0.1, max_tokens=20)
     losses = summed_loss(run.model, 0.1).train()
     entries = run.entries(run.train, batch(run))
@@ -122,7 +122,7 @@ def test_the_host_does_not_wait_within_an_update(
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_replayed_updates_are_the_computed_ones_bit_by_bit(tmp_path: Path, precision: str) -> None:
-    """An epoch at each of two learning rates, with dropout; all shapes are recorded by the second."""
+    """There are two epochs, at two learning rates, with dropout; by the second, all shapes are recorded."""
     found = []
     for name in ("computed", "replayed"):
         run = training(tmp_path / name, precision=precision, dropout=0.1, max_tokens=1000)
@@ -146,7 +146,7 @@ def test_replayed_updates_are_the_computed_ones_bit_by_bit(tmp_path: Path, preci
 def test_a_training_goes_on_after_a_recording_that_fails(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It waits for the device, which a recording cannot; the updates are those without recordings."""
+    """It fails because it waits for the device; the updates are the same as without recordings."""
     found = []
     for name in ("computed", "failed"):
         run = training(tmp_path / name, dropout=0.1, max_tokens=1000)
@@ -170,7 +170,7 @@ def test_a_training_goes_on_after_a_recording_that_fails(
 
 
 def test_the_host_does_not_wait_for_a_replay(tmp_path: Path) -> None:
-    """Two updates of the shape come before."""
+    """Two updates of the same shape precede it."""
     run = training(tmp_path / "a", dropout=0.1, max_tokens=1000)
     losses = summed_loss(run.model, 0.1).train()
     made = static_updates(run, losses, CudaGraphs())
@@ -195,7 +195,7 @@ def test_a_training_repeats_bit_by_bit(tmp_path: Path, precision: str) -> None:
 
 
 def test_a_compiled_update_is_that_of_the_layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By torch.compile, which cannot take the tests' checks of shapes along."""
+    """torch.compile cannot handle the tests' shape checks."""
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
     changes: dict[str, Any] = {"clip_norm": 1e9, "momentum": 1e-9}
     wanted = moved(training(tmp_path / "a", **changes))
@@ -207,7 +207,7 @@ def test_a_compiled_update_is_that_of_the_layers(tmp_path: Path, monkeypatch: py
 
 
 def whole(folder: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> dict[str, Any]:
-    """Train to the end, as a stage does; return the metrics."""
+    """Train to the end like the stage; return the metrics."""
     folder.mkdir()
     write_tiny(folder)
     params = tiny_params(folder, **{"dropout": 0.0, **changes})
@@ -218,17 +218,17 @@ def whole(folder: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> dict
 
 
 def test_a_whole_training_is_that_of_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Data, updates, validation, checkpoints, export: the perplexity is the same."""
+    """With data, updates, validation, checkpoints and export, the perplexity is the same."""
     found = whole(tmp_path / "gpu", monkeypatch)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     wanted = whole(tmp_path / "cpu", monkeypatch)
     assert found["validation_perplexity"] == pytest.approx(wanted["validation_perplexity"], rel=1e-3)
 
 
-@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="two GPUs are wanted")
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_two_gpus_train_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: str) -> None:
-    """Two processes with half a batch each, by NCCL; in bfloat16 to rounding."""
+    """Two processes have half a batch each and use NCCL; bfloat16 results agree up to rounding."""
     found = whole(tmp_path / "two", monkeypatch, workers=2, batch_sentences=4, precision=precision)
     wanted = whole(tmp_path / "one", monkeypatch, batch_sentences=8, precision=precision)
     rel = 1e-3 if precision == "float32" else 0.05

@@ -29,10 +29,10 @@ Operation = tuple[Any, tuple[Any, ...], dict[str, Any], Any]
 
 
 class Tape(TorchDispatchMode):
-    """Repeats operations as a GPU's graph does: the same ones, on the same memory, with the same numbers.
+    """Repeats operations like a CUDA graph: the same ones, on the same memory, with the same numbers.
 
-    What asks PyTorch for a value is an error, as it is there. Memory that is used again, and the states of
-    random numbers, are not as there: only a GPU shows these.
+    Reading a value on the host is an error, as there. Reused memory and the states of random number
+    generators are not simulated: they can only be tested on a GPU.
     """
 
     def __init__(self, memory: list[Tensor]) -> None:
@@ -50,7 +50,7 @@ class Tape(TorchDispatchMode):
         return result
 
     def record(self, work: Callable[[], Tensor]) -> tuple[Callable[[], object], Tensor]:
-        """Record; the work itself leaves no trace."""
+        """Record the work, which itself has no effect."""
         self.operations = []
         before = [one.detach().clone() for one in self.memory]
         with self:
@@ -106,7 +106,7 @@ def after(run: Training, losses: SummedLoss, made: RecordedUpdates | None, rates
 
 
 def test_sizes_are_few_and_at_most_an_eighth_larger() -> None:
-    """Eight from one power of two to the next; each is its own size."""
+    """There are eight sizes from one power of two to the next; each size maps to itself."""
     for count in range(1, 300):
         assert count <= rounded_size(count) <= count * 9 / 8
         assert rounded_size(rounded_size(count)) == rounded_size(count)
@@ -115,7 +115,7 @@ def test_sizes_are_few_and_at_most_an_eighth_larger() -> None:
 
 @pytest.mark.parametrize("limits", [(None, None), (18, 33)])
 def test_what_is_added_is_padding(limits: tuple[int | None, int | None]) -> None:
-    """Sentences, positions up to the tables' ends, and target tokens; nothing is lost."""
+    """Sentences, positions (up to the tables' ends) and target tokens are padded; nothing is lost."""
     source, target = (np.full((17, width), 7) for width in (17, 33))
     target[3, 20:] = PAD
     wide_source, wide_target, real = static_arrays(source, target, limits)
@@ -133,7 +133,7 @@ def test_what_is_added_is_padding(limits: tuple[int | None, int | None]) -> None
 
 
 def test_a_batch_without_padding_has_nothing_to_point_to() -> None:
-    """All positions of the target are tokens, of a number that is no size."""
+    """All target positions are tokens, and their number is not one of the sizes."""
     source, target = np.full((11, 3), 7), np.full((11, 13), 7)
     _, _, real = static_arrays(source, target, (None, None))
     assert len(real) == 11 * 13 < rounded_size(11 * 13)
@@ -141,7 +141,7 @@ def test_a_batch_without_padding_has_nothing_to_point_to() -> None:
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_padding_changes_neither_loss_nor_gradient(tmp_path: Path, precision: str) -> None:
-    """Batches whose sentences, positions and tokens are all rounded up, against those as they are."""
+    """Batches with sentences, positions and tokens all rounded up are compared with the originals."""
     changes: dict[str, Any] = {"dropout": 0.0, "precision": precision, "batch_sentences": 17, "pairs": 34}
     found = []
     for name in ("plain", "few shapes"):
@@ -160,7 +160,7 @@ def test_padding_changes_neither_loss_nor_gradient(tmp_path: Path, precision: st
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_replayed_updates_are_the_computed_ones_bit_by_bit(tmp_path: Path, precision: str) -> None:
-    """Dropout, two learning rates, clipping, and numbers of tokens that share a shape."""
+    """This includes dropout, two learning rates, clipping, and numbers of tokens that share a shape."""
     run, losses = training(tmp_path / "computed", precision=precision)
     wanted = after(run, losses, static_updates(run, losses, None), [0.5, 0.125])
     run, losses = training(tmp_path / "replayed", precision=precision)
@@ -172,7 +172,7 @@ def test_replayed_updates_are_the_computed_ones_bit_by_bit(tmp_path: Path, preci
 
 
 def test_a_training_that_resumes_without_recordings_goes_on_the_same(tmp_path: Path) -> None:
-    """The first update of a shape is computed in one, and replayed in the other."""
+    """One training computes the first update of a shape, the other replays it."""
     results = []
     for name in ("whole", "resumed"):
         run, losses = training(tmp_path / name, layers=1)
@@ -187,7 +187,7 @@ def test_a_training_that_resumes_without_recordings_goes_on_the_same(tmp_path: P
 def test_a_recording_that_fails_is_said_once_and_training_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In the middle of backward; it leaves no gradient behind, and is not tried again."""
+    """The failure is in the middle of backward; it leaves no gradient behind, and is not retried."""
     run, losses = training(tmp_path / "computed", layers=1)
     wanted = after(run, losses, static_updates(run, losses, None), [0.5, 0.5])
     run, losses = training(tmp_path / "failed", layers=1)
@@ -220,7 +220,7 @@ def test_a_recording_that_fails_is_said_once_and_training_goes_on(
 def test_recordings_make_way_for_an_update_that_needs_their_memory(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """It is made again without them, with the same random numbers; without any, the error is the caller's."""
+    """It is repeated without them, with the same random numbers; with no recordings, the error is raised."""
     fits = True
 
     def update(*_: Tensor) -> Tensor:
@@ -247,7 +247,7 @@ def test_recordings_make_way_for_an_update_that_needs_their_memory(
 
 
 def test_there_are_only_so_many_recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shapes beyond that are computed."""
+    """Updates of further shapes are computed."""
     monkeypatch.setattr(recorded, "GRAPHS", 1)
     run, losses = training(tmp_path / "a", layers=1)
     made = static_updates(run, losses, tape(run))
@@ -257,7 +257,7 @@ def test_there_are_only_so_many_recordings(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("changes", [{"max_tokens": 20}, {"selection": {"common": 2, "candidates": 3}}])
 def test_batches_of_other_kinds_are_computed(tmp_path: Path, changes: dict[str, Any]) -> None:
-    """Of several parts, and with vocabulary selection, whose entries differ from batch to batch."""
+    """They have several parts, or vocabulary selection, with different entries in every batch."""
     run, losses = training(tmp_path / "a", **changes)
     made = static_updates(run, losses, None)
     batch = max(batches(run), key=lambda one: len(one.parts))
@@ -270,7 +270,7 @@ def test_batches_of_other_kinds_are_computed(tmp_path: Path, changes: dict[str, 
 def test_one_process_with_a_gpu_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, is_recorded: bool, workers: int
 ) -> None:
-    """Nothing else: a CPU has no graphs, and several processes exchange gradients during backward."""
+    """Others do not: a CPU has no graphs, and several processes exchange gradients during backward."""
     graphs = lambda work: (work, torch.zeros(2))  # noqa: E731
     monkeypatch.setattr(batch_update, "CudaGraphs", lambda: graphs)
     run, losses = training(tmp_path / "a", layers=1)
@@ -283,7 +283,7 @@ def test_one_process_with_a_gpu_records(
 
 
 def test_the_tape_notices_a_number_of_the_host(tmp_path: Path) -> None:
-    """The probe itself: a learning rate that is no tensor stays that of the recording."""
+    """This tests the probe itself: a learning rate that is not a tensor stays as recorded."""
     run, losses = training(tmp_path / "wanted", layers=1)
     wanted = after(run, losses, static_updates(run, losses, None), [0.5, 0.125])
     run, losses = training(tmp_path / "found", layers=1)

@@ -1,4 +1,4 @@
-"""A training on the fast paths is one on the plain paths."""
+"""A training on the fast paths equals one on the plain paths."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def losses_and_gradients(run: Training, loss: SummedLoss, entries: Tensor | None
 def test_losses_and_gradients_are_those_of_the_plain_model(
     tmp_path: Path, half: bool, smoothing: float, entries: int | None
 ) -> None:
-    """Padded sentences, all layers; with and without vocabulary selection (§5.4), in both precisions."""
+    """Padded sentences, all layers, with and without vocabulary selection (§5.4), in both precisions."""
     selection = {"common": 2, "candidates": 3} if entries else None
     run = tiny_training(tmp_path, dropout=0.0, selection=selection)
     chosen = torch.arange(30) if entries else None
@@ -48,7 +48,7 @@ def test_losses_and_gradients_are_those_of_the_plain_model(
 
 
 def of_a_gpu(run: Training, smoothing: float) -> SummedLoss:
-    """Return the loss on the path that GPUs take, which computes the same here."""
+    """Return the loss on the path for GPUs, which computes the same here."""
     few_operations(run.model)
     return GpuSummedLoss(run.model, smoothing)
 
@@ -56,7 +56,7 @@ def of_a_gpu(run: Training, smoothing: float) -> SummedLoss:
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("on_gpu", [False, True])
 def test_an_update_is_that_of_the_plain_model(tmp_path: Path, precision: str, on_gpu: bool) -> None:
-    """Weights that all parts of a batch share, and the gradient that reaches g and v: two updates."""
+    """Two updates test the weights that a batch's parts share, and the gradient that reaches g and v."""
     found = {}
     for path in ("plain", "fast"):
         (tmp_path / path).mkdir()
@@ -84,7 +84,7 @@ def test_an_update_is_that_of_the_plain_model(tmp_path: Path, precision: str, on
 def test_weights_are_made_once_per_update(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_gpu: bool
 ) -> None:
-    """However many parts a batch has; between updates no layer keeps one."""
+    """This holds for any number of parts in a batch; between updates, no layer keeps weights."""
     run = tiny_training(tmp_path, max_tokens=20)
     loss = of_a_gpu(run, 0.0) if on_gpu else summed_loss(run.model, 0.0)
     layers = [m for m in run.model.modules() if isinstance(m, FastLinear | GpuLinear)]
@@ -111,7 +111,7 @@ def test_weights_are_made_once_per_update(
 
 
 def test_the_choice_changes_no_weight_and_no_name(tmp_path: Path) -> None:
-    """Checkpoints and model folders do not know which path made them."""
+    """Checkpoints and model folders do not depend on the path that wrote them."""
     run = tiny_training(tmp_path)
     before = {name: tensor.clone() for name, tensor in run.model.state_dict().items()}
     fast = summed_loss(run.model, 0.0)

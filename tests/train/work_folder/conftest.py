@@ -1,4 +1,4 @@
-"""Each test trains in a folder of its own, with a tiny corpus."""
+"""Each test trains in its own folder, with a tiny corpus."""
 
 from pathlib import Path
 

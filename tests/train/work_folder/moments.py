@@ -18,8 +18,8 @@ Content = dict[Path, bytes | None]
 class Moments:
     """What is on disk before each operation that changes something in these folders.
 
-    That is what a kill leaves: buffers that are not yet flushed are lost, and no handler runs. One operation
-    can be made to fail, as on a full disk.
+    A kill leaves exactly this: unflushed buffers are lost, and no handler runs. One operation can be made to
+    fail, as on a full disk.
     """
 
     def __init__(self, patch: pytest.MonkeyPatch, *folders: Path, failing: int | None = None) -> None:
@@ -41,7 +41,7 @@ class Moments:
         self, name: str, operation: Callable[..., Any], changes: Callable[..., bool]
     ) -> Callable[..., Any]:
         def call(path: Any, *args: Any, **options: Any) -> Any:
-            # An operation relative to an open folder is one of shutil.rmtree.
+            # Operations relative to an open folder are from shutil.rmtree.
             ours = options.get("dir_fd") is not None or Path(path).parts[:1] in {
                 f.parts for f in self.folders
             }
@@ -56,7 +56,7 @@ class Moments:
 
 
 def content(*folders: Path) -> Content:
-    """Return what is in these folders."""
+    """Return the contents of these folders."""
     paths = [path for folder in folders for path in (folder, *folder.rglob("*")) if path.exists()]
     return {path: None if path.is_dir() else path.read_bytes() for path in sorted(paths)}
 

@@ -1,4 +1,4 @@
-"""Whatever is damaged: an earlier checkpoint gives the outputs of an undisturbed training."""
+"""After any damage, an earlier checkpoint gives the outputs of an undisturbed training."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ def test_after_damage_an_earlier_checkpoint_gives_the_same_outputs(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Of those after 9, 8, 6 (the best) and 4 updates, whichever are damaged; stderr has why."""
+    """Any of the checkpoints after 9, 8, 6 (the best) and 4 updates may be damaged; stderr has the reason."""
     nats = [3.0, 2.5, 2.0, 2.7, 2.8]
     validating(monkeypatch, nats)
     wanted = undisturbed()
@@ -71,7 +71,7 @@ def test_after_damage_an_earlier_checkpoint_gives_the_same_outputs(
 def test_any_fault_of_a_file_is_survived(
     which: int, damage: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The last checkpoint, or that of the best epoch: the outputs are those of an undisturbed training."""
+    """The file is the last checkpoint or that of the best epoch; outputs are as without the fault."""
     settings: dict[str, Any] = {"max_epochs": 3}
     wanted = undisturbed(**settings)
     checkpoints = interrupt(monkeypatch, after=5, **settings)
@@ -81,7 +81,7 @@ def test_any_fault_of_a_file_is_survived(
 
 
 def test_damage_of_the_best_checkpoint_while_training_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Never a model; the next run falls back."""
+    """There is no model then; the next run falls back to an earlier checkpoint."""
     nats = [3.0, 2.0, 2.5, 2.6, 2.7]
     validating(monkeypatch, nats)
     wanted = undisturbed()

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.fault("damaged checkpoint")
 
 
 def make_older(checkpoint: Path, training: Training, wanted: Any) -> None:
-    """Rewrite a work folder as versions before 2026-11-22 had it."""
+    """Rewrite a work folder in the format of versions before 2026-11-22."""
     with safe_open(checkpoint, framework="pt") as file:
         tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
         metadata = {name: file.metadata()[name] for name in ("state", "fingerprint")}
@@ -56,7 +56,7 @@ def make_older(checkpoint: Path, training: Training, wanted: Any) -> None:
 def test_a_checkpoint_of_an_earlier_version_is_continued(
     nats: list[float], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With the best model that it left, if no later epoch is better, and its cost."""
+    """It keeps its best model, if no later epoch is better, and its cost."""
     validating(monkeypatch, nats)
     wanted = undisturbed()
     (newest, *_) = interrupt(monkeypatch, after=7)
@@ -83,7 +83,7 @@ def test_a_checkpoint_of_an_earlier_version_is_continued(
 def test_a_checkpoint_of_an_earlier_version_and_other_settings_is_kept(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where it is."""
+    """It stays where it is."""
     (newest, *_) = interrupt(monkeypatch, after=7)
     settings = tiny_params(Path(), **TINY)
     make_older(newest, build_training(settings.model, settings.train, 1, *INPUTS, ALONE), settings)

@@ -1,4 +1,4 @@
-"""Killed at any moment: the next run ends with the outputs of an undisturbed one, and nothing else."""
+"""After a kill at any moment, the next run ends with the outputs of an undisturbed one and nothing else."""
 
 import errno
 import os
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.fault("damaged checkpoint")
 def test_killed_at_any_operation_the_next_run_ends_as_an_undisturbed_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before each of them in turn, in three epochs of one update; nothing but costs and the lock is left."""
+    """It is killed before each operation in turn, in three epochs of one update; costs and lock remain."""
     write_tiny(tmp_path, train=8, valid=4)
     settings: dict[str, Any] = {"max_epochs": 3, "checkpoint_updates": 2}
     with monkeypatch.context() as patch:
@@ -47,7 +47,7 @@ def test_killed_at_any_operation_the_next_run_ends_as_an_undisturbed_one(
 
 @pytest.mark.slow
 def test_any_operation_may_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a full disk: the run ends with that error, or if it only cleans up, well; the next one does."""
+    """As on a full disk, the run ends with that error, or succeeds if cleaning up; the next one succeeds."""
     write_tiny(tmp_path, train=8, valid=4)
     settings: dict[str, Any] = {"max_epochs": 3, "checkpoint_updates": 2}
     with monkeypatch.context() as patch:
@@ -72,7 +72,7 @@ def test_any_operation_may_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_clean_up_that_fails_is_no_failed_training(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The outputs are there; a network file system may refuse to remove an open file."""
+    """The outputs exist; a network file system may refuse to remove an open file."""
     wanted = undisturbed(max_epochs=1)
 
     def refuse(path: Path) -> None:
@@ -90,7 +90,7 @@ def test_clean_up_that_fails_is_no_failed_training(
 
 
 def test_a_half_written_checkpoint_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each kill would otherwise leave one, of gigabytes."""
+    """Otherwise each kill would leave one, gigabytes in size."""
     (newest, *_) = interrupt(monkeypatch, after=3)
     part = newest.with_name(f".{newest.name}.4711.part")
     part.write_bytes(b"half")
@@ -100,7 +100,7 @@ def test_a_half_written_checkpoint_is_removed(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last two checkpoints, and those at the end of the last two epochs that were the best so far."""
+    """These are the last two checkpoints, and those of the last two epochs that were the best so far."""
     validating(monkeypatch, [3.0, 2.5, 2.0, 2.7, 2.8])
     checkpoints = interrupt(monkeypatch, after=9)
     assert [updates_of(path) for path in checkpoints] == [9, 8, 6, 4]

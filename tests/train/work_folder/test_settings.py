@@ -46,7 +46,7 @@ def test_another_end_gives_what_an_undisturbed_training_to_it_gives(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A training that is beyond its new end goes back to a checkpoint that an undisturbed one has."""
+    """A training beyond its new end goes back to a checkpoint that an undisturbed one would have."""
     nats = [3.0, 2.5, 2.6, 2.4, 2.3]
     validating(monkeypatch, nats)
     common = {"anneal_factor": 0.1, "anneal_after_epoch": 3}
@@ -79,7 +79,7 @@ def test_checkpoints_of_other_settings_are_kept_and_found_again(
 def test_an_unreadable_checkpoint_of_other_settings_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It may be the one that was to be continued."""
+    """It may be the one to continue from."""
     (newest, *_) = interrupt(monkeypatch, after=4)
     newest.write_bytes(b"no checkpoint")
     finish(learning_rate=0.2, max_epochs=1)
@@ -87,7 +87,7 @@ def test_an_unreadable_checkpoint_of_other_settings_is_reported(
 
 
 def test_a_training_that_diverges_leaves_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not even with a finished epoch of its own, or the checkpoints and outputs of another training."""
+    """This holds even after a finished epoch, or with checkpoints and outputs of another training."""
     interrupt(monkeypatch, after=7)
     for bad in (math.nan, math.inf):
         validating(monkeypatch, [3.0, bad])
@@ -97,7 +97,7 @@ def test_a_training_that_diverges_leaves_no_model(monkeypatch: pytest.MonkeyPatc
 
 
 def test_other_workers_follow_the_one_that_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To the same checkpoint, even if there is a newer one; without it, they say what to share."""
+    """They load the same checkpoint, even if there is a newer one; without it, the message has the remedy."""
     (*_, older) = interrupt(monkeypatch, after=5)
     settings = tiny_params(Path(), max_epochs=EPOCHS, **TINY)
     training = build_training(settings.model, settings.train, 1, *INPUTS, ALONE)

@@ -54,13 +54,13 @@ def whole(**changes: Any) -> dict[str, str]:
 
 
 class Killed(BaseException):
-    """The end of a process that no handler may see coming."""
+    """Stands for the death of a process, which no handler can catch."""
 
 
 def interrupt(monkeypatch: pytest.MonkeyPatch, after: int, **changes: Any) -> list[Path]:
-    """Train until so many updates are done; return the checkpoints, the newest first.
+    """Train for `after` updates; return the checkpoints, newest first.
 
-    What this leaves in an empty folder is made once for all tests.
+    The result for an empty folder is computed once for all tests.
     """
     key = None if WORK.exists() else repr((loop.validation_loss, after, changes))
     if key in LEFT:
@@ -104,7 +104,7 @@ def state_of(checkpoint: Path) -> State:
 
 @dataclass(frozen=True)
 class Given:
-    """Takes the place of `validation_loss`."""
+    """Replaces `validation_loss`."""
 
     nats: list[float]
 
@@ -113,5 +113,5 @@ class Given:
 
 
 def validating(monkeypatch: pytest.MonkeyPatch, nats: list[float]) -> None:
-    """Let each epoch have a given validation loss, whichever epoch a training continues with."""
+    """Give each epoch a fixed validation loss, whichever epoch a training resumes in."""
     monkeypatch.setattr(loop, "validation_loss", Given(nats))
