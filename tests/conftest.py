@@ -25,15 +25,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest files.
 
     pytest-xdist gives an idle worker tests from the end of another's list. So each of these files stays on
-    one worker, which builds once what its tests share, and none is left for the end, when others wait.
+    one worker, which builds its fixtures once, and none is left for the end, when other workers are idle.
     """
     items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Do not look for garbage while modules are imported, of which almost nothing is garbage.
+    """Disable garbage collection while modules are imported, since they leave almost no garbage.
 
-    The process that only hands out tests to others imports neither tests nor PyTorch.
+    The process that only distributes tests imports neither tests nor PyTorch.
     """
     gc.disable()
     if config.getoption("dist", "no") == "no":
@@ -42,14 +42,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Never look for garbage among the many objects of imported modules: it took a tenth of the time."""
+    """Exclude objects of imported modules from garbage collection, which took a tenth of the time."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
     gc.enable()
 
 
 def pytest_runtest_setup() -> None:
-    """Check shapes from the beginning of each test on."""
+    """Check shapes again from the beginning of each test."""
     shapes.begin()
 
 
@@ -64,7 +64,7 @@ def shared_data() -> Path:
 
 @pytest.fixture(autouse=True)
 def _signals() -> Iterator[None]:
-    """Let no test change what a signal does to the tests after it, as importing a command line may."""
+    """Restore signal handlers after each test, and fail it if it changed them, as importing a command line may."""
     numbers = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE
     before = {number: signal.getsignal(number) for number in numbers}
     yield

@@ -1,6 +1,6 @@
 """Run a module as a program: here, or in a process that has imported nothing of the project.
 
-This module itself imports nothing of the project, so that such a process does not either.
+This module itself imports nothing of the project, so such a process does not, either.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from unittest import mock
 
-# What stages import of others, most of their time; a process begins as a copy of one that has imported these.
+# Third-party imports of stages, which take most of their time; processes are forked from one that has these.
 LIBRARIES = ["torch", "ruamel.yaml", "pandas", "matplotlib.figure", "sacremoses", "sacrebleu"]
 LIBRARIES += ["pydantic.main", "pydantic.types", "rouge_score.rouge_scorer", "numba", "numba.cpython.charseq"]
 
@@ -56,7 +56,7 @@ def of_project() -> set[str]:
 
 @functools.cache
 def context() -> ForkServerContext:
-    """Return what starts processes as copies of one that has imported others' libraries, once."""
+    """Return the context, made once, that forks processes from one with third-party libraries imported."""
     server = multiprocessing.get_context("forkserver")
     server.set_forkserver_preload(LIBRARIES)
     return server

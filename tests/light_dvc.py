@@ -1,8 +1,8 @@
-"""DVC with the same decisions for a fraction of its work, for tests that run it dozens of times.
+"""DVC with the same decisions at a fraction of the work, for tests that run it dozens of times.
 
-Left out is what costs most on a small pipeline and cannot change what runs: checking the schema of YAML,
-writing it where JSON, which is YAML, too, will do, patterns in names of parameters, locks against other
-processes, a database of what has been hashed.
+It omits what costs most on a small pipeline and cannot change what runs: checking YAML schemas, writing YAML
+where JSON (which is YAML as well) suffices, patterns in parameter names, locks against other processes, and
+the database of hashes.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ parse_yaml = dvc_yaml.parse_yaml
 
 @contextlib.contextmanager
 def light_dvc() -> Iterator[None]:
-    """Let DVC do less in this process; it must be alone in its repositories."""
+    """Make DVC do less in this process, which must be the only one in its repositories."""
     with (
         mock.patch("dvc.dvcfile.modify_yaml", modify_as_json),
         mock.patch("dvc.utils.strictyaml.parse_yaml", parse_json),
@@ -38,7 +38,7 @@ def light_dvc() -> Iterator[None]:
 
 @contextlib.contextmanager
 def modify_as_json(path: str, **_: object) -> Iterator[dict[str, Any]]:
-    """Let DVC change dvc.lock as it does, but write JSON."""
+    """Let DVC change dvc.lock as usual, but write JSON."""
     file = Path(path)
     content = json.loads(file.read_text()) if file.exists() else {}
     yield content
@@ -51,7 +51,7 @@ def dump_as_json(path: str, content: object) -> None:
 
 
 def parse_json(text: str, path: str, typ: str = "safe") -> Any:
-    """Read dvc.lock as JSON, and YAML as DVC does, which is done once for each text (`tests.yaml_once`)."""
+    """Read dvc.lock as JSON, and YAML as DVC does, parsing each text once (`tests.yaml_once`)."""
     return json.loads(text) if text.startswith("{") else parse_yaml(text, path, typ)
 
 

@@ -25,13 +25,13 @@ def run_all(params: Params, data: Path, *, processes: bool = False) -> dict[str,
     """Run every stage with these parameters; outputs go to `data`.
 
     Returns:
-        The modules of the project that each stage's process had imported at its end, by stage.
+        The modules of the project that each stage's process had imported when it ended, by stage.
 
     Args:
         params: of all stages.
-        data: what stages take to be data/ of the repository.
-        processes: run each stage in a process of its own, as DVC does; a stage's further commands, which
-            differ in arguments only, run in this process, since imports cost more than the work.
+        data: the folder that stages use as data/ of the repository.
+        processes: run each stage in its own process, like DVC; a stage's further commands, which differ only
+            in arguments, run in this process because imports cost more than the work.
     """
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -49,7 +49,7 @@ def run_all(params: Params, data: Path, *, processes: bool = False) -> dict[str,
 
 
 def module_of(path: Path) -> code.Module:
-    """Return a module as the stage code reads it; in all tests it is analyzed once while its text is this."""
+    """Return a module as the stage `code` reads it; for each text, it is analyzed only once in all tests."""
     return module_with(path, path.read_text(encoding="utf-8"))
 
 
@@ -62,7 +62,7 @@ def module_with(path: Path, text: str, read: Callable[[Path], code.Module] = cod
 
 
 def stage_commands(params: Params, folder: Path) -> dict[str, str]:
-    """Make the folder this repository, its code linked; return the command of each stage, in order."""
+    """Set up the folder as this repository, with links to its code; return each stage's command, in order."""
     for name in ("convs2s", "pipelines", "experiments"):
         (folder / name).symlink_to(ROOT / name)
     (folder / "dvc.yaml").write_bytes((ROOT / "dvc.yaml").read_bytes())
@@ -74,7 +74,7 @@ def stage_commands(params: Params, folder: Path) -> dict[str, str]:
 
 
 def bare_repository(folder: Path, overrides: Overrides = NO_OVERRIDES) -> Path:
-    """Make a folder where DVC can read this pipeline, with other values than the default's."""
+    """Make a folder where DVC can read this pipeline, with overrides of the default's values."""
     shutil.copy(ROOT / "dvc.yaml", folder)
     (folder / "params.yaml").write_text(render("generated", overrides=overrides), encoding="utf-8")
     Repo.init(str(folder), no_scm=True).close()

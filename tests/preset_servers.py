@@ -1,4 +1,4 @@
-"""Stand-ins on loopback for the servers of the paper's corpora: small files of the same names and formats.
+"""Stand-ins on loopback for the servers of the paper's corpora: small files with the same names and formats.
 
 The layouts are those of the publishers, written independently of the presets, so that a wrong name in
 a preset is found. The text is from the embedded grammar, English and German, whatever the languages' names.
@@ -24,9 +24,9 @@ from convs2s.english_german_grammar.corpus import GeneratedPair, generate
 from convs2s.text.words.tokenization import Tokenizer
 
 PAIRS = 60
-"""Sentence pairs of each corpus; of test sets half as many."""
+"""Sentence pairs of each corpus; test sets have half as many."""
 Side = Callable[[str, str], str]
-"""Makes the line of a file from a pair's English and German."""
+"""Makes a line of a file from a pair's English and German."""
 
 
 def english(source: str, _: str) -> str:
@@ -108,7 +108,7 @@ def both(stem: str, source: Side, target: Side, languages: str, form: Any = plai
 
 
 def parallel(stem: str, *pairs: str) -> Any:
-    """Return a corpus in several pairs of languages, as Europarl has; only the wanted ones will be read."""
+    """Return a corpus in several pairs of languages, as Europarl has; only some of them are read."""
     files: dict[str, Any] = {}
     for pair in pairs:
         other, _ = pair.split("-")
@@ -117,7 +117,7 @@ def parallel(stem: str, *pairs: str) -> Any:
 
 
 def newstest(folder: str, name: str, source: str, target: str) -> Any:
-    """Return a test set of WMT, and that of the other direction, which has the same text."""
+    """Return a test set of WMT, and that of the opposite direction, which has the same text."""
     german_side = romanian if target == "ro" else german
     return {
         f"{folder}/{name}-src.{source}.sgm": (newswire, segments),
@@ -188,13 +188,13 @@ def content(name: str, side: Side, form: Callable[[list[str], str], bytes]) -> b
 def generated(seed: int, count: int) -> list[GeneratedPair]:
     """Return the pairs of a corpus.
 
-    Those of test sets are drawn as for training, too: the grammar holds out only 1 sentence in 50.
+    Test pairs are drawn from the training part as well: the grammar holds out only 1 sentence in 50.
     """
     return list(generate(count, seed, 0.0, "train"))
 
 
 def archive(name: str, members: dict[str, bytes]) -> bytes:
-    """Return an archive of the kind its name says."""
+    """Return an archive of the kind that its name implies."""
     stream = io.BytesIO()
     if name.endswith(".zip"):
         with zipfile.ZipFile(stream, "w") as file:

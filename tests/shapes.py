@@ -1,7 +1,7 @@
-"""Shape annotations checked at run time: in each test the first calls of each function.
+"""Shape annotations checked at run time: the first calls of each function in each test.
 
-A check costs more than most products of such a size, and a training makes the same calls thousands of times.
-All calls are checked with CHECK_ALL_SHAPES=1.
+A check costs more than most matrix products of test size, and a training repeats the same calls thousands of
+times. CHECK_ALL_SHAPES=1 checks all calls.
 """
 
 import functools
@@ -24,7 +24,7 @@ silent: set[Any] = set()
 def checked(function: Callable[..., Any]) -> Callable[..., Any]:
     """Check annotations as beartype does, and count.
 
-    jaxtyping passes two functions for each with shapes: one of its arguments, and one of its result as well.
+    jaxtyping passes two functions per function with shapes: for its arguments, and for the result as well.
     """
     check = beartype(function)
 
@@ -39,7 +39,7 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def silence(module: str, name: str) -> None:
-    """Let jaxtyping pass over a function; one within another, which nobody can find, is checked further."""
+    """Disable jaxtyping for a function; nested functions, which cannot be found, are still checked."""
     found: Any = sys.modules[module]
     for part in name.split("."):
         found = inspect.getattr_static(found, part, None)
@@ -50,7 +50,7 @@ def silence(module: str, name: str) -> None:
 
 
 def begin() -> None:
-    """Check all again, as each test begins."""
+    """Enable all checks again, at the beginning of a test."""
     while silent:
         del silent.pop().__no_type_check__
     calls.clear()

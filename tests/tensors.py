@@ -1,4 +1,4 @@
-"""What a process that runs tests does with PyTorch: computes on one thread, and seeds each test."""
+"""PyTorch in a process that runs tests: it computes on one thread, and each test is seeded."""
 
 import os
 

@@ -1,8 +1,8 @@
-"""An edit reruns what it affects and nothing else: the table of docs/parameters.md, held by DVC itself.
+"""An edit reruns what it affects and nothing else: the table of docs/parameters.md, checked with DVC itself.
 
-The stages' commands are played here, by a function that writes outputs made of all that a stage has declared:
-its command, parameters and dependencies. So an output changes whenever one of these does, and what DVC then
-runs is the most that an edit can cause. Only stage code is the real one.
+A function stands in for the stages' commands and writes outputs that depend on everything that a stage
+declares: its command, parameters and dependencies. So an output changes whenever one of these does, and DVC
+then runs the most that an edit can cause. Only the stage `code` is real.
 """
 
 import contextlib
@@ -49,7 +49,7 @@ def set_param(name: str, value: object) -> Callable[[Path], None]:
             target = target[section]
         assert target[key] != value
         target[key] = value
-        path.write_text(json.dumps(content), encoding="utf-8")  # which is YAML, too, and read at once
+        path.write_text(json.dumps(content), encoding="utf-8")  # which is valid YAML, and fast to read
 
     return edit
 
@@ -64,7 +64,7 @@ def append(name: str, text: str) -> Callable[[Path], None]:
     return edit
 
 
-# Each edit, and the stages that it affects by itself; all that need their outputs follow from the graph.
+# Each edit, and the stages that it affects directly; those that need their outputs follow from the graph.
 EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     "filter.max_words": (set_param("filter.max_words", 100), {"filter"}),
     "vocabulary size": (set_param("vocabulary.source_size", 77), {"vocabulary"}),
@@ -90,7 +90,7 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
 
 
 def with_all_after(names: set[str], graph: "nx.DiGraph[PipelineStage]") -> set[str]:
-    """Return these stages and all that need their outputs; of `code` only itself, for its files are many.
+    """Return these stages and all that need their outputs; for `code` only itself, since it has many outputs.
 
     Args:
         names: of stages.
@@ -107,7 +107,7 @@ def without_splits(names: Iterable[str]) -> set[str]:
 
 
 def play(stage: PipelineStage, **_: object) -> None:
-    """Do what a stage's command would: write outputs that tell of all that the stage has declared."""
+    """Stand in for a stage's command: write outputs that depend on everything that the stage declares."""
     RAN.append(stage.name)
     if stage.name == "code":
         start("code", shlex.split(stage.cmd)[4:])
@@ -131,16 +131,16 @@ def reproduce() -> list[str]:
 def reproduce_graph() -> "tuple[list[str], nx.DiGraph[PipelineStage]]":
     """Run `dvc repro` in this folder; return the stages that ran, in order, and the graph of all."""
     RAN.clear()
-    MemoryFileSystem.store.clear()  # where DVC keeps what it hashes, to look through it for each file
+    MemoryFileSystem.store.clear()  # where DVC keeps hashed content, and searches it for each file
     with Repo() as repo, lock_repo(repo):
         graph = repo.index.graph
-        repo.reproduce(all_pipelines=True)  # there is one; this reads dvc.yaml once less
+        repo.reproduce(all_pipelines=True)  # there is only one; this reads dvc.yaml one time less
     return RAN.copy(), graph
 
 
 @pytest.fixture(scope="module")
 def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Give a copy of the project whose pipeline has been reproduced, by the player."""
+    """Give a copy of the project whose pipeline has been reproduced with the stand-ins."""
     folder = tmp_path_factory.mktemp("project")
     for name in ("convs2s", "pipelines", "data/own"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -166,7 +166,7 @@ def test_nothing_runs_twice(reproduced: Path) -> None:
 
 @contextlib.contextmanager
 def edited(repo: Path, edit: Callable[[Path], None]) -> Iterator[None]:
-    """Edit a file of the project, and put it back at the end."""
+    """Edit a file of the project, and restore it at the end."""
     before = {file: (repo / file).read_bytes() for file in FILES}
     edit(repo)
     try:
@@ -178,7 +178,7 @@ def edited(repo: Path, edit: Callable[[Path], None]) -> Iterator[None]:
 
 @pytest.mark.parametrize("name", EDITS)
 def test_an_edit_runs_the_stages_that_it_affects_and_no_other(reproduced: Path, name: str) -> None:
-    """With everything else as it was; docs/parameters.md names the first of them."""
+    """Everything else stays up to date; docs/parameters.md names the first of them."""
     edit, first = EDITS[name]
     page = (ROOT / "docs" / "parameters.md").read_text(encoding="utf-8")
     row = re.search(rf"^\| `?{re.escape(name)}`? [^|]*\|([^|]*)\|$", page, re.MULTILINE)
@@ -205,8 +205,8 @@ def test_an_edit_runs_the_stages_that_it_affects_and_no_other(reproduced: Path, 
 def test_undoing_an_edit_runs_nothing(reproduced: Path, name: str) -> None:
     """The earlier results come from DVC's cache.
 
-    But for the seeds: DVC cannot list them as dependencies, so evaluate depends on the folder of all
-    translations, in which those of the second one remain.
+    The exception is seeds: DVC cannot list them as dependencies, so evaluate depends on the folder of all
+    translations, in which those of the second seed remain.
     """
     with edited(reproduced, EDITS[name][0]):
         reproduce()
@@ -217,9 +217,9 @@ def test_undoing_an_edit_runs_nothing(reproduced: Path, name: str) -> None:
 
 @pytest.mark.parametrize("step", [60, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_module_makes_the_stages_stale_that_can_execute_it(reproduced: Path, step: int) -> None:
-    """By `dvc status`, after stage code, and no other stage; one changed statement in each module in turn.
+    """Change one statement in each module in turn: `dvc status`, after stage code, lists just these stages.
 
-    An alias of a type is no statement that counts in a module that only declares the schema of params.yaml.
+    A type alias does not count as a change in a module that only declares the schema of params.yaml.
     """
     modules = {path for package in PACKAGES for path in package.rglob("*.py")}
     digests = {path.stem: path.read_text() for path in Path("data/code").iterdir()}

@@ -10,7 +10,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parent.parent
-# What each part may import of the others.
+# The other parts that each part may import.
 ALLOWED: dict[str, set[str]] = {
     "convs2s.config": {"convs2s.config"},
     "convs2s.processes": set(),
@@ -78,7 +78,7 @@ def nodes(path: Path) -> list[ast.AST]:
 
 @functools.cache
 def imports(path: Path) -> frozenset[str]:
-    """Return all modules that a file imports, functions included."""
+    """Return all modules that a file imports, including in functions."""
     found: set[str] = set()
     for node in nodes(path):
         if isinstance(node, ast.Import):
@@ -120,7 +120,7 @@ def test_imports_point_one_way() -> None:
 
 
 def test_stages_import_only_the_library() -> None:
-    """A stage depends neither on another stage nor on what runs it."""
+    """A stage depends neither on another stage nor on the code that runs it."""
     for module, name in imported("pipelines/stages"):
         root = name.split(".", maxsplit=1)[0]
         runner = name in {"pipelines.stages.values", "pipelines.stages._lifetime"}
@@ -128,7 +128,7 @@ def test_stages_import_only_the_library() -> None:
 
 
 def test_flows_run_stages_through_dvc_and_compute_nothing() -> None:
-    """Of the library they take what checks parameters, draws a picture and writes a file whole."""
+    """From the library, they only use parameter checks, drawing, and atomic writes."""
     for module, name in imported("pipelines/flows"):
         if name.split(".")[0] in {"convs2s", "pipelines"}:
             assert name.startswith("pipelines.flows") or name in FOR_FLOWS, f"{module} imports {name}"
@@ -143,7 +143,7 @@ def test_empty_package_files_stay_empty() -> None:
 
 
 def test_a_stage_depends_on_the_digest_of_its_code_and_on_no_other_code() -> None:
-    """What it can execute follows from its imports; a list kept by hand would leave stale results."""
+    """Its imports determine what it can execute; a manual list would lead to stale results."""
     for name, stage in stages().items():
         module = re.match(r"python -m pipelines\.stages ([a-z]+) ", str(stage["cmd"]))
         assert module is not None, stage["cmd"]
@@ -154,7 +154,7 @@ def test_a_stage_depends_on_the_digest_of_its_code_and_on_no_other_code() -> Non
 
 
 def test_imports_can_be_read_off_the_code() -> None:
-    """Stage code follows `from ... import`; only the runner imports a module of ours by a computed name."""
+    """Stage code follows `from ... import`; only the runner imports one of our modules by a computed name."""
     for path in [*modules("convs2s"), *modules("pipelines/stages")]:
         for node in nodes(path):
             if isinstance(node, ast.Import):
@@ -179,7 +179,7 @@ def test_paths_of_artifacts_are_only_in_dvc_yaml() -> None:
 
 
 def test_tests_with_a_server_are_where_make_test_flows_looks_for_them() -> None:
-    """It collects that folder alone, which takes its workers half the time."""
+    """It collects only that folder, which halves the workers' time."""
     marker = re.compile(r"pytest\.mark\.flows\b")
     marked = {path for path in modules("tests") if marker.search(path.read_text(encoding="utf-8"))}
     assert marked

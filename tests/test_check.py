@@ -1,4 +1,4 @@
-"""params.yaml is data: it is checked before anything is made of it, and no text of it reaches a shell."""
+"""params.yaml is data: it is checked before anything runs, and none of its text reaches a shell."""
 
 import json
 import os
@@ -27,7 +27,7 @@ ATTACK = "1; touch F #"
 
 
 def write(folder: Path, **train: Any) -> Path:
-    """Write the default params.yaml with other values in its section train, and the folder of local texts."""
+    """Write the default params.yaml with changes to its section train, and the folder of local texts."""
     content = content_of("generated")
     content["train"].update(train)
     (folder / "data" / "own").mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ def is_unharmed(folder: Path) -> bool:
 def test_dvc_repro_stops_at_the_first_stage_that_runs(
     attacked: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Every stage checks params.yaml first, also one that takes nothing from it, such as `code`."""
+    """Every stage checks params.yaml first, even if it uses nothing from it, like `code`."""
     with Repo(str(attacked)) as repo, pytest.raises(DvcException, match="failed to reproduce 'code'"):
         repo.reproduce()
     assert (
@@ -84,7 +84,7 @@ def test_a_single_stage_gets_the_seed_as_one_word(attacked: Path) -> None:
 
 
 def test_a_seed_that_climbs_out_of_its_folder_deletes_nothing(attacked: Path) -> None:
-    """Several stages have an output of that name then, which DVC refuses before it runs any."""
+    """Several stages then have an output of that name, which DVC rejects before running any."""
     write(attacked, seeds=["../../precious"])
     thesis = attacked / "precious" / "model" / "thesis.txt"
     thesis.parent.mkdir(parents=True)
@@ -103,7 +103,7 @@ def test_dvc_refuses_a_seed_that_it_would_not_quote(attacked: Path, seeds: list[
 
 
 def test_make_repro_does_not_start_dvc(attacked: Path) -> None:
-    """The check comes first, so even what makes DVC fail is named by its key."""
+    """The check comes first, so the key is named even for values on which DVC fails."""
     started = attacked / "bin" / "dvc"
     started.parent.mkdir()
     started.write_text("#!/bin/sh\ntouch dvc-was-started\n")
@@ -122,7 +122,7 @@ def test_make_repro_does_not_start_dvc(attacked: Path) -> None:
 
 @pytest.mark.parametrize("stage", ["code", "train"])
 def test_every_stage_checks_the_file(attacked: Path, stage: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Also one that takes nothing from it."""
+    """This includes stages that use nothing from it."""
     with pytest.raises(SystemExit) as ended:
         runner.main([stage, "--seed", ATTACK, "--out", "{seed}"])
     assert ended.value.code == 2
@@ -146,7 +146,7 @@ def test_seeds_of_another_kind_are_named(
     seeds: Any,
     message: str,
 ) -> None:
-    """DVC calls some of these an unexpected error, and takes others."""
+    """DVC reports an unexpected error for some of these, and accepts others."""
     write(tmp_path, seeds=seeds)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit):
@@ -176,7 +176,7 @@ def test_a_missing_folder_of_texts_is_named(tmp_path: Path) -> None:
 def test_every_key_is_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With its value, that of base.yaml if it differs, and its meaning."""
+    """Each has its value, that of base.yaml if it differs, and its meaning."""
     write(tmp_path, dropout=0.25)
     monkeypatch.chdir(tmp_path)
     main(["--list"])

@@ -114,13 +114,13 @@ def changed(folder: Path, name: str, value: Any) -> Path:
 def test_a_fault_names_the_key_what_was_found_and_what_was_wanted(
     tmp_path: Path, name: str, value: Any, message: str
 ) -> None:
-    """Before any stage starts."""
+    """This happens before any stage starts."""
     with pytest.raises(ValueError, match=r"fault\(s\):\n  " + message):
         load_params(changed(tmp_path, name, value))
 
 
 def test_layers_have_a_short_form(tmp_path: Path) -> None:
-    """One key gives depth and width; the others need not be edited with it."""
+    """One key sets depth and width; no others need editing."""
     path = changed(tmp_path, "model.encoder_widths", "2 x 64,1 x 128")
     text = path.read_text(encoding="utf-8")
     for name, value in (("encoder_kernels", "3"), ("decoder_widths", "4 x 64"), ("attention", "true")):
@@ -134,7 +134,7 @@ def test_layers_have_a_short_form(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["4", "4 x", "4 x 256,", "0 x 256", "999 x 1, 999 x 1", "4 x 2.5", ""])
 def test_a_wrong_short_form_is_named(tmp_path: Path, text: str) -> None:
-    """With both forms that are right."""
+    """The message has both valid forms."""
     message = f"model.encoder_widths: found {text!r}, wanted a list with a value per block"
     with pytest.raises(ValueError, match=re.escape(message)):
         load_params(changed(tmp_path, "model.encoder_widths", text))
@@ -162,7 +162,7 @@ def test_a_source_is_two_files_or_one_tsv(tmp_path: Path, columns: list[int] | N
 
 
 def test_every_fault_is_listed_at_once(tmp_path: Path) -> None:
-    """A user fixes a file once, not five times."""
+    """A user should not have to fix a file five times."""
     path = changed(tmp_path, "train.dropout", "much")
     path.write_text(path.read_text().replace("clip_norm", "clipnorm"))
     with pytest.raises(ValueError, match=r"3 fault\(s\)") as error:
@@ -206,7 +206,7 @@ BOMB = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]
     ],
 )
 def test_a_hostile_or_damaged_file_is_a_message(tmp_path: Path, content: bytes, message: str) -> None:
-    """Soon, and in little memory; written out, the bomb has half a billion values."""
+    """It is fast and needs little memory; expanded, the bomb has half a billion values."""
     (tmp_path / "params.yaml").write_bytes(content)
     with pytest.raises(ValueError, match=message):
         load_params(tmp_path / "params.yaml")
@@ -228,7 +228,7 @@ def test_parameters_cannot_be_changed_after_reading() -> None:
 
 
 def test_every_field_of_the_schema_is_documented() -> None:
-    """For readers, and for forms generated from the schema."""
+    """Readers, and forms generated from the schema, need it."""
     for section in type(params_of("generated")).model_fields.values():
         name = getattr(section.annotation, "__name__", "")
         assert set(meanings(sections()[name])) == set(sections()[name].model_fields)
@@ -265,7 +265,7 @@ def test_a_password_in_a_url_is_refused_and_not_shown(tmp_path: Path, urls: Any,
 
 @pytest.mark.parametrize("checksum", [{"sha256": "0" * 64}, {"md5": "0" * 32}, {"sha256": None}])
 def test_a_file_is_checked_by_what_its_publisher_gives(tmp_path: Path, checksum: dict[str, Any]) -> None:
-    """SHA-256, or MD5 for WMT's test sets, or nothing, which must be explicit."""
+    """That is SHA-256, MD5 for WMT's test sets, or nothing, which must be explicit."""
     source = load_params(changed(tmp_path, "download.train", [url_source(**checksum)])).download.train[0]
     assert isinstance(source, UrlSource)
     assert digest(source.fetch[0]) == next(iter(checksum.values()))
@@ -304,7 +304,7 @@ def test_romanian_options_need_romanian(tmp_path: Path, name: str, message: str)
 
 
 def test_words_have_one_case(tmp_path: Path) -> None:
-    """Lower-cased words have no case left to learn."""
+    """Lowercased words have no case left to learn."""
     path = changed(tmp_path, "tokenize.lowercase", True)
     path.write_text(path.read_text().replace("truecase: false", "truecase: true"))
     with pytest.raises(ValueError, match="tokenize: lowercase and truecase are both true"):

@@ -1,4 +1,4 @@
-"""The files around the code: the wheel, and what its metadata and CITATION.cff say."""
+"""The files around the code: the wheel, its metadata, and CITATION.cff."""
 
 import email
 import shutil
@@ -18,7 +18,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a copy of what a build reads, because builds write next to it."""
+    """Give a copy of the files that a build reads, because builds write next to them."""
     folder = tmp_path_factory.mktemp("source")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder)
@@ -30,7 +30,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_is_the_library_with_its_types(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All files of convs2s and the command; not pipelines, which needs dvc.yaml and experiments/."""
+    """It has all files of convs2s and the command; not pipelines, which needs dvc.yaml and experiments/."""
     monkeypatch.chdir(source)
     with zipfile.ZipFile(tmp_path / build_wheel(str(tmp_path))) as wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
@@ -62,7 +62,7 @@ def test_the_citation_has_the_version_and_license_of_the_package() -> None:
 
 
 def test_the_python_versions_are_those_required() -> None:
-    """A classifier for each minor version within the bounds, and for no other."""
+    """There is a classifier for each minor version within the bounds, and for no other."""
     assert PROJECT["requires-python"] == ">=3.11,<3.14"
     prefix = "Programming Language :: Python :: 3."
     found = [name.removeprefix(prefix) for name in PROJECT["classifiers"] if name.startswith(prefix)]
@@ -70,7 +70,7 @@ def test_the_python_versions_are_those_required() -> None:
 
 
 def test_the_pinned_packages_take_the_first_release_of_each_python_version() -> None:
-    """Debian 12 has 3.11.2: one package that wants 3.11.5 and pip finds no way to install any."""
+    """Debian 12 has 3.11.2: if one package needs 3.11.5, pip cannot install any."""
     pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").split("\n")
     names = [pin.partition("==")[0] for pin in pins if "==" in pin]
     refused, seen = list[str](), 0

@@ -44,7 +44,7 @@ def make_local(source: dict[str, Any], folder: Path) -> None:
 def toy(preset: str | Any, played: Servers, folder: Path, seeds: Sequence[int] = SEEDS) -> Params:
     """Return a preset with our data, small vocabularies, and a model of two small layers per side.
 
-    Text processing and the workings of model and training stay those of the preset.
+    Text processing and all other settings of model and training are those of the preset.
 
     Args:
         preset: its name, or the values of a params.yaml.
@@ -61,7 +61,7 @@ def toy(preset: str | Any, played: Servers, folder: Path, seeds: Sequence[int] =
                 make_local(source, Path(local))
             else:
                 source["pairs"] = PAIRS
-    for reference in content["download"]["references"]:  # as those of the test pairs
+    for reference in content["download"]["references"]:  # like those of the test pairs
         shutil.copyfile(Path(local) / content["download"]["test"][0]["target"], Path(local) / reference)
     if content["filter"]["valid_every"]:
         content["filter"]["valid_every"] = 10
@@ -141,7 +141,7 @@ def prepared(request: pytest.FixtureRequest, played: Servers, tmp_path: Path) ->
 
 @pytest.mark.parametrize("prepared", ["wmt16-en-ro-bpe"], indirect=True)
 def test_romanian_is_normalized_truecased_and_keeps_its_diacritics(prepared: Path) -> None:
-    """As Sennrich et al. have it (T32), in the training text and none of it in the raw test set."""
+    """This follows Sennrich et al. (T32), for the training text but not for the raw test set."""
     assert " şi într-o ţară" in (prepared / "raw/test/target.txt").read_text(encoding="utf-8")
     tokenized = pairs_of(prepared / "tokenized/train")
     assert all(target.endswith("și într @-@ o țară .") for _, target in tokenized)
@@ -153,7 +153,7 @@ def test_romanian_is_normalized_truecased_and_keeps_its_diacritics(prepared: Pat
 
 @pytest.mark.parametrize("prepared", ["wmt14-en-de-paper"], indirect=True)
 def test_stanfords_words_stay_to_the_byte(prepared: Path) -> None:
-    """Hyphens as ##AT##-##AT##, and entities, which no tokenizer touches again (T30)."""
+    """This includes hyphens as ##AT##-##AT##, and entities; no tokenizer changes them (T30)."""
     raw = (prepared / "raw/train/source.txt").read_bytes()
     assert b"well ##AT##-##AT## known man &apos;s &amp; ." in raw
     assert (prepared / "tokenized/train/source.txt").read_bytes() == raw
@@ -161,7 +161,7 @@ def test_stanfords_words_stay_to_the_byte(prepared: Path) -> None:
 
 @pytest.mark.parametrize("prepared", ["iwslt14-de-en"], indirect=True)
 def test_talks_are_lowercased_and_their_heads_are_gone(prepared: Path) -> None:
-    """Except title and description, which are text."""
+    """Title and description are kept because they are text."""
     text = (prepared / "tokenized/train/source.txt").read_text(encoding="utf-8")
     assert text == text.lower()
     assert "<" not in text
@@ -180,7 +180,7 @@ def test_entities_of_segments_are_resolved(prepared: Path) -> None:
 
 
 def test_a_changed_test_set_is_refused(played: Servers, tmp_path: Path) -> None:
-    """By its MD5, where no other checksum is published; for two corpora of En-Fr there is none at all."""
+    """Its MD5 is used if no other checksum is published; two En-Fr corpora have none at all."""
     content = toy("wmt14-en-fr-paper", played, tmp_path).download
     digests = [download.digest(file) for source in content.train for file in source.fetch]  # type: ignore[union-attr]
     assert [digest is None for digest in digests] == [False, False, True, False, True]
@@ -203,7 +203,7 @@ BY_DEFAULT = {"ablation-en-de", "duc2004", "wmt16-en-ro-bpe"}
     "name", [pytest.param(name, marks=[] if name in BY_DEFAULT else pytest.mark.slow) for name in NAMES]
 )
 def test_the_preset_runs_from_download_to_evaluation(name: str, played: Servers, tmp_path: Path) -> None:
-    """Two seeds, replacement and model folder; the test set is named with the scores."""
+    """With two seeds, replacement and a model folder; the test set is named with the scores."""
     params = toy(name, played, tmp_path)
     data = tmp_path / "data"
     run_all(params, data)
@@ -233,7 +233,7 @@ def test_the_preset_runs_from_download_to_evaluation(name: str, played: Servers,
     ("name", "models"), [("wmt14-en-de-paper", 8), ("wmt14-en-fr-paper", 8), ("wmt14-en-fr-paper", 10)]
 )
 def test_the_ensembles_of_table_2_run(name: str, models: int, played: Servers, tmp_path: Path) -> None:
-    """With train.seeds alone (§5.2, T24); the output is that of all their model folders together."""
+    """Only train.seeds changes (§5.2, T24); the output equals that of all model folders combined."""
     params = toy(name, played, tmp_path, range(1, models + 1))
     run_all(params, tmp_path / "data")
     metrics = json.loads((tmp_path / "data/evaluation/metrics.json").read_text(encoding="utf-8"))

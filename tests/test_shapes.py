@@ -1,4 +1,4 @@
-"""Shapes are checked in a test's first calls of a function, of each test anew."""
+"""Shapes are checked in the first calls of a function, in each test again."""
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ from tests import shapes
 
 @jaxtyped(typechecker=shapes.checked)
 def first_row(x: Float[Tensor, "B C"]) -> Float[Tensor, " C"]:
-    """Return what is no row if there is one element a row."""
+    """Return the first row, or wrongly the whole matrix if its rows have one element."""
     return x[0] if x.shape[1] > 1 else x
 
 
@@ -21,7 +21,7 @@ WRONG = {"argument": torch.zeros(2), "result": torch.zeros(2, 1)}
 def test_the_first_calls_are_checked_and_those_of_the_next_test_again(
     fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Twenty, arguments and results alike."""
+    """There are twenty checked calls, for arguments and results alike."""
     monkeypatch.delenv("CHECK_ALL_SHAPES", raising=False)
     for _ in range(2):
         shapes.begin()
@@ -29,11 +29,11 @@ def test_the_first_calls_are_checked_and_those_of_the_next_test_again(
             first_row(torch.zeros(2, 3))
         with pytest.raises(TypeCheckError, match=r"first_row"):
             first_row(WRONG[fault])
-        first_row(torch.zeros(2, 1))  # nobody looks any more
+        first_row(torch.zeros(2, 1))  # no longer checked
 
 
 def test_all_calls_are_checked_if_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As before."""
+    """An environment variable enables this."""
     monkeypatch.setenv("CHECK_ALL_SHAPES", "1")
     for _ in range(shapes.CALLS + 5):
         first_row(torch.zeros(2, 3))

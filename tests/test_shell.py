@@ -9,7 +9,7 @@ from pipelines.shell import CommandFailed, run
 
 
 def test_what_a_program_prints_is_returned(tmp_path: Path) -> None:
-    """From the folder given; a first space, as in `git status --porcelain`, remains."""
+    """It runs in the given folder; a leading space, as in `git status --porcelain`, is kept."""
     (tmp_path / "here").touch()
     assert run(sys.executable, "-c", "import os; print(' ', *os.listdir())", cwd=tmp_path) == "  here"
 

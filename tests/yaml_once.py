@@ -1,4 +1,4 @@
-"""Each YAML text is parsed once in a process: for a params.yaml, ruamel takes longer than most tests."""
+"""Each YAML text is parsed once per process: ruamel takes longer for a params.yaml than most tests."""
 
 import pickle
 from pathlib import Path
@@ -7,13 +7,13 @@ from typing import Any
 from ruamel.yaml import YAML
 
 ROOM = 300
-"""Texts to remember."""
+"""Maximum number of cached texts."""
 parse = YAML.load
 seen: dict[tuple[object, ...], bytes] = {}
 
 
 def load_once(self: YAML, stream: Any) -> Any:
-    """Take the place of `YAML.load`: the result is new each time, so that it may be changed."""
+    """Replace `YAML.load`: each result is a new object, so it may be changed."""
     if self.typ != ["safe"]:
         return parse(self, stream)
     text = stream.read_bytes() if isinstance(stream, Path) else stream

@@ -1,4 +1,4 @@
-"""The pages that are made from code."""
+"""The pages that are generated from code."""
 
 import argparse
 from typing import Any
@@ -37,7 +37,7 @@ def test_the_pages_are_up_to_date() -> None:
     ],
 )
 def test_a_key_reruns_the_stages_that_depend_on_it(key: str, stages: list[str]) -> None:
-    """Of those, the ones that follow from no other; tests/test_affected_stages.py asks DVC itself."""
+    """It names only those that follow from no other; tests/test_affected_stages.py tests this with DVC."""
     assert first_stages(key, STAGES) == stages
 
 
@@ -60,7 +60,7 @@ def test_values_are_put_into_words(section: str, key: str, text: str) -> None:
 
 
 def test_an_option_is_written_as_it_is_typed() -> None:
-    """Flags, value, whether it is required, and the default where --help shows it."""
+    """It has flags, value, whether it is required, and the default if --help shows it."""
     parser = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--model", nargs="+", required=True, metavar="DIR", help="a <folder>")
     parser.add_argument("--port", type=int, default=5000, metavar="N", help="any")

@@ -11,7 +11,7 @@ from tests.package.small_package import write_small_package
 
 
 def test_a_layer_sees_as_far_as_its_receptive_field() -> None:
-    """By gradients: the encoder to both sides, the decoder only to the past (§3.2)."""
+    """Gradients show it: the encoder sees both sides, the decoder only the past (§3.2)."""
     encoder, decoder = fields(small_model().eval(), 25)
     for maps, kernels in ((encoder, SMALL["encoder_kernels"]), (decoder, SMALL["decoder_kernels"])):
         assert [int((row > 0).sum()) for row in maps] == [receptive_field(kernels[:n]) for n in (1, 2, 3)]
@@ -30,7 +30,7 @@ def test_the_maps_of_the_block_are_its_parts() -> None:
 
 
 def test_all_pictures_are_drawn(tmp_path: Path) -> None:
-    """From a model folder and a sentence."""
+    """They need only a model folder and a sentence."""
     package = write_small_package(tmp_path)
     main(["Das ist ein Haus .", "--model", str(package), "--out", str(tmp_path)])
     names = {path.name for path in tmp_path.glob("*.png")}

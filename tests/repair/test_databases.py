@@ -1,4 +1,4 @@
-"""DVC's databases and its cache of runs: private, and removed where they are damaged."""
+"""DVC's databases and its run cache: private, and removed if damaged."""
 
 import sqlite3
 import stat
@@ -36,7 +36,7 @@ def databases(clone: Path) -> list[Path]:
 
 @pytest.mark.fault("security")
 def test_no_other_user_reaches_them(clone: Path) -> None:
-    """DVC's own place is open to all, and so is all that it makes below one of ours."""
+    """DVC's default location is world-writable, and so is everything that it makes below ours."""
     assert stat.S_IMODE((clone / OWN).stat().st_mode) == 0o700
     assert Repo(str(clone)).site_cache_dir.startswith(str(clone / OWN))
 
@@ -44,7 +44,7 @@ def test_no_other_user_reaches_them(clone: Path) -> None:
 @pytest.mark.fault("damage")
 @pytest.mark.parametrize("content", [b"garbage" * 999, b"SQLite format 3\0" + b"\xff" * 8000])
 def test_a_damaged_one_is_made_anew(clone: Path, content: bytes) -> None:
-    """As a disk leaves it; DVC alone would end with a DatabaseError each time."""
+    """A disk error can damage it; DVC alone would fail with a DatabaseError every time."""
     for path in databases(clone):
         path.write_bytes(content)
     said = repair(clone)
@@ -55,7 +55,7 @@ def test_a_damaged_one_is_made_anew(clone: Path, content: bytes) -> None:
 
 @pytest.mark.fault("concurrency")
 def test_one_that_is_in_use_stays(clone: Path) -> None:
-    """Whoever waits for a lock cannot tell what is behind it."""
+    """A locked database cannot be checked."""
     path = databases(clone)[0]
     with sqlite3.connect(path) as database:
         database.execute("BEGIN EXCLUSIVE")
@@ -65,7 +65,7 @@ def test_one_that_is_in_use_stays(clone: Path) -> None:
 
 @pytest.mark.fault("concurrency")
 def test_a_damaged_one_stays_while_dvc_works(clone: Path) -> None:
-    """DVC would go on with a file that has no name."""
+    """DVC would continue with a deleted file."""
     databases(clone)[0].write_bytes(b"garbage" * 999)
     command = [sys.executable, "-c", "import sys; sys.stdin.read()", "dvc"]
     with subprocess.Popen(command, cwd=clone, stdin=subprocess.PIPE) as process:
@@ -77,7 +77,7 @@ def test_a_damaged_one_stays_while_dvc_works(clone: Path) -> None:
 @pytest.mark.fault("damage")
 @pytest.mark.parametrize("how", ["garbage", "gone", "cut", "cut before it had its name"])
 def test_a_damaged_run_is_forgotten(clone: Path, how: str) -> None:
-    """DVC drops records that are no YAML. Others are damaged, too, and a folder without any is an error."""
+    """DVC itself drops records that are not YAML, but not other damage; it fails on an empty folder."""
     (record,) = (clone / ".dvc" / "cache" / "runs").glob("*/*/*")
     content = record.read_bytes()
     record.unlink()
@@ -96,7 +96,7 @@ def chosen(root: Path) -> str:
 
 
 def test_a_chosen_place_stays_and_that_of_another_clone_does_not(tmp_path: Path) -> None:
-    """A clone that was copied or moved must not write into the old one; a flow's copies share with it."""
+    """A copied or moved clone must not write into the old one; a flow's copies share the flow's location."""
     place = Path(".dvc", "config.local")
     for name in ("chosen", "moved", "moved/.dvc/tmp/flows/copy"):
         (tmp_path / name / ".dvc").mkdir(parents=True)
@@ -115,7 +115,7 @@ def test_a_chosen_place_stays_and_that_of_another_clone_does_not(tmp_path: Path)
 @pytest.mark.fault("surroundings")
 @pytest.mark.parametrize("name", ["Übung 翻译", "a'b\"c$HOME", "a #b, c", "100%"])
 def test_a_clone_may_have_any_name(tmp_path: Path, name: str) -> None:
-    """DVC reads them all, but writes ASCII only; other values of the file stay."""
+    """DVC reads any name but only writes ASCII; other values in the file are kept."""
     place = tmp_path / name / ".dvc" / "config.local"
     place.parent.mkdir(parents=True)
     place.write_text('[remote "lab"]\n    url = /lab\n[core]\n    remote = lab\n')
@@ -127,7 +127,7 @@ def test_a_clone_may_have_any_name(tmp_path: Path, name: str) -> None:
 
 
 def test_a_faulty_configuration_is_named(tmp_path: Path) -> None:
-    """DVC would end in the same way."""
+    """DVC would fail as well."""
     (tmp_path / ".dvc").mkdir()
     (tmp_path / ".dvc" / "config").write_text("[core\n")
     with pytest.raises(ValueError, match=r"\.dvc/config: "):

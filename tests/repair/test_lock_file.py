@@ -1,4 +1,4 @@
-"""A dvc.lock that a kill has cut."""
+"""A dvc.lock truncated by a kill."""
 
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ def parsed(path: Path) -> dict[str, Any]:
 @pytest.mark.fault("damage")
 @pytest.mark.parametrize("with_copy", [False, True])
 def test_wherever_it_is_cut_whole_stages_are_left(with_copy: bool, tmp_path: Path) -> None:
-    """Neither half a number nor a list without its end is taken for what a stage gave."""
+    """Neither half a number nor an incomplete list is taken for a stage's output."""
     path, wanted = tmp_path / "dvc.lock", YAML(typ="safe").load(WHOLE)["stages"]
     path.write_text(WHOLE)
     assert repair(tmp_path) == []
@@ -73,7 +73,7 @@ def test_wherever_it_is_cut_whole_stages_are_left(with_copy: bool, tmp_path: Pat
 
 
 def test_a_whole_one_is_not_touched(tmp_path: Path) -> None:
-    """Nor one with git's marks, which is for its owner to resolve."""
+    """Nor is one with git's conflict markers, which the user must resolve."""
     marked = "stages:\n<<<<<<< HEAD\n  a: 1\n=======\n  a: 2\n>>>>>>> other\n"
     for text in (WHOLE, marked, "schema: '2.0'\nstages: {}\n"):
         (tmp_path / "dvc.lock").write_text(text)

@@ -26,7 +26,7 @@ def rwlock(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def dvc(tmp_path: Path) -> Iterator[int]:
-    """Give the number of a process that looks like a DVC command in the clone."""
+    """Give the ID of a process that looks like a DVC command in the clone."""
     code = "import sys; sys.stdin.read()"
     command = [sys.executable, "-c", code, "dvc"]
     with subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE) as process:
@@ -37,7 +37,7 @@ def dvc(tmp_path: Path) -> Iterator[int]:
 @pytest.mark.fault("damage")
 @pytest.mark.parametrize("text", DAMAGED)
 def test_an_unreadable_list_is_removed(text: str, rwlock: Path, tmp_path: Path) -> None:
-    """With it, each later command would fail; without it, DVC starts an empty one."""
+    """It would make every later command fail; without it, DVC starts an empty one."""
     rwlock.write_text(text)
     (sentence,) = repair(tmp_path)
     assert sentence.endswith("was left unreadable by a kill; removed it.")
@@ -47,7 +47,7 @@ def test_an_unreadable_list_is_removed(text: str, rwlock: Path, tmp_path: Path) 
 
 @pytest.mark.fault("concurrency")
 def test_it_stays_while_dvc_works(rwlock: Path, tmp_path: Path, dvc: int) -> None:
-    """DVC still wants to take itself off the list."""
+    """DVC still has to remove its own entry."""
     rwlock.write_text("")
     with pytest.raises(ValueError, match=rf"running in .*: process {dvc}, while .*rwlock is damaged"):
         repair(tmp_path)
@@ -58,7 +58,7 @@ def test_it_stays_while_dvc_works(rwlock: Path, tmp_path: Path, dvc: int) -> Non
 def test_a_list_that_is_just_being_written_is_left_alone(
     rwlock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its writer holds the lock, whether its process can be seen or not."""
+    """Its writer holds the lock, whether or not its process is visible."""
     monkeypatch.setattr(locks, "PATIENCE", 0.1)
     rwlock.write_text("")
     with rwlock.with_name("rwlock.lock").open("a") as stream:
@@ -69,7 +69,7 @@ def test_a_list_that_is_just_being_written_is_left_alone(
 
 
 def test_only_a_number_that_another_program_has_is_dropped(rwlock: Path, tmp_path: Path, dvc: int) -> None:
-    """As happens in a restarted container: DVC would wait for that program."""
+    """This happens in a restarted container: DVC would wait for that program."""
     entries = {"dvc": dvc, "other": os.getpid()}
     held = {name: {"pid": pid, "cmd": "dvc repro"} for name, pid in entries.items()}
     readers = {"both": list(held.values()), "one": [held["other"]]}
@@ -81,7 +81,7 @@ def test_only_a_number_that_another_program_has_is_dropped(rwlock: Path, tmp_pat
 
 
 def test_what_is_left_of_a_process_does_not_count(rwlock: Path, tmp_path: Path) -> None:
-    """It has a number until its parent asks for its status."""
+    """A zombie has a process ID until its parent reaps it."""
     with subprocess.Popen(["true"]) as process:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         rwlock.write_text(json.dumps({"write": {"a": {"pid": process.pid, "cmd": "dvc repro"}}}))
@@ -92,7 +92,7 @@ def test_what_is_left_of_a_process_does_not_count(rwlock: Path, tmp_path: Path) 
 def test_a_program_in_the_clone_may_be_using_dvc(
     rwlock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Through its Python interface, for instance."""
+    """It may use the Python API, for instance."""
     monkeypatch.chdir(tmp_path)
     text = json.dumps({"write": {"a": {"pid": os.getpid(), "cmd": "dvc repro"}}})
     rwlock.write_text(text)

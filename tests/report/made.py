@@ -31,10 +31,10 @@ TRAIN = [("a b", "c d"), ("", "x"), ("e f", "g h"), ("<i>one</i>", "one two thre
 
 
 def make_run(folder: Path, changes: Mapping[str, Any], hypotheses: Mapping[str, Sequence[str]]) -> Path:
-    """Write what the report reads of a run.
+    """Write the files of a run that the report reads.
 
     Args:
-        changes: of the default's parameters.
+        changes: to the default's parameters.
         hypotheses: of the test set, by member: a seed or `ensemble`.
     """
     seeds = [int(member) for member in hypotheses if member != "ensemble"]

@@ -1,4 +1,4 @@
-"""Reads a page as a browser does: its elements, and the text of tables and sections."""
+"""Reads a page like a browser: its elements, and the text of tables and sections."""
 
 from html.parser import HTMLParser
 

@@ -8,7 +8,7 @@ from tests.report.made import ROOT
 
 
 def test_the_picture_is_that_of_the_pipeline(tmp_path: Path) -> None:
-    """Of the default; after an edit of dvc.yaml, `python -m pipelines.report.dag` draws it again."""
+    """It is the default's DAG; after an edit of dvc.yaml, redraw it with `python -m pipelines.report.dag`."""
     found = BLOCK.search((ROOT / PAGE).read_text(encoding="utf-8"))
     assert found is not None
     assert found[0] == mermaid(bare_repository(tmp_path))

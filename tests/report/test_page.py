@@ -1,4 +1,4 @@
-"""The report as a page: parsed, and compared with the files that it is made of."""
+"""The report as a page: parsed, and compared with the files that it is made from."""
 
 import json
 import re
@@ -20,7 +20,7 @@ CONTROL = "\N{REPLACEMENT CHARACTER}"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two finished runs: `one` of a seed, `two` of two seeds with more dropout."""
+    """Two finished runs: `one` with one seed, `two` with two seeds and more dropout."""
     folder = tmp_path_factory.mktemp("runs")
     make_run(folder / "one", {}, {"1": GOOD})
     make_run(folder / "two", {"train.dropout": 0.3}, {"1": BAD, "2": GOOD, "ensemble": GOOD})
@@ -48,7 +48,7 @@ def rows(page: Page, section: str, table: int = 0) -> list[dict[str, str]]:
 
 
 def test_it_has_every_section_and_leads_to_each(text: str) -> None:
-    """On a phone one does not scroll to find them."""
+    """On a phone, readers should not have to scroll for them."""
     page = Page(text)
     assert list(page.texts) == SECTIONS
     assert [a["href"] for tag, a in page.elements if tag == "a"] == [f"#{name}" for name in SECTIONS]
@@ -70,7 +70,7 @@ def test_it_loads_nothing(text: str) -> None:
 
 
 def test_ids_are_unique_and_references_have_targets(text: str) -> None:
-    """Though matplotlib numbers the parts of each picture from 1."""
+    """This must hold although matplotlib numbers the parts of each picture from 1."""
     page = Page(text)
     ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     assert set(re.findall(r"url\(#(\w+)\)", text)) <= set(ids)
@@ -79,7 +79,7 @@ def test_ids_are_unique_and_references_have_targets(text: str) -> None:
 
 
 def test_scores_are_those_of_the_metrics(folder: Path, text: str) -> None:
-    """To the digits shown; with one seed there is no mean beside it."""
+    """They agree in all digits shown; with one seed, there is no mean."""
     metrics = json.loads((folder / "one/data/evaluation/metrics.json").read_text())
     (row,) = rows(Page(text), "scores")
     assert row["model"] == "seed 1"
@@ -92,7 +92,7 @@ def test_scores_are_those_of_the_metrics(folder: Path, text: str) -> None:
 
 
 def test_several_runs_stand_side_by_side_with_what_differs(folder: Path, both: Page) -> None:
-    """A column for each parameter that differs, and no other."""
+    """There is a column for each parameter that differs, and for no other."""
     metrics = json.loads((folder / "two/data/evaluation/metrics.json").read_text())
     one, two = rows(both, "runs")
     changed = ["train.seeds", "train.dropout", "evaluate.ensembles"]
@@ -106,7 +106,7 @@ def test_several_runs_stand_side_by_side_with_what_differs(folder: Path, both: P
 
 
 def test_hardware_and_time_are_those_of_the_trainings(both: Page) -> None:
-    """Half an hour on two cores each."""
+    """Each took half an hour on two cores."""
     found = rows(both, "training")
     assert [(row["run"], row["seed"]) for row in found] == [("one", "1"), ("two", "1"), ("two", "2")]
     assert {row["hardware"] for row in found} == {"2 x Toy CPU"}
@@ -117,18 +117,18 @@ def test_hardware_and_time_are_those_of_the_trainings(both: Page) -> None:
 
 
 def test_the_command_gives_the_run_again(text: str) -> None:
-    """With what it changes in its preset."""
+    """It includes the changes to the preset."""
     assert "make preset NAME=generated && make repro" in Page(text).texts["runs"]
 
 
 def test_words_that_differ_are_marked_on_both_sides(text: str) -> None:
-    """In the translation what the reference lacks, in the reference what was missed."""
+    """The translation highlights what the reference lacks, the reference what the translation lacks."""
     marked = [one.strip() for one in Page(text).marked]
     assert set(marked) == {"weniger", "mehr", "vielen"}
 
 
 def test_text_of_a_corpus_stays_text(text: str) -> None:
-    """Its angle brackets are no elements, and its control characters are seen."""
+    """Angle brackets do not become elements, and control characters are visible."""
     page = Page(text)
     assert f"<b>bold</b> & {CONTROL}more" in page.texts["examples"]
     assert "<i>one</i>" in page.texts["data"]
@@ -137,7 +137,7 @@ def test_text_of_a_corpus_stays_text(text: str) -> None:
 
 
 def test_each_rule_shows_its_count_and_pairs(folder: Path, text: str) -> None:
-    """As the filter wrote them."""
+    """They are as the filter wrote them."""
     page = Page(text)
     counts = json.loads((folder / "one/data/filtered/report.json").read_text())
     found = {row["rule"]: row for row in rows(page, "data", 1)}
@@ -148,12 +148,12 @@ def test_each_rule_shows_its_count_and_pairs(folder: Path, text: str) -> None:
 
 
 def test_attention_has_a_square_for_each_weight(text: str) -> None:
-    """With its words, for those who point at it."""
+    """Its words are shown when the pointer is over it."""
     assert "words – Wörtern: 0.12\n" in Page(text).texts["attention"]
 
 
 def test_pictures_take_the_color_of_the_page(text: str) -> None:
-    """Black axes would vanish in the dark."""
+    """Black axes would be invisible in dark mode."""
     pictures = re.findall(r"<svg role.*?</svg>", text, flags=re.DOTALL)
     assert len(pictures) == 3
     assert "#010203" not in text
@@ -165,7 +165,7 @@ def test_pictures_take_the_color_of_the_page(text: str) -> None:
 
 
 def test_the_curves_are_a_picture_too(folder: Path, text: str) -> None:
-    """For slides, and where there is no browser."""
+    """This is for slides, and machines without a browser."""
     assert matplotlib.image.imread(folder / "one-curves.png").std() > 0.01
 
 
@@ -180,7 +180,7 @@ def test_an_unfinished_run_says_what_makes_it(folder: Path, capsys: pytest.Captu
 
 
 def test_folders_of_the_same_name_are_told_apart(folder: Path, tmp_path: Path) -> None:
-    """By their paths; a run that is named twice is shown once."""
+    """Their paths tell them apart; a run named twice is shown once."""
     shutil.copytree(folder / "two", tmp_path / "one")
     names = [str(folder / "one"), str(tmp_path / "one"), str(folder / "one")]
     with mock.patch("pipelines.report.__main__.render", return_value="") as render:

@@ -36,7 +36,7 @@ def commit(repo: Path, message: str) -> None:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository: code, then a run is committed; another is an experiment; params.yaml was edited."""
+    """A repository: code and a run are committed, another run is an experiment, params.yaml has edits."""
     repo = tmp_path_factory.mktemp("finished")
     make_run(repo / "made", {"train.dropout": 0.1}, {"1": GOOD, "2": GOOD, "ensemble": GOOD})
     shutil.copy(repo / "made" / "params.yaml", repo)
@@ -71,7 +71,7 @@ def set_dropout(repo: Path, value: float) -> None:
 def test_a_revision_and_an_experiment_are_read_from_the_cache(
     finished: Path, tmp_path: Path, name: str, dropout: float
 ) -> None:
-    """With their own parameters, and the cost, which is found by the hash of the weights."""
+    """They have their own parameters, and the cost, found by the hash of the weights."""
     run = open_run(name, finished, tmp_path)
     assert (run.name, run.params["train.dropout"], run.note) == (name, dropout, "")
     assert run.translations.hypotheses == GOOD
@@ -82,7 +82,7 @@ def test_a_revision_and_an_experiment_are_read_from_the_cache(
 
 
 def test_a_commit_without_results_says_so(finished: Path, tmp_path: Path) -> None:
-    """Such as the first of a clone, before anybody has committed a run."""
+    """This is so in a fresh clone, before anybody has committed a run."""
     with pytest.raises(ValueError, match=r"HEAD~1: this revision has no dvc\.lock.*git add dvc\.lock"):
         open_run("HEAD~1", finished, tmp_path)
 
@@ -90,7 +90,7 @@ def test_a_commit_without_results_says_so(finished: Path, tmp_path: Path) -> Non
 def test_make_runs_shows_what_one_compares(
     finished: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The scores and the parameter that differs, of 150 columns; even beside a commit without results."""
+    """Of 150 columns, it has scores and the differing parameter, even next to a commit without results."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     recipe = makefile.partition("\nruns: install\n\t@")[2].partition("\n\n")[0]
     program, *words = shlex.split(recipe.replace("$(or $(N),1)", "2").replace("$$", "$").replace("\\\n", ""))
@@ -104,27 +104,27 @@ def test_make_runs_shows_what_one_compares(
 
 
 def test_a_workspace_that_was_edited_says_so(finished: Path, tmp_path: Path) -> None:
-    """Its parameters are no longer those of its results."""
+    """Its parameters no longer match its results."""
     run = open_run(str(finished), finished, tmp_path)
     assert run.name == "workspace"
     assert run.note.startswith("These results are not up to date with params.yaml, code and data: all would")
 
 
 def test_a_folder_without_dvc_is_read_as_it_is(finished: Path, tmp_path: Path) -> None:
-    """A copy of another machine's, for example."""
+    """It may be a copy from another machine."""
     run = open_run(str(finished / "made"), finished, tmp_path)
     assert (run.name, run.params["train.dropout"], run.note) == ("made", 0.1, "")
 
 
 def test_translations_are_those_of_the_first_seed_without_an_ensemble(tmp_path: Path) -> None:
-    """As those in the terminal."""
+    """The same ones are shown in the terminal."""
     bad = [line.replace("a", "o") for line in GOOD]
     run = open_run(str(make_run(tmp_path / "made", {}, {"1": GOOD, "2": bad})), tmp_path, tmp_path)
     assert (run.translations.member, run.translations.hypotheses) == ("1", GOOD)
 
 
 def test_a_run_that_is_nowhere(finished: Path, tmp_path: Path) -> None:
-    """A typo."""
+    """The name may be a typo."""
     with pytest.raises(ValueError, match=r"^HAED: found neither a folder nor a revision \("):
         open_run("HAED", finished, tmp_path)
 

@@ -1,4 +1,4 @@
-"""A folder of records with the paper's rows beside it, and no records."""
+"""An empty folder of records, next to the paper's rows."""
 
 import shutil
 from pathlib import Path

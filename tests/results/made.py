@@ -14,7 +14,7 @@ SIGNATURES = {"bleu": "nrefs:1|tok:13a", "bleu_tokenized": "nrefs:1|tok:none", "
 
 
 def origin(preset: str, changes: Mapping[str, Any] | None = None, **other: Any) -> dict[str, Any]:
-    """Return what every record has, of a preset with some changes."""
+    """Return the common part of all records, for a preset with some changes."""
     params = of_preset(preset) | dict(changes or {})
     return {
         **{"preset": preset, "params": params, "commit": COMMIT, "date": "2026-11-20", "cost": COST},
@@ -29,7 +29,7 @@ def scores(bleu: float) -> dict[str, float]:
 
 
 def run(preset: str, *bleu: float, ensemble: float | None = None, **other: Any) -> dict[str, Any]:
-    """Return the record of a run with a seed for each BLEU."""
+    """Return the record of a run with one seed per BLEU."""
     metrics: dict[str, Any] = {"seeds": {str(i): scores(value) for i, value in enumerate(bleu, start=1)}}
     metrics["mean"] = scores(sum(bleu) / len(bleu))
     if len(bleu) > 1:
@@ -43,7 +43,7 @@ def run(preset: str, *bleu: float, ensemble: float | None = None, **other: Any) 
 
 
 def row(name: str, column: str = "", bleu: float = 30.0, **other: Any) -> dict[str, Any]:
-    """Return a row of a sweep, of one seed; what is not given was not measured."""
+    """Return a row of a sweep, with one seed; values that are not given were not measured."""
     nothing = dict.fromkeys(("perplexity", "perplexity_std", "bleu_std", "target_tokens_per_second"))
     return {"row": name, "column": column, "bleu": bleu, "seeds": 1, **nothing, **other}
 

@@ -1,4 +1,4 @@
-"""The paper's ablation tables: rows as parameters, and ours beside what was published."""
+"""The paper's ablation tables: rows as parameters, and our results next to the published ones."""
 
 import json
 import math
@@ -35,7 +35,7 @@ EXPERIMENTS["model.encoder_kernels"] = [[5, 5, 5]] * 3  # as the flow has it: a 
 
 
 def overridden(preset: str, changes: dict[str, object]) -> Params:
-    """Return a preset with other values."""
+    """Return a preset with overrides."""
     content = content_of(preset)
     for name, value in changes.items():
         section, key = name.split(".")
@@ -55,7 +55,7 @@ def test_tables_have_the_papers_rows() -> None:
 @pytest.mark.parametrize("preset", ["ablation-en-de", "multi30k-en-de", "generated"])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_row_gives_valid_parameters(name: str, preset: str) -> None:
-    """From the paper's model and from small ones; no two rows of a side of a table are the same."""
+    """This holds for the paper's model and small ones; no two rows of one side of a table are equal."""
     base = params_of(preset)
     changes = [row.overrides(base.model) for row in read_table(name).rows]
     models = [overridden(preset, change).model for change in changes]
@@ -64,7 +64,7 @@ def test_every_row_gives_valid_parameters(name: str, preset: str) -> None:
 
 
 def test_a_row_is_the_model_that_the_paper_names() -> None:
-    """13 encoder layers of kernel 7, attention in layers 1, 3 and 5, as wide as the base."""
+    """Examples: 13 encoder layers with kernel 7; attention in layers 1, 3 and 5; widths as in the base."""
     base = params_of("ablation-en-de").model
     deep = next(row for row in read_table("table7").rows if (row.row, row.column) == ("7", "13"))
     assert deep.overrides(base) == {
@@ -100,7 +100,7 @@ def test_a_row_is_the_model_that_the_paper_names() -> None:
     ],
 )
 def test_errors_in_a_file_name_it(tmp_path: Path, change: str, message: str) -> None:
-    """With its name."""
+    """The message has the file's name."""
     text = "title: t\nsection: s\nrow: r\ncolumn: null\n" + change + "\n"
     (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=message) as error:
@@ -111,7 +111,7 @@ def test_errors_in_a_file_name_it(tmp_path: Path, change: str, message: str) -> 
 
 
 def test_columns_are_numbers(tmp_path: Path) -> None:
-    """They are sorted, and the axis of a plot."""
+    """They are sorted, and form the axis of a plot."""
     text = "title: t\nsection: s\nrow: r\ncolumn: c\nrows: [{row: a, column: wide}]\n"
     (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=r"rows\.0\.column: found 'wide', String should match pattern"):
@@ -119,7 +119,7 @@ def test_columns_are_numbers(tmp_path: Path) -> None:
 
 
 def test_ours_is_shown_beside_the_papers() -> None:
-    """Mean and deviation over seeds; BLEU before replacement; a row that failed or was not run is there."""
+    """It has mean and deviation over seeds, BLEU before replacement, and rows that failed or were not run."""
     table = compare(read_table("table4"), EXPERIMENTS).set_index("row")
     both = table.loc["ConvS2S"]
     assert (both["paper_perplexity"], both["paper_bleu"]) == ("6.64", "21.7")
@@ -133,14 +133,14 @@ def test_ours_is_shown_beside_the_papers() -> None:
 
 
 def test_experiments_of_another_table_are_refused() -> None:
-    """Their figures would be left out in silence."""
+    """Otherwise their figures would be silently left out."""
     strange = EXPERIMENTS.assign(row="without both")
     with pytest.raises(ValueError, match=r"have the row\(s\) 'without both'; wanted .* '-source position'; "):
         compare(read_table("table4"), strange)
 
 
 def test_the_table_is_written_to_be_read(tmp_path: Path) -> None:
-    """As Markdown and picture."""
+    """It is written as Markdown and as a picture."""
     text, picture = ablation_report.write("table4", read_table("table4"), EXPERIMENTS, tmp_path)
     assert (tmp_path / "table4.md").read_text(encoding="utf-8") == text
     assert "| ConvS2S | 6.64 | 6.50 ± 0.71 | 21.7 | 30.00 ± 0.50 | 2 |\n" in text
@@ -169,7 +169,7 @@ def test_speed_is_shown_beside_the_papers(tmp_path: Path) -> None:
 
 
 def test_rows_with_columns_are_found_by_both(tmp_path: Path) -> None:
-    """Kernel widths and layers; Figure 2 is a line a side."""
+    """These are kernel widths and layers; Figure 2 has one line per side."""
     cells = [{"row": "3", "column": 9, "mean.bleu_tokenized": 30.0, "1.validation_perplexity": 5.0}]
     text, picture = ablation_report.write("table7", read_table("table7"), pd.DataFrame(cells), tmp_path)
     head = "| kernel width | encoder layers | PPL, paper | PPL, ours | BLEU, paper | BLEU, ours | seeds |"
@@ -180,7 +180,7 @@ def test_rows_with_columns_are_found_by_both(tmp_path: Path) -> None:
 
 
 def test_a_table_of_ones_own_needs_no_published_figures(tmp_path: Path) -> None:
-    """Rows of a new idea."""
+    """Its rows may be a new idea."""
     text = (
         "title: t\nrow: r\nrows:\n- row: ConvS2S\n- row: -source position\n"
         "  set: {train.dropout: 0.3, model.encoder_widths: 4 x 256, model.encoder_kernels: 3}\n"
@@ -200,7 +200,7 @@ def test_a_table_of_ones_own_needs_no_published_figures(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_table_4_is_run_at_toy_size(tmp_path: Path) -> None:
-    """With real trainings of two seeds a row, word vocabularies and replacement: every figure is found."""
+    """With real trainings of two seeds per row, word vocabularies and replacement, no figure is missing."""
     table = read_table("table4")
     rows = []
     for number, row in enumerate(table.rows):

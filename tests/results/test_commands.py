@@ -1,4 +1,4 @@
-"""What docs/results.md says about a result is true: its command gives the parameters that were recorded."""
+"""docs/results.md is correct: a result's command gives the recorded parameters."""
 
 import json
 import re
@@ -26,11 +26,11 @@ COMMAND = re.compile(r"make preset NAME=(?P<name>\S+)( SET=\S.*)? && make (repro
 
 
 def run_preset(line: str) -> None:
-    """Do what the command's `make preset` does, in the working directory."""
+    """Do the same as the command's `make preset`, in the working directory."""
     words = shlex.split(line.split(" && ", maxsplit=1)[0])
     assert words[:2] == ["make", "preset"]
     variables = dict(word.split("=", 1) for word in words[2:])
-    # As the recipe passes them: the shell parts the words of $(SET).
+    # Like the recipe, where the shell splits $(SET) into words.
     assert write_preset([variables["NAME"], *shlex.split(variables.get("SET", ""))]) == 0
 
 
@@ -38,7 +38,7 @@ def run_preset(line: str) -> None:
 def test_a_records_command_gives_its_parameters(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All that was recorded; keys that are newer than the record have the preset's value."""
+    """It gives all recorded values; keys newer than the record have the preset's value."""
     monkeypatch.chdir(tmp_path)
     record = RECORDS[name]
     run_preset(record.command)
@@ -54,7 +54,7 @@ def test_a_records_command_gives_its_parameters(
 
 @pytest.mark.parametrize("name", [name for name, r in RECORDS.items() if isinstance(r, SweepRecord)])
 def test_a_sweep_can_begin_with_its_recorded_parameters(name: str) -> None:
-    """Every recorded row of the table gives a model then."""
+    """Every recorded row of the table then gives a model."""
     record = RECORDS[name]
     assert isinstance(record, SweepRecord)
     params = preset_params(record.preset)
@@ -68,7 +68,7 @@ def test_a_sweep_can_begin_with_its_recorded_parameters(name: str) -> None:
 
 
 def test_the_page_prints_the_command_of_every_record() -> None:
-    """In the row or section that shows its scores; and every command on it starts what exists."""
+    """It is in the row or section with the scores; all commands on the page start something that exists."""
     for name, record in RECORDS.items():
         lines = [line for line in PAGE.split("\n") if f"{name}.json" in line]
         assert len(lines) >= 2
@@ -84,7 +84,7 @@ def test_the_page_prints_the_command_of_every_record() -> None:
 
 
 def test_what_differs_from_the_preset_is_in_the_command() -> None:
-    """Derived, not typed: also a list of sources, null, and text that looks like a number."""
+    """It is derived, including a list of sources, null, and text that looks like a number."""
     preset = of_preset("multi30k-en-de")
     assert command("multi30k-en-de", preset, "repro") == "make preset NAME=multi30k-en-de && make repro"
     changed = {"package.name": "7", "train.patience": 3, "download.train": [{"kind": "files", "tsv": None}]}
@@ -94,7 +94,7 @@ def test_what_differs_from_the_preset_is_in_the_command() -> None:
 
 
 def test_an_ensembles_row_asks_for_one() -> None:
-    """Also if its preset does not."""
+    """This holds even if its preset does not."""
     run = RowRun(preset="gigaword", of="ensemble", seeds=3)
     assert run.command == 'make preset NAME=gigaword SET="evaluate.ensembles=[all]" && make repro'
 
@@ -104,7 +104,7 @@ def test_an_ensembles_row_asks_for_one() -> None:
 def test_a_records_command_runs_at_toy_size(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The whole pipeline with the recorded settings of text and training: as many seeds, all scores."""
+    """The whole pipeline runs with the recorded text and training settings, all seeds and all scores."""
     monkeypatch.chdir(tmp_path)
     record = RECORDS[name]
     assert isinstance(record, RunRecord)

@@ -13,7 +13,7 @@ from tests.flows import toy
 
 
 def test_metrics_of_several_files_do_not_collide() -> None:
-    """Each training has a perplexity of its own."""
+    """Each training has its own perplexity."""
     files = {
         "data/evaluation/metrics.json": {"data": {"seeds": {"1": {"bleu": 7.0}}, "mean": {"bleu": 7.5}}},
         "data/trained/1/metrics.json": {"data": {"epochs": 3}},
@@ -24,7 +24,7 @@ def test_metrics_of_several_files_do_not_collide() -> None:
 
 
 def test_a_comparison_begins_with_what_differs_and_the_means() -> None:
-    """Those are what one compares; a row that failed says why, beside its settings."""
+    """Those are what readers compare; a failed row has the reason next to its settings."""
     rows = [Row("a", {"train.dropout": 0.1}, {"row": "x"}), Row("b", {"train.dropout": 0.2}, {"row": "y"})]
     results: dict[str, dict[str, Any]] = {
         "a": {"seeds.1.bleu": 7.0, "mean.bleu": 7.5, "std.bleu": 0.1},
@@ -54,7 +54,7 @@ def test_results_are_metrics_with_test_set_and_signature(tmp_path: Path) -> None
 
 
 def test_labels_tell_rows_apart() -> None:
-    """The last part of a name is enough unless two values share it."""
+    """The last part of a name suffices unless labels would be equal."""
 
     def labels(a: dict[str, Any], b: dict[str, Any]) -> dict[str, str]:
         return labels_of([Row("a", a, {}), Row("b", b, {})])

@@ -16,7 +16,7 @@ def read(results: Path) -> Any:
 
 
 def test_a_whole_record_is_read(results: Path) -> None:
-    """All that stage evaluate writes has its place, the scores without replacement too."""
+    """Everything that stage evaluate writes is allowed, including scores without replacement."""
     record = run("multi30k-en-de", 36.0, 37.0, ensemble=38.0)
     record["metrics"]["without_replacement"] = run("generated", 30.0)["metrics"]
     put(results, "one", record)
@@ -27,7 +27,7 @@ def test_a_whole_record_is_read(results: Path) -> None:
 
 
 def test_broken_json_is_refused(results: Path) -> None:
-    """As a merge conflict leaves it."""
+    """A merge conflict can leave it like this."""
     put(results, "one", run("multi30k-en-de", 36.0))
     path = results / "one.json"
     path.write_text(path.read_text()[:-20])
@@ -65,7 +65,7 @@ def test_a_missing_key_is_named(results: Path) -> None:
 
 
 def test_errors_in_rows_name_row_and_column(results: Path) -> None:
-    """And a sweep has some."""
+    """A sweep must have some rows."""
     record = sweep("table5", "multi30k-en-de", row("1,2"), row("1", perplexity="five"))
     put(results, "t", record)
     with pytest.raises(ValueError, match=r"(?s)t\.json has 1 fault.*rows\.1\.perplexity: found 'five'"):
@@ -87,7 +87,7 @@ def test_errors_in_rows_name_row_and_column(results: Path) -> None:
     ],
 )
 def test_errors_in_paper_yaml_name_the_key(results: Path, old: str, new: str, message: str) -> None:
-    """By file and key."""
+    """The message has file and key."""
     path = results.parent / "paper.yaml"
     path.write_text(path.read_text().replace(old, new, 1))
     with pytest.raises(ValueError, match=rf"(?s)paper\.yaml.*{message}"):
@@ -95,14 +95,14 @@ def test_errors_in_paper_yaml_name_the_key(results: Path, old: str, new: str, me
 
 
 def test_records_are_json_for_people(results: Path) -> None:
-    """Whole numbers are scores, too, as stage evaluate writes them."""
+    """Integers are valid scores, as stage evaluate may write them."""
     put(results, "one", run("multi30k-en-de", 36))
     assert json.loads((results / "one.json").read_text())["metrics"]["mean"]["bleu"] == 36.0
     assert read(results)["one"].metrics.mean["unknown_words"] == 3.0
 
 
 def test_records_come_in_the_order_of_their_names(results: Path) -> None:
-    """A file's name has an ending, before which a hyphen sorts: the page would have two orders."""
+    """A hyphen sorts before the dot of a file's suffix, so the page could have two orders."""
     for name in ("run-words", "run"):
         put(results, name, run("generated", 30.0))
     assert [name for name in read_records(results) if name.startswith("run")] == ["run", "run-words"]
