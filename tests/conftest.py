@@ -64,7 +64,7 @@ def shared_data() -> Path:
 
 @pytest.fixture(autouse=True)
 def _signals() -> Iterator[None]:
-    """Restore signal handlers after each test, and fail it if it changed them, as importing a command line may."""
+    """Fail a test that changes signal handlers, as importing a command line may, and restore them."""
     numbers = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE
     before = {number: signal.getsignal(number) for number in numbers}
     yield

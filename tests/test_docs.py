@@ -28,7 +28,7 @@ UNDECLARED = ("data/own", "data/sweeps", "data/checkpoints", "data/downloads", "
 
 
 def faults(page: str) -> list[str]:
-    """Return what is wrong with the commands of a page, in its blocks and in its text."""
+    """Return the faults of the commands on a page, in its blocks and in its text."""
     text, found = pages.read(page), []
     lines = [line for block in pages.blocks(text, "sh") for line in pages.commands(block)]
     for code in pages.inline_code(text):
@@ -50,7 +50,7 @@ def test_every_command_would_work(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_code_in_the_text_stays_on_one_line(page: str) -> None:
-    """Code that goes over a line's end would escape the checks here."""
+    """Inline code with a line break would escape the checks here."""
     text = pages.FENCE.sub("", pages.read(page))
     assert [line for line in text.splitlines() if line.count("`") % 2] == []
 
@@ -122,7 +122,7 @@ def exists(path: str, outputs: list[str]) -> bool:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_path_and_parameter_in_the_text_exists(page: str) -> None:
-    """What looks like a path of the repository, an output of a stage or a key of params.yaml is one."""
+    """Text that looks like a path of the repository, an output of a stage or a key of params.yaml is one."""
     folders = {path.name for path in ROOT.glob("[!.]*/")} | {"data"}
     outputs = declared()
     for code in pages.inline_code(pages.read(page)):
@@ -136,13 +136,13 @@ def test_every_path_and_parameter_in_the_text_exists(page: str) -> None:
 
 
 def is_parameter(word: str) -> bool:
-    """Return whether code looks like a key of params.yaml: a name behind that of a section."""
+    """Return whether code looks like a key of params.yaml: a name after that of a section."""
     names = re.fullmatch(r"([a-z]+)(\.[a-z_]+)+", word)
     return names is not None and names[1] in params() and not word.endswith((".json", ".py", ".yaml"))
 
 
 def test_a_path_that_no_stage_writes_is_found() -> None:
-    """The outputs of dvc.yaml decide."""
+    """The outputs in dvc.yaml decide."""
     outputs = declared()
     assert exists("data/models/1", outputs)
     assert exists("data/evaluation", outputs)
@@ -170,7 +170,7 @@ def test_every_link_has_a_target(page: str) -> None:
 
 
 def test_a_broken_link_is_found() -> None:
-    """In the name of a file, and in its anchor."""
+    """Both the name of a file and its anchor are checked."""
     text = (
         "[a](docs/tutorial.md) [b](docs/x.md) [c](docs/parameters.md#tuning-alpha) [d](docs/parameters.md#x)"
     )
@@ -178,7 +178,7 @@ def test_a_broken_link_is_found() -> None:
 
 
 def test_the_index_names_every_page() -> None:
-    """docs/README.md is the way in."""
+    """docs/README.md is the entry point."""
     assert {"README.md", *pages.links(pages.read("docs/README.md"))} >= {
         path.name for path in (ROOT / "docs").glob("*.md")
     }
@@ -208,7 +208,7 @@ def test_every_choice_names_its_code() -> None:
 
 
 def test_the_readme_is_short() -> None:
-    """It is read in ten minutes."""
+    """Reading it takes ten minutes."""
     lines = pages.read("README.md").splitlines()
     assert len(lines) <= 120
     assert [line for line in lines if len(line) > 120] == []
@@ -216,7 +216,7 @@ def test_the_readme_is_short() -> None:
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a folder that has data/models/1."""
+    """Give a folder with data/models/1."""
     folder = tmp_path_factory.mktemp("models")
     package = write_small_package(folder)
     (folder / "data" / "models").mkdir(parents=True)
@@ -226,7 +226,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_python_examples_run(page: str, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a tiny model in place of the reader's; a block without a model is checked by imports and calls."""
+    """A tiny model replaces the reader's; for a block without a model, imports and calls are checked."""
     monkeypatch.chdir(models)
     for block in pages.blocks(pages.read(page), "python"):
         if "data/models" in block:
@@ -255,14 +255,14 @@ def check_calls(block: str) -> None:
     ],
 )
 def test_a_wrong_call_is_found(block: str, error: type[Exception]) -> None:
-    """A name that does not exist, an unknown argument, a missing one."""
+    """Examples are an unknown name, an unknown argument and a missing one."""
     with pytest.raises(error):
         check_calls(block)
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_yaml_examples_fit_the_schema(page: str) -> None:
-    """Each is a part of params.yaml: with it in place of the default's values, the whole is valid."""
+    """Each is a part of params.yaml: replacing the default's values with it gives a valid file."""
     for block in pages.blocks(pages.read(page), "yaml"):
         Params.model_validate(merged(params(), YAML(typ="safe", pure=True).load(block)))
 
@@ -292,6 +292,6 @@ def test_the_messages_of_the_troubleshooting_page_are_those_of_the_code(literals
 
 
 def test_a_message_that_no_code_has_is_found(literals: list[str]) -> None:
-    """Also where only its middle differs."""
+    """It is found even if only its middle differs."""
     assert messages.occurs("Training diverged: ... wanted a finite one", literals)
     assert not messages.occurs("Training diverged: ... wanted an infinite one", literals)

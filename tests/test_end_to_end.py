@@ -19,7 +19,7 @@ TEST_PAIRS = 30
 
 
 def toy_params(folder: Path, kind: str) -> Params:
-    """Return the tiny model's parameters for 400 generated pairs; words are with vocabulary selection."""
+    """Return the tiny model's parameters for 400 generated pairs; words get vocabulary selection."""
     params = tiny_params(folder, seeds=SEEDS, max_epochs=1, max_tokens=500, batch_sentences=32)
     generated = params.download.train[0]
     selection = SelectionParams(common=50, candidates=5) if kind == "word" else None
@@ -50,7 +50,7 @@ def toy_params(folder: Path, kind: str) -> Params:
 
 
 def check_reach(stage: str, modules: set[str], digests: Path) -> None:
-    """What a stage has imported is in its digest, but for the schema of params.yaml; so DVC watches it."""
+    """Check that a stage's digest has all its imports except the schema of params.yaml; DVC tracks it."""
     if stage == "code":
         return
     assert len(modules) > 5
@@ -89,6 +89,6 @@ def test_raw_text_becomes_scores_and_a_model(tmp_path: Path, kind: str) -> None:
         assert f"{metrics['ensemble']['bleu']:.2f}" in (data / "report.html").read_text(encoding="utf-8")
     sources = (data / "raw" / "test" / "source.txt").read_text(encoding="utf-8").split("\n")[:-1]
     final = (data / "replaced" / "1" / texts[-1]).read_text(encoding="utf-8").split("\n")[:-1]
-    # What a user gets from the model folder is what the stages translated and scored. All of it at once: with
-    # vocabulary selection a translation depends on its batch.
+    # The model folder must give users what the stages translated and scored. Translate everything at once:
+    # with vocabulary selection, a translation depends on its batch.
     assert convs2s.load(data / "models" / "1").translate(sources) == final

@@ -1,4 +1,4 @@
-"""The README's paper map is true: every file is there and names its section."""
+"""The README's paper map is true: every file exists and names its section."""
 
 import re
 from pathlib import Path

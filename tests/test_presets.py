@@ -16,7 +16,7 @@ from tests.presets import params_of, rendered
 
 
 class Figures(NamedTuple):
-    """What the paper, or fairseq, says about an experiment."""
+    """The facts about an experiment in the paper, or in fairseq."""
 
     published: str
     millions: float
@@ -50,7 +50,7 @@ LINES = {
 
 @pytest.mark.parametrize("name", preset_names())
 def test_the_model_card_has_the_presets_name(name: str) -> None:
-    """By it, a recorded run is traced back to its preset."""
+    """The name traces a recorded run back to its preset."""
     assert params_of(name).package.name == (name if name != "generated" else "generated-en-de")
 
 
@@ -61,7 +61,7 @@ def test_the_presets_exist() -> None:
 
 @pytest.mark.parametrize("name", PAPER)
 def test_a_preset_of_the_paper_says_where_its_figure_is_from(name: str) -> None:
-    """In the header of params.yaml: source, published score, hardware and time then, and what is inferred."""
+    """The header of params.yaml has source, published score, its hardware and time, and inferred values."""
     lines = rendered(name).split("\n")
     header = " ".join(line.removeprefix("#").strip() for line in lines[: lines.index("download:")])
     for part in ("Source: ", "Published: ", "Hardware and time", "Inferred: ", f"make preset NAME={name}."):
@@ -108,7 +108,7 @@ def test_only_the_ablations_select_target_words(name: str) -> None:
 
 
 def test_alpha_is_tuned_on_newstest2015_where_the_paper_does() -> None:
-    """§4.3; for the other corpora tuning gained nothing, and alpha is 1."""
+    """§4.3; for the other corpora, tuning brought no gain, and alpha is 1."""
     for name in PAPER:
         params = params_of(name)
         files = [source.target for source in params.download.development if isinstance(source, UrlSource)]
@@ -149,7 +149,7 @@ def test_pairs_are_removed_as_in_the_paper(
 def test_local_files_of_a_corpus_are_found(
     preset: str, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With download.folder set to a folder of these files, the network is not used; all lines arrive."""
+    """If download.folder has these files, the network is not used; all lines arrive."""
 
     def no_network(*_: object) -> None:
         raise AssertionError("the network was used")
@@ -170,7 +170,7 @@ def test_local_files_of_a_corpus_are_found(
 
 @pytest.mark.parametrize("target", ["de", "fr"])
 def test_mirrors_of_multi30k_are_the_same_files(target: str) -> None:
-    """Of one repository and commit, each the file that the split reads."""
+    """All are from one repository and commit, and each is the file that the split reads."""
     download = params_of(f"multi30k-en-{target}").download
     for split in ("train", "valid", "test"):
         (source,) = getattr(download, split)

@@ -1,7 +1,7 @@
 """Kill runs of the DAG at random times, again and again: `python -m tests.faults 1000`, or `100 --flow`.
 
-Each round begins with nothing and ends when `dvc repro` has succeeded; its outputs must then be those of a
-run that nobody disturbed. Counted are the kills.
+Each round starts from scratch and ends when `dvc repro` succeeds; its outputs must then be those of an
+undisturbed run. It counts kills.
 """
 
 import argparse
@@ -27,7 +27,7 @@ TARGETS = ("group", "dvc", "stage")
 
 
 def kill(process: forked.Process, target: str) -> bool:
-    """Kill DVC, its stage or both; tell whether there was something to kill."""
+    """Kill DVC, its stage or both; return whether there was something to kill."""
     with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess, IndexError):
         if target == "group":
             os.killpg(process.pid, signal.SIGKILL)
@@ -69,7 +69,7 @@ def play(base: Base, folder: Path, dice: random.Random, patience: float) -> tupl
 
 
 def run(count: int, folder: Path, dice: random.Random, tell: Callable[[str], None]) -> tuple[Kills, int, int]:
-    """Kill so many times; return the kills by target, the rounds, and how many of them differ."""
+    """Kill the given number of times; return the kills by target, the rounds, and how many of them differ."""
     base = make(folder)
     begin = time.monotonic()
     forked.repro(base.folder)

@@ -1,4 +1,4 @@
-"""The repository that every case starts from: made once, run once, and counted."""
+"""The repository that every case starts from: made once and run once, counting operations."""
 
 import collections
 import contextlib
@@ -19,7 +19,7 @@ class Base:
 
     Args:
         folder: of the repository.
-        outputs: what an undisturbed run gives, by hash.
+        outputs: those of an undisturbed run, by hash.
         counts: operations of each stage's process, and of DVC's ("dvc") when it runs one stage.
     """
 
@@ -29,7 +29,7 @@ class Base:
 
 
 def make(folder: Path) -> Base:
-    """Make the repository in a folder and run the DAG; if another process has done so, return that."""
+    """Make the repository in a folder and run the DAG; if another process has done so, return its result."""
     folder.mkdir(parents=True, exist_ok=True)
     known = folder / "known.json"
     with claimed(folder / "lock"):

@@ -1,4 +1,4 @@
-"""The table of faults: each takes a repository that is up to date, and does something bad to it."""
+"""The table of faults: each takes an up-to-date repository and does something bad to it."""
 
 import itertools
 import signal
@@ -54,7 +54,7 @@ Fault = Callable[[Setting], None]
 
 @dataclass(frozen=True)
 class Case:
-    """A line of the table."""
+    """A row of the table."""
 
     kind: str
     name: str
@@ -103,7 +103,7 @@ def in_place(name: str, keep: float) -> Fault:
 
 
 def with_small_files(stage: str, size: int, dies: bool) -> Fault:
-    """Return a run of a stage that can write so many bytes to a file; one that needs no more succeeds."""
+    """Return a run of a stage that can write a limited number of bytes per file; it may suffice."""
     return lambda setting: ignore(setting.interrupt(stage, injection.limit_file_size(size, dies)))
 
 
@@ -166,7 +166,7 @@ def flip(content: bytes) -> bytes:
 
 
 def damage() -> Iterator[Case]:
-    """Damage what stages gave, and what DVC keeps for itself."""
+    """Damage outputs of stages, and DVC's own files."""
     for number, (path, how) in enumerate(itertools.product(FILES, DAMAGE)):
         other = FILES[(number // len(DAMAGE) + 1) % len(FILES)]
         yield Case("damage", f"{path} {how}", damaged(path, how, other))
@@ -180,7 +180,7 @@ def damage() -> Iterator[Case]:
 
 
 def damaged(path: str, how: str, other: str) -> Fault:
-    """Return a damage to an output; `swapped` puts another file in its place."""
+    """Return damage to an output; `swapped` puts another file in its place."""
 
     def fault(setting: Setting) -> None:
         file = setting.folder / path
@@ -191,7 +191,7 @@ def damaged(path: str, how: str, other: str) -> Fault:
 
 
 def spoil(path: Path, how: str) -> None:
-    """Empty a file, cut it in half, fill it with what nobody wrote, or remove it."""
+    """Empty a file, cut it in half, fill it with garbage, or remove it."""
     if how == "gone":
         path.unlink(missing_ok=True)
     else:
@@ -200,12 +200,12 @@ def spoil(path: Path, how: str) -> None:
 
 
 def damaged_state(path: str, how: str) -> Fault:
-    """Return a damage to a file of DVC's."""
+    """Return damage to one of DVC's own files."""
     return lambda setting: spoil(setting.folder / path, how)
 
 
 def damaged_runs(how: str) -> Fault:
-    """Return a damage to all that DVC keeps of earlier runs, when it has no other record of them."""
+    """Return damage to everything that DVC keeps of earlier runs, when it has no other record of them."""
 
     def fault(setting: Setting) -> None:
         for path in (setting.folder / ".dvc" / "cache" / "runs").rglob("*"):
@@ -217,7 +217,7 @@ def damaged_runs(how: str) -> Fault:
 
 
 def damaged_databases(how: str) -> Fault:
-    """Return a damage to the databases in which DVC keeps the hashes of files."""
+    """Return damage to the databases in which DVC keeps the hashes of files."""
 
     def fault(setting: Setting) -> None:
         assert forked.repro(setting.folder) == 0  # a copy has none yet
@@ -235,7 +235,7 @@ def concurrency() -> Iterator[Case]:
 
 
 def twice(stage: str) -> Fault:
-    """Return two commands at once; one of them may be told to wait, at least one succeeds."""
+    """Return two simultaneous commands; one of them may be rejected, at least one succeeds."""
 
     def fault(setting: Setting) -> None:
         repository.forget(setting.folder, stage)
@@ -246,7 +246,7 @@ def twice(stage: str) -> Fault:
 
 
 def at_once(stage: str) -> Fault:
-    """Return a command that starts when DVC is gone and its stage may not be."""
+    """Return a command that starts when DVC has been killed but its stage may still be running."""
 
     def fault(setting: Setting) -> None:
         number = setting.operation(stage, 0.5)
@@ -258,13 +258,13 @@ def at_once(stage: str) -> Fault:
 
 
 def odd_surroundings() -> Iterator[Case]:
-    """Run elsewhere than on a developer's machine."""
+    """Run in surroundings unlike a developer's machine."""
     for name, act in surroundings().items():
         yield Case("surroundings", name, in_folder(act))
 
 
 def in_folder(act: Callable[[Path], None]) -> Fault:
-    """Return a fault that needs to know no more than the folder."""
+    """Return a fault that only needs the folder."""
     return lambda setting: act(setting.folder)
 
 
@@ -274,7 +274,7 @@ def cases() -> list[Case]:
 
 
 def recovers(setting: Setting, wanted: Mapping[str, str]) -> list[str]:
-    """Run `make repro` again after a fault; return what is not as if the fault had not been.
+    """Run `make repro` again after a fault; return the differences from a run without it.
 
     Args:
         wanted: outputs of a run without faults.
@@ -287,7 +287,7 @@ def recovers(setting: Setting, wanted: Mapping[str, str]) -> list[str]:
 
 
 def differences(folder: Path, wanted: Mapping[str, str]) -> list[str]:
-    """Return what a repository has that differs from an undisturbed run, or is left unfinished."""
+    """Return a repository's differences from an undisturbed run, and unfinished files."""
     found = repository.outputs(folder)
     differ = [f"{name} differs" for name in wanted if found.get(name) != wanted[name]]
     new = [f"{name} is new" for name in found if name not in wanted]

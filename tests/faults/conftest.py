@@ -16,7 +16,7 @@ def base(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Base:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Make lines of the table of what other folders test, when the whole table is wanted."""
+    """Add rows for the tests of other folders, if the whole table is requested."""
     for item in items if os.environ.get("ALL") else []:
         for mark in item.iter_markers("fault"):
             name = item.name.removeprefix("test_").replace("_", " ")
@@ -24,7 +24,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the table: each case by class, with what became of it."""
+    """Print the table: each case by class, with its outcome."""
     table: dict[str, list[tuple[str, str]]] = collections.defaultdict(list)
     for outcome in ("passed", "failed", "error"):
         for report in terminalreporter.stats.get(outcome, []):

@@ -1,7 +1,7 @@
 """Kill runs of the flow at random times: its server, worker, orchestrator, guards, DVC and stages.
 
-Stages are played (`tests.flows.toy`); server, worker, flow and DVC are real. All rounds share a clone, whose
-server and worker are started again when they have been killed, as `make flow` does.
+Stages are stand-ins (`tests.flows.toy`); server, worker, flow and DVC are real. All rounds share a clone,
+whose server and worker are restarted after they have been killed, as by `make flow`.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ class Clone:
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def up(self) -> None:
-        """Start what does not run."""
+        """Start server and worker if they are not running."""
         if self.server.process is None or self.server.process.poll() is not None:
             self.server.start()
         self.server.deploy(self.root)
@@ -56,7 +56,7 @@ class Clone:
         self.server.stop()
 
     def clear(self) -> None:
-        """Forget all that has been computed."""
+        """Remove all results."""
         for name in ("data", ".dvc/cache", ".dvc/tmp/dvc.lock.whole"):
             path = self.root / name
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
@@ -64,12 +64,12 @@ class Clone:
             (self.root / name).unlink(missing_ok=True)
 
     def trigger(self) -> str:
-        """Ask for a run, as `make flow` does; return its id."""
+        """Trigger a run, as `make flow` does; return its id."""
         self.server.csrf.clear()  # it expires
         return self.server.trigger("reproduce/reproduce", parallel=3)
 
     def state(self, run: str) -> str:
-        """Return the type of a run's state; none while the server is away."""
+        """Return the type of a run's state; None while the server is unreachable."""
         try:
             self.server.csrf.clear()
             return str(self.server.flow_run(run)["state_type"])
@@ -77,14 +77,14 @@ class Clone:
             return ""
 
     def at_work(self) -> list[str]:
-        """Return the command lines of all that works in the clone or for its worker, which is left out."""
+        """Return the command lines of the processes in the clone or of its worker, except the worker."""
         lines = [line for line in processes(self.root) if "prefect worker start" not in line]
         with contextlib.suppress(psutil.Error):
             lines += [str(one.pid) for one in psutil.Process(self.workers[-1].pid).children(recursive=True)]
         return lines
 
     def kill(self, target: str, dice: random.Random) -> bool:
-        """Kill a target; tell whether there was one."""
+        """Kill a target; return whether there was one."""
         family = [*self.workers[-1:], *filter(None, [self.server.process])]
         wanted = {"server": family[1:], "worker": family[:1], "server and worker": family, "all": family}
         chosen = [psutil.Process(one.pid) for one in wanted.get(target, [])]
@@ -104,7 +104,7 @@ class Clone:
     def programs(self, part: str) -> list[tuple[psutil.Process, str]]:
         """Return the processes of the clone with a text in their command lines.
 
-        The flow's own does not work in the clone's folder: it is found below the worker.
+        The flow's own process is not in the clone's folder: it is found among the worker's children.
         """
         found, below = [], list[psutil.Process]()
         with contextlib.suppress(psutil.Error):
@@ -117,7 +117,7 @@ class Clone:
         return found
 
     def wait(self, run: str) -> str:
-        """Wait for the end of a run; return its state, `LOST` of one that nobody can report any more."""
+        """Wait for the end of a run; return its state, or `LOST` if nothing can report it any more."""
         begin = seen = time.monotonic()
         while time.monotonic() - begin < LIMIT:
             self.up()  # a worker ends if the server is slow to answer when it starts
@@ -135,7 +135,7 @@ class Clone:
 def play(
     clone: Clone, dice: random.Random, patience: float, wanted: dict[str, str]
 ) -> tuple[Kills, list[str]]:
-    """Run the flow from nothing, killing at random times, until it completes.
+    """Run the flow from scratch, killing at random times, until it completes.
 
     Returns:
         The kills by target, and what differs from an undisturbed run.
@@ -155,7 +155,7 @@ def play(
 
 
 def strike(clone: Clone, run: str, dice: random.Random, patience: float) -> Kills:
-    """Kill one target after the other during a run, until one that ends it; return the kills."""
+    """Kill one target after the other during a run, until one kill ends it; return the kills."""
     kills, pause = Kills(), dice.uniform(0, 0.7 * patience)
     while not soon(lambda: clone.state(run) in FINAL, pause):
         target, pause = dice.choice(TARGETS), dice.uniform(0, patience / 8)
@@ -168,7 +168,7 @@ def strike(clone: Clone, run: str, dice: random.Random, patience: float) -> Kill
 
 
 def left(clone: Clone) -> list[str]:
-    """Return what still works in the clone, though the run is over."""
+    """Return processes that still work in the clone although the run is over."""
     try:
         gone(clone.root, lambda line: "prefect worker start" in line)
     except AssertionError as error:
@@ -177,7 +177,7 @@ def left(clone: Clone) -> list[str]:
 
 
 def run(count: int, folder: Path, dice: random.Random, tell: Callable[[str], None]) -> tuple[Kills, int, int]:
-    """Kill so many times; return the kills by target, the rounds, and how many of them differ."""
+    """Kill the given number of times; return the kills by target, the rounds, and how many of them differ."""
     clone = Clone(toy.make(folder / "clone"), Server(folder / "server"))
     total, number, wrong = Kills(), 0, 0
     toy.behave(clone.root, train_1={"seconds": 1}, train_2={"seconds": 2})

@@ -1,7 +1,7 @@
-"""`dvc repro` in a fork of this process, its stages in forks of that one: imports are paid for once.
+"""`dvc repro` in a fork of this process, with its stages in forks of that one: imports happen only once.
 
-All else is as on the command line: DVC's own code starts the stage and waits for it, the stage's runner is
-run as a program, each is a process that can be killed.
+Everything else is as on the command line: DVC's own code starts the stage and waits for it, the stage's
+runner runs as a program, and each is a process that can be killed.
 """
 
 import contextlib
@@ -60,7 +60,7 @@ class Process:
     status: int | None = None
 
     def ended(self) -> bool:
-        """Tell whether it has ended."""
+        """Return whether it has ended."""
         if self.status is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             self.status = os.waitstatus_to_exitcode(status) if pid else None
@@ -97,7 +97,7 @@ def fork(action: Callable[[], int]) -> Process:
 
 
 class ForkedStage:
-    """What `subprocess.Popen` is to DVC: the command of a stage, in a fork."""
+    """Replaces `subprocess.Popen` in DVC: the command of a stage, in a fork."""
 
     def __init__(
         self, hooks: Mapping[str, Hook], command: list[str], cwd: str, env: dict[str, str], **_: Any
@@ -127,14 +127,14 @@ class ForkedStage:
 def start(
     folder: Path, hooks: Mapping[str, Hook] | None = None, *options: str, log: Path | None = None
 ) -> Process:
-    """Start `dvc repro` in a session of its own.
+    """Start `dvc repro` in its own session.
 
     Args:
         folder: the repository.
-        hooks: what to call in the process of a stage, by the stage's name; "dvc" is DVC's own process, and
-            "*" any stage that is not named.
+        hooks: functions to call in the process of a stage, by the stage's name; "dvc" is DVC's own process,
+            and "*" any stage that is not named.
         options: of the command.
-        log: where its output goes; into the repository if none is given.
+        log: file for its output; in the repository if none is given.
     """
     hooks = hooks or {}
 
@@ -154,7 +154,7 @@ def start(
 
 
 def repro(folder: Path, hooks: Mapping[str, Hook] | None = None, *options: str) -> int:
-    """Run `make repro`, less the report: repair, then DVC; return its exit status."""
+    """Run `make repro` without the report: repair, then DVC; return its exit status."""
     repair(folder)
     return start(folder, hooks, *options).wait()
 

@@ -1,4 +1,4 @@
-"""Faults at chosen operations of a process: the n-th time that it opens to write, renames, removes or makes.
+"""Faults at chosen operations of a process: the n-th open for writing, rename, removal or creation.
 
 Python reports each such operation, before it happens, to an audit hook; nothing is waited for or guessed.
 """
@@ -19,7 +19,7 @@ Action = Callable[[Path], None]
 
 
 def operations(action: Callable[[int, Path], None], within: Path) -> None:
-    """Call an action before each operation of this process in a folder, with number (from 1) and path."""
+    """Call an action before each operation of this process in a folder, with its number (from 1) and path."""
     count, busy = 0, False
 
     def hook(event: str, arguments: tuple[object, ...]) -> None:
@@ -39,7 +39,7 @@ def operations(action: Callable[[int, Path], None], within: Path) -> None:
 
 
 def is_to_write(arguments: tuple[object, ...]) -> bool:
-    """Tell whether the arguments of an event `open` say so."""
+    """Return whether the arguments of an event `open` are for writing."""
     path, _, flags = arguments
     return isinstance(path, str | bytes | os.PathLike) and isinstance(flags, int) and bool(flags & TO_WRITE)
 
@@ -67,7 +67,7 @@ def on(name: str, action: Action, within: Path) -> Hook:
 def send(number: int, target: str) -> Action:
     """Return an action that sends a signal to this process (stage), its parent (dvc) or all (group).
 
-    A stage whose DVC is killed then takes long, so that only its watch over DVC can end it.
+    A stage whose DVC is killed then takes long, so that only its monitoring of DVC can end it.
     """
 
     def action(_: Path) -> None:
@@ -82,7 +82,7 @@ def send(number: int, target: str) -> Action:
 
 
 def fail(number: int) -> Action:
-    """Return an action that fails as the system would: errno.ENOSPC, errno.EIO."""
+    """Return an action that fails like the system, with errno.ENOSPC or errno.EIO."""
 
     def action(path: Path) -> None:
         raise OSError(number, os.strerror(number), str(path))
@@ -91,12 +91,12 @@ def fail(number: int) -> Action:
 
 
 def fail_for_memory(_: Path) -> None:
-    """Fail as Python does without memory."""
+    """Fail like Python when out of memory."""
     raise MemoryError
 
 
 def cut_and_die(keep: float) -> Action:
-    """Return an action that leaves a share of what is in the file, as a kill in mid-write, and kills all."""
+    """Return an action that truncates the file to a share, like a kill during a write, and kills all."""
 
     def action(path: Path) -> None:
         content = path.read_bytes() if path.exists() else b""
@@ -119,7 +119,7 @@ def limit_file_size(size: int, dies: bool) -> Hook:
 
 
 def limit_memory(more: int) -> Hook:
-    """Return a hook after which a process can have so many more bytes than it has now."""
+    """Return a hook after which a process can allocate only a limited number of additional bytes."""
 
     def hook() -> None:
         used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")

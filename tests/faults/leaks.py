@@ -1,4 +1,4 @@
-"""Whether memory or file descriptors grow with time: `python -m tests.faults.leaks training 10` (minutes).
+"""Check if memory or file descriptors grow over time: `python -m tests.faults.leaks training 10` (minutes).
 
 Both are sampled from outside, in the process as users run it. `training` trains a tiny model, epoch after
 epoch, with a checkpoint every 20 updates. `stream` has `convs2s translate` read a pipe that does not end.
@@ -47,14 +47,14 @@ class Sample(NamedTuple):
 
 
 def sample(process: psutil.Process, begin: float, done: int) -> Sample:
-    """Return what a process has now."""
+    """Return a sample of a process now."""
     memory = process.memory_info().rss / 1e6
     return Sample(time.monotonic() - begin, done, memory, process.num_fds(), process.num_threads())
 
 
 @contextlib.contextmanager
 def started(arguments: list[str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run Python in a folder, with pipes, and end it."""
+    """Run Python in a folder, with pipes, and terminate it at the end."""
     env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
@@ -113,7 +113,7 @@ def write_lines(stream: IO[bytes]) -> None:
 
 
 def growth(samples: list[Sample]) -> tuple[float, int]:
-    """Return by how many megabytes and descriptors the last quarter exceeds the second, in the median."""
+    """Return the growth from the second quarter to the last: median megabytes and maximum descriptors."""
     quarter = len(samples) // 4
     parts = samples[quarter : 2 * quarter], samples[-quarter:]
     memory = [statistics.median(one.memory for one in part) for part in parts]
@@ -122,7 +122,7 @@ def growth(samples: list[Sample]) -> tuple[float, int]:
 
 
 def main() -> None:
-    """Print a line a minute, and the growth."""
+    """Print a line per minute, and the growth."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.leaks", description=__doc__)
     parser.add_argument("what", choices=["training", "stream"])
     parser.add_argument("minutes", type=float)

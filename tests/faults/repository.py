@@ -1,4 +1,4 @@
-"""A small repository with the real DAG, the real stages and a toy corpus; what it holds, by hash."""
+"""A small repository with the real DAG, the real stages and a toy corpus; its contents, by hash."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ PAIRS, TEST_PAIRS, VOCABULARY = 60, 6, 170
 
 
 def toy_params(folder: Path) -> Params:
-    """Return parameters with which every stage has something to do, and little of it."""
+    """Return parameters with which every stage has a little work to do."""
     params = tiny_params(folder, max_epochs=2, batch_sentences=16, max_tokens=400, checkpoint_updates=1)
     generated = params.download.train[0].model_copy(update={"noise": 0.0})
     sizes = {"joint": True, "source_size": VOCABULARY, "target_size": VOCABULARY}
@@ -76,7 +76,7 @@ def lock(folder: Path) -> dict[str, Any]:
 
 
 def forget(folder: Path, *names: str) -> None:
-    """Make DVC run stages again: remove their outputs, what dvc.lock says of them, and the cache of runs."""
+    """Make DVC rerun stages: remove their outputs, their records in dvc.lock, and the run cache."""
     stages = lock(folder)
     for name in names:
         for out in stages.pop(name)["outs"]:
@@ -88,10 +88,10 @@ def forget(folder: Path, *names: str) -> None:
 
 
 def outputs(folder: Path) -> dict[str, str]:
-    """Return the hash of each file that a stage gives, and of what dvc.lock says of each stage.
+    """Return the hash of each output file, and of each stage's record in dvc.lock.
 
     Returns:
-        By path, or by stage. The order of the stages in dvc.lock depends on that in which they ran.
+        By path, or by stage. The order of stages in dvc.lock depends on the order in which they ran.
     """
     found = {name: digest(json.dumps(stage, sort_keys=True).encode()) for name, stage in lock(folder).items()}
     for stage in lock(folder).values():

@@ -1,4 +1,4 @@
-"""Where and how a run is started: each case runs all stages anew, in surroundings other than ours."""
+"""Where and how a run is started: each case runs all stages from scratch, in unusual surroundings."""
 
 import functools
 import locale
@@ -15,17 +15,17 @@ ANYBODY = 65534  # the user `nobody`
 
 
 def umask() -> None:
-    """Let nobody else read what is made."""
+    """Let no other user read new files."""
     os.umask(0o077)
 
 
 def few_descriptors() -> None:
-    """Allow as many open files as the smallest systems do."""
+    """Allow only as many open files as the smallest systems."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 
 
 def plain_locale() -> None:
-    """Know ASCII only, as cron and many containers do."""
+    """Use an ASCII locale, like cron and many containers."""
     os.environ.update({"LANG": "C", "LC_ALL": "C"})
     locale.setlocale(locale.LC_ALL, "C")
 
@@ -60,7 +60,7 @@ PLACES = {
 
 
 def begin_anew(folder: Path) -> None:
-    """Forget all that has been computed; the user's files stay."""
+    """Remove all results; the user's files stay."""
     for name in ("data", ".dvc/cache", ".dvc/tmp"):
         shutil.rmtree(folder / name)
     (folder / "dvc.lock").unlink()
@@ -74,7 +74,7 @@ def in_surroundings(hook: Hook, folder: Path) -> None:
 
 
 def elsewhere(name: str, folder: Path) -> None:
-    """Run everything in a folder of another name, then have it back where it was."""
+    """Run everything in a folder with another name, then move it back."""
     place = folder.with_name(name)
     begin_anew(folder)
     folder.rename(place)
@@ -97,7 +97,7 @@ def linked_data(folder: Path) -> None:
 
 
 def shared_cache(folder: Path) -> None:
-    """Let two clones with the same cache run everything at once."""
+    """Run everything in two clones with the same cache at once."""
     begin_anew(folder)
     other = repository.copy(folder, folder.with_name("other"))
     for clone in (folder, other):
@@ -109,13 +109,13 @@ def shared_cache(folder: Path) -> None:
 
 
 def future(folder: Path) -> None:
-    """Let the clock have been wrong: every file is from the year 2100, some from 1970."""
+    """Simulate a wrong clock: every file is from the year 2100, some from 1970."""
     for number, path in enumerate(sorted((folder / "data").rglob("*"))):
         os.utime(path, (0, 0) if number % 5 == 0 else (4.1e9, 4.1e9))
 
 
 def read_only(folder: Path) -> None:
-    """Run as somebody who may not write here: it fails, and leaves nothing."""
+    """Run as a user without write permission: it fails, and leaves nothing behind."""
     repository.forget(folder, "filter")
 
     def become_anybody() -> None:

@@ -1,4 +1,4 @@
-"""After any fault, the next command ends with what an undisturbed run gives, and nothing is left behind."""
+"""After any fault, the next command gives the outputs of an undisturbed run, and nothing is left behind."""
 
 import os
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def chosen() -> list[Case]:
 def test_the_next_command_repairs(
     case: Case, base: Base, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """Equal bytes of every output, equal records in dvc.lock, no process, no unfinished file."""
+    """All outputs and records in dvc.lock are equal, and no process or unfinished file remains."""
     record_property("fault", str(case))
     setting = Setting(repository.copy(base.folder, tmp_path / "repo"), base.counts)
     case.fault(setting)
