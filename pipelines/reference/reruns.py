@@ -9,7 +9,7 @@ Stages = Mapping[str, Any]
 
 
 def first_stages(key: str, stages: Stages) -> list[str]:
-    """Return the stages that a key reruns directly and that do not depend on each other.
+    """Return the stages that a key reruns directly and that depend on none of the others.
 
     Later stages rerun, too, unless their inputs come out unchanged.
 
@@ -21,7 +21,7 @@ def first_stages(key: str, stages: Stages) -> list[str]:
 
 
 def depends(key: str, stage: Mapping[str, Any]) -> bool:
-    """Return whether a stage lists a key or its section, or has one instance per value, as per seed."""
+    """Return whether a stage lists a key or its section, or has an instance per value of it, as per seed."""
     listed = [value for entry in stage.get("params", ()) for value in expanded(entry, stage)]
     used = re.findall(r"\$\{([\w.]+)", " ".join([*map(str, stage.get("deps", ())), str(stage.get("matrix"))]))
     return any(key == name or key.startswith(f"{name}.") for name in (*listed, *used))

@@ -25,7 +25,7 @@ class RowRun(Section):
 
     preset: str
     of: Literal["mean", "best", "ensemble", "all"]  # of the seeds; all: mean, and ensemble if there is one
-    seeds: Positive  # in the paper's figure; a smaller ensemble does not fill its row
+    seeds: Positive  # number behind the paper's figure; a smaller ensemble does not fill the row
 
     @property
     def command(self) -> str:

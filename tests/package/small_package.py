@@ -66,7 +66,7 @@ def write_parts(folder: Path, phase: float = 0.0) -> tuple[Path, Path, Path, Pat
 
 
 def without_digests(folder: Path) -> Path:
-    """Make a model folder one from before digests, which a test may edit; return it."""
+    """Convert a model folder to one from before digests, which a test may edit; return it."""
     content = json.loads((folder / "model.json").read_text(encoding="utf-8"))
     for key in ("files", "sha256"):
         del content[key]

@@ -1,4 +1,4 @@
-"""The model card describes a model, from facts alone."""
+"""The model card describes a model using only facts."""
 
 import dataclasses
 from itertools import pairwise
@@ -86,7 +86,7 @@ def test_a_language_without_a_name_is_its_code() -> None:
 
 
 def test_card_without_scores_has_no_table() -> None:
-    """Rather than an empty one."""
+    """There is no empty table."""
     assert "Scores" not in model_card(facts({}))
     assert "newstest" not in model_card(facts({}))
 

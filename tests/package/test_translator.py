@@ -1,4 +1,4 @@
-"""Text in, text out, by a model that repeats its source and by a small real one."""
+"""Text in, text out, with a model that repeats its source and with a small real one."""
 
 import json
 import os
@@ -84,7 +84,7 @@ def test_prefixes_and_given_translations_belong_to_texts(tmp_path: Path) -> None
 
 
 def test_a_prefix_is_added_to_the_selected_vocabulary(tmp_path: Path) -> None:
-    """Even if no source token suggests it: else it would have no place there."""
+    """It is added even if it is no candidate of a source token, or it could not be written."""
     translator = load(write_small_package(tmp_path), "cpu")
     size = len(translator.words.target.vocabulary)
     translator.words.selection = VocabularySelection(NO_CANDIDATES, 0, 0, size)
@@ -105,7 +105,7 @@ def test_samples_replace_the_search(tmp_path: Path) -> None:
 
 
 def test_unknown_words_are_replaced_if_there_is_a_dictionary(tmp_path: Path) -> None:
-    """By its word, else by a copy; without one, `<unk>` stays and can be seen."""
+    """The dictionary's word comes first, then a copy; without a dictionary, `<unk>` stays visible."""
     text = "Das ist ein dog und Wuffi."
     assert parrot(tmp_path).translate([text]) == ["Das ist ein <unk> und <unk>."]
     translator = parrot(tmp_path, {"dog": "Hund"})
@@ -128,7 +128,7 @@ def test_translations_come_with_score_tokens_and_attention(tmp_path: Path) -> No
 
 @pytest.mark.filterwarnings("ignore:A sentence has")
 def test_one_line_in_gives_one_line_out(tmp_path: Path) -> None:
-    """Whatever the input; a limit of 32 positions puts the long ones in parts."""
+    """This holds for any input; with 32 positions, long lines are split into parts."""
     results = parrot(tmp_path, {}, limit=32).translate(STRANGE)
     assert len(results) == len(STRANGE)
     assert all("\n" not in result and "\r" not in result for result in results)
@@ -148,7 +148,7 @@ def test_a_real_model_takes_any_line_too(tmp_path: Path) -> None:
 
 
 def test_a_model_folder_is_self_contained(tmp_path: Path) -> None:
-    """Loaded from elsewhere, without the files it was made of, it gives the same translations."""
+    """Loaded from elsewhere, without its original files, it gives the same translations."""
     package = write_small_package(tmp_path)
     words = load_words(
         [tmp_path / "model"], tmp_path / "vocabulary", tmp_path / "candidates.npz", TRANSLATE, "cpu"
@@ -194,9 +194,9 @@ def test_bfloat16_changes_only_precision(tmp_path: Path) -> None:
 def test_several_processes_change_nothing(
     tmp_path: Path, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither translations nor samples, nor scores of given translations, nor their order.
+    """Translations, samples, scores of given translations and their order stay the same.
 
-    Nor does it when the second of these calls changes to compiled loops.
+    This also holds when the second of these calls switches to compiled loops.
     """
     monkeypatch.setattr("convs2s.decode.word_translator.WORTH_COMPILING", 500)
     package = write_small_package(tmp_path)
@@ -224,7 +224,7 @@ def test_several_processes_change_nothing(
 
 
 def test_several_folders_make_an_ensemble(tmp_path: Path) -> None:
-    """Twice the same model is that model; another member moves the score."""
+    """An ensemble of a model with itself equals the model; another member changes the score."""
     one, other = write_small_package(tmp_path / "1"), write_small_package(tmp_path / "2", phase=1.0)
     [[alone]] = load(one, "cpu").translate_n_best(["ein Haus."])
     [[twice]] = load([one, one], "cpu").translate_n_best(["ein Haus."])
@@ -246,7 +246,7 @@ def test_members_of_an_ensemble_must_share_vocabularies(tmp_path: Path) -> None:
 
 
 def test_no_folder_is_an_error() -> None:
-    """An empty list is a mistake of the caller."""
+    """An empty list is a caller's mistake."""
     with pytest.raises(ValueError, match="no model folder was given; wanted one, or several"):
         load([])
 
@@ -264,7 +264,7 @@ def test_a_model_must_fit_its_vocabulary(tmp_path: Path) -> None:
 
 
 def test_devices_are_checked() -> None:
-    """Before anything is loaded."""
+    """This happens before anything is loaded."""
     assert find_device("cpu") == torch.device("cpu")
     assert find_device(None).type in ("cpu", "cuda")
     with pytest.raises(ValueError, match=r"device 'gpu' is unknown; wanted cpu, cuda"):
