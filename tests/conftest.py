@@ -1,4 +1,4 @@
-"""Shape annotations are checked at run time throughout the tests, and each process computes on one thread."""
+"""All tests check shape annotations at run time, and each process computes on one thread."""
 
 import gc
 import os
@@ -11,7 +11,7 @@ from jaxtyping import install_import_hook
 
 from tests import shapes
 
-# pytest-xdist keeps the cores busy already: more threads than cores spend their time waiting for each other.
+# pytest-xdist already keeps the cores busy; more threads than cores would mostly wait for each other.
 # Child processes inherit the variable. Set it to run the tests with more threads.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -22,18 +22,18 @@ LONG = ["test_end_to_end.py", "test_affected_stages.py", "test_presets_at_toy_si
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest files.
+    """Run the longest files first.
 
-    pytest-xdist gives an idle worker tests from the end of another's list. So each of these files stays on
-    one worker, which builds its fixtures once, and none is left for the end, when other workers are idle.
+    An idle pytest-xdist worker takes tests from the end of another's queue. Run first, each of these files
+    stays on one worker, which builds its fixtures once, and none is still running when the others are done.
     """
     items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Disable garbage collection while modules are imported, since they leave almost no garbage.
+    """Turn off garbage collection during imports, which leave almost no garbage.
 
-    The process that only distributes tests imports neither tests nor PyTorch.
+    The xdist controller only hands out tests, so it imports neither tests nor PyTorch.
     """
     gc.disable()
     if config.getoption("dist", "no") == "no":
@@ -42,14 +42,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude objects of imported modules from garbage collection, which took a tenth of the time."""
+    """Exclude the many objects of imported modules from garbage collection; it took a tenth of the time."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
     gc.enable()
 
 
 def pytest_runtest_setup() -> None:
-    """Check shapes again from the beginning of each test."""
+    """Check shapes anew in each test."""
     shapes.begin()
 
 
@@ -64,7 +64,7 @@ def shared_data() -> Path:
 
 @pytest.fixture(autouse=True)
 def _signals() -> Iterator[None]:
-    """Fail a test that changes signal handlers, as importing a command line may, and restore them."""
+    """Restore the signal handlers after each test, because importing a command line may change them."""
     numbers = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE
     before = {number: signal.getsignal(number) for number in numbers}
     yield

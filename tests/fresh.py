@@ -1,6 +1,6 @@
-"""Run a module as a program: here, or in a process that has imported nothing of the project.
+"""Run a module as a program, in this process or in one that has imported nothing from the project.
 
-This module itself imports nothing of the project, so such a process does not, either.
+This module itself must not import from the project, or the fresh process would, too.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from unittest import mock
 
-# Third-party imports of stages, which take most of their time; processes are forked from one that has these.
+# These imports take most of a stage's time, so fresh processes are forked from one that has them already.
 LIBRARIES = ["torch", "ruamel.yaml", "pandas", "matplotlib.figure", "sacremoses", "sacrebleu"]
 LIBRARIES += ["pydantic.main", "pydantic.types", "rouge_score.rouge_scorer", "numba", "numba.cpython.charseq"]
 
@@ -34,13 +34,13 @@ def run_here(command: str, folder: Path) -> None:
 
 
 def run_fresh(command: str, folder: Path) -> set[str]:
-    """Run `python -m MODULE ARGUMENTS` in a fresh process; return the modules of the project it imported."""
+    """Run `python -m MODULE ARGUMENTS` in a fresh process; return the project's modules that it imported."""
     with ProcessPoolExecutor(1, context()) as processes:
         return processes.submit(run_and_look, command, folder).result()
 
 
 def run_and_look(command: str, folder: Path) -> set[str]:
-    """Run the command here; return the modules of the project that are imported now."""
+    """Run the command in this process; return the project's modules imported by then."""
     assert not of_project(), "the process is not fresh"
     run_here(command, folder)
     assert "torch._dynamo" not in sys.modules, (
@@ -50,13 +50,13 @@ def run_and_look(command: str, folder: Path) -> set[str]:
 
 
 def of_project() -> set[str]:
-    """Return the modules of the project that are imported."""
+    """Return the project's modules that have been imported."""
     return {name for name in sys.modules if name.split(".")[0] in {"convs2s", "pipelines"}}
 
 
 @functools.cache
 def context() -> ForkServerContext:
-    """Return the context, made once, that forks processes from one with third-party libraries imported."""
+    """Return a fork server, the same for all tests, that has already imported LIBRARIES."""
     server = multiprocessing.get_context("forkserver")
     server.set_forkserver_preload(LIBRARIES)
     return server

@@ -1,8 +1,8 @@
-"""DVC with the same decisions at a fraction of the work, for tests that run it dozens of times.
+"""DVC making the same decisions with a fraction of the work, for tests that run it dozens of times.
 
-It omits what costs most on a small pipeline and cannot change what runs: checking YAML schemas, writing YAML
-where JSON (which is YAML as well) suffices, patterns in parameter names, locks against other processes, and
-the database of hashes.
+It skips what costs most on a small pipeline and cannot change which stages run: validating the YAML schema,
+wildcards in parameter names, locks against other processes, and the database of file hashes. It writes JSON,
+which is valid YAML and faster.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ def light_dvc() -> Iterator[None]:
 
 @contextlib.contextmanager
 def modify_as_json(path: str, **_: object) -> Iterator[dict[str, Any]]:
-    """Let DVC change dvc.lock as usual, but write JSON."""
+    """Let DVC update dvc.lock as usual, but write JSON."""
     file = Path(path)
     content = json.loads(file.read_text()) if file.exists() else {}
     yield content
@@ -46,12 +46,12 @@ def modify_as_json(path: str, **_: object) -> Iterator[dict[str, Any]]:
 
 
 def dump_as_json(path: str, content: object) -> None:
-    """Write what DVC would write as YAML."""
+    """Write as JSON what DVC would write as YAML."""
     Path(path).write_text(json.dumps(content))
 
 
 def parse_json(text: str, path: str, typ: str = "safe") -> Any:
-    """Read dvc.lock as JSON, and YAML as DVC does, parsing each text once (`tests.yaml_once`)."""
+    """Parse dvc.lock as JSON, and YAML as DVC does, once for each text (`tests.yaml_once`)."""
     return json.loads(text) if text.startswith("{") else parse_yaml(text, path, typ)
 
 

@@ -24,14 +24,14 @@ WITH_ENSEMBLE = {"train.seeds": [1, 2], "evaluate.ensembles": ["all"]}
 def run_all(params: Params, data: Path, *, processes: bool = False) -> dict[str, set[str]]:
     """Run every stage with these parameters; outputs go to `data`.
 
-    Returns:
-        The modules of the project that each stage's process had imported when it ended, by stage.
-
     Args:
-        params: of all stages.
-        data: the folder that stages use as data/ of the repository.
-        processes: run each stage in its own process, like DVC; a stage's further commands, which differ only
-            in arguments, run in this process because imports cost more than the work.
+        params: the parameters of all stages.
+        data: the folder that stages see as the repository's data/.
+        processes: run the first command of each stage in its own process, as DVC does. The stage's other
+            commands differ only in their arguments; they run in this process, which saves the imports.
+
+    Returns:
+        The project's modules that each stage's own process had imported by its end, by stage.
     """
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -49,13 +49,13 @@ def run_all(params: Params, data: Path, *, processes: bool = False) -> dict[str,
 
 
 def module_of(path: Path) -> code.Module:
-    """Return a module as the stage `code` reads it; for each text, it is analyzed only once in all tests."""
+    """Return a module as stage `code` reads it; all tests share the analysis of the same text."""
     return module_with(path, path.read_text(encoding="utf-8"))
 
 
 @functools.cache
 def module_with(path: Path, text: str, read: Callable[[Path], code.Module] = code.Module) -> code.Module:
-    """Return a module with this text."""
+    """Read a module, which must have this text."""
     found = read(path)
     assert found.source == text
     return found
@@ -74,7 +74,7 @@ def stage_commands(params: Params, folder: Path) -> dict[str, str]:
 
 
 def bare_repository(folder: Path, overrides: Overrides = NO_OVERRIDES) -> Path:
-    """Make a folder where DVC can read this pipeline, with overrides of the default's values."""
+    """Set up a folder where DVC can read this pipeline, with the default preset and some overrides."""
     shutil.copy(ROOT / "dvc.yaml", folder)
     (folder / "params.yaml").write_text(render("generated", overrides=overrides), encoding="utf-8")
     Repo.init(str(folder), no_scm=True).close()

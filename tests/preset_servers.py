@@ -1,7 +1,7 @@
-"""Stand-ins on loopback for the servers of the paper's corpora: small files with the same names and formats.
+"""Local stand-ins for the servers of the paper's corpora: small files with the same names and formats.
 
-The layouts are those of the publishers, written independently of the presets, so that a wrong name in
-a preset is found. The text is from the embedded grammar, English and German, whatever the languages' names.
+The layouts are the publishers', written independently of the presets, so that a wrong name in a preset is
+found. The text comes from the built-in grammar: English and German, whatever the language codes say.
 """
 
 import functools
@@ -24,7 +24,7 @@ from convs2s.english_german_grammar.corpus import GeneratedPair, generate
 from convs2s.text.words.tokenization import Tokenizer
 
 PAIRS = 60
-"""Sentence pairs of each corpus; test sets have half as many."""
+"""Sentence pairs in each corpus; test sets have half as many."""
 Side = Callable[[str, str], str]
 """Makes a line of a file from a pair's English and German."""
 
@@ -34,7 +34,7 @@ def english(source: str, _: str) -> str:
 
 
 def newswire(source: str, _: str) -> str:
-    """With characters that SGML writes as entities."""
+    """Add characters that SGML writes as entities."""
     return f"{source} AT&T < R&D."
 
 
@@ -43,7 +43,7 @@ def german(_: str, target: str) -> str:
 
 
 def romanian(_: str, target: str) -> str:
-    """Letters with cedilla as older text has them, and a hyphen."""
+    """Add a hyphen, and letters with a cedilla as in older text."""
     return target.removesuffix(".") + " şi într-o ţară."
 
 
@@ -58,7 +58,7 @@ STANFORD = Tokenizer(
 
 
 def stanford_english(source: str, _: str) -> str:
-    """Words, hyphens as ##AT##-##AT##."""
+    """Tokenize, with hyphens as ##AT##-##AT##."""
     return " ".join(STANFORD.tokenize(f"{source} A well-known man's &."))
 
 
@@ -75,7 +75,7 @@ def packed(lines: list[str], corpus: str) -> bytes:
 
 
 def segments(lines: list[str], corpus: str) -> bytes:
-    """A test set of WMT: two documents, with entities."""
+    """Return a WMT test set: two documents, with entities."""
     half, marks = len(lines) // 2, []
     for name, part in ((f"{corpus}.1", lines[:half]), (f"{corpus}.2", lines[half:])):
         marks.append(f'<doc sysid="src" docid="{name}" genre="news" origlang="en">\n<p>')
@@ -85,7 +85,7 @@ def segments(lines: list[str], corpus: str) -> bytes:
 
 
 def talks(lines: list[str], corpus: str) -> bytes:
-    """A test set of IWSLT: a talk with a head, and spaces around the text."""
+    """Return an IWSLT test set: a talk with a header, and spaces around the text."""
     marks = [f'<seg id="{i}"> {escape(line)} </seg>' for i, line in enumerate(lines, start=1)]
     head = '<?xml version="1.0" encoding="UTF-8"?>\n<mteval>\n<srcset setid="iwslt" srclang="german">\n'
     talk = (
@@ -95,20 +95,20 @@ def talks(lines: list[str], corpus: str) -> bytes:
 
 
 def tagged(lines: list[str], corpus: str) -> bytes:
-    """Training text of WIT3."""
+    """Return training text in the format of WIT3."""
     head = ["<url>http://www.ted.com/x</url>", "<keywords>talks</keywords>", "<talkid>1</talkid>"]
     title = f"<title>{lines[0]}</title>"
     return plain([*head, title, f"<description>{lines[1]}</description>", *lines[2:]], corpus)
 
 
 def both(stem: str, source: Side, target: Side, languages: str, form: Any = plain, end: str = "") -> Any:
-    """Return the two files of a corpus: names made of a stem and the languages."""
+    """Return the two files of a corpus, named after a stem and the languages."""
     first, second = languages.split("-")
     return {f"{stem}.{first}{end}": (source, form), f"{stem}.{second}{end}": (target, form)}
 
 
 def parallel(stem: str, *pairs: str) -> Any:
-    """Return a corpus in several pairs of languages, as Europarl has; only some of them are read."""
+    """Return a corpus in several language pairs, like Europarl; a preset reads only the pair it needs."""
     files: dict[str, Any] = {}
     for pair in pairs:
         other, _ = pair.split("-")
@@ -117,7 +117,7 @@ def parallel(stem: str, *pairs: str) -> Any:
 
 
 def newstest(folder: str, name: str, source: str, target: str) -> Any:
-    """Return a test set of WMT, and that of the opposite direction, which has the same text."""
+    """Return the two files of a WMT test set; the same text serves both directions."""
     german_side = romanian if target == "ro" else german
     return {
         f"{folder}/{name}-src.{source}.sgm": (newswire, segments),
@@ -135,7 +135,7 @@ MULTI30K = (
 STANFORD_SITE = "nlp.stanford.edu/projects/nmt/data/wmt14.en-de"
 BACK = "data.statmt.org/rsennrich/wmt16_backtranslations/en-ro/corpus.bt.en-ro"
 
-# Archive -> its members; below, files that are not archives.
+# The members of each archive; FILES below has the files that are not archives.
 ARCHIVES: dict[str, dict[str, Any]] = {
     "www.statmt.org/wmt13/training-parallel-europarl-v7.tgz": parallel(
         "training/europarl-v7", "de-en", "fr-en", "cs-en"
@@ -178,7 +178,7 @@ def is_test(name: str) -> bool:
 
 
 def content(name: str, side: Side, form: Callable[[list[str], str], bytes]) -> bytes:
-    """Return a file's bytes; both sides of a corpus have the same pairs, corpora differ."""
+    """Return a file's bytes; the two sides of a corpus have the same pairs, which differ between corpora."""
     corpus = re.sub(r"[.-](en|de|fr|ro|src|ref)\b", "", PurePosixPath(name).name)
     pairs = generated(sum(corpus.encode()), PAIRS // 2 if is_test(name) else PAIRS)
     return form([side(pair.source, pair.target) for pair in pairs], corpus)
@@ -188,13 +188,13 @@ def content(name: str, side: Side, form: Callable[[list[str], str], bytes]) -> b
 def generated(seed: int, count: int) -> list[GeneratedPair]:
     """Return the pairs of a corpus.
 
-    Test pairs are drawn from the training part as well: the grammar holds out only 1 sentence in 50.
+    Test sets are drawn like training data, because the grammar holds out only 1 sentence in 50.
     """
     return list(generate(count, seed, 0.0, "train"))
 
 
 def archive(name: str, members: dict[str, bytes]) -> bytes:
-    """Return an archive of the kind that its name implies."""
+    """Return an archive in the format that its name implies."""
     stream = io.BytesIO()
     if name.endswith(".zip"):
         with zipfile.ZipFile(stream, "w") as file:
@@ -220,14 +220,14 @@ def make_all() -> dict[str, bytes]:
 
 
 class Servers:
-    """All hosts as folders of one loopback server."""
+    """All hosts, as folders of one local server."""
 
     def __init__(self, address: str, files: dict[str, bytes]) -> None:
         self.address, self.files = address, files
         self.asked: set[str] = set()
 
     def redirect(self, source: dict[str, Any]) -> dict[str, Any]:
-        """Return a source of params.yaml with our address and our files' checksums; null checksums stay."""
+        """Return a source of params.yaml with our address and checksums; null checksums stay null."""
         return source | {"fetch": [self._file(file) for file in source["fetch"]]}
 
     def _file(self, file: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Shape annotations checked at run time: the first calls of each function in each test.
+"""Check shape annotations at run time, in the first calls of each function in each test.
 
-A check costs more than most matrix products of test size, and a training repeats the same calls thousands of
+At test sizes a check costs more than most matrix products, and training makes the same calls thousands of
 times. CHECK_ALL_SHAPES=1 checks all calls.
 """
 
@@ -15,16 +15,16 @@ from typing import Any
 from beartype import beartype
 
 CALLS = 20
-"""Of a function in a test: those of several updates, with the last batch of an epoch, or of a translation."""
+"""Checked calls per function and test: enough for a translation, or for updates to an epoch's last batch."""
 
 calls: Counter[Any] = Counter()
 silent: set[Any] = set()
 
 
 def checked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Check annotations as beartype does, and count.
+    """Check annotations with beartype, and count the calls.
 
-    jaxtyping passes two functions per function with shapes: for its arguments, and for the result as well.
+    For each function with shapes, jaxtyping passes two: one checks the arguments, the other also the result.
     """
     check = beartype(function)
 
@@ -39,7 +39,7 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def silence(module: str, name: str) -> None:
-    """Disable jaxtyping for a function; nested functions, which cannot be found, are still checked."""
+    """Make jaxtyping skip a function; nested functions cannot be looked up, so they are still checked."""
     found: Any = sys.modules[module]
     for part in name.split("."):
         found = inspect.getattr_static(found, part, None)
@@ -50,7 +50,7 @@ def silence(module: str, name: str) -> None:
 
 
 def begin() -> None:
-    """Enable all checks again, at the beginning of a test."""
+    """Check all functions again, at the start of each test."""
     while silent:
         del silent.pop().__no_type_check__
     calls.clear()

@@ -1,4 +1,4 @@
-"""PyTorch in a process that runs tests: it computes on one thread, and each test is seeded."""
+"""PyTorch in a process that runs tests: one thread, and the same seed for each test."""
 
 import os
 

@@ -1,8 +1,8 @@
-"""An edit reruns what it affects and nothing else: the table of docs/parameters.md, checked with DVC itself.
+"""An edit reruns what it affects and nothing else: DVC itself confirms the table in docs/parameters.md.
 
-A function stands in for the stages' commands and writes outputs that depend on everything that a stage
-declares: its command, parameters and dependencies. So an output changes whenever one of these does, and DVC
-then runs the most that an edit can cause. Only the stage `code` is real.
+A function stands in for the stages' commands. It writes outputs that depend on everything a stage declares:
+its command, parameters and dependencies. An output changes whenever one of these does, so DVC runs every
+stage that such an edit can ever affect. Only stage `code` really runs.
 """
 
 import contextlib
@@ -49,7 +49,7 @@ def set_param(name: str, value: object) -> Callable[[Path], None]:
             target = target[section]
         assert target[key] != value
         target[key] = value
-        path.write_text(json.dumps(content), encoding="utf-8")  # which is valid YAML, and fast to read
+        path.write_text(json.dumps(content), encoding="utf-8")  # JSON is YAML that parses faster
 
     return edit
 
@@ -64,7 +64,7 @@ def append(name: str, text: str) -> Callable[[Path], None]:
     return edit
 
 
-# Each edit, and the stages that it affects directly; those that need their outputs follow from the graph.
+# Each edit and the stages that it affects directly; the stages downstream follow from the graph.
 EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     "filter.max_words": (set_param("filter.max_words", 100), {"filter"}),
     "vocabulary size": (set_param("vocabulary.source_size", 77), {"vocabulary"}),
@@ -90,11 +90,13 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
 
 
 def with_all_after(names: set[str], graph: "nx.DiGraph[PipelineStage]") -> set[str]:
-    """Return these stages and all that need their outputs; for `code` only itself, since it has many outputs.
+    """Return these stages and all downstream of them; `code` adds only itself.
+
+    It has an output file for every stage, and an edit of code changes only some of them.
 
     Args:
-        names: of stages.
-        graph: edges point from a stage to those that it needs.
+        names: names of stages.
+        graph: edges point from a stage to the stages it needs.
     """
     stages = [stage for stage in graph if stage.name in names - {"code"}]
     assert len(stages) == len(names - {"code"})
@@ -102,12 +104,12 @@ def with_all_after(names: set[str], graph: "nx.DiGraph[PipelineStage]") -> set[s
 
 
 def without_splits(names: Iterable[str]) -> set[str]:
-    """Return names of stages without their splits and seeds."""
+    """Return stage names without their splits and seeds."""
     return {name.partition("@")[0] for name in names}
 
 
 def play(stage: PipelineStage, **_: object) -> None:
-    """Stand in for a stage's command: write outputs that depend on everything that the stage declares."""
+    """Stand in for a stage's command: write outputs that depend on everything the stage declares."""
     RAN.append(stage.name)
     if stage.name == "code":
         start("code", shlex.split(stage.cmd)[4:])
@@ -131,16 +133,16 @@ def reproduce() -> list[str]:
 def reproduce_graph() -> "tuple[list[str], nx.DiGraph[PipelineStage]]":
     """Run `dvc repro` in this folder; return the stages that ran, in order, and the graph of all."""
     RAN.clear()
-    MemoryFileSystem.store.clear()  # where DVC keeps hashed content, and searches it for each file
+    MemoryFileSystem.store.clear()  # DVC keeps what it hashes here, and would search all of it for each file
     with Repo() as repo, lock_repo(repo):
         graph = repo.index.graph
-        repo.reproduce(all_pipelines=True)  # there is only one; this reads dvc.yaml one time less
+        repo.reproduce(all_pipelines=True)  # there is only one; this way dvc.yaml is read once less
     return RAN.copy(), graph
 
 
 @pytest.fixture(scope="module")
 def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Give a copy of the project whose pipeline has been reproduced with the stand-ins."""
+    """Yield a copy of the project in which `dvc repro` has run, with `play` in place of the commands."""
     folder = tmp_path_factory.mktemp("project")
     for name in ("convs2s", "pipelines", "data/own"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -166,7 +168,7 @@ def test_nothing_runs_twice(reproduced: Path) -> None:
 
 @contextlib.contextmanager
 def edited(repo: Path, edit: Callable[[Path], None]) -> Iterator[None]:
-    """Edit a file of the project, and restore it at the end."""
+    """Edit a file of the project; restore it at the end."""
     before = {file: (repo / file).read_bytes() for file in FILES}
     edit(repo)
     try:
@@ -178,7 +180,7 @@ def edited(repo: Path, edit: Callable[[Path], None]) -> Iterator[None]:
 
 @pytest.mark.parametrize("name", EDITS)
 def test_an_edit_runs_the_stages_that_it_affects_and_no_other(reproduced: Path, name: str) -> None:
-    """Everything else stays up to date; docs/parameters.md names the first of them."""
+    """Users rely on the table in docs/parameters.md, which names the first stages that an edit reruns."""
     edit, first = EDITS[name]
     page = (ROOT / "docs" / "parameters.md").read_text(encoding="utf-8")
     row = re.search(rf"^\| `?{re.escape(name)}`? [^|]*\|([^|]*)\|$", page, re.MULTILINE)
@@ -203,10 +205,10 @@ def test_an_edit_runs_the_stages_that_it_affects_and_no_other(reproduced: Path, 
     "name", [pytest.param("replace.enabled", marks=pytest.mark.slow), "train.seeds", "decoding code"]
 )
 def test_undoing_an_edit_runs_nothing(reproduced: Path, name: str) -> None:
-    """The earlier results come from DVC's cache.
+    """DVC restores the earlier results from its cache.
 
-    The exception is seeds: DVC cannot list them as dependencies, so evaluate depends on the folder of all
-    translations, in which those of the second seed remain.
+    Seeds are the exception: DVC cannot list them as dependencies, so evaluate depends on the folder of all
+    translations, which still contains those of the second seed.
     """
     with edited(reproduced, EDITS[name][0]):
         reproduce()
@@ -217,9 +219,10 @@ def test_undoing_an_edit_runs_nothing(reproduced: Path, name: str) -> None:
 
 @pytest.mark.parametrize("step", [60, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_module_makes_the_stages_stale_that_can_execute_it(reproduced: Path, step: int) -> None:
-    """Change one statement in each module in turn: `dvc status`, after stage code, lists just these stages.
+    """After an edit of a module, `dvc status` lists the stages that can execute it, and no other.
 
-    A type alias does not count as a change in a module that only declares the schema of params.yaml.
+    The edit adds a statement, and stage `code` runs. In convs2s.config the statement is a type alias, which
+    does not count in a module that only declares the schema of params.yaml.
     """
     modules = {path for package in PACKAGES for path in package.rglob("*.py")}
     digests = {path.stem: path.read_text() for path in Path("data/code").iterdir()}

@@ -10,7 +10,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parent.parent
-# The other parts that each part may import.
+# What each part may import from the others.
 ALLOWED: dict[str, set[str]] = {
     "convs2s.config": {"convs2s.config"},
     "convs2s.processes": set(),
@@ -78,7 +78,7 @@ def nodes(path: Path) -> list[ast.AST]:
 
 @functools.cache
 def imports(path: Path) -> frozenset[str]:
-    """Return all modules that a file imports, including in functions."""
+    """Return all modules that a file imports, including inside functions."""
     found: set[str] = set()
     for node in nodes(path):
         if isinstance(node, ast.Import):
@@ -104,14 +104,14 @@ def stages() -> dict[str, dict[str, Any]]:
 
 
 def imported(package: str) -> Iterator[tuple[str, str]]:
-    """Yield each module of a package and what it imports, one by one."""
+    """Yield the imports of a package as (module, imported module) pairs."""
     for path in modules(package):
         for name in imports(path):
             yield dotted(path), name
 
 
 def test_imports_point_one_way() -> None:
-    """flows -> stages -> library; the library knows neither DVC nor Prefect."""
+    """flows -> stages -> library; the library must be usable without DVC and Prefect."""
     for module, name in imported("convs2s"):
         root = name.split(".", maxsplit=1)[0]
         assert root not in {"dvc", "dvclive", "prefect", "pipelines"}, f"{module} imports {name}"
@@ -120,7 +120,7 @@ def test_imports_point_one_way() -> None:
 
 
 def test_stages_import_only_the_library() -> None:
-    """A stage depends neither on another stage nor on the code that runs it."""
+    """A stage must not depend on another stage or on what runs it."""
     for module, name in imported("pipelines/stages"):
         root = name.split(".", maxsplit=1)[0]
         runner = name in {"pipelines.stages.values", "pipelines.stages._lifetime"}
@@ -128,7 +128,7 @@ def test_stages_import_only_the_library() -> None:
 
 
 def test_flows_run_stages_through_dvc_and_compute_nothing() -> None:
-    """From the library, they only use parameter checks, drawing, and atomic writes."""
+    """Flows use the library only to check parameters, draw a picture and write files atomically."""
     for module, name in imported("pipelines/flows"):
         if name.split(".")[0] in {"convs2s", "pipelines"}:
             assert name.startswith("pipelines.flows") or name in FOR_FLOWS, f"{module} imports {name}"
@@ -136,14 +136,14 @@ def test_flows_run_stages_through_dvc_and_compute_nothing() -> None:
 
 
 def test_empty_package_files_stay_empty() -> None:
-    """Names are imported from where they are defined; only convs2s itself offers one, lazily."""
+    """Names are imported from where they are defined; only convs2s itself re-exports, lazily."""
     for path in [*modules("convs2s"), *modules("pipelines")]:
         if path.name == "__init__.py" and path != ROOT / "convs2s" / "__init__.py":
             assert path.read_text(encoding="utf-8") == "", path
 
 
 def test_a_stage_depends_on_the_digest_of_its_code_and_on_no_other_code() -> None:
-    """Its imports determine what it can execute; a manual list would lead to stale results."""
+    """The digest follows the stage's imports; a list kept by hand would miss some and leave stale results."""
     for name, stage in stages().items():
         module = re.match(r"python -m pipelines\.stages ([a-z]+) ", str(stage["cmd"]))
         assert module is not None, stage["cmd"]
@@ -154,7 +154,7 @@ def test_a_stage_depends_on_the_digest_of_its_code_and_on_no_other_code() -> Non
 
 
 def test_imports_can_be_read_off_the_code() -> None:
-    """Stage code follows `from ... import`; only the runner imports one of our modules by a computed name."""
+    """Stage `code` follows only `from ... import`; just the runner imports our modules by a computed name."""
     for path in [*modules("convs2s"), *modules("pipelines/stages")]:
         for node in nodes(path):
             if isinstance(node, ast.Import):
@@ -166,12 +166,12 @@ def test_imports_can_be_read_off_the_code() -> None:
 
 
 def called(node: ast.Call) -> str:
-    """Return the last part of the name of what is called."""
+    """Return the last part of the called function's name."""
     return str(getattr(node.func, "attr", getattr(node.func, "id", "")))
 
 
 def test_paths_of_artifacts_are_only_in_dvc_yaml() -> None:
-    """`run` can then be called on a temporary folder."""
+    """A stage without paths of its own can run on a temporary folder."""
     for path in [*modules("convs2s"), *modules("pipelines/stages")]:
         for node in nodes(path):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -179,7 +179,7 @@ def test_paths_of_artifacts_are_only_in_dvc_yaml() -> None:
 
 
 def test_tests_with_a_server_are_where_make_test_flows_looks_for_them() -> None:
-    """It collects only that folder, which halves the workers' time."""
+    """`make test-flows` collects only that folder, which halves the time that its workers take to start."""
     marker = re.compile(r"pytest\.mark\.flows\b")
     marked = {path for path in modules("tests") if marker.search(path.read_text(encoding="utf-8"))}
     assert marked

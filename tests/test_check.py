@@ -1,4 +1,4 @@
-"""params.yaml is data: it is checked before anything runs, and none of its text reaches a shell."""
+"""params.yaml is data: it is checked before anything uses it, and a shell never runs text from it."""
 
 import json
 import os
@@ -27,7 +27,7 @@ ATTACK = "1; touch F #"
 
 
 def write(folder: Path, **train: Any) -> Path:
-    """Write the default params.yaml with changes to its section train, and the folder of local texts."""
+    """Write the default params.yaml with changes in its train section, and the folder for local texts."""
     content = content_of("generated")
     content["train"].update(train)
     (folder / "data" / "own").mkdir(parents=True, exist_ok=True)
@@ -38,7 +38,7 @@ def write(folder: Path, **train: Any) -> Path:
 
 @pytest.fixture
 def attacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the repository, its code linked, with a params.yaml that would run a command as a seed."""
+    """Return a copy of the repository, with links to its code, whose params.yaml has a command as a seed."""
     for name in ("convs2s", "pipelines", "experiments"):
         (tmp_path / name).symlink_to(ROOT / name)
     for name in ("dvc.yaml", "Makefile"):
@@ -57,7 +57,7 @@ def is_unharmed(folder: Path) -> bool:
 def test_dvc_repro_stops_at_the_first_stage_that_runs(
     attacked: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Every stage checks params.yaml first, even if it uses nothing from it, like `code`."""
+    """Every stage checks params.yaml first, even one that reads nothing from it, such as `code`."""
     with Repo(str(attacked)) as repo, pytest.raises(DvcException, match="failed to reproduce 'code'"):
         repo.reproduce()
     assert (
@@ -68,7 +68,7 @@ def test_dvc_repro_stops_at_the_first_stage_that_runs(
 
 
 def test_a_single_stage_gets_the_seed_as_one_word(attacked: Path) -> None:
-    """`dvc repro --single-item` has no first stage, so the commands themselves must be safe in a shell."""
+    """`dvc repro --single-item` skips the first stage, so each command itself must be safe in a shell."""
     said, python = attacked / "said", attacked / "bin" / "python"
     python.parent.mkdir()
     python.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >> {said}\n')
@@ -84,7 +84,7 @@ def test_a_single_stage_gets_the_seed_as_one_word(attacked: Path) -> None:
 
 
 def test_a_seed_that_climbs_out_of_its_folder_deletes_nothing(attacked: Path) -> None:
-    """Several stages then have an output of that name, which DVC rejects before running any."""
+    """Several stages would then share an output path, which DVC refuses before it runs any."""
     write(attacked, seeds=["../../precious"])
     thesis = attacked / "precious" / "model" / "thesis.txt"
     thesis.parent.mkdir(parents=True)
@@ -96,14 +96,14 @@ def test_a_seed_that_climbs_out_of_its_folder_deletes_nothing(attacked: Path) ->
 
 @pytest.mark.parametrize("seeds", [[{ATTACK: 1}], [[ATTACK]]])
 def test_dvc_refuses_a_seed_that_it_would_not_quote(attacked: Path, seeds: list[Any]) -> None:
-    """It quotes words, but not the keys of a mapping."""
+    """DVC quotes words, but not the keys of a mapping, so these must not reach a command."""
     write(attacked, seeds=seeds)
     with Repo(str(attacked)) as repo, pytest.raises(DvcException, match="Cannot interpolate data of type"):
         repo.reproduce()
 
 
 def test_make_repro_does_not_start_dvc(attacked: Path) -> None:
-    """The check comes first, so the key is named even for values on which DVC fails."""
+    """The check comes first, so the message names the key even where DVC itself would fail."""
     started = attacked / "bin" / "dvc"
     started.parent.mkdir()
     started.write_text("#!/bin/sh\ntouch dvc-was-started\n")
@@ -122,7 +122,7 @@ def test_make_repro_does_not_start_dvc(attacked: Path) -> None:
 
 @pytest.mark.parametrize("stage", ["code", "train"])
 def test_every_stage_checks_the_file(attacked: Path, stage: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """This includes stages that use nothing from it."""
+    """Any stage can be started on its own, so even one that reads nothing from params.yaml checks it."""
     with pytest.raises(SystemExit) as ended:
         runner.main([stage, "--seed", ATTACK, "--out", "{seed}"])
     assert ended.value.code == 2
@@ -139,14 +139,14 @@ def test_every_stage_checks_the_file(attacked: Path, stage: str, capsys: pytest.
         ([True], "train.seeds.0: found True, wanted an integer"),
     ],
 )
-def test_seeds_of_another_kind_are_named(
+def test_seeds_of_another_type_are_named(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     seeds: Any,
     message: str,
 ) -> None:
-    """DVC reports an unexpected error for some of these, and accepts others."""
+    """DVC reports some of these as an unexpected error, and accepts others."""
     write(tmp_path, seeds=seeds)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit):
@@ -155,7 +155,7 @@ def test_seeds_of_another_kind_are_named(
 
 
 def test_make_flow_starts_neither_server_nor_run(attacked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check comes first."""
+    """A faulty params.yaml must be reported before anything starts."""
     monkeypatch.setattr(machine, "ROOT", attacked)
     monkeypatch.setattr(machine, "run", lambda *_: pytest.fail("the run has started"))
     for command in (["run"], ["sweep", "table5"]):
@@ -164,7 +164,7 @@ def test_make_flow_starts_neither_server_nor_run(attacked: Path, monkeypatch: py
 
 
 def test_a_missing_folder_of_texts_is_named(tmp_path: Path) -> None:
-    """DVC only says that data are missing."""
+    """DVC would only say that data are missing."""
     path = write(tmp_path)
     (tmp_path / "data" / "own").rmdir()
     with pytest.raises(
@@ -176,7 +176,7 @@ def test_a_missing_folder_of_texts_is_named(tmp_path: Path) -> None:
 def test_every_key_is_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each has its value, that of base.yaml if it differs, and its meaning."""
+    """`--list` shows its value, the value in base.yaml if that differs, and its meaning."""
     write(tmp_path, dropout=0.25)
     monkeypatch.chdir(tmp_path)
     main(["--list"])
@@ -191,7 +191,7 @@ def test_every_key_is_listed(
     assert json.loads(next(line for line in lines if line.startswith("train.seeds")).split(": ")[1]) == [1]
 
 
-def test_a_checked_file_is_said_to_be_good(
+def test_a_valid_file_is_reported_as_ok(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path)
@@ -199,4 +199,4 @@ def test_a_checked_file_is_said_to_be_good(
     main([])
     assert capsys.readouterr().out == "params.yaml: OK\n"
     assert load_params() == params_of("generated")
-    assert shlex.quote(ATTACK) != ATTACK  # else the tests above would hold nothing
+    assert shlex.quote(ATTACK) != ATTACK  # otherwise the tests above would prove nothing

@@ -38,7 +38,7 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 
 @pytest.mark.parametrize("name", commands())
 def test_help_has_defaults_and_an_example(name: str) -> None:
-    """Each option with a value states its default; each example can be typed as is."""
+    """Each option that takes a value states its default, and each example works as written."""
     command = commands()[name]
     for action in command._actions:
         if action.option_strings and not action.required and action.nargs != 0:
@@ -53,7 +53,7 @@ def test_help_has_defaults_and_an_example(name: str) -> None:
 
 
 def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
-    """It is needed in bug reports."""
+    """Bug reports need the version."""
     with pytest.raises(SystemExit) as left:
         main(["--version"])
     assert left.value.code == 0
@@ -64,7 +64,7 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
 def test_a_wrong_command_shows_the_right_ones(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """argparse does this, with exit status 2."""
+    """argparse lists the commands and exits with status 2."""
     with pytest.raises(SystemExit) as left:
         main(arguments)
     assert left.value.code == 2
@@ -81,7 +81,7 @@ def raising(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def no_cpu_memory() -> Exception:
-    """Return PyTorch's error when CPU memory is exhausted, here by requesting more than any machine has."""
+    """Return PyTorch's error for exhausted CPU memory, caused by a request for more than any machine has."""
     with pytest.raises(RuntimeError) as caught:
         torch.empty(1 << 55, dtype=torch.uint8)
     return caught.value
@@ -91,7 +91,7 @@ def no_cpu_memory() -> Exception:
 def test_out_of_memory_says_what_to_do(
     error: Exception, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """PyTorch raises it as a RuntimeError; commands without batches have no such options."""
+    """PyTorch raises a RuntimeError for it; commands without batches need different advice."""
     raising(error, monkeypatch)
     assert main(["translate", "--model", "x"]) == 2
     assert re.fullmatch(
@@ -109,7 +109,7 @@ def raise_again(error: Exception) -> None:
 
 
 def test_a_traceback_is_shown_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is for bug reports."""
+    """A bug report needs the traceback, even of an error that is normally one line."""
     raising(ValueError("a fault of a file"), monkeypatch)
     monkeypatch.setenv("CONVS2S_DEBUG", "1")
     with pytest.raises(ValueError, match="a fault of a file"):
@@ -117,7 +117,7 @@ def test_a_traceback_is_shown_on_request(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_our_own_bugs_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They should be seen and fixed."""
+    """A bug must be seen in full to be fixed."""
     raising(RuntimeError("a bug of ours"), monkeypatch)
     with pytest.raises(RuntimeError, match="a bug of ours"):
         main(["translate", "--model", "x"])
@@ -136,7 +136,7 @@ def test_notes_of_an_error_follow_on_lines_of_their_own(
 
 
 def test_an_interrupt_ends_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The exit status is the one that shells use for it."""
+    """Ctrl-C is not an error; 130 is the exit status that shells use for it."""
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
@@ -149,7 +149,7 @@ def test_an_interrupt_ends_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_threads_that_wait_sleep_unless_told_otherwise(
     before: str | None, after: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whichever module is imported first, this holds: spinning is ten times slower on a busy machine."""
+    """Spinning threads are ten times slower on a busy machine, so any import of convs2s sets the policy."""
     monkeypatch.setenv("OMP_WAIT_POLICY", before or "")
     if before is None:
         monkeypatch.delenv("OMP_WAIT_POLICY")

@@ -1,3 +1,5 @@
+"""params.yaml is checked against its schema, and each fault is named by its key."""
+
 import math
 import re
 from pathlib import Path
@@ -114,13 +116,13 @@ def changed(folder: Path, name: str, value: Any) -> Path:
 def test_a_fault_names_the_key_what_was_found_and_what_was_wanted(
     tmp_path: Path, name: str, value: Any, message: str
 ) -> None:
-    """This happens before any stage starts."""
+    """The message alone must be enough to fix params.yaml, before any stage starts."""
     with pytest.raises(ValueError, match=r"fault\(s\):\n  " + message):
         load_params(changed(tmp_path, name, value))
 
 
 def test_layers_have_a_short_form(tmp_path: Path) -> None:
-    """One key sets depth and width; no others need editing."""
+    """A single value applies to every layer, so users can change the depth without editing other keys."""
     path = changed(tmp_path, "model.encoder_widths", "2 x 64,1 x 128")
     text = path.read_text(encoding="utf-8")
     for name, value in (("encoder_kernels", "3"), ("decoder_widths", "4 x 64"), ("attention", "true")):
@@ -134,28 +136,28 @@ def test_layers_have_a_short_form(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["4", "4 x", "4 x 256,", "0 x 256", "999 x 1, 999 x 1", "4 x 2.5", ""])
 def test_a_wrong_short_form_is_named(tmp_path: Path, text: str) -> None:
-    """The message has both valid forms."""
+    """The message shows both valid forms."""
     message = f"model.encoder_widths: found {text!r}, wanted a list with a value per block"
     with pytest.raises(ValueError, match=re.escape(message)):
         load_params(changed(tmp_path, "model.encoder_widths", text))
 
 
 def test_all_attention_off_is_impossible(tmp_path: Path) -> None:
-    """The decoder would not see the source."""
+    """The decoder would never see the source."""
     layers = len(params_of("generated").model.attention)
     with pytest.raises(ValueError, match="attention is off in every layer"):
         load_params(changed(tmp_path, "model.attention", [False] * layers))
 
 
 def test_joint_words_are_impossible(tmp_path: Path) -> None:
-    """Word vocabularies are separate."""
+    """Word vocabularies are always separate for source and target."""
     with pytest.raises(ValueError, match="joint: true needs kind: bpe or sentencepiece"):
         load_params(changed(tmp_path, "vocabulary.kind", "word"))
 
 
 @pytest.mark.parametrize("columns", [None, [0, 1]])
 def test_a_source_is_two_files_or_one_tsv(tmp_path: Path, columns: list[int] | None) -> None:
-    """Half of one form and half of the other name no pairs."""
+    """Half of each form does not give any pairs."""
     source = {"kind": "files", "source": "a", "target": None, "tsv": None, "columns": columns}
     with pytest.raises(ValueError, match=r"download\.train\.0: give either `source` and `target`, or `tsv`"):
         load_params(changed(tmp_path, "download.train", [source]))
@@ -206,14 +208,14 @@ BOMB = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]
     ],
 )
 def test_a_hostile_or_damaged_file_is_a_message(tmp_path: Path, content: bytes, message: str) -> None:
-    """It is fast and needs little memory; expanded, the bomb has half a billion values."""
+    """Reading must stop early and in little memory: expanded, the bomb has half a billion values."""
     (tmp_path / "params.yaml").write_bytes(content)
     with pytest.raises(ValueError, match=message):
         load_params(tmp_path / "params.yaml")
 
 
 def test_aliases_may_be_used(tmp_path: Path) -> None:
-    """They are YAML like any other."""
+    """Aliases are ordinary YAML; only excessive ones are refused."""
     path = changed(tmp_path, "train.seeds", [1])
     text = path.read_text().replace("anneal_factor: 0.1", "anneal_factor: &one 0.1")
     path.write_text(text.replace("clip_norm: 0.1", "clip_norm: *one"))
@@ -221,14 +223,14 @@ def test_aliases_may_be_used(tmp_path: Path) -> None:
 
 
 def test_parameters_cannot_be_changed_after_reading() -> None:
-    """Frozen: what was checked is what is used."""
+    """The values in use must be those that were checked."""
     params = params_of("generated")
     with pytest.raises(ValueError, match="frozen"):
         params.train.dropout = 0.5
 
 
 def test_every_field_of_the_schema_is_documented() -> None:
-    """Readers, and forms generated from the schema, need it."""
+    """Reference pages and forms are generated from the schema."""
     for section in type(params_of("generated")).model_fields.values():
         name = getattr(section.annotation, "__name__", "")
         assert set(meanings(sections()[name])) == set(sections()[name].model_fields)
@@ -255,7 +257,7 @@ def url_source(**checksum: Any) -> dict[str, Any]:
     ],
 )
 def test_a_password_in_a_url_is_refused_and_not_shown(tmp_path: Path, urls: Any, message: str) -> None:
-    """params.yaml is committed, and messages are passed on."""
+    """params.yaml is committed to git, and error messages are shared."""
     source = url_source(sha256=None)
     source["fetch"][0]["urls"] = urls
     with pytest.raises(ValueError, match=message) as error:
@@ -265,7 +267,7 @@ def test_a_password_in_a_url_is_refused_and_not_shown(tmp_path: Path, urls: Any,
 
 @pytest.mark.parametrize("checksum", [{"sha256": "0" * 64}, {"md5": "0" * 32}, {"sha256": None}])
 def test_a_file_is_checked_by_what_its_publisher_gives(tmp_path: Path, checksum: dict[str, Any]) -> None:
-    """That is SHA-256, MD5 for WMT's test sets, or nothing, which must be explicit."""
+    """Publishers give SHA-256, MD5 (for WMT's test sets) or nothing, which must be explicit."""
     source = load_params(changed(tmp_path, "download.train", [url_source(**checksum)])).download.train[0]
     assert isinstance(source, UrlSource)
     assert digest(source.fetch[0]) == next(iter(checksum.values()))
@@ -282,7 +284,7 @@ def test_a_file_is_checked_by_what_its_publisher_gives(tmp_path: Path, checksum:
     ],
 )
 def test_a_wrong_checksum_is_named_by_its_key(tmp_path: Path, checksum: dict[str, Any], message: str) -> None:
-    """The names of our classes are not shown."""
+    """Users know the keys; the names of our classes would mean nothing to them."""
     with pytest.raises(ValueError, match=message):
         load_params(changed(tmp_path, "download.train", [url_source(**checksum)]))
 
@@ -303,8 +305,8 @@ def test_romanian_options_need_romanian(tmp_path: Path, name: str, message: str)
         load_params(changed(tmp_path, f"tokenize.{name}", True))
 
 
-def test_words_have_one_case(tmp_path: Path) -> None:
-    """Lowercased words have no case left to learn."""
+def test_lowercase_excludes_truecase(tmp_path: Path) -> None:
+    """Lowercased words have no case left for a truecaser to learn."""
     path = changed(tmp_path, "tokenize.lowercase", True)
     path.write_text(path.read_text().replace("truecase: false", "truecase: true"))
     with pytest.raises(ValueError, match="tokenize: lowercase and truecase are both true"):

@@ -1,4 +1,4 @@
-"""The files around the code: the wheel, its metadata, and CITATION.cff."""
+"""The files around the code: the wheel, its metadata and CITATION.cff."""
 
 import email
 import shutil
@@ -18,7 +18,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a copy of the files that a build reads, because builds write next to them."""
+    """Return a copy of the files that a build reads, because builds write next to them."""
     folder = tmp_path_factory.mktemp("source")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder)
@@ -30,7 +30,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_is_the_library_with_its_types(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has all files of convs2s and the command; not pipelines, which needs dvc.yaml and experiments/."""
+    """The wheel has convs2s and its command, but not pipelines, which needs dvc.yaml and experiments/."""
     monkeypatch.chdir(source)
     with zipfile.ZipFile(tmp_path / build_wheel(str(tmp_path))) as wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
@@ -47,7 +47,7 @@ def test_the_wheel_is_the_library_with_its_types(
 def test_an_editable_install_finds_the_pipeline_too(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It puts the project's folder on the path."""
+    """An editable install puts the project's folder on the path, so pipelines can be imported as well."""
     monkeypatch.chdir(source)
     with zipfile.ZipFile(tmp_path / build_editable(str(tmp_path))) as wheel:
         [path] = [name for name in wheel.namelist() if name.endswith(".pth")]
@@ -55,7 +55,7 @@ def test_an_editable_install_finds_the_pipeline_too(
 
 
 def test_the_citation_has_the_version_and_license_of_the_package() -> None:
-    """They are in two files."""
+    """These values are kept in two files, which could drift apart."""
     citation = YAML(typ="safe").load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     found = citation["title"], citation["version"], citation["license"]
     assert found == (PROJECT["name"], PROJECT["version"], PROJECT["license"])
@@ -70,7 +70,7 @@ def test_the_python_versions_are_those_required() -> None:
 
 
 def test_the_pinned_packages_take_the_first_release_of_each_python_version() -> None:
-    """Debian 12 has 3.11.2: if one package needs 3.11.5, pip cannot install any."""
+    """Debian 12 has 3.11.2: a single pin that needs 3.11.5 would make the whole install fail."""
     pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").split("\n")
     names = [pin.partition("==")[0] for pin in pins if "==" in pin]
     refused, seen = list[str](), 0
@@ -78,7 +78,7 @@ def test_the_pinned_packages_take_the_first_release_of_each_python_version() -> 
         try:
             wanted = SpecifierSet(metadata(name)["Requires-Python"] or "")
         except PackageNotFoundError:
-            continue  # of another extra
+            continue  # of an extra that is not installed
         seen += 1
         refused += [f"{name} {wanted}" for version in ("3.11.0", "3.12.0", "3.13.0") if version not in wanted]
     assert not refused

@@ -28,7 +28,7 @@ UNDECLARED = ("data/own", "data/sweeps", "data/checkpoints", "data/downloads", "
 
 
 def faults(page: str) -> list[str]:
-    """Return the faults of the commands on a page, in its blocks and in its text."""
+    """Return the errors in the commands of a page, in its blocks and in its text."""
     text, found = pages.read(page), []
     lines = [line for block in pages.blocks(text, "sh") for line in pages.commands(block)]
     for code in pages.inline_code(text):
@@ -44,13 +44,13 @@ def faults(page: str) -> list[str]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_would_work(page: str) -> None:
-    """A reader can copy each line."""
+    """Readers copy commands from the page."""
     assert faults(page) == []
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_code_in_the_text_stays_on_one_line(page: str) -> None:
-    """Inline code with a line break would escape the checks here."""
+    """Code broken across two lines would escape the checks here."""
     text = pages.FENCE.sub("", pages.read(page))
     assert [line for line in text.splitlines() if line.count("`") % 2] == []
 
@@ -85,20 +85,20 @@ def test_code_in_the_text_stays_on_one_line(page: str) -> None:
     ],
 )
 def test_a_wrong_command_is_found(line: str) -> None:
-    """Each check can fail."""
+    """A check that cannot fail would prove nothing."""
     with pytest.raises(Wrong):
         for command in pages.commands(line):
             check(command)
 
 
 def test_a_command_keeps_its_words_and_loses_comment_and_redirections() -> None:
-    """Comments, pipes and line continuations are those of the shell."""
+    """Comments, pipes and line continuations must be read as the shell reads them."""
     script = "echo 'a # b' | cat \\\n  -n > out.txt # end\nmake x && make y\n\n"
     assert list(pages.commands(script)) == [["echo", "a # b"], ["cat", "-n"], ["make", "x"], ["make", "y"]]
 
 
 def declared() -> list[str]:
-    """Return the outputs of dvc.yaml, seeds and splits as patterns."""
+    """Return the outputs of dvc.yaml as regular expressions that match any seed or split."""
     content = YAML(typ="safe", pure=True).load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))
     found = []
     for stage in content["stages"].values():
@@ -110,7 +110,7 @@ def declared() -> list[str]:
 
 
 def exists(path: str, outputs: list[str]) -> bool:
-    """Return whether a path is in the repository, or is, holds or is inside an output of a stage."""
+    """Return whether a path is in the repository, or is, contains or is inside an output of a stage."""
     if not path.startswith("data/") or path.startswith(UNDECLARED):
         return path.startswith("data/") or (ROOT / path).exists()
     parts = path.split("/")
@@ -122,7 +122,7 @@ def exists(path: str, outputs: list[str]) -> bool:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_path_and_parameter_in_the_text_exists(page: str) -> None:
-    """Text that looks like a path of the repository, an output of a stage or a key of params.yaml is one."""
+    """Whatever looks like a path of the repository, an output of a stage or a key of params.yaml is one."""
     folders = {path.name for path in ROOT.glob("[!.]*/")} | {"data"}
     outputs = declared()
     for code in pages.inline_code(pages.read(page)):
@@ -136,13 +136,13 @@ def test_every_path_and_parameter_in_the_text_exists(page: str) -> None:
 
 
 def is_parameter(word: str) -> bool:
-    """Return whether code looks like a key of params.yaml: a name after that of a section."""
+    """Return whether code looks like a key of params.yaml: a section and a name, joined by a dot."""
     names = re.fullmatch(r"([a-z]+)(\.[a-z_]+)+", word)
     return names is not None and names[1] in params() and not word.endswith((".json", ".py", ".yaml"))
 
 
 def test_a_path_that_no_stage_writes_is_found() -> None:
-    """The outputs in dvc.yaml decide."""
+    """The outputs declared in dvc.yaml decide which paths under data/ exist."""
     outputs = declared()
     assert exists("data/models/1", outputs)
     assert exists("data/evaluation", outputs)
@@ -165,12 +165,12 @@ def broken_links(page: str, text: str) -> list[str]:
 
 @pytest.mark.parametrize("page", LINKED)
 def test_every_link_has_a_target(page: str) -> None:
-    """Files and headings exist."""
+    """A link must lead to a file and heading that exist."""
     assert broken_links(page, pages.read(page)) == []
 
 
 def test_a_broken_link_is_found() -> None:
-    """Both the name of a file and its anchor are checked."""
+    """The check must find a wrong file name as well as a wrong anchor."""
     text = (
         "[a](docs/tutorial.md) [b](docs/x.md) [c](docs/parameters.md#tuning-alpha) [d](docs/parameters.md#x)"
     )
@@ -178,14 +178,14 @@ def test_a_broken_link_is_found() -> None:
 
 
 def test_the_index_names_every_page() -> None:
-    """docs/README.md is the entry point."""
+    """Readers start at docs/README.md and would not find a page that it omits."""
     assert {"README.md", *pages.links(pages.read("docs/README.md"))} >= {
         path.name for path in (ROOT / "docs").glob("*.md")
     }
 
 
 def cited(folder: Path) -> set[str]:
-    """Return the choices that the text files of a folder cite, as in (T8) or (T27 to T29)."""
+    """Return the choices cited in the text files of a folder, as in (T8) or (T27 to T29)."""
     files = [path for path in folder.rglob("*") if path.suffix in {".py", ".md", ".yaml"} and path.is_file()]
     text = "\n".join(path.read_text(encoding="utf-8") for path in files)
     return set(re.findall(r"\bT[1-9]\d?\b", text))
@@ -193,14 +193,14 @@ def cited(folder: Path) -> set[str]:
 
 @pytest.mark.parametrize("folder", ["convs2s", "pipelines", "experiments", "benchmarks", "tests", "docs"])
 def test_every_choice_that_is_cited_is_explained(folder: str) -> None:
-    """docs/traps.md has an entry for each number."""
+    """Readers look up a citation such as (T8) in docs/traps.md."""
     explained = set(re.findall(r"^### (T\d+): \S", pages.read("docs/traps.md"), re.MULTILINE))
     assert explained == {f"T{number}" for number in range(1, 39)}
     assert cited(ROOT / folder) <= explained
 
 
 def test_every_choice_names_its_code() -> None:
-    """Each entry ends with a file that exists."""
+    """Each entry of docs/traps.md must end with a file that exists."""
     for entry in re.split(r"^### ", pages.read("docs/traps.md"), flags=re.MULTILINE)[1:]:
         found = re.search(r"Code: `(\S+)`$", re.split(r"\n## ", entry)[0].strip())
         assert found is not None, entry
@@ -208,7 +208,7 @@ def test_every_choice_names_its_code() -> None:
 
 
 def test_the_readme_is_short() -> None:
-    """Reading it takes ten minutes."""
+    """Reading the README should take ten minutes."""
     lines = pages.read("README.md").splitlines()
     assert len(lines) <= 120
     assert [line for line in lines if len(line) > 120] == []
@@ -216,7 +216,7 @@ def test_the_readme_is_short() -> None:
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a folder with data/models/1."""
+    """Return a folder with a tiny model in data/models/1."""
     folder = tmp_path_factory.mktemp("models")
     package = write_small_package(folder)
     (folder / "data" / "models").mkdir(parents=True)
@@ -226,7 +226,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_python_examples_run(page: str, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tiny model replaces the reader's; for a block without a model, imports and calls are checked."""
+    """Examples run with a tiny model; in blocks without a model, only imports and calls are checked."""
     monkeypatch.chdir(models)
     for block in pages.blocks(pages.read(page), "python"):
         if "data/models" in block:
@@ -255,14 +255,14 @@ def check_calls(block: str) -> None:
     ],
 )
 def test_a_wrong_call_is_found(block: str, error: type[Exception]) -> None:
-    """Examples are an unknown name, an unknown argument and a missing one."""
+    """The check must find an unknown name, an unknown argument and a missing one."""
     with pytest.raises(error):
         check_calls(block)
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_yaml_examples_fit_the_schema(page: str) -> None:
-    """Each is a part of params.yaml: replacing the default's values with it gives a valid file."""
+    """Each is a part of params.yaml: merged into the default, it must give a valid file."""
     for block in pages.blocks(pages.read(page), "yaml"):
         Params.model_validate(merged(params(), YAML(typ="safe", pure=True).load(block)))
 
@@ -278,20 +278,20 @@ def merged(values: Any, changes: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def literals() -> list[str]:
-    """Give the string literals of the project, and of the part of DVC that locks."""
+    """Return the string literals of the project and of DVC's locking code."""
     package = Path(dvc.__file__).parent
     ours = [path for folder in ("convs2s", "pipelines") for path in (ROOT / folder).rglob("*.py")]
     return messages.literals([*ours, package / "lock.py", package / "rwlock.py"])
 
 
 def test_the_messages_of_the_troubleshooting_page_are_those_of_the_code(literals: list[str]) -> None:
-    """A reader who searches the page for a message finds it."""
+    """Readers search the page for the message they see."""
     quoted = re.findall(r"^### `(.+)`$", pages.read("docs/troubleshooting.md"), re.MULTILINE)
     assert len(quoted) > 20
     assert [message for message in quoted if not messages.occurs(message, literals)] == []
 
 
 def test_a_message_that_no_code_has_is_found(literals: list[str]) -> None:
-    """It is found even if only its middle differs."""
+    """The check must notice a message that differs only in the middle."""
     assert messages.occurs("Training diverged: ... wanted a finite one", literals)
     assert not messages.occurs("Training diverged: ... wanted an infinite one", literals)

@@ -1,4 +1,4 @@
-"""The whole pipeline at toy size, by the commands of dvc.yaml: raw text to scores to a model for users."""
+"""The whole pipeline at toy size, run by the commands of dvc.yaml: from raw text to scores and a model."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ TEST_PAIRS = 30
 
 
 def toy_params(folder: Path, kind: str) -> Params:
-    """Return the tiny model's parameters for 400 generated pairs; words get vocabulary selection."""
+    """Return the tiny model's parameters for 400 generated pairs; `word` adds vocabulary selection."""
     params = tiny_params(folder, seeds=SEEDS, max_epochs=1, max_tokens=500, batch_sentences=32)
     generated = params.download.train[0]
     selection = SelectionParams(common=50, candidates=5) if kind == "word" else None
@@ -50,7 +50,7 @@ def toy_params(folder: Path, kind: str) -> Params:
 
 
 def check_reach(stage: str, modules: set[str], digests: Path) -> None:
-    """Check that a stage's digest has all its imports except the schema of params.yaml; DVC tracks it."""
+    """Check that DVC tracks all that a stage imports, through its digest, but for the params.yaml schema."""
     if stage == "code":
         return
     assert len(modules) > 5
@@ -62,7 +62,7 @@ def check_reach(stage: str, modules: set[str], digests: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["bpe", pytest.param("sentencepiece", marks=pytest.mark.slow), "word"])
 def test_raw_text_becomes_scores_and_a_model(tmp_path: Path, kind: str) -> None:
-    """Every file that the README promises is there and fits the others."""
+    """Every file that the README promises must exist and agree with the others."""
     params = toy_params(tmp_path, kind)
     data = tmp_path / "data"
     imported = run_all(params, data, processes=kind == "bpe")
@@ -82,13 +82,13 @@ def test_raw_text_becomes_scores_and_a_model(tmp_path: Path, kind: str) -> None:
             assert content.count("\n") == TEST_PAIRS
             assert text == "plain.txt" or "<unk>" not in content
     assert "BLEU" in report(data)
-    if kind == "word":  # a flow's test has the report of bpe
+    if kind == "word":  # a flow test covers the report for bpe
         with (tmp_path / "params.yaml").open("w", encoding="utf-8") as stream:
             YAML(typ="safe").dump(params.model_dump(mode="json"), stream)
         write([str(tmp_path)], tmp_path, data / "report.html")
         assert f"{metrics['ensemble']['bleu']:.2f}" in (data / "report.html").read_text(encoding="utf-8")
     sources = (data / "raw" / "test" / "source.txt").read_text(encoding="utf-8").split("\n")[:-1]
     final = (data / "replaced" / "1" / texts[-1]).read_text(encoding="utf-8").split("\n")[:-1]
-    # The model folder must give users what the stages translated and scored. Translate everything at once:
-    # with vocabulary selection, a translation depends on its batch.
+    # The model folder must give users the translations that the stages scored. One call translates them all,
+    # because with vocabulary selection a translation depends on its batch.
     assert convs2s.load(data / "models" / "1").translate(sources) == final

@@ -61,7 +61,7 @@ def write_files(folder: Path, flip: bool) -> None:
 
 @pytest.mark.parametrize("flip", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["en-ja", "ja-en"])
 def test_japanese_goes_through_the_pipeline(tmp_path: Path, flip: bool) -> None:
-    """No pair is filtered out, no token is unknown, no spacing marks remain, and scores count characters."""
+    """No pair is filtered out, no word is unknown, no space marker is left, and BLEU counts characters."""
     write_files(tmp_path, flip)
     languages = ("ja", "en") if flip else ("en", "ja")
     data = tmp_path / "data"

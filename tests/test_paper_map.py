@@ -7,7 +7,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def rows() -> list[tuple[str, str, str]]:
-    """Return (concept, section, file) of the map."""
+    """Return the rows of the map as (concept, section, file)."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     table = text.split("## The paper, file by file")[1].split("\n## ")[0]
     return re.findall(r"^\| ([^|]+) \| (§[^|]+) \| `([^`]+)` \|$", table, re.MULTILINE)

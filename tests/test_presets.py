@@ -1,4 +1,4 @@
-"""Presets have the values that the paper and fairseq name, and find their data."""
+"""Presets have the values given by the paper and fairseq, and find their data."""
 
 import json
 from pathlib import Path
@@ -20,10 +20,10 @@ class Figures(NamedTuple):
 
     published: str
     millions: float
-    """Weights, with the authors' dictionaries; 0 where it is not published."""
+    """Weights, with the authors' dictionaries; 0 if not published."""
     view: int
     entries: tuple[int, int] | None = None
-    """Sizes of the authors' dictionaries, which exceed their 40,000 merges (T26); None: the preset's."""
+    """Sizes of the authors' dictionaries, which exceed their 40,000 merges (T26); None for the preset's."""
 
 
 EN_DE, EN_FR = (42_243, 43_676), (43_881, 43_978)
@@ -50,18 +50,18 @@ LINES = {
 
 @pytest.mark.parametrize("name", preset_names())
 def test_the_model_card_has_the_presets_name(name: str) -> None:
-    """The name traces a recorded run back to its preset."""
+    """A recorded run is traced back to its preset by this name."""
     assert params_of(name).package.name == (name if name != "generated" else "generated-en-de")
 
 
 def test_the_presets_exist() -> None:
-    """Those that the README names, and those of the paper's experiments."""
+    """The README names some of them, and each experiment of the paper has one."""
     assert {"generated", "multi30k-en-de", "tatoeba-en-de", "own-data", *PAPER} <= set(preset_names())
 
 
 @pytest.mark.parametrize("name", PAPER)
 def test_a_preset_of_the_paper_says_where_its_figure_is_from(name: str) -> None:
-    """The header of params.yaml has source, published score, its hardware and time, and inferred values."""
+    """The header of params.yaml gives source, published score, hardware, time, and what is inferred."""
     lines = rendered(name).split("\n")
     header = " ".join(line.removeprefix("#").strip() for line in lines[: lines.index("download:")])
     for part in ("Source: ", "Published: ", "Hardware and time", "Inferred: ", f"make preset NAME={name}."):
@@ -71,7 +71,7 @@ def test_a_preset_of_the_paper_says_where_its_figure_is_from(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in PAPER if PAPER[name].millions])
 def test_a_model_has_the_size_and_view_of_the_papers(name: str) -> None:
-    """Counted by hand from the paper's shapes: weights in millions, and source words in a state's view."""
+    """Counted by hand from the paper's shapes: millions of weights, and source words that a state sees."""
     params = params_of(name)
     with torch.device("meta"):
         sizes = PAPER[name].entries or (params.vocabulary.source_size, params.vocabulary.target_size)
@@ -86,7 +86,7 @@ def test_a_model_has_the_size_and_view_of_the_papers(name: str) -> None:
 
 @pytest.mark.parametrize("name", PAPER)
 def test_training_is_that_of_the_paper_unless_it_is_fairseqs(name: str) -> None:
-    """§4.2, T10 and T36; only fairseq's presets have the changes of fairseq's command."""
+    """Only fairseq's presets have the changes of fairseq's command (§4.2, T10 and T36)."""
     params = params_of(name)
     train, fairseq = params.train, name.endswith("fairseq")
     assert (train.learning_rate, train.label_smoothing) == ((0.5, 0.1) if fairseq else (0.25, 0.0))
@@ -94,13 +94,13 @@ def test_training_is_that_of_the_paper_unless_it_is_fairseqs(name: str) -> None:
     assert params.model.encoder_grad_scale == ("fairseq" if fairseq else "paper")
     assert train.dropout == (0.1 if "en-fr" in name else 0.2)
     assert params.translate.beam_size == 5
-    before_replacement = name == "ablation-en-de"  # its published scores are (§5.4)
+    before_replacement = name == "ablation-en-de"  # its published scores are from before (§5.4)
     assert params.replace.enabled == (params.vocabulary.kind == "word" and not before_replacement)
 
 
 @pytest.mark.parametrize("name", PAPER)
 def test_only_the_ablations_select_target_words(name: str) -> None:
-    """§5.4: in training and in decoding, with the numbers of the authors' code."""
+    """The ablations do so in training and in decoding, with the numbers of the authors' code (§5.4)."""
     params = params_of(name)
     numbers = SelectionParams(common=500, candidates=100) if name == "ablation-en-de" else None
     assert (params.train.selection, params.translate.selection) == (numbers, numbers)
@@ -108,7 +108,7 @@ def test_only_the_ablations_select_target_words(name: str) -> None:
 
 
 def test_alpha_is_tuned_on_newstest2015_where_the_paper_does() -> None:
-    """§4.3; for the other corpora, tuning brought no gain, and alpha is 1."""
+    """For the other corpora tuning gained nothing, so alpha is 1 (§4.3)."""
     for name in PAPER:
         params = params_of(name)
         files = [source.target for source in params.download.development if isinstance(source, UrlSource)]
@@ -117,7 +117,7 @@ def test_alpha_is_tuned_on_newstest2015_where_the_paper_does() -> None:
 
 
 def test_the_ablations_have_three_runs_of_160_thousand_target_words() -> None:
-    """§5.4; decoder states see 21 words (T25)."""
+    """Seeds and vocabulary are those of §5.4; decoder states see 21 words (T25)."""
     params = params_of("ablation-en-de")
     assert (params.train.seeds, params.vocabulary.target_size) == ([1, 2, 3], 160_000)
     assert 1 + sum(width - 1 for width in params.model.decoder_kernels) == 21
@@ -138,7 +138,7 @@ def test_the_ablations_have_three_runs_of_160_thousand_target_words() -> None:
 def test_pairs_are_removed_as_in_the_paper(
     name: str, words: int | None, ratio: float | None, every: int
 ) -> None:
-    """Per data set, before BPE (T27 to T29)."""
+    """The rules differ between data sets and apply before BPE (T27 to T29)."""
     rules = params_of(name).filter
     assert (rules.max_words, rules.max_ratio, rules.valid_every) == (words, ratio, every)
     assert rules.drop_empty
@@ -149,7 +149,7 @@ def test_pairs_are_removed_as_in_the_paper(
 def test_local_files_of_a_corpus_are_found(
     preset: str, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If download.folder has these files, the network is not used; all lines arrive."""
+    """With download.folder set to a folder of these files, all lines are read without the network."""
 
     def no_network(*_: object) -> None:
         raise AssertionError("the network was used")
@@ -170,7 +170,7 @@ def test_local_files_of_a_corpus_are_found(
 
 @pytest.mark.parametrize("target", ["de", "fr"])
 def test_mirrors_of_multi30k_are_the_same_files(target: str) -> None:
-    """All are from one repository and commit, and each is the file that the split reads."""
+    """Both mirrors must have the same commit of the same repository, and the file that the split reads."""
     download = params_of(f"multi30k-en-{target}").download
     for split in ("train", "valid", "test"):
         (source,) = getattr(download, split)

@@ -1,4 +1,4 @@
-"""Every preset runs at toy size: servers on loopback, made-up local files, a tiny model."""
+"""Every preset runs at toy size, with local servers, made-up local files and a tiny model."""
 
 import gzip
 import json
@@ -44,7 +44,7 @@ def make_local(source: dict[str, Any], folder: Path) -> None:
 def toy(preset: str | Any, played: Servers, folder: Path, seeds: Sequence[int] = SEEDS) -> Params:
     """Return a preset with our data, small vocabularies, and a model of two small layers per side.
 
-    Text processing and all other settings of model and training are those of the preset.
+    Text processing, and how the model and training work, stay as in the preset.
 
     Args:
         preset: its name, or the values of a params.yaml.
@@ -61,7 +61,7 @@ def toy(preset: str | Any, played: Servers, folder: Path, seeds: Sequence[int] =
                 make_local(source, Path(local))
             else:
                 source["pairs"] = PAIRS
-    for reference in content["download"]["references"]:  # like those of the test pairs
+    for reference in content["download"]["references"]:  # copies of the test pairs' targets
         shutil.copyfile(Path(local) / content["download"]["test"][0]["target"], Path(local) / reference)
     if content["filter"]["valid_every"]:
         content["filter"]["valid_every"] = 10
@@ -69,14 +69,14 @@ def toy(preset: str | Any, played: Servers, folder: Path, seeds: Sequence[int] =
     content["vocabulary"] |= {"source_size": size, "target_size": size}
     for side in ("encoder", "decoder"):
         kernels = content["model"][f"{side}_kernels"]
-        # The outermost layers: where the preset has layers that see one position, they are among them.
+        # The outermost layers, which include one of kernel width 1 if the preset has any.
         content["model"] |= {f"{side}_widths": [12, 16], f"{side}_kernels": [kernels[0], kernels[-1]]}
     content["model"] |= TINY | {"attention": [True, True]}
     content["train"] |= {"seeds": list(seeds), "max_epochs": 1, "workers": 1, "precision": "float32"}
     content["train"] |= {"batch_sentences": 16, "max_tokens": 1000}
     content["translate"] |= {"max_length_extra": 15, "max_length_ratio": 0.0}
     for section in ("train", "translate"):
-        if content[section]["selection"]:  # few of the few words: selecting all would test nothing
+        if content[section]["selection"]:  # fewer than the vocabulary has: selecting all would test nothing
             content[section]["selection"] = SELECTION
     content["evaluate"]["heat_maps"] = 1
     return Params.model_validate(content)
@@ -118,7 +118,7 @@ SUMMARIES = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_presets_data_are_prepared(name: str, played: Servers, tmp_path: Path) -> None:
-    """From the publishers' files to ids: all pairs arrive, still paired."""
+    """From the publishers' files to token ids, no pair is lost or split up."""
     prepare(toy(name, played, tmp_path), tmp_path)
     trains, tests = SOURCES.get(name, (1, 1))
     raw = {split: pairs_of(tmp_path / "raw" / split) for split in get_args(Split)}
@@ -134,14 +134,14 @@ def test_the_presets_data_are_prepared(name: str, played: Servers, tmp_path: Pat
 
 @pytest.fixture
 def prepared(request: pytest.FixtureRequest, played: Servers, tmp_path: Path) -> Path:
-    """The prepared data of the preset that the test names as parameter."""
+    """Return the prepared data of the preset given as the test's parameter."""
     prepare(toy(request.param, played, tmp_path), tmp_path)
     return tmp_path
 
 
 @pytest.mark.parametrize("prepared", ["wmt16-en-ro-bpe"], indirect=True)
 def test_romanian_is_normalized_truecased_and_keeps_its_diacritics(prepared: Path) -> None:
-    """This follows Sennrich et al. (T32), for the training text but not for the raw test set."""
+    """The training text is processed as by Sennrich et al. (T32); the raw test set is left alone."""
     assert " şi într-o ţară" in (prepared / "raw/test/target.txt").read_text(encoding="utf-8")
     tokenized = pairs_of(prepared / "tokenized/train")
     assert all(target.endswith("și într @-@ o țară .") for _, target in tokenized)
@@ -152,16 +152,16 @@ def test_romanian_is_normalized_truecased_and_keeps_its_diacritics(prepared: Pat
 
 
 @pytest.mark.parametrize("prepared", ["wmt14-en-de-paper"], indirect=True)
-def test_stanfords_words_stay_to_the_byte(prepared: Path) -> None:
-    """This includes hyphens as ##AT##-##AT##, and entities; no tokenizer changes them (T30)."""
+def test_stanfords_words_stay_byte_for_byte(prepared: Path) -> None:
+    """The text already has ##AT##-##AT## and entities, and must not be tokenized again (T30)."""
     raw = (prepared / "raw/train/source.txt").read_bytes()
     assert b"well ##AT##-##AT## known man &apos;s &amp; ." in raw
     assert (prepared / "tokenized/train/source.txt").read_bytes() == raw
 
 
 @pytest.mark.parametrize("prepared", ["iwslt14-de-en"], indirect=True)
-def test_talks_are_lowercased_and_their_heads_are_gone(prepared: Path) -> None:
-    """Title and description are kept because they are text."""
+def test_talks_are_lowercased_and_lose_their_headers(prepared: Path) -> None:
+    """In a header, only title and description are text to learn from."""
     text = (prepared / "tokenized/train/source.txt").read_text(encoding="utf-8")
     assert text == text.lower()
     assert "<" not in text
@@ -173,14 +173,14 @@ def test_talks_are_lowercased_and_their_heads_are_gone(prepared: Path) -> None:
 
 @pytest.mark.parametrize("prepared", ["wmt14-en-de-fairseq"], indirect=True)
 def test_entities_of_segments_are_resolved(prepared: Path) -> None:
-    """The test set's text is raw; a tag or "&amp;" in it would be translated."""
+    """A tag or "&amp;" left in the raw test set would be translated."""
     for source, target in pairs_of(prepared / "raw/test"):
         assert source.endswith(" AT&T < R&D.")
         assert "<" not in target
 
 
 def test_a_changed_test_set_is_refused(played: Servers, tmp_path: Path) -> None:
-    """Its MD5 is used if no other checksum is published; two En-Fr corpora have none at all."""
+    """MD5 is checked where no other checksum is published; two En-Fr corpora have no checksum at all."""
     content = toy("wmt14-en-fr-paper", played, tmp_path).download
     digests = [download.digest(file) for source in content.train for file in source.fetch]  # type: ignore[union-attr]
     assert [digest is None for digest in digests] == [False, False, True, False, True]
@@ -194,8 +194,8 @@ def test_a_changed_test_set_is_refused(played: Servers, tmp_path: Path) -> None:
         played.files[name] = original
 
 
-# By default one preset per feature that test_end_to_end lacks: vocabulary selection with a tuned alpha, ROUGE
-# with further references and a minimum length, truecasing. The others differ in data, sizes and schedules.
+# By default, one preset for each feature that test_end_to_end lacks: vocabulary selection with a tuned alpha,
+# ROUGE with several references and a minimum length, truecasing. The rest differ in data, size and schedule.
 BY_DEFAULT = {"ablation-en-de", "duc2004", "wmt16-en-ro-bpe"}
 
 
@@ -203,7 +203,7 @@ BY_DEFAULT = {"ablation-en-de", "duc2004", "wmt16-en-ro-bpe"}
     "name", [pytest.param(name, marks=[] if name in BY_DEFAULT else pytest.mark.slow) for name in NAMES]
 )
 def test_the_preset_runs_from_download_to_evaluation(name: str, played: Servers, tmp_path: Path) -> None:
-    """With two seeds, replacement and a model folder; the test set is named with the scores."""
+    """Every preset must get through all stages, with two seeds; the scores come with their test set."""
     params = toy(name, played, tmp_path)
     data = tmp_path / "data"
     run_all(params, data)
@@ -233,7 +233,7 @@ def test_the_preset_runs_from_download_to_evaluation(name: str, played: Servers,
     ("name", "models"), [("wmt14-en-de-paper", 8), ("wmt14-en-fr-paper", 8), ("wmt14-en-fr-paper", 10)]
 )
 def test_the_ensembles_of_table_2_run(name: str, models: int, played: Servers, tmp_path: Path) -> None:
-    """Only train.seeds changes (§5.2, T24); the output equals that of all model folders combined."""
+    """Setting train.seeds is enough (§5.2, T24); loading all the model folders gives the same output."""
     params = toy(name, played, tmp_path, range(1, models + 1))
     run_all(params, tmp_path / "data")
     metrics = json.loads((tmp_path / "data/evaluation/metrics.json").read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Worker processes end with their parent."""
+"""Worker processes end with the program they work for."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ from convs2s import processes
 from convs2s.processes import at_end_of, is_alive
 
 ROOT = Path(__file__).parents[1]
-# Stands in for a program that works in a pool of processes, and prints their IDs.
+# A program that works in a pool of processes and prints their PIDs.
 POOL = """
 import os, time
 from convs2s.text.corpus.parallel import map_chunks
@@ -25,7 +25,7 @@ def make():
 if __name__ == "__main__":
     list(map_chunks(make, range(9), 1, "t", workers=2))
 """
-# The same with processes that share its memory.
+# The same, with processes that share its memory.
 FORK = """
 import os, time
 from convs2s.decode.side_by_side import side_by_side
@@ -34,7 +34,7 @@ def work(item):
     time.sleep(100)
 list(side_by_side(work, range(9), 2))
 """
-# Stands in for a program that starts workers in their own sessions, like torchrun.
+# A program that starts workers in their own sessions, as torchrun does.
 LAUNCH = """
 import os, subprocess, sys
 worker = "import sys, time; from convs2s.processes import end_with_parent as end; end(int(sys.argv[1]))"
@@ -50,7 +50,7 @@ time.sleep(100)
     ("code", "signal"), [(POOL, "kill"), (POOL, "terminate"), (FORK, "kill"), (LAUNCH, "kill")]
 )
 def test_workers_end_with_their_program(code: str, signal: str, tmp_path: Path) -> None:
-    """They would wait for work that never comes, and hold memory that the next run needs."""
+    """Left alone, they would wait forever for work and hold memory that the next run needs."""
     (tmp_path / "program.py").write_text(code)
     env, command = {**os.environ, "PYTHONPATH": str(ROOT)}, [sys.executable, str(tmp_path / "program.py")]
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE) as program:
@@ -63,8 +63,8 @@ def test_workers_end_with_their_program(code: str, signal: str, tmp_path: Path) 
     assert left == []
 
 
-def test_what_is_left_of_a_process_is_not_alive() -> None:
-    """A zombie keeps its process ID until its parent reaps it."""
+def test_a_zombie_is_not_alive() -> None:
+    """A process keeps its PID after its end until its parent asks for its status."""
     with subprocess.Popen(["true"]) as process:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         assert not is_alive(process.pid)
@@ -72,7 +72,7 @@ def test_what_is_left_of_a_process_is_not_alive() -> None:
 
 
 def test_the_end_of_a_process_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The system reports it, or else it is polled."""
+    """The system reports it if it can; otherwise the process is polled."""
     monkeypatch.setattr(processes, "POLL", 0.01)
     for system in ("Linux", "other"):
         if system == "other":

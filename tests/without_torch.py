@@ -10,7 +10,7 @@ from unittest import mock
 
 @contextmanager
 def imported_without_torch(stage: str) -> Iterator[ModuleType]:
-    """Reimport a stage and all project modules that it needs, with any import of PyTorch an error."""
+    """Re-import a stage and all project modules it needs; within, importing PyTorch is an error."""
     with mock.patch.dict(sys.modules, {"torch": None}):
         for name in [name for name in sys.modules if name.split(".")[0] in {"convs2s", "pipelines"}]:
             del sys.modules[name]

@@ -1,4 +1,4 @@
-"""Each YAML text is parsed once per process: ruamel takes longer for a params.yaml than most tests."""
+"""Parse each YAML text once per process: for a params.yaml, ruamel takes longer than most tests."""
 
 import pickle
 from pathlib import Path
@@ -7,13 +7,13 @@ from typing import Any
 from ruamel.yaml import YAML
 
 ROOM = 300
-"""Maximum number of cached texts."""
+"""The number of texts to keep."""
 parse = YAML.load
 seen: dict[tuple[object, ...], bytes] = {}
 
 
 def load_once(self: YAML, stream: Any) -> Any:
-    """Replace `YAML.load`: each result is a new object, so it may be changed."""
+    """Replace `YAML.load`; each result is a fresh copy that the caller may change."""
     if self.typ != ["safe"]:
         return parse(self, stream)
     text = stream.read_bytes() if isinstance(stream, Path) else stream
@@ -25,7 +25,7 @@ def load_once(self: YAML, stream: Any) -> Any:
             del seen[next(iter(seen))]
         try:
             seen[key] = pickle.dumps(content)
-        except RecursionError:  # nested very deeply
+        except RecursionError:  # nested too deeply to pickle
             return content
     return pickle.loads(seen[key])
 

@@ -1,4 +1,4 @@
-"""A key added to a section leaves older files readable, by an entry in one table."""
+"""When a section gains a key, an entry in one table keeps older files readable."""
 
 import json
 from pathlib import Path
@@ -46,7 +46,7 @@ def later_model_loads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_model_folder_without_a_later_option_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the option's default; without an entry in the table it would be refused."""
+    """The table supplies the option's default; without an entry the folder would be refused."""
     save_model(tmp_path, small_model(), small_params(), 40, 50, PAD)
     with pytest.raises(ValueError, match=r"does not describe a model(.|\n)*made_up"):
         later_model_loads(tmp_path, monkeypatch)
@@ -56,7 +56,7 @@ def test_a_model_folder_without_a_later_option_loads(tmp_path: Path, monkeypatch
 
 
 def test_an_older_model_folder_computes_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here one from before extra_scaling, had that been added later."""
+    """The default must restore the old behavior; here extra_scaling stands in for the added key."""
     model = small_model()
     save_model(tmp_path, model, small_params(), 40, 50, PAD)
     inputs = sentence(7, 40)[None], sentence(5, 50)[None]
@@ -74,7 +74,7 @@ def test_an_older_model_folder_computes_the_same(tmp_path: Path, monkeypatch: py
 
 
 def test_keys_of_a_file_win_over_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And nothing but a mapping is touched: the schema names what is wrong with it."""
+    """A default must not hide a written value; what is not a mapping is left for the schema to report."""
     monkeypatch.setitem(older.ADDED, "model", {"scaling": False})
     assert with_added_keys("model", {"width": 3}) == {"scaling": False, "width": 3}
     assert with_added_keys("model", {"width": 3, "scaling": True}) == {"width": 3, "scaling": True}
@@ -83,7 +83,7 @@ def test_keys_of_a_file_win_over_defaults(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_keys_with_their_default_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a section reads as before the key existed; the order of the others stays."""
+    """The section must read as it did before the key existed, with the other keys in the same order."""
     monkeypatch.setitem(older.ADDED, "model", {"scaling": False})
     assert list(without_added_keys("model", {"b": 1, "scaling": False, "a": False})) == ["b", "a"]
     assert without_added_keys("model", {"b": 1, "scaling": True}) == {"b": 1, "scaling": True}

@@ -1,4 +1,4 @@
-"""Check a command line of the documentation without running it: by the program's own parser where it has one.
+"""Check a command line in the documentation without running it, by the program's own parser if it has one.
 
 Each check raises Wrong, which names what does not exist.
 """
@@ -32,11 +32,11 @@ Words = list[str]
 
 
 class Wrong(AssertionError):
-    """A command of the documentation would not work."""
+    """A command in the documentation would not work."""
 
 
 class Parsed(Exception):
-    """The program's parser has accepted its arguments; what comes next would run it."""
+    """The program's parser has accepted the arguments; its next step would be to run."""
 
 
 @cache
@@ -46,7 +46,7 @@ def params() -> Any:
 
 
 def check_param(name: str) -> None:
-    """Check that params.yaml has a dotted name; what is null there may have keys below."""
+    """Check that params.yaml has a dotted name; below a null value, any key is accepted."""
     place: Any = params()
     for part in name.split("."):
         if place is None:
@@ -67,7 +67,7 @@ def check_assignments(text: str) -> None:
 
 @cache
 def environment_variables() -> str:
-    """Return all code in which an environment variable may be read."""
+    """Return all code that may read an environment variable."""
     folders = ("pipelines", "convs2s", "deploy", "Makefile")
     files = [file for name in folders for file in [ROOT / name, *(ROOT / name).rglob("*")] if file.is_file()]
     return "\n".join(file.read_text(encoding="utf-8") for file in files if "__pycache__" not in file.parts)
@@ -153,7 +153,7 @@ def stopped_at_parser(start: Callable[[], object], arguments: Words) -> None:
 
 
 def convs2s(words: Words) -> None:
-    """Check a command line of `convs2s`; its name with a command alone is a mention."""
+    """Check a command line of `convs2s`; the name with just a command is only a mention."""
     if len(words) == 1:
         words = [*words, "--help"]
     errors = io.StringIO()
@@ -200,7 +200,7 @@ def sacrebleu(words: Words) -> None:
     before = signal.getsignal(signal.SIGPIPE)
     from sacrebleu.sacrebleu import parse_args  # noqa: PLC0415  # its module is a command line
 
-    signal.signal(signal.SIGPIPE, before)  # it has set that a broken pipe ends this process without a word
+    signal.signal(signal.SIGPIPE, before)  # the import has made a broken pipe end this process silently
     stopped_at_parser(parse_args, ["sacrebleu", *words])
     name, pair = words[words.index("-t") + 1], words[words.index("-l") + 1]
     if name not in DATASETS or pair not in DATASETS[name].langpairs:
@@ -237,7 +237,7 @@ CHECKS: dict[str, Callable[[Words], None]] = {
     **dict.fromkeys(("rm", "scp", "source", "ssh"), system_program),
 }
 WRAPPERS = {"sudo": 1, "taskset": 3}
-"""Programs that start another one, and the number of words before it."""
+"""Programs that start another, and the number of words before its name."""
 
 
 def check(command: Words) -> None:

@@ -27,7 +27,7 @@ from convs2s.text.vocabulary.vocabulary import EOS, PAD, Vocabulary, write_vocab
 from tests.golden import NAMES, golden_model
 from tests.package.small_package import MODEL, write_model
 
-# Widths that differ, a layer without memory and one without attention.
+# Different widths, a layer without memory and one without attention.
 VARIED = MODEL.model_copy(
     update={"decoder_widths": [8, 6, 6], "decoder_kernels": [3, 1, 4], "attention": [True, False, True]}
 )
@@ -41,7 +41,7 @@ def needs_onnx() -> Any:
 
 
 def small_model(params: ModelParams = VARIED) -> Seq2Seq:
-    """Return a model with weights by formula, such that greedy search writes different tokens."""
+    """Return a model with weights by formula, for which greedy search writes different tokens."""
     model = Seq2Seq(params, 11, 13, padding_id=PAD, dropout=0.0)
     with torch.no_grad():
         for i, parameter in enumerate(model.parameters()):
@@ -57,7 +57,7 @@ def save(folder: Path, params: ModelParams = VARIED) -> Path:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_parts_together_are_the_model(name: str) -> None:
-    """Step by step, each hypothesis with its own tokens, on padded sentences."""
+    """Run step by step on padded sentences, the parts must agree with the model for every hypothesis."""
     model = golden_model(name)
     step = DecoderStepPart(model)
 
@@ -71,7 +71,7 @@ def test_the_parts_together_are_the_model(name: str) -> None:
 def test_an_exported_model_translates_elsewhere(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The files alone, run by onnxruntime and by PyTorch without our modules, at sizes not traced."""
+    """onnxruntime, and PyTorch without our modules, run the files alone, at sizes that were not traced."""
     runtime = needs_onnx()
     folder, out = save_with_words(tmp_path / "model"), tmp_path / "out"
     assert main(["export", "--model", str(folder), "--out", str(out)]) == 0
@@ -123,7 +123,7 @@ def test_an_exported_model_translates_elsewhere(
     ],
 )
 def test_models_of_other_kinds_are_exported(changes: dict[str, Any], tmp_path: Path) -> None:
-    """Without positions, without any memory, with very few positions; the command itself compares."""
+    """Some models have no positions, no memory or very few positions; the command itself compares outputs."""
     needs_onnx()
     folder = save(tmp_path / "model", VARIED.model_copy(update=changes))
     assert main(["export", "--model", str(folder), "--out", str(tmp_path / "out")]) == 0
@@ -131,7 +131,7 @@ def test_models_of_other_kinds_are_exported(changes: dict[str, Any], tmp_path: P
 
 @pytest.mark.slow
 def test_weights_of_large_models_have_their_own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An ONNX file cannot hold 2 GiB; the folder, moved as a whole, still runs."""
+    """An ONNX file cannot hold 2 GiB; the folder must still run after it has been moved as a whole."""
     runtime = needs_onnx()
     monkeypatch.setattr(export, "LARGE", 0)
     folder = save(tmp_path / "model")
@@ -153,7 +153,7 @@ def save_with_words(folder: Path) -> Path:
 
 
 def check_example(out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Compare what the exported example writes with our own greedy search."""
+    """Compare the exported example's output with our own greedy search."""
     lines = ["a b c d e", "h", "", "g zzz </s> <pad> a a b"]
     monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
     runpy.run_path(str(out / "translate.py"), run_name="__main__")
@@ -184,7 +184,7 @@ def wrong(run: Callable[..., Sequence[Tensor]], place: int, change: Callable[[Te
 
 
 def test_a_part_that_differs_is_an_error() -> None:
-    """In the values of any output, or in shape; a wrong window shows in the logits of the next step."""
+    """Any output may differ in values or shape; a wrong window shows in the logits of the next step."""
     model = golden_model("plain")
     step = DecoderStepPart(model)
 
@@ -210,7 +210,7 @@ def test_a_part_that_differs_is_an_error() -> None:
 def test_a_missing_package_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before minutes of work are wasted."""
+    """The error must come before minutes of work are wasted."""
     monkeypatch.setitem(sys.modules, "onnx", None)
     folder = write_model(tmp_path / "model", (9, 9))
     assert main(["export", "--model", str(folder), "--out", str(tmp_path / "out")]) == 2
@@ -219,14 +219,14 @@ def test_a_missing_package_is_named(
 
 
 def test_a_folder_that_exists_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It could be anything, the model itself included."""
+    """An existing folder could contain anything, even the model itself."""
     folder = write_model(tmp_path / "model", (9, 9))
     assert main(["export", "--model", str(folder), "--out", str(folder)]) == 2
     assert f"{folder} already exists; wanted a new folder" in capsys.readouterr().err
 
 
-def test_what_is_no_model_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """And the output folder does not exist afterwards."""
+def test_a_folder_without_a_model_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A failed export must not leave an output folder behind."""
     needs_onnx()
     assert main(["export", "--model", str(tmp_path / "nowhere"), "--out", str(tmp_path / "out")]) == 2
     assert "model.json does not exist. Wanted a model folder" in capsys.readouterr().err

@@ -31,7 +31,7 @@ def test_arguments_become_our_sizes_and_choices() -> None:
 
 
 def test_one_flag_or_none_applies_to_all_layers() -> None:
-    """The first releases had no such argument; all layers attended."""
+    """The first releases had no decoder_attention argument; all layers attended."""
     plain = checkpoint("plain")
     assert read_architecture(plain).attention == [True, True]
     old = {name: value for name, value in plain.arguments.items() if name != "decoder_attention"}
@@ -39,7 +39,7 @@ def test_one_flag_or_none_applies_to_all_layers() -> None:
 
 
 def test_the_shorter_position_table_sets_the_length() -> None:
-    """Ours have one length; what the shorter one allows works on both sides."""
+    """Our models have one maximum length, and only the shorter one works on both sides."""
     plain = checkpoint("plain")
     tensors = {**plain.tensors, "decoder.embed_positions.weight": torch.zeros(50, 24)}
     assert read_architecture(dataclasses.replace(plain, tensors=tensors)).max_positions == 49
@@ -95,6 +95,6 @@ def test_only_literals_sums_and_products_have_a_value(text: str, value: object) 
     ],
 )
 def test_arguments_that_our_model_lacks_are_named(changes: dict[str, Any], message: str) -> None:
-    """With what was found and what was wanted."""
+    """The error must name the argument, what was found and what was wanted."""
     with pytest.raises(ValueError, match=f"plain.pt, arguments: .*{message}"):
         read_architecture(checkpoint("plain", **changes))

@@ -40,7 +40,7 @@ def write(path: Path, content: object, *, zipped: bool = True, protocol: int = 2
 
 
 def rewrite(path: Path, change: Callable[[bytes], bytes]) -> Path:
-    """Change the pickle in a zipped file, keeping the checksums right."""
+    """Change the pickle in a zip file, keeping its checksums valid."""
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     with zipfile.ZipFile(path, "w") as archive:
@@ -61,7 +61,7 @@ def refused(path: Path) -> str:
 
 @pytest.mark.parametrize("zipped", [True, False])
 def test_arguments_are_found_in_both_formats(tmp_path: Path, zipped: bool) -> None:
-    """A namespace under `args` until 2020; since then a config whose `model` is a namespace."""
+    """Until 2020 fairseq saved a namespace under `args`, and later a config whose `model` is a namespace."""
     old = {"args": argparse.Namespace(arch="fconv", source_lang="en"), "model": WEIGHTS}
     config = {"model": argparse.Namespace(arch="fconv"), "task": {"arch": "task", "source_lang": "en"}}
     new = {"args": None, "cfg": config, "model": WEIGHTS}
@@ -74,7 +74,7 @@ def test_arguments_are_found_in_both_formats(tmp_path: Path, zipped: bool) -> No
 @pytest.mark.fault("security")
 @pytest.mark.parametrize("zipped", [True, False])
 def test_an_unknown_class_is_refused_by_name(tmp_path: Path, zipped: bool) -> None:
-    """Wherever it is in the file, even where nobody would look."""
+    """Any part of the file could be dangerous, even one that nobody uses."""
     content = {"args": argparse.Namespace(), "model": WEIGHTS, "extra": [fractions.Fraction(1, 2)]}
     with pytest.raises(
         ValueError, match=r"x.pt contains an object of the class fractions.Fraction, which"
@@ -95,7 +95,7 @@ def test_nothing_is_executed(tmp_path: Path, zipped: bool) -> None:
 
 
 def test_meters_of_old_trainings_are_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Checkpoints of 2018 and 2019 hold them; they are read into a class of ours and never used."""
+    """Checkpoints of 2018 and 2019 contain them; they are read into a class of ours and never used."""
     kind = type("TimeMeter", (), {"__module__": "fairseq.meters"})
     meter = kind()
     meter.__dict__["n"] = 3
@@ -144,7 +144,7 @@ def test_an_unknown_class_is_named_in_every_protocol(tmp_path: Path, protocol: i
 def test_another_protocol_is_named(
     tmp_path: Path, protocol: int, named: str, zipped: bool, recwarn: pytest.WarningsRecorder
 ) -> None:
-    """The file is intact: fetching it again would not help, saving it anew does."""
+    """The file is intact: downloading it again would not help, but saving it again does."""
     content = {"bytes": b"x", "args": argparse.Namespace(n=1), "model": WEIGHTS}
     message = refused(write(tmp_path / "x.pt", content, zipped=zipped, protocol=protocol))
     assert f"x.pt is pickled with protocol {named}; wanted protocol 2, the default of torch.save" in message
@@ -153,9 +153,9 @@ def test_another_protocol_is_named(
 
 
 def test_a_torchscript_archive_is_recognized(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
-    """It is a zip file with a pickle, like other PyTorch files, but holds a program."""
+    """Like other PyTorch files, it is a zip file with a pickle, but it contains a program."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyTorch would rather have something else saved
+        warnings.simplefilter("ignore")  # PyTorch recommends other formats
         torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), tmp_path / "x.pt")
     message = refused(tmp_path / "x.pt")
     assert "x.pt is a TorchScript archive, a program with its weights" in message
@@ -171,7 +171,7 @@ def write_tar(path: Path, mode: Literal["w", "w:gz", "w:bz2"], names: Sequence[s
 
 
 def test_the_first_format_is_recognized(tmp_path: Path) -> None:
-    """PyTorch's format of 2016: PyTorch says so, but advises reading the file without protection."""
+    """PyTorch recognizes its format of 2016, but advises reading the file without protection."""
     path = write_tar(tmp_path / "x.pt", "w", ["sys_info", "pickle", "tensors", "storages"])
     message = refused(path)
     assert "x.pt has PyTorch's first format, a tar archive, which cannot be read without executing" in message
@@ -180,7 +180,7 @@ def test_the_first_format_is_recognized(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2"])
 def test_a_packed_archive_is_recognized(tmp_path: Path, mode: Literal["w", "w:gz", "w:bz2"]) -> None:
-    """As fairseq's models of 2017 are downloaded: model.pt is inside."""
+    """fairseq's models of 2017 are downloaded as archives with model.pt inside."""
     path = write_tar(tmp_path / "wmt14.tar.bz2", mode, ["wmt14.en-de/model.pt", "wmt14.en-de/dict.en.txt"])
     message = refused(path)
     assert "wmt14.tar.bz2 is a tar archive that begins with 'wmt14.en-de/model.pt'; wanted" in message
@@ -189,7 +189,7 @@ def test_a_packed_archive_is_recognized(tmp_path: Path, mode: Literal["w", "w:gz
 
 @pytest.mark.fault("input")
 def test_a_missing_storage_is_damage(tmp_path: Path) -> None:
-    """PyTorch takes it for its own bug: an AssertionError."""
+    """PyTorch raises an AssertionError, as if the bug were its own."""
     path = write(tmp_path / "x.pt", {"args": argparse.Namespace(), "model": WEIGHTS}, zipped=False)
     content = path.read_bytes()
     [_, key] = pickle_keys(content)
@@ -232,7 +232,7 @@ def test_a_pickle_that_is_wrong_inside_is_damage(tmp_path: Path, old: bytes, new
 @pytest.mark.fault("input")
 @pytest.mark.parametrize("kind", ["zip", "pickle in a zip", "2017"])
 def test_any_damage_raises_only_documented_errors(tmp_path: Path, kind: str) -> None:
-    """Bytes of a file are changed, dropped and doubled; a harmless change may still be read."""
+    """Bytes are changed, dropped and duplicated; a file with a harmless change may still be read."""
     random = Random(17)
     content = {"args": argparse.Namespace(arch="fconv", n=[1, 2.5]), "model": WEIGHTS, "best": None}
     path = write(tmp_path / "x.pt", content, zipped=kind != "2017")
@@ -268,14 +268,14 @@ def test_a_damaged_file_is_an_error_that_names_it(tmp_path: Path, kept: int, zip
         read_checkpoint(path)
 
 
-def test_text_is_no_checkpoint(tmp_path: Path) -> None:
-    """Such as a server's "not found" page."""
+def test_text_is_not_a_checkpoint(tmp_path: Path) -> None:
+    """A failed download may be a server's "not found" page."""
     (tmp_path / "x.pt").write_text("<html>not found</html>", encoding="utf-8")
     with pytest.raises(ValueError, match=r"x.pt cannot be read as a checkpoint"):
         read_checkpoint(tmp_path / "x.pt")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    """By Python's own error."""
+    """Python's own error already names it."""
     with pytest.raises(FileNotFoundError, match=r"nowhere.pt"):
         read_checkpoint(tmp_path / "nowhere.pt")

@@ -1,4 +1,4 @@
-"""fairseq's dictionaries."""
+"""fairseq's dictionaries are read with the ids that fairseq gives."""
 
 from pathlib import Path
 
@@ -24,12 +24,12 @@ def test_entries_stay_in_order_and_the_start_symbol_is_last(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("line", ["", "word", "word x", "word -1", "word 1.5", " 3", "a\tb 3", "word ²"])
 def test_a_line_that_is_no_entry_is_named(tmp_path: Path, line: str) -> None:
-    """With its number and content."""
+    """The error must give the line's number and content."""
     with pytest.raises(ValueError, match=r"dict.en.txt, line 2: found .*, wanted 'word count'"):
         read_fairseq_dictionary(write(tmp_path, f"a 1\n{line}\nb 1\n"))
 
 
-def test_of_entries_spelled_alike_the_last_is_used(tmp_path: Path) -> None:
+def test_the_last_of_several_rows_for_a_word_is_used(tmp_path: Path) -> None:
     """That is what fairseq's flag means; earlier rows keep their ids, under names that no word can have."""
     text = "a 9\nb 8\na 7 #fairseq:overwrite\n<s> 6 #fairseq:overwrite\na 5 #fairseq:overwrite \nc 4\n"
     entries = read_fairseq_dictionary(write(tmp_path, text))
@@ -43,7 +43,7 @@ def test_of_entries_spelled_alike_the_last_is_used(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mark", ["<pad>", "</s>", "<unk>"])
 def test_a_row_spelled_like_a_special_symbol_is_a_word(tmp_path: Path, mark: str) -> None:
-    """The symbol itself has no row, here as in fairseq; flagged, or not, as its first versions wrote it."""
+    """As in fairseq, the symbol itself has no row; early versions wrote such a word without a flag."""
     for flag in ("", " #fairseq:overwrite"):
         entries = read_fairseq_dictionary(write(tmp_path, f"a 2\n{mark} 1{flag}\n"))
         assert entries == [("a", 2), (mark, 1), ("<s>", 0)]

@@ -19,7 +19,7 @@ SIZES = (FAIRSEQ_SIZES["source"], FAIRSEQ_SIZES["target"])
 def of_2017(name: str) -> Checkpoint:
     """Return a golden model as fairseq of 2017 would have saved it, by formula.
 
-    Then w[k] = g[k] v[k] / ||v[k]||, the norm over all channels of kernel position k, so v[k] can be any
+    There w[k] = g[k] v[k] / ||v[k]||, the norm over all channels of kernel position k, so v[k] can be any
     multiple of w[k], with g[k] = ||w[k]||.
     """
     new = checkpoint(name)
@@ -37,7 +37,7 @@ def of_2017(name: str) -> Checkpoint:
 
 
 def test_weight_norm_is_over_the_dimensions_that_g_lacks() -> None:
-    """By hand: K = 2, one input, two outputs; norms are 5 and 13 by position, sqrt(34) and sqrt(160) else."""
+    """By hand: K = 2, one input, two outputs; norms 5, 13 by position, sqrt(34), sqrt(160) by output."""
     v = torch.tensor([[[3.0, 4.0]], [[5.0, 12.0]]])
     layer = Layer("x", "y", (2, 1, 2), (2, 1, 1))
     old = folded({"x.weight_v": v, "x.weight_g": torch.tensor([[[10.0]], [[26.0]]])}, layer)
@@ -59,7 +59,7 @@ def test_the_weight_norm_of_2017_gives_the_same_model(name: str) -> None:
 
 
 def test_the_version_and_the_shape_of_g_distinguish_old_from_new() -> None:
-    """A version below 2 is old, as is none; a g per channel is new, whatever the version."""
+    """A version below 2, or none, is old; a g per channel is new, whatever the version."""
     old, new = dict(of_2017("plain").tensors), dict(checkpoint("plain").tensors)
     assert has_old_norm(old)
     assert has_old_norm({**old, "decoder.version": torch.tensor([1.0])})
@@ -69,14 +69,14 @@ def test_the_version_and_the_shape_of_g_distinguish_old_from_new() -> None:
 
 
 def test_half_precision_is_widened_first() -> None:
-    """For checkpoints of fp16 training: norms in half precision would overflow."""
+    """Checkpoints of fp16 training are in half precision, where norms would overflow."""
     v = torch.full((1, 4), 300.0, dtype=torch.float16)
     weight = folded({"x.weight_v": v, "x.weight_g": torch.tensor([[2.0]])}, Layer("x", "y", (1, 4), (1, 1)))
     assert_close(weight, torch.ones(1, 4))
 
 
-def test_their_start_symbol_goes_last() -> None:
-    """Our ids are padding, EOS, unknown; then the entries in order (T20)."""
+def test_fairseqs_start_symbol_goes_last() -> None:
+    """Our ids are padding, EOS, unknown, and then the entries in order (T20)."""
     assert our_id_order(6).tolist() == [1, 2, 3, 4, 5, 0]
 
 
@@ -93,7 +93,7 @@ def test_a_tied_output_layer_is_the_target_embedding() -> None:
 
 
 def misfit(read: Checkpoint, sizes: tuple[int, int] = SIZES) -> list[str]:
-    """Return the rows of the report about what does not fit."""
+    """Return the rows of the report, one for each tensor that does not fit."""
     with pytest.raises(ValueError, match="does not fit its own arguments and the dictionaries") as raised:
         build_model(read, describe_model(read, sizes))
     rows = list(raised.value.__notes__)
@@ -102,7 +102,7 @@ def misfit(read: Checkpoint, sizes: tuple[int, int] = SIZES) -> list[str]:
 
 
 def test_every_difference_is_reported() -> None:
-    """Missing, unknown and of another shape; not only the first few."""
+    """The report lists all tensors that are missing, unknown or of another shape, not just the first few."""
     read = checkpoint("plain", decoder_out_embed_dim=21)
     tensors: dict[str, Tensor] = dict(read.tensors)
     del tensors["encoder.fc2.bias"]
@@ -120,7 +120,7 @@ def test_every_difference_is_reported() -> None:
 
 
 def test_dictionaries_of_another_model_are_reported() -> None:
-    """Swapped ones, for instance: each tensor with a row per vocabulary entry is listed."""
+    """The dictionaries may have been swapped: each tensor with a row per vocabulary entry is listed."""
     rows = misfit(checkpoint("plain"), (SIZES[1], SIZES[0]))
     assert [row.split(":")[0].strip() for row in rows] == [
         "decoder.embed_tokens.weight",
@@ -133,7 +133,7 @@ def test_dictionaries_of_another_model_are_reported() -> None:
 
 
 def test_a_new_version_with_the_weight_norm_of_2017_does_not_fit() -> None:
-    """fairseq does not load such a file, either."""
+    """fairseq does not load such a file either."""
     old = of_2017("plain")
     tensors = {**old.tensors, "decoder.version": torch.tensor([2.0])}
     assert misfit(dataclasses.replace(old, tensors=tensors)) == [
@@ -142,7 +142,7 @@ def test_a_new_version_with_the_weight_norm_of_2017_does_not_fit() -> None:
 
 
 def test_missing_position_tables_are_reported() -> None:
-    """Only their rows say how long sentences may be."""
+    """Only the rows of these tables give the maximum sentence length."""
     plain = checkpoint("plain")
     tensors = {name: tensor for name, tensor in plain.tensors.items() if "positions" not in name}
     rows = misfit(dataclasses.replace(plain, tensors=tensors))
@@ -153,7 +153,7 @@ def test_missing_position_tables_are_reported() -> None:
 
 
 def test_a_longer_position_table_is_cut_with_a_warning() -> None:
-    """The only change is how long a sentence may be."""
+    """Only the maximum sentence length changes."""
     plain = checkpoint("plain")
     table = plain.tensors["encoder.embed_positions.weight"]
     longer = {**plain.tensors, "encoder.embed_positions.weight": torch.cat([table, table[:5] + 1])}

@@ -71,14 +71,14 @@ def test_a_name_that_is_not_text_is_ignored() -> None:
 
 
 def test_nothing_is_executed(tmp_path: Any) -> None:
-    """The pickle of a command names the function that would run it, and no more."""
+    """The function that a pickled command would call is reported, not called."""
     content = pickle.dumps(Command(f"touch {tmp_path / 'executed'}"), 4)
     assert names(content) == ["posix.system"]
     assert not (tmp_path / "executed").exists()
 
 
 def test_consecutive_pickles_are_all_read() -> None:
-    """PyTorch's files before 2020 have five, followed by numbers."""
+    """PyTorch's files from before 2020 have five pickles, followed by numbers."""
     rows = [pickle.dumps(1, 2), pickle.dumps(fractions.Fraction(1, 2), 2), b"numbers"]
     found = survey(io.BytesIO(b"".join(rows)), 2)
     assert "fractions.Fraction" in found.names
@@ -86,8 +86,8 @@ def test_consecutive_pickles_are_all_read() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"<html>", b"\x80", b"t.", b"h\x00.", b"0."])
-def test_what_is_no_pickle_names_nothing(content: bytes) -> None:
-    """Nothing at all, text, half an instruction, an empty stack, an empty memo."""
+def test_bytes_that_are_not_a_pickle_name_nothing(content: bytes) -> None:
+    """The cases are no bytes, text, half an instruction, an empty stack and an empty memo."""
     assert survey(io.BytesIO(content), 5) == Survey([], None)
 
 

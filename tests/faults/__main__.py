@@ -1,7 +1,7 @@
-"""Kill runs of the DAG at random times, again and again: `python -m tests.faults 1000`, or `100 --flow`.
+"""Kill runs of the DAG at random times: `python -m tests.faults 1000` for 1000 kills, or `100 --flow`.
 
-Each round starts from scratch and ends when `dvc repro` succeeds; its outputs must then be those of an
-undisturbed run. It counts kills.
+Each round starts from scratch and ends when `dvc repro` has succeeded; its outputs must then equal those of
+an undisturbed run.
 """
 
 import argparse
@@ -27,7 +27,7 @@ TARGETS = ("group", "dvc", "stage")
 
 
 def kill(process: forked.Process, target: str) -> bool:
-    """Kill DVC, its stage or both; return whether there was something to kill."""
+    """Kill DVC, its stage or both; return whether there was anything to kill."""
     with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess, IndexError):
         if target == "group":
             os.killpg(process.pid, signal.SIGKILL)
@@ -40,10 +40,10 @@ def kill(process: forked.Process, target: str) -> bool:
 
 
 def play(base: Base, folder: Path, dice: random.Random, patience: float) -> tuple[Kills, list[str]]:
-    """Run `make repro` in an empty repository, killing it at random times, until it ends by itself.
+    """Run `make repro` in an empty repository, killing it at random times, until a run ends by itself.
 
     Args:
-        patience: seconds until the latest kill of a run.
+        patience: a run is killed within this many seconds.
 
     Returns:
         The kills by target, and what differs from an undisturbed run.
@@ -59,7 +59,7 @@ def play(base: Base, folder: Path, dice: random.Random, patience: float) -> tupl
             time.sleep(0.005)
         killed = not process.ended() and (kill(process, target) or kill(process, target := "group"))
         kills[target] += killed
-        patience *= 1.02  # else a round would not end on a machine that has become much busier
+        patience *= 1.02  # otherwise a round might not end on a machine that has become much busier
         status = process.wait()
         if status == 0:
             left = [f"process {one.pid} is left" for one in forked.left_after(folder, 10)]
@@ -69,11 +69,11 @@ def play(base: Base, folder: Path, dice: random.Random, patience: float) -> tupl
 
 
 def run(count: int, folder: Path, dice: random.Random, tell: Callable[[str], None]) -> tuple[Kills, int, int]:
-    """Kill the given number of times; return the kills by target, the rounds, and how many of them differ."""
+    """Make `count` kills; return the kills by target, the rounds, and how many of them differ."""
     base = make(folder)
     begin = time.monotonic()
     forked.repro(base.folder)
-    patience = 4 * (time.monotonic() - begin)  # a run that has nothing to do takes a quarter of it
+    patience = 4 * (time.monotonic() - begin)  # a run with nothing to do takes a quarter of it
     total, number, wrong = Kills(), 0, 0
     while sum(total[target] for target in TARGETS) < count:
         number += 1
@@ -87,7 +87,7 @@ def run(count: int, folder: Path, dice: random.Random, tell: Callable[[str], Non
 
 
 def main() -> int:
-    """Print a line for each round and the sum; return the exit status."""
+    """Print a line for each round and the totals; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("kills", type=int)
     parser.add_argument("--flow", action="store_true", help="kill `make flow`, with its server and worker")

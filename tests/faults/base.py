@@ -1,4 +1,4 @@
-"""The repository that every case starts from: made once and run once, counting operations."""
+"""The repository that every case starts from: made and run once, with its operations counted."""
 
 import collections
 import contextlib
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.faults import forked, injection, repository
 
-Kills = collections.Counter[str]  # by what was killed
+Kills = collections.Counter[str]  # by target
 
 
 @dataclass(frozen=True)
@@ -18,9 +18,9 @@ class Base:
     """A repository that is up to date.
 
     Args:
-        folder: of the repository.
-        outputs: those of an undisturbed run, by hash.
-        counts: operations of each stage's process, and of DVC's ("dvc") when it runs one stage.
+        folder: the folder of the repository.
+        outputs: hashes of the outputs of an undisturbed run.
+        counts: number of operations in each stage's process, and in DVC's ("dvc") when it runs one stage.
     """
 
     folder: Path
@@ -29,7 +29,7 @@ class Base:
 
 
 def make(folder: Path) -> Base:
-    """Make the repository in a folder and run the DAG; if another process has done so, return its result."""
+    """Make the repository in a folder and run the DAG, unless another process already has."""
     folder.mkdir(parents=True, exist_ok=True)
     known = folder / "known.json"
     with claimed(folder / "lock"):
@@ -44,7 +44,7 @@ def make(folder: Path) -> Base:
 
 @contextlib.contextmanager
 def claimed(path: Path) -> Iterator[None]:
-    """Hold a lock between processes."""
+    """Hold a lock against other processes."""
     with path.open("a") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         yield

@@ -10,13 +10,13 @@ from pipelines.repair.databases import OWN
 from tests.faults import forked, injection, repository
 from tests.faults.surroundings import surroundings
 
-# Every stage of the DAG; of those that run for several splits or members, one.
+# Every stage of the DAG, each with one split or member.
 STAGES = [
     "code", "download@train", "truecase", "tokenize@train", "filter", "vocabulary", "encode@train", "align",
     "candidates", "train@1", "tune@1", "translate@1", "replace@1", "evaluate", "package@1",
 ]  # fmt: skip
 WRITERS = ["code", "download@train", "tokenize@train", "encode@train", "train@1", "package@1"]
-# A file of each kind that a stage gives.
+# One output file of each kind.
 FILES = [
     "data/code/train.txt", "data/raw/train/source.txt", "data/truecasers/source.tsv",
     "data/tokenized/train/target.txt", "data/filtered/report.json", "data/vocabulary/source.tsv",
@@ -32,8 +32,8 @@ class Setting:
     """A copy of the repository for one case.
 
     Args:
-        folder: of the copy.
-        counts: operations of each stage's process, and of DVC's own ("dvc"), when the stage filter runs.
+        folder: the folder of the copy.
+        counts: number of operations in each stage's process, and in DVC's ("dvc") when it runs stage filter.
     """
 
     folder: Path
@@ -45,7 +45,7 @@ class Setting:
         return forked.start(self.folder, {process or stage: hook}, "--single-item", stage).wait()
 
     def operation(self, process: str, share: float) -> int:
-        """Return the number of an operation: the first at 0, the last at 1."""
+        """Return the number of an operation: share 0 is the first, 1 the last."""
         return 1 + round(share * (self.counts[process] - 1))
 
 
@@ -93,7 +93,7 @@ def kills() -> Iterator[Case]:
 
 
 def in_place(name: str, keep: float) -> Fault:
-    """Return a kill while DVC writes a file in place."""
+    """Return a fault that kills everything while DVC writes a file in place."""
 
     def fault(setting: Setting) -> None:
         hook = injection.on(name, injection.cut_and_die(keep), setting.folder)
@@ -103,7 +103,7 @@ def in_place(name: str, keep: float) -> Fault:
 
 
 def with_small_files(stage: str, size: int, dies: bool) -> Fault:
-    """Return a run of a stage that can write a limited number of bytes per file; it may suffice."""
+    """Return a fault that limits the bytes a stage can write to a file; one that needs no more succeeds."""
     return lambda setting: ignore(setting.interrupt(stage, injection.limit_file_size(size, dies)))
 
 
@@ -123,7 +123,7 @@ def signals() -> Iterator[Case]:
 
 
 def signal_at(stage: str, action: injection.Action) -> Fault:
-    """Return a signal in the middle of a stage; DVC ignores SIGINT while a stage runs."""
+    """Return a fault that sends a signal in mid-stage; DVC ignores SIGINT while a stage runs."""
 
     def fault(setting: Setting) -> None:
         number = setting.operation(stage, 0.5)
@@ -133,7 +133,7 @@ def signal_at(stage: str, action: injection.Action) -> Fault:
 
 
 def disk_and_memory() -> Iterator[Case]:
-    """Let operations fail."""
+    """Make operations fail for lack of disk or memory."""
     for (name, number), stage in itertools.product(injection.DISK.items(), STAGES[:11]):
         share = 0.5 if name == "full" else 1.0
         fault = at_operation(stage, share, injection.fail(number))
@@ -148,7 +148,7 @@ def disk_and_memory() -> Iterator[Case]:
 
 
 def with_little_memory(stage: str, size: int) -> Fault:
-    """Return a run of a stage with a limit of memory."""
+    """Return a fault that runs a stage with a memory limit."""
     return lambda setting: ignore(setting.interrupt(stage, injection.limit_memory(size)))
 
 
@@ -161,12 +161,12 @@ DAMAGE: dict[str, Callable[[bytes, bytes], bytes]] = {
 
 
 def flip(content: bytes) -> bytes:
-    """Change one bit, the lowest of the first byte."""
+    """Flip one bit, the lowest of the first byte."""
     return bytes([content[0] ^ 1]) + content[1:]
 
 
 def damage() -> Iterator[Case]:
-    """Damage outputs of stages, and DVC's own files."""
+    """Damage the outputs of stages and DVC's own files."""
     for number, (path, how) in enumerate(itertools.product(FILES, DAMAGE)):
         other = FILES[(number // len(DAMAGE) + 1) % len(FILES)]
         yield Case("damage", f"{path} {how}", damaged(path, how, other))
@@ -180,7 +180,7 @@ def damage() -> Iterator[Case]:
 
 
 def damaged(path: str, how: str, other: str) -> Fault:
-    """Return damage to an output; `swapped` puts another file in its place."""
+    """Return a fault that damages an output; `swapped` puts another file in its place."""
 
     def fault(setting: Setting) -> None:
         file = setting.folder / path
@@ -200,12 +200,12 @@ def spoil(path: Path, how: str) -> None:
 
 
 def damaged_state(path: str, how: str) -> Fault:
-    """Return damage to one of DVC's own files."""
+    """Return a fault that damages one of DVC's own files."""
     return lambda setting: spoil(setting.folder / path, how)
 
 
 def damaged_runs(how: str) -> Fault:
-    """Return damage to everything that DVC keeps of earlier runs, when it has no other record of them."""
+    """Return a fault that damages DVC's run cache, and removes dvc.lock, the other record of runs."""
 
     def fault(setting: Setting) -> None:
         for path in (setting.folder / ".dvc" / "cache" / "runs").rglob("*"):
@@ -217,7 +217,7 @@ def damaged_runs(how: str) -> Fault:
 
 
 def damaged_databases(how: str) -> Fault:
-    """Return damage to the databases in which DVC keeps the hashes of files."""
+    """Return a fault that damages the databases in which DVC keeps file hashes."""
 
     def fault(setting: Setting) -> None:
         assert forked.repro(setting.folder) == 0  # a copy has none yet
@@ -228,14 +228,14 @@ def damaged_databases(how: str) -> Fault:
 
 
 def concurrency() -> Iterator[Case]:
-    """Let two commands work in one clone."""
+    """Run two commands in one clone."""
     for stage in ("download@train", "tokenize@train", "filter", "align", "train@1", "translate@1"):
         yield Case("concurrency", f"two commands from {stage} on", twice(stage))
         yield Case("concurrency", f"a second command right after a kill of dvc in {stage}", at_once(stage))
 
 
 def twice(stage: str) -> Fault:
-    """Return two simultaneous commands; one of them may be rejected, at least one succeeds."""
+    """Return a fault that runs two commands at once; one may be told to wait, at least one must succeed."""
 
     def fault(setting: Setting) -> None:
         repository.forget(setting.folder, stage)
@@ -246,7 +246,7 @@ def twice(stage: str) -> Fault:
 
 
 def at_once(stage: str) -> Fault:
-    """Return a command that starts when DVC has been killed but its stage may still be running."""
+    """Return a fault that starts a command after a kill of DVC, whose stage may still be running."""
 
     def fault(setting: Setting) -> None:
         number = setting.operation(stage, 0.5)
@@ -264,7 +264,7 @@ def odd_surroundings() -> Iterator[Case]:
 
 
 def in_folder(act: Callable[[Path], None]) -> Fault:
-    """Return a fault that only needs the folder."""
+    """Return a fault that needs only the folder."""
     return lambda setting: act(setting.folder)
 
 
@@ -274,10 +274,10 @@ def cases() -> list[Case]:
 
 
 def recovers(setting: Setting, wanted: Mapping[str, str]) -> list[str]:
-    """Run `make repro` again after a fault; return the differences from a run without it.
+    """Run `make repro` again after a fault; return how the result differs from a run without faults.
 
     Args:
-        wanted: outputs of a run without faults.
+        wanted: hashes of the outputs of a run without faults.
     """
     faults = [f"process {process.pid} is left" for process in forked.left_after(setting.folder, 10)]
     status = forked.repro(setting.folder)
@@ -287,7 +287,7 @@ def recovers(setting: Setting, wanted: Mapping[str, str]) -> list[str]:
 
 
 def differences(folder: Path, wanted: Mapping[str, str]) -> list[str]:
-    """Return a repository's differences from an undisturbed run, and unfinished files."""
+    """Return how a repository differs from an undisturbed run, including unfinished files."""
     found = repository.outputs(folder)
     differ = [f"{name} differs" for name in wanted if found.get(name) != wanted[name]]
     new = [f"{name} is new" for name in found if name not in wanted]

@@ -1,4 +1,4 @@
-"""The repository of all cases, and the table at the end."""
+"""The repository that all cases share, and the table printed at the end."""
 
 import collections
 import os
@@ -16,7 +16,7 @@ def base(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Base:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Add rows for the tests of other folders, if the whole table is requested."""
+    """With ALL=1, add tests of other folders that are marked `fault` to the table."""
     for item in items if os.environ.get("ALL") else []:
         for mark in item.iter_markers("fault"):
             name = item.name.removeprefix("test_").replace("_", " ")

@@ -1,7 +1,7 @@
 """Kill runs of the flow at random times: its server, worker, orchestrator, guards, DVC and stages.
 
-Stages are stand-ins (`tests.flows.toy`); server, worker, flow and DVC are real. All rounds share a clone,
-whose server and worker are restarted after they have been killed, as by `make flow`.
+Stages are simulated (`tests.flows.toy`); server, worker, flow and DVC are real. All rounds share a clone,
+whose server and worker are restarted when they have been killed, as by `make flow`.
 """
 
 import contextlib
@@ -24,12 +24,12 @@ from tests.flows import toy
 from tests.flows.server import FINAL, Server, end, soon
 from tests.flows.trainings import gone, processes
 
-# What to look for in a command line.
+# The text that identifies each program in a command line.
 PROGRAMS = {"flow": "prefect.", "guard": "pipelines.flows.guard", "dvc": "-m dvc", "stage": "toy.py"}
 TARGETS = ["server", "worker", "server and worker", *PROGRAMS, "all"]
 ENDING = {"worker", "server and worker", "flow", "all"}
-GRACE = 10.0  # seconds without any process after which a run is over, even if the server does not know
-LIMIT = 600.0  # seconds after which a run hangs
+GRACE = 10.0  # seconds without any process after which a run is over, even if the server has not noticed
+LIMIT = 600.0  # seconds after which a run counts as hung
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Clone:
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def up(self) -> None:
-        """Start server and worker if they are not running."""
+        """Start whatever is not running."""
         if self.server.process is None or self.server.process.poll() is not None:
             self.server.start()
         self.server.deploy(self.root)
@@ -49,14 +49,14 @@ class Clone:
             self.workers.append(self.server.worker(self.root, "gpu"))
 
     def down(self) -> None:
-        """End all."""
+        """Stop everything."""
         for worker in self.workers:
             end(worker.pid)
             worker.wait()
         self.server.stop()
 
     def clear(self) -> None:
-        """Remove all results."""
+        """Delete everything that has been computed."""
         for name in ("data", ".dvc/cache", ".dvc/tmp/dvc.lock.whole"):
             path = self.root / name
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
@@ -64,20 +64,20 @@ class Clone:
             (self.root / name).unlink(missing_ok=True)
 
     def trigger(self) -> str:
-        """Trigger a run, as `make flow` does; return its id."""
-        self.server.csrf.clear()  # it expires
+        """Start a run, as `make flow` does; return its id."""
+        self.server.csrf.clear()  # the token expires
         return self.server.trigger("reproduce/reproduce", parallel=3)
 
     def state(self, run: str) -> str:
-        """Return the type of a run's state; None while the server is unreachable."""
+        """Return the type of a run's state, or "" while the server is unreachable."""
         try:
             self.server.csrf.clear()
             return str(self.server.flow_run(run)["state_type"])
         except httpx.HTTPError:
             return ""
 
-    def at_work(self) -> list[str]:
-        """Return the command lines of the processes in the clone or of its worker, except the worker."""
+    def running(self) -> list[str]:
+        """Return the command lines of processes in the clone or below its worker, without the worker."""
         lines = [line for line in processes(self.root) if "prefect worker start" not in line]
         with contextlib.suppress(psutil.Error):
             lines += [str(one.pid) for one in psutil.Process(self.workers[-1].pid).children(recursive=True)]
@@ -104,7 +104,7 @@ class Clone:
     def programs(self, part: str) -> list[tuple[psutil.Process, str]]:
         """Return the processes of the clone with a text in their command lines.
 
-        The flow's own process is not in the clone's folder: it is found among the worker's children.
+        The flow's own process does not run in the clone's folder: it is found below the worker.
         """
         found, below = [], list[psutil.Process]()
         with contextlib.suppress(psutil.Error):
@@ -117,12 +117,12 @@ class Clone:
         return found
 
     def wait(self, run: str) -> str:
-        """Wait for the end of a run; return its state, or `LOST` if nothing can report it any more."""
+        """Wait for a run to end; return its state, `LOST` if no process is left to report it, or `HANGS`."""
         begin = seen = time.monotonic()
         while time.monotonic() - begin < LIMIT:
-            self.up()  # a worker ends if the server is slow to answer when it starts
+            self.up()  # a worker exits if the server is slow to answer at its start
             state = self.state(run)
-            if self.at_work() or state in {"SCHEDULED", ""}:
+            if self.running() or state in {"SCHEDULED", ""}:
                 seen = time.monotonic()
             elif state in FINAL:
                 return state
@@ -155,7 +155,7 @@ def play(
 
 
 def strike(clone: Clone, run: str, dice: random.Random, patience: float) -> Kills:
-    """Kill one target after the other during a run, until one kill ends it; return the kills."""
+    """Kill one target after another during a run, until a kill that ends it; return the kills."""
     kills, pause = Kills(), dice.uniform(0, 0.7 * patience)
     while not soon(lambda: clone.state(run) in FINAL, pause):
         target, pause = dice.choice(TARGETS), dice.uniform(0, patience / 8)
@@ -168,7 +168,7 @@ def strike(clone: Clone, run: str, dice: random.Random, patience: float) -> Kill
 
 
 def left(clone: Clone) -> list[str]:
-    """Return processes that still work in the clone although the run is over."""
+    """Return what is still running in the clone after the run has ended."""
     try:
         gone(clone.root, lambda line: "prefect worker start" in line)
     except AssertionError as error:
@@ -177,7 +177,7 @@ def left(clone: Clone) -> list[str]:
 
 
 def run(count: int, folder: Path, dice: random.Random, tell: Callable[[str], None]) -> tuple[Kills, int, int]:
-    """Kill the given number of times; return the kills by target, the rounds, and how many of them differ."""
+    """Make `count` kills; return the kills by target, the rounds, and how many of them differ."""
     clone = Clone(toy.make(folder / "clone"), Server(folder / "server"))
     total, number, wrong = Kills(), 0, 0
     toy.behave(clone.root, train_1={"seconds": 1}, train_2={"seconds": 2})

@@ -1,6 +1,6 @@
-"""`dvc repro` in a fork of this process, with its stages in forks of that one: imports happen only once.
+"""`dvc repro` in a fork of this process, its stages in forks of that one, so that imports happen only once.
 
-Everything else is as on the command line: DVC's own code starts the stage and waits for it, the stage's
+Everything else is as on the command line: DVC's own code starts each stage and waits for it, the stage's
 runner runs as a program, and each is a process that can be killed.
 """
 
@@ -28,13 +28,13 @@ from dvc.cli import main as dvc_main
 from pipelines.repair.clone import repair
 from pipelines.stages.__main__ import load, stages
 
-Hook = Callable[[], None]  # is called in a new process: prepares a fault
+Hook = Callable[[], None]  # called in a new process to prepare a fault
 
 
 def prepare(folder: Path) -> None:
     """Import what the stages import, and what DVC imports while it works in a repository.
 
-    DVC itself runs in a fork: its open files must not be those of this process.
+    DVC itself runs in a fork, so that this process does not keep its open files.
     """
     for name in stages():
         load(name)
@@ -97,7 +97,7 @@ def fork(action: Callable[[], int]) -> Process:
 
 
 class ForkedStage:
-    """Replaces `subprocess.Popen` in DVC: the command of a stage, in a fork."""
+    """Replaces `subprocess.Popen` in DVC: runs a stage's command in a fork."""
 
     def __init__(
         self, hooks: Mapping[str, Hook], command: list[str], cwd: str, env: dict[str, str], **_: Any
@@ -115,7 +115,7 @@ class ForkedStage:
         _, _, module, *arguments = shlex.split(command[-1])
         sys.argv = [module, *arguments]
         runpy.run_module(module, run_name="__main__", alter_sys=True)
-        # As Python does at its end, and multiprocessing at that of a fork: ends executors and their threads.
+        # As Python does at exit, and multiprocessing at the end of a fork: end executors and their threads.
         threading._shutdown()  # type: ignore[attr-defined]
         return 0
 
@@ -131,10 +131,10 @@ def start(
 
     Args:
         folder: the repository.
-        hooks: functions to call in the process of a stage, by the stage's name; "dvc" is DVC's own process,
-            and "*" any stage that is not named.
-        options: of the command.
-        log: file for its output; in the repository if none is given.
+        hooks: functions to call in a stage's process, by the stage's name; "dvc" is DVC's own process, and
+            "*" any stage that is not named.
+        options: options of the command.
+        log: file for its output; by default, next to the repository.
     """
     hooks = hooks or {}
 
@@ -160,7 +160,7 @@ def repro(folder: Path, hooks: Mapping[str, Hook] | None = None, *options: str) 
 
 
 def left_after(folder: Path, seconds: float) -> list[psutil.Process]:
-    """Return the processes that still work in a repository after some time; end them."""
+    """Return the processes still running in a repository after some time; kill them."""
     alive = psutil.wait_procs(left(folder), timeout=seconds)[1]
     for process in alive:
         process.kill()
@@ -168,7 +168,7 @@ def left_after(folder: Path, seconds: float) -> list[psutil.Process]:
 
 
 def left(folder: Path) -> list[psutil.Process]:
-    """Return the processes that still work in a repository."""
+    """Return the processes still running in a repository."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):

@@ -1,6 +1,6 @@
-"""Faults at chosen operations of a process: the n-th open for writing, rename, removal or creation.
+"""Faults at chosen operations of a process: the n-th time it writes to, renames, removes or makes a file.
 
-Python reports each such operation, before it happens, to an audit hook; nothing is waited for or guessed.
+Python reports each such operation to an audit hook before it happens, so nothing depends on timing.
 """
 
 import errno
@@ -39,7 +39,7 @@ def operations(action: Callable[[int, Path], None], within: Path) -> None:
 
 
 def is_to_write(arguments: tuple[object, ...]) -> bool:
-    """Return whether the arguments of an event `open` are for writing."""
+    """Return whether the arguments of an `open` event ask for writing."""
     path, _, flags = arguments
     return isinstance(path, str | bytes | os.PathLike) and isinstance(flags, int) and bool(flags & TO_WRITE)
 
@@ -60,14 +60,14 @@ def at(number: int, action: Action, within: Path) -> Hook:
 
 
 def on(name: str, action: Action, within: Path) -> Hook:
-    """Return a hook that calls an action before each operation on files of a name."""
+    """Return a hook that calls an action before each operation on files with this name."""
     return lambda: operations(lambda _, path: action(path) if path.name == name else None, within)
 
 
 def send(number: int, target: str) -> Action:
     """Return an action that sends a signal to this process (stage), its parent (dvc) or all (group).
 
-    A stage whose DVC is killed then takes long, so that only its monitoring of DVC can end it.
+    A stage whose DVC is killed then takes a long time, so that only its watch over DVC can end it.
     """
 
     def action(_: Path) -> None:
@@ -91,12 +91,12 @@ def fail(number: int) -> Action:
 
 
 def fail_for_memory(_: Path) -> None:
-    """Fail like Python when out of memory."""
+    """Fail as Python does when memory runs out."""
     raise MemoryError
 
 
 def cut_and_die(keep: float) -> Action:
-    """Return an action that truncates the file to a share, like a kill during a write, and kills all."""
+    """Return an action that keeps a share of a file, as after a kill in mid-write, and kills everything."""
 
     def action(path: Path) -> None:
         content = path.read_bytes() if path.exists() else b""
@@ -107,7 +107,7 @@ def cut_and_die(keep: float) -> Action:
 
 
 def limit_file_size(size: int, dies: bool) -> Hook:
-    """Return a hook after which a write beyond a size fails, or kills in the middle, byte for byte."""
+    """Return a hook that makes writes beyond a size fail, or kill the process at exactly that byte."""
 
     def hook() -> None:
         if dies:
@@ -119,7 +119,7 @@ def limit_file_size(size: int, dies: bool) -> Hook:
 
 
 def limit_memory(more: int) -> Hook:
-    """Return a hook after which a process can allocate only a limited number of additional bytes."""
+    """Return a hook that limits a process to so many bytes more than it has now."""
 
     def hook() -> None:
         used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")

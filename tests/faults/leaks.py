@@ -1,7 +1,7 @@
-"""Check if memory or file descriptors grow over time: `python -m tests.faults.leaks training 10` (minutes).
+"""Do memory or file descriptors grow over time? `python -m tests.faults.leaks training 10` (minutes).
 
 Both are sampled from outside, in the process as users run it. `training` trains a tiny model, epoch after
-epoch, with a checkpoint every 20 updates. `stream` has `convs2s translate` read a pipe that does not end.
+epoch, with a checkpoint every 20 updates. `stream` has `convs2s translate` read an endless pipe.
 """
 
 import argparse
@@ -37,7 +37,7 @@ EVERY = 1.0  # seconds between samples
 
 
 class Sample(NamedTuple):
-    """A process at a time: seconds since the first sample, work done, megabytes, descriptors, threads."""
+    """A process at one time: seconds since the first sample, work done, megabytes, descriptors, threads."""
 
     seconds: float
     done: int
@@ -47,14 +47,14 @@ class Sample(NamedTuple):
 
 
 def sample(process: psutil.Process, begin: float, done: int) -> Sample:
-    """Return a sample of a process now."""
+    """Return a sample of a process."""
     memory = process.memory_info().rss / 1e6
     return Sample(time.monotonic() - begin, done, memory, process.num_fds(), process.num_threads())
 
 
 @contextlib.contextmanager
 def started(arguments: list[str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run Python in a folder, with pipes, and terminate it at the end."""
+    """Run Python in a folder, with pipes; kill it at the end."""
     env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
@@ -104,7 +104,7 @@ def stream(folder: Path) -> Iterator[Sample]:
 
 
 def write_lines(stream: IO[bytes]) -> None:
-    """Write lines of 2 to 13 words, no two alike, until nobody reads them."""
+    """Write lines of 2 to 13 words, no two alike, until the reader closes the pipe."""
     with contextlib.suppress(OSError, ValueError):
         for number in itertools.count():
             words = [WORDS[(number // (k + 1) + k) % len(WORDS)] for k in range(1 + number % 12)]
@@ -113,7 +113,7 @@ def write_lines(stream: IO[bytes]) -> None:
 
 
 def growth(samples: list[Sample]) -> tuple[float, int]:
-    """Return the growth from the second quarter to the last: median megabytes and maximum descriptors."""
+    """Return how far the last quarter exceeds the second: in median megabytes, and in maximum descriptors."""
     quarter = len(samples) // 4
     parts = samples[quarter : 2 * quarter], samples[-quarter:]
     memory = [statistics.median(one.memory for one in part) for part in parts]

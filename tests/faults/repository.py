@@ -1,4 +1,4 @@
-"""A small repository with the real DAG, the real stages and a toy corpus; its contents, by hash."""
+"""A small repository with the real DAG, the real stages and a toy corpus, and the hashes of its contents."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ PAIRS, TEST_PAIRS, VOCABULARY = 60, 6, 170
 
 
 def toy_params(folder: Path) -> Params:
-    """Return parameters with which every stage has a little work to do."""
+    """Return parameters that give every stage something to do, but not much."""
     params = tiny_params(folder, max_epochs=2, batch_sentences=16, max_tokens=400, checkpoint_updates=1)
     generated = params.download.train[0].model_copy(update={"noise": 0.0})
     sizes = {"joint": True, "source_size": VOCABULARY, "target_size": VOCABULARY}
@@ -43,7 +43,7 @@ def toy_params(folder: Path) -> Params:
 def make(folder: Path) -> Path:
     """Make the repository; nothing has run yet."""
     folder.mkdir(parents=True)
-    source = folder.with_name("source")  # shared by all, so that an edit in the meantime disturbs none
+    source = folder.with_name("source")  # shared by all, so that edits during the run disturb none
     for name in ("convs2s", "pipelines"):
         if not (source / name).exists():
             shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -55,7 +55,7 @@ def make(folder: Path) -> Path:
     with (folder / "params.yaml").open("w", encoding="utf-8") as stream:
         YAML(typ="safe").dump(params.model_dump(mode="json"), stream)
     Repo.init(str(folder), no_scm=True).close()
-    # DVC's hashes of what it has seen lie in the repository, so that a case can damage them, too.
+    # DVC's database of file hashes is in the repository, so that a case can damage it as well.
     (folder / ".dvc" / "config").write_text(
         f"[core]\n no_scm = true\n analytics = false\n site_cache_dir = {folder / OWN}\n"
     )
@@ -76,7 +76,7 @@ def lock(folder: Path) -> dict[str, Any]:
 
 
 def forget(folder: Path, *names: str) -> None:
-    """Make DVC rerun stages: remove their outputs, their records in dvc.lock, and the run cache."""
+    """Make DVC run stages again: remove their outputs, their entries in dvc.lock, and the run cache."""
     stages = lock(folder)
     for name in names:
         for out in stages.pop(name)["outs"]:
@@ -88,10 +88,10 @@ def forget(folder: Path, *names: str) -> None:
 
 
 def outputs(folder: Path) -> dict[str, str]:
-    """Return the hash of each output file, and of each stage's record in dvc.lock.
+    """Return the hash of each output file, and of each stage's entry in dvc.lock.
 
     Returns:
-        By path, or by stage. The order of stages in dvc.lock depends on the order in which they ran.
+        By path, or by stage: entries are hashed one by one, because their order is that of the runs.
     """
     found = {name: digest(json.dumps(stage, sort_keys=True).encode()) for name, stage in lock(folder).items()}
     for stage in lock(folder).values():

@@ -15,17 +15,17 @@ ANYBODY = 65534  # the user `nobody`
 
 
 def umask() -> None:
-    """Let no other user read new files."""
+    """Make new files readable only by their owner."""
     os.umask(0o077)
 
 
 def few_descriptors() -> None:
-    """Allow only as many open files as the smallest systems."""
+    """Allow only as many open files as the smallest systems do."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 
 
 def plain_locale() -> None:
-    """Use an ASCII locale, like cron and many containers."""
+    """Set a locale that knows only ASCII, as in cron and many containers."""
     os.environ.update({"LANG": "C", "LC_ALL": "C"})
     locale.setlocale(locale.LC_ALL, "C")
 
@@ -60,7 +60,7 @@ PLACES = {
 
 
 def begin_anew(folder: Path) -> None:
-    """Remove all results; the user's files stay."""
+    """Delete everything that has been computed; the user's files stay."""
     for name in ("data", ".dvc/cache", ".dvc/tmp"):
         shutil.rmtree(folder / name)
     (folder / "dvc.lock").unlink()
@@ -97,7 +97,7 @@ def linked_data(folder: Path) -> None:
 
 
 def shared_cache(folder: Path) -> None:
-    """Run everything in two clones with the same cache at once."""
+    """Run everything at once in two clones with the same cache."""
     begin_anew(folder)
     other = repository.copy(folder, folder.with_name("other"))
     for clone in (folder, other):
@@ -109,13 +109,13 @@ def shared_cache(folder: Path) -> None:
 
 
 def future(folder: Path) -> None:
-    """Simulate a wrong clock: every file is from the year 2100, some from 1970."""
+    """Set file times as a wrong clock would: most to the year 2100, some to 1970."""
     for number, path in enumerate(sorted((folder / "data").rglob("*"))):
         os.utime(path, (0, 0) if number % 5 == 0 else (4.1e9, 4.1e9))
 
 
 def read_only(folder: Path) -> None:
-    """Run as a user without write permission: it fails, and leaves nothing behind."""
+    """Run as a user without write permission: the run fails, and leaves nothing behind."""
     repository.forget(folder, "filter")
 
     def become_anybody() -> None:

@@ -1,4 +1,4 @@
-"""After any fault, the next command gives the outputs of an undisturbed run, and nothing is left behind."""
+"""After any fault, the next command gives the results of an undisturbed run, and nothing is left behind."""
 
 import os
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from tests.faults.cases import Case, Setting, cases, recovers
 
 pytestmark = pytest.mark.faults
 
-EVERY = 1 if os.environ.get("ALL") else 10  # of each class, every n-th case, the first included
+EVERY = 1 if os.environ.get("ALL") else 10  # run every n-th case of each class, including the first
 
 
 def chosen() -> list[Case]:
@@ -30,7 +30,7 @@ def chosen() -> list[Case]:
 def test_the_next_command_repairs(
     case: Case, base: Base, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """All outputs and records in dvc.lock are equal, and no process or unfinished file remains."""
+    """Outputs and dvc.lock must equal an undisturbed run's, with no process or unfinished file left."""
     record_property("fault", str(case))
     setting = Setting(repository.copy(base.folder, tmp_path / "repo"), base.counts)
     case.fault(setting)

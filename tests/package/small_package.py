@@ -1,4 +1,4 @@
-"""A tiny model folder, its weights set by formula: enough to load and to run, not to translate well."""
+"""A tiny model folder with weights set by formula: it loads and runs, but does not translate well."""
 
 import json
 from pathlib import Path
@@ -66,7 +66,7 @@ def write_parts(folder: Path, phase: float = 0.0) -> tuple[Path, Path, Path, Pat
 
 
 def without_digests(folder: Path) -> Path:
-    """Convert a model folder to one from before digests, which a test may edit; return it."""
+    """Remove the digests from a model folder, like an older one, so that a test may edit it; return it."""
     content = json.loads((folder / "model.json").read_text(encoding="utf-8"))
     for key in ("files", "sha256"):
         del content[key]

@@ -1,4 +1,4 @@
-"""The model folder for users: its content, and the errors if some of it is missing."""
+"""The model folder for users: its contents, and the errors if some are missing."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.package.small_package import without_digests, write_parts, write_smal
 
 
 def test_a_folder_has_everything_that_translation_needs(tmp_path: Path) -> None:
-    """And nothing else."""
+    """Users copy only this folder, so it must have all these files, and no others."""
     package = write_small_package(tmp_path)
     assert {path.name for path in package.iterdir()} == {
         "README.md", "model.json", "weights.safetensors", "source.tsv", "target.tsv", "source.model",
@@ -21,13 +21,13 @@ def test_a_folder_has_everything_that_translation_needs(tmp_path: Path) -> None:
 
 
 def test_settings_round_trip(tmp_path: Path) -> None:
-    """All of them."""
+    """Every setting must survive."""
     package = write_small_package(tmp_path, replace=True)
     assert read_settings(package) == Settings(("en", "de"), TOKENIZE, TRANSLATE, replace=True)
 
 
 def test_folders_without_later_keys_still_load(tmp_path: Path) -> None:
-    """They date from before vocabulary selection and truecasing; a user's model outlives versions."""
+    """A user's model outlives versions; these date from before vocabulary selection and truecasing."""
     package = without_digests(write_small_package(tmp_path))
     for name, section, keys in (
         ("translate.json", "translate", ["selection"]),
@@ -41,14 +41,14 @@ def test_folders_without_later_keys_still_load(tmp_path: Path) -> None:
 
 
 def test_the_same_parts_give_the_same_bytes(tmp_path: Path) -> None:
-    """DVC hashes the folder, so no date or path may be in it."""
+    """DVC hashes the folder, so it must not contain a date or a path."""
     one, other = write_small_package(tmp_path / "1"), write_small_package(tmp_path / "2")
     for path in one.iterdir():
         assert path.read_bytes() == (other / path.name).read_bytes()
 
 
 def test_a_missing_part_leaves_the_old_folder(tmp_path: Path) -> None:
-    """The previous one still works."""
+    """The old folder still works, so a failure must not destroy it."""
     package = write_small_package(tmp_path)
     model, vocabulary, dictionary, candidates = write_parts(tmp_path)
     dictionary.unlink()
@@ -60,7 +60,7 @@ def test_a_missing_part_leaves_the_old_folder(tmp_path: Path) -> None:
 
 
 def truecased_package(folder: Path) -> Path:
-    """Write the folder of a truecased model, which knows "aus" of the source and "Maus" of the target."""
+    """Write a truecased model's folder; its truecasers know "aus" (source) and "Maus" (target)."""
     cases = folder / "truecasers"
     cases.mkdir(exist_ok=True)
     (cases / "source.tsv").write_text("aus\t3\n", encoding="utf-8")
@@ -72,7 +72,7 @@ def truecased_package(folder: Path) -> Path:
 
 
 def test_a_truecased_model_includes_its_truecasers(tmp_path: Path) -> None:
-    """And uses them: words at a sentence's start as inside, translations with a capital."""
+    """The model must truecase the first word of a source and capitalize that of a translation."""
     package = truecased_package(tmp_path)
     assert (package / "truecaser.tsv").read_text(encoding="utf-8") == "aus\t3\n"
     translator = load(package, "cpu")
@@ -81,8 +81,8 @@ def test_a_truecased_model_includes_its_truecasers(tmp_path: Path) -> None:
     assert translator.target.detokenize(["aus", "."]) == "Aus."
 
 
-def test_a_truecased_folder_from_before_given_translations_translates(tmp_path: Path) -> None:
-    """It lacks the target side's truecaser, which only they need; the error says so."""
+def test_an_older_truecased_folder_still_translates(tmp_path: Path) -> None:
+    """Only given translations need the target side's truecaser, which is missing; the error says so."""
     package = without_digests(truecased_package(tmp_path))
     (package / "truecaser.target.tsv").unlink()
     translator = load(package, "cpu")
@@ -94,7 +94,7 @@ def test_a_truecased_folder_from_before_given_translations_translates(tmp_path: 
 
 
 def test_a_truecased_model_without_truecaser_is_refused(tmp_path: Path) -> None:
-    """When it is written, and when it is read."""
+    """Such a model could not process text, so both writing and reading it must fail."""
     package = truecased_package(tmp_path)
     (tmp_path / "truecasers" / "target.tsv").unlink()
     settings, parts = read_settings(package), write_parts(tmp_path / "more")
@@ -106,7 +106,7 @@ def test_a_truecased_model_without_truecaser_is_refused(tmp_path: Path) -> None:
 
 
 def test_folders_from_before_truecasing_are_read(tmp_path: Path) -> None:
-    """What their settings do not name was not done to their training text."""
+    """A step that their settings do not name was not applied to their training text."""
     package = without_digests(write_small_package(tmp_path))
     path = package / "tokenizer.json"
     content = json.loads(path.read_text(encoding="utf-8"))
@@ -118,7 +118,7 @@ def test_folders_from_before_truecasing_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.fault("input")
 def test_missing_folder_and_files_are_named(tmp_path: Path) -> None:
-    """All missing files at once; data/trained is a likely slip."""
+    """All missing files are listed at once; giving data/trained is a likely slip."""
     with pytest.raises(FileNotFoundError, match=r"nowhere is not a folder. Wanted a model folder"):
         read_settings(tmp_path / "nowhere")
     package = write_small_package(tmp_path)
@@ -144,7 +144,7 @@ def test_missing_folder_and_files_are_named(tmp_path: Path) -> None:
     ],
 )
 def test_damaged_settings_are_named(tmp_path: Path, name: str, content: str, message: str) -> None:
-    """With the file and what it should hold."""
+    """The error names the file and what it should contain."""
     package = without_digests(write_small_package(tmp_path))
     (package / name).write_text(content, encoding="utf-8")
     with pytest.raises(ValueError, match=message):
@@ -153,7 +153,7 @@ def test_damaged_settings_are_named(tmp_path: Path, name: str, content: str, mes
 
 @pytest.mark.fault("input")
 def test_ill_typed_values_are_named(tmp_path: Path) -> None:
-    """By the same schema that checks params.yaml."""
+    """The schema that checks params.yaml also checks a folder's settings."""
     package = without_digests(write_small_package(tmp_path))
     content = json.loads((package / "translate.json").read_text(encoding="utf-8"))
     content["translate"]["alpha"] = "one"

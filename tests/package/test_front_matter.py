@@ -7,7 +7,7 @@ from convs2s.package.front_matter import front_matter, license_of
 
 
 def test_front_matter_has_all_that_the_hub_lists() -> None:
-    """Names with a colon, which would begin a mapping, come back whole."""
+    """Names with a colon, which would begin a YAML mapping, must come back whole."""
     scores = {"bleu": ("BLEU, detokenized", 25.163), "chrf": ("chrF2", 50.0)}
     text = front_matter("News: en-de", ("en", "de"), "CC BY-NC-SA 4.0", scores, "news: 2,737 lines")
     first, content, last = text.split("---\n")
@@ -38,7 +38,7 @@ def test_front_matter_has_all_that_the_hub_lists() -> None:
 
 
 def test_a_model_of_one_language_without_scores_is_listed_as_a_summarizer() -> None:
-    """The paper's second task; no scores, no table."""
+    """Summarization is the paper's second task; a card without scores has no table."""
     content = YAML(typ="safe").load(front_matter("headlines", ("en", "en"), "MIT", {}, "").strip("-\n"))
     assert (content["language"], content["pipeline_tag"]) == (["en"], "summarization")
     assert "model-index" not in content
@@ -54,7 +54,7 @@ def test_a_model_of_one_language_without_scores_is_listed_as_a_summarizer() -> N
     ],
 )
 def test_a_license_that_the_hub_does_not_know_is_other(data_license: str, wanted: object) -> None:
-    """With a name."""
+    """The Hub accepts an unknown license only as `other` with a name."""
     if isinstance(wanted, str):
         wanted = {"license": "other", "license_name": wanted}
     assert license_of(data_license) == wanted

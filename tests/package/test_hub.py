@@ -1,4 +1,4 @@
-"""Models on the Hugging Face Hub, with a stand-in of its API on loopback."""
+"""Models on the Hugging Face Hub, with a local stand-in for its API."""
 
 import base64
 import hashlib
@@ -24,7 +24,7 @@ FILES: dict[str, bytes] = {}
 
 
 class Hub(BaseHTTPRequestHandler):
-    """What huggingface_hub asks for when it uploads small files and fetches a repository."""
+    """Answers the requests of huggingface_hub to upload small files and to download a repository."""
 
     def log_message(self, *_: object) -> None:
         """Print nothing."""
@@ -78,7 +78,7 @@ class Hub(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving() -> Iterator[str]:
-    """Serve the stand-in; give its address."""
+    """Serve the stand-in; yield its address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
@@ -92,7 +92,7 @@ def serving() -> Iterator[str]:
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """huggingface_hub, which talks to the stand-in alone; its cache is in the test's folder."""
+    """Yield huggingface_hub, which talks only to the stand-in and has its cache in the test's folder."""
     library = importlib.import_module("huggingface_hub")
     with serving() as address:
         api = library.HfApi(endpoint=address, token="hf_toy")
@@ -109,7 +109,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 def test_a_model_goes_to_the_hub_and_comes_back(
     hub: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its card names the commit, which the folder's own card does not."""
+    """The uploaded card names the commit; the folder's own card does not change."""
     folder = write_small_package(tmp_path)
     card = "# toy\n\n| | |\n|---|---|\n| seed | 7 |\n"
     (folder / "README.md").write_text(card)
@@ -122,7 +122,7 @@ def test_a_model_goes_to_the_hub_and_comes_back(
 
 
 def test_an_incomplete_repository_is_found(hub: Any, tmp_path: Path) -> None:
-    """By the digests in model.json, as of any folder."""
+    """The digests in model.json are checked, as for any folder."""
     folder = write_small_package(tmp_path)
     FILES.update({path.name: path.read_bytes() for path in folder.iterdir()})
     FILES["target.tsv"] = FILES["target.tsv"][:-4]
@@ -133,7 +133,7 @@ def test_an_incomplete_repository_is_found(hub: Any, tmp_path: Path) -> None:
 def test_a_damaged_folder_is_not_uploaded(
     hub: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nor is a repository made."""
+    """The command must not even create a repository."""
     folder = write_small_package(tmp_path)
     (folder / "dictionary.tsv").unlink()
     assert main(["upload", "me/toy", "--model", str(folder)]) == 2
@@ -141,7 +141,7 @@ def test_a_damaged_folder_is_not_uploaded(
     assert FILES == {}
 
 
-def test_a_repository_that_is_not_there_is_an_error(hub: Any) -> None:
+def test_a_missing_repository_is_an_error(hub: Any) -> None:
     with pytest.raises(OSError, match="404"):
         located("hf:me/other")
 
@@ -149,7 +149,7 @@ def test_a_repository_that_is_not_there_is_an_error(hub: Any) -> None:
 def test_without_the_library_the_extra_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Also on the command line."""
+    """Both Python and the command line must say how to install it."""
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(ValueError, match=r"pip install 'convs2s\[hub\]'"):
         located("hf:me/toy")
@@ -168,7 +168,7 @@ def test_other_names_are_folders() -> None:
 
 
 def test_a_card_gets_a_commit_once_and_only_if_known() -> None:
-    """A card without a seed is somebody's own."""
+    """A card without a seed was written by the user."""
     card = "| seed | 7 |\n| seed | 8 |"
     assert with_commit(card, "abc") == "| seed | 7 |\n| commit of the code | `abc` |\n| seed | 8 |"
     assert with_commit(card, None) == card

@@ -1,4 +1,4 @@
-"""Attention of every decoder layer: the numbers that the search itself saw, layer by layer."""
+"""Attention of every decoder layer: the weights that the search itself used, layer by layer."""
 
 import json
 import warnings
@@ -20,7 +20,7 @@ from tests.package.small_package import MODEL, without_digests, write_small_pack
 
 
 def reader(vocabulary: Path, attention: list[bool]) -> LayerReader:
-    """Return a reader of a model with as many decoder layers, its weights set by formula."""
+    """Return a reader for a model with one decoder layer per flag and weights set by formula."""
     depth = len(attention)
     changes = {"attention": attention, "decoder_widths": [8] * depth, "decoder_kernels": [3] * depth}
     params = MODEL.model_validate({**MODEL.model_dump(), **changes})
@@ -38,11 +38,11 @@ def reader(vocabulary: Path, attention: list[bool]) -> LayerReader:
 def test_the_average_is_what_the_search_attended_to(
     tmp_path: Path, attention: list[bool], length: int
 ) -> None:
-    """The search is stepwise and keeps no layers; 75 tokens make three parts, since 31 fit."""
+    """The search is stepwise and keeps no layers; 75 tokens are split in three, because 31 fit."""
     layers = reader(write_word_vocabulary(tmp_path), attention)
     words = (WORDS * 8)[:length]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the parts
+        warnings.simplefilter("ignore")  # about the split
         found = layers.read(words)
         searched = layers.translate([words], keep_attention=True)[0][0].attention
     assert searched is not None
@@ -61,14 +61,14 @@ def test_only_layers_that_attend_appear_under_their_own_numbers(tmp_path: Path) 
 
 
 def test_a_text_without_words_has_no_attention(tmp_path: Path) -> None:
-    """There is no translation."""
+    """There is no translation to attend from."""
     with pytest.raises(ValueError, match=r"the text has no words, so .* wanted a sentence"):
         reader(write_word_vocabulary(tmp_path), [True]).read([])
 
 
 @pytest.mark.parametrize("text", ["Das ist ein Haus.", "日本語 مرحبا \ud800 😀 $x^$"])
 def test_a_model_folder_and_a_text_are_enough(tmp_path: Path, text: str) -> None:
-    """Tokenized and searched as the folder says: the tokens are those of its translation."""
+    """The folder has all the settings of text and search, so the tokens are those of its translation."""
     folder = write_small_package(tmp_path)
     found = read_attention_of(folder, text)
     translation = load(folder, "cpu").translate_n_best([text], keep_attention=True)[0][0]
@@ -79,7 +79,7 @@ def test_a_model_folder_and_a_text_are_enough(tmp_path: Path, text: str) -> None
 
 
 def test_tokens_are_selected_as_in_translation(tmp_path: Path) -> None:
-    """The attention is that of the folder's translation: here of one token and the special ones."""
+    """The attention must be that of the folder's translation: here of one token and the special ones."""
     folder = without_digests(write_small_package(tmp_path))
     text = "Das ist ein Haus."
     everything = load(folder, "cpu").translate_n_best([text])[0][0].tokens
@@ -94,7 +94,7 @@ def test_tokens_are_selected_as_in_translation(tmp_path: Path) -> None:
 
 
 def test_the_file_has_weights_and_tokens_and_no_pickle(tmp_path: Path) -> None:
-    """It can be read without our code, and without executing anything."""
+    """Users can read such a file without our code, and without executing anything."""
     found = reader(write_word_vocabulary(tmp_path), [True, False, True]).read(["Haus", "日本"])
     write_layers(tmp_path / "attention.npz", found)
     with np.load(tmp_path / "attention.npz", allow_pickle=False) as arrays:

@@ -1,4 +1,4 @@
-"""The model card describes a model using only facts."""
+"""The model card describes a model from facts alone."""
 
 import dataclasses
 from itertools import pairwise
@@ -27,7 +27,7 @@ def facts(scores: dict[str, float]) -> Facts:
 
 
 def test_card_describes_the_model_its_scores_and_its_use() -> None:
-    """Languages, data, licence, sizes, scores with their signatures, and use."""
+    """Readers need languages, data, license, sizes, scores with signatures, and how to use the model."""
     card = model_card(facts({"bleu": 25.163, "chrf": 50.0, "length_ratio": 1.0}))
     assert "\n---\n\n# news\n" in card
     for part in (
@@ -53,15 +53,15 @@ def test_card_describes_the_model_its_scores_and_its_use() -> None:
     assert "length_ratio" not in card
 
 
-def test_rendered_a_score_and_its_signature_have_a_row() -> None:
-    """By the tables of GitHub and Hugging Face: a bar in a signature, or in a name, ends no cell."""
+def test_a_rendered_card_has_a_row_for_a_score_and_its_signature() -> None:
+    """On GitHub and Hugging Face, a bar in a signature or a name must not end a table cell."""
     assert ["BLEU, detokenized", "25.16", "nrefs:1|tok:13a"] in cells(facts({"bleu": 25.163}))
     named = dataclasses.replace(facts({}), name="news|talks", data_license="CC0 | MIT")
     assert ["training data", "news|talks; license: CC0 | MIT"] in cells(named)
 
 
 def cells(of: Facts) -> list[list[str]]:
-    """Return the text of the cells of all rows that a reader sees."""
+    """Return the text of all table cells, row by row, as a reader sees them."""
     rows: list[list[str]] = []
     body = without_front_matter(model_card(of))
     for before, token in pairwise(MarkdownIt("commonmark").enable("table").parse(body)):
@@ -73,20 +73,20 @@ def cells(of: Facts) -> list[list[str]]:
 
 
 def without_front_matter(card: str) -> str:
-    """Return what GitHub and Hugging Face render."""
+    """Return the part that GitHub and Hugging Face render."""
     empty, _, body = card.split("---\n", 2)
     assert empty == ""
     return body
 
 
 def test_a_language_without_a_name_is_its_code() -> None:
-    """ISO 639 has more than our list."""
+    """ISO 639 has more languages than our list."""
     assert described("tlh") == "tlh"
     assert described("ro") == "Romanian (ro)"
 
 
 def test_card_without_scores_has_no_table() -> None:
-    """There is no empty table."""
+    """An empty table would only confuse."""
     assert "Scores" not in model_card(facts({}))
     assert "newstest" not in model_card(facts({}))
 
@@ -102,8 +102,8 @@ def test_sizes_are_read_from_the_files(tmp_path: Path) -> None:
     assert (sizes.blocks, sizes.embedding) == (("1 x 8, kernel 3", "1 x 8, kernel 3"), 8)
 
 
-def test_blocks_alike_are_counted_together() -> None:
-    """The paper's English-French encoder has three kinds."""
+def test_identical_blocks_are_counted_together() -> None:
+    """The paper's English-French encoder has three kinds of blocks."""
     assert blocks([512] * 6 + [768] * 4 + [2048], [3] * 6 + [3] * 4 + [1]) == (
         "6 x 512, kernel 3; 4 x 768, kernel 3; 1 x 2048, kernel 1"
     )

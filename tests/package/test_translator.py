@@ -20,7 +20,7 @@ from convs2s.text.words.tokenization import Tokenizer
 from tests.decode.parrot import TOKENIZE, TRANSLATE, word_parrot, write_word_vocabulary
 from tests.package.small_package import without_digests, write_model, write_small_package
 
-# One line each for us, if not for Python's splitlines; and what else users paste.
+# Each is one line to us, though not always to Python's splitlines; also other text that users paste.
 STRANGE = [
     "",
     " ",
@@ -45,13 +45,13 @@ def parrot(folder: Path, dictionary: dict[str, str] | None = None, limit: int | 
 
 
 def test_text_is_tokenized_translated_and_detokenized(tmp_path: Path) -> None:
-    """The parrot knows "Haus" and ".", not "Haus."; detokenized they are one again."""
+    """The parrot knows "Haus" and "." but not "Haus."; detokenizing joins them again."""
     texts = ["Das ist ein Haus.", "", "und noch eins, ein Hund"]
     assert parrot(tmp_path).translate(texts) == texts
 
 
 def test_a_string_gives_a_string(tmp_path: Path) -> None:
-    """A string is also a sequence of strings, of its characters; nobody wants those translated."""
+    """A string is also a sequence of its characters, which nobody wants translated one by one."""
     translator = parrot(tmp_path)
     assert translator.translate("Das ist ein Haus.") == "Das ist ein Haus."
     assert translator.translate("") == ""
@@ -61,7 +61,7 @@ def test_a_string_gives_a_string(tmp_path: Path) -> None:
 
 
 def test_a_given_translation_has_the_score_that_a_search_gives_it(tmp_path: Path) -> None:
-    """The search is forced to find it: it begins with all its words, and may be no longer. Ensembles, too."""
+    """A full prefix and a length limit force the search to find it, with one model and with an ensemble."""
     one, other = write_small_package(tmp_path / "1"), write_small_package(tmp_path / "2", phase=1.0)
     for folders in ([one], [one, other]):
         translator = load(folders, "cpu", max_length_ratio=0.0, max_length_extra=1)
@@ -75,7 +75,7 @@ def test_a_given_translation_has_the_score_that_a_search_gives_it(tmp_path: Path
 
 
 def test_prefixes_and_given_translations_belong_to_texts(tmp_path: Path) -> None:
-    """As many of both, or the wrong ones would be compared."""
+    """Their numbers must match, or texts would be paired with the wrong ones."""
     translator = parrot(tmp_path)
     with pytest.raises(ValueError, match="found 2 texts but 1 prefixes, wanted the same number"):
         translator.translate(["ein", "Hund"], prefixes=["Das"])
@@ -84,7 +84,7 @@ def test_prefixes_and_given_translations_belong_to_texts(tmp_path: Path) -> None
 
 
 def test_a_prefix_is_added_to_the_selected_vocabulary(tmp_path: Path) -> None:
-    """It is added even if it is no candidate of a source token, or it could not be written."""
+    """Otherwise a prefix that no source token suggests could not be produced."""
     translator = load(write_small_package(tmp_path), "cpu")
     size = len(translator.words.target.vocabulary)
     translator.words.selection = VocabularySelection(NO_CANDIDATES, 0, 0, size)
@@ -93,7 +93,7 @@ def test_a_prefix_is_added_to_the_selected_vocabulary(tmp_path: Path) -> None:
 
 
 def test_samples_replace_the_search(tmp_path: Path) -> None:
-    """As many as n_best; texts in two calls get the samples that they would get in one."""
+    """There are n_best of them; texts get the same samples in two calls as in one."""
     translator = load(write_small_package(tmp_path), "cpu", beam_size=4, n_best=4)
     texts = ["ein Haus.", "ein Hund"]
     both = translator.translate_n_best(texts, sampling=Sampling(1))
@@ -105,7 +105,7 @@ def test_samples_replace_the_search(tmp_path: Path) -> None:
 
 
 def test_unknown_words_are_replaced_if_there_is_a_dictionary(tmp_path: Path) -> None:
-    """The dictionary's word comes first, then a copy; without a dictionary, `<unk>` stays visible."""
+    """The dictionary's word or a copy takes their place; without a dictionary, `<unk>` stays visible."""
     text = "Das ist ein dog und Wuffi."
     assert parrot(tmp_path).translate([text]) == ["Das ist ein <unk> und <unk>."]
     translator = parrot(tmp_path, {"dog": "Hund"})
@@ -115,7 +115,7 @@ def test_unknown_words_are_replaced_if_there_is_a_dictionary(tmp_path: Path) -> 
 
 
 def test_translations_come_with_score_tokens_and_attention(tmp_path: Path) -> None:
-    """Attention belongs to the best one; it costs memory, so only on demand."""
+    """Attention costs memory, so only the best one has it, and only on demand."""
     [[best, second]] = parrot(tmp_path).translate_n_best(["ein Hund"], keep_attention=True)
     assert best.tokens == ["ein", "Hund", "</s>"]
     assert best.score > second.score
@@ -128,7 +128,7 @@ def test_translations_come_with_score_tokens_and_attention(tmp_path: Path) -> No
 
 @pytest.mark.filterwarnings("ignore:A sentence has")
 def test_one_line_in_gives_one_line_out(tmp_path: Path) -> None:
-    """This holds for any input; with 32 positions, long lines are split into parts."""
+    """This must hold for any input; with a limit of 32 positions, long lines are split."""
     results = parrot(tmp_path, {}, limit=32).translate(STRANGE)
     assert len(results) == len(STRANGE)
     assert all("\n" not in result and "\r" not in result for result in results)
@@ -140,7 +140,7 @@ def test_one_line_in_gives_one_line_out(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:A sentence has")
 def test_a_real_model_takes_any_line_too(tmp_path: Path) -> None:
-    """Here the position tables, and pieces of unknown characters, are real."""
+    """Unlike the parrot, a real model has position tables and pieces of unknown characters."""
     results = load(write_small_package(tmp_path), "cpu").translate([text[:300] for text in STRANGE])
     assert len(results) == len(STRANGE)
     assert all("\n" not in result and "\r" not in result for result in results)
@@ -148,7 +148,7 @@ def test_a_real_model_takes_any_line_too(tmp_path: Path) -> None:
 
 
 def test_a_model_folder_is_self_contained(tmp_path: Path) -> None:
-    """Loaded from elsewhere, without its original files, it gives the same translations."""
+    """Loaded from elsewhere, without the files it was made from, it gives the same translations."""
     package = write_small_package(tmp_path)
     words = load_words(
         [tmp_path / "model"], tmp_path / "vocabulary", tmp_path / "candidates.npz", TRANSLATE, "cpu"
@@ -162,7 +162,7 @@ def test_a_model_folder_is_self_contained(tmp_path: Path) -> None:
     assert best.score == pytest.approx(wanted.score)
 
 
-def test_replacement_is_as_packaged_unless_asked_for(tmp_path: Path) -> None:
+def test_replacement_is_as_packaged_unless_overridden(tmp_path: Path) -> None:
     """The folder has the default; the caller can override it."""
     package = write_small_package(tmp_path, replace=True)
     assert load(package, "cpu").dictionary == {"dog": "Hund"}
@@ -170,7 +170,7 @@ def test_replacement_is_as_packaged_unless_asked_for(tmp_path: Path) -> None:
 
 
 def test_search_values_can_be_changed(tmp_path: Path) -> None:
-    """For example to greedy search; checked as in params.yaml."""
+    """Users may want greedy search, for example; values are checked as in params.yaml."""
     package = write_small_package(tmp_path)
     assert load(package, "cpu", beam_size=1).words.params.beam_size == 1
     with pytest.raises(ValueError, match=r"translate: beam_size: found 0, wanted greater than or equal to 1"):
@@ -180,7 +180,7 @@ def test_search_values_can_be_changed(tmp_path: Path) -> None:
 
 
 def test_bfloat16_changes_only_precision(tmp_path: Path) -> None:
-    """Weights are rounded to eight bits, so scores move, a little."""
+    """Weights are rounded to eight bits, so scores change, but only a little."""
     package = write_small_package(tmp_path)
     [[exact]] = load(package, "cpu").translate_n_best(["ein Haus."])
     translator = load(package, "cpu", precision="bfloat16")
@@ -196,7 +196,7 @@ def test_several_processes_change_nothing(
 ) -> None:
     """Translations, samples, scores of given translations and their order stay the same.
 
-    This also holds when the second of these calls switches to compiled loops.
+    They also do when the second of these calls switches to compiled loops.
     """
     monkeypatch.setattr("convs2s.decode.word_translator.WORTH_COMPILING", 500)
     package = write_small_package(tmp_path)
@@ -219,12 +219,12 @@ def test_several_processes_change_nothing(
                 sum(done),
             ]
         )
-    assert str(found[0]) == str(found[1])  # nan is the score of what does not fit
+    assert str(found[0]) == str(found[1])  # as text, because nan is the score of what does not fit
     assert found[0][-1] == len(texts)
 
 
 def test_several_folders_make_an_ensemble(tmp_path: Path) -> None:
-    """An ensemble of a model with itself equals the model; another member changes the score."""
+    """Two copies of a model act like one; a different member changes the score."""
     one, other = write_small_package(tmp_path / "1"), write_small_package(tmp_path / "2", phase=1.0)
     [[alone]] = load(one, "cpu").translate_n_best(["ein Haus."])
     [[twice]] = load([one, one], "cpu").translate_n_best(["ein Haus."])
@@ -264,7 +264,7 @@ def test_a_model_must_fit_its_vocabulary(tmp_path: Path) -> None:
 
 
 def test_devices_are_checked() -> None:
-    """This happens before anything is loaded."""
+    """A wrong device must be reported before anything is loaded."""
     assert find_device("cpu") == torch.device("cpu")
     assert find_device(None).type in ("cpu", "cuda")
     with pytest.raises(ValueError, match=r"device 'gpu' is unknown; wanted cpu, cuda"):
@@ -274,7 +274,7 @@ def test_devices_are_checked() -> None:
 
 
 def test_text_stages_do_not_import_torch() -> None:
-    """`import convs2s` must stay quick; PyTorch takes seconds."""
+    """`import convs2s` must stay fast; PyTorch takes seconds."""
     code = (
         "import sys, convs2s, convs2s.cli, pipelines.stages.replace\n"
         "assert 'torch' not in sys.modules, 'torch was imported'\n"

@@ -10,7 +10,7 @@ from pipelines.preset.render import EXPERIMENTS
 
 @pytest.fixture
 def experiments(tmp_path: Path) -> Path:
-    """The repository's base without any presets."""
+    """Return a folder with the repository's base.yaml and no presets."""
     folder = tmp_path / "experiments"
     (folder / "presets").mkdir(parents=True)
     shutil.copy(EXPERIMENTS / "base.yaml", folder)

@@ -1,4 +1,4 @@
-"""`python -m pipelines.preset`: what is written, printed, and not overwritten."""
+"""`python -m pipelines.preset`: what it writes, prints and refuses to overwrite."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ PARAMS = Path("params.yaml")
 
 @pytest.fixture(autouse=True)
 def _in_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The working directory is a git repository whose last commit has the default params.yaml."""
+    """Work in a git repository whose last commit has the default params.yaml."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     PARAMS.write_text(rendered("generated"), encoding="utf-8")
@@ -50,7 +50,7 @@ def edit(old: str = "dropout: 0.0", new: str = "dropout: 0.4") -> str:
 
 
 def test_a_preset_is_written_and_its_differences_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each line has the dotted name, old -> new."""
+    """Users see which values change, by dotted name, as old -> new."""
     assert main(["multi30k-en-de"]) == 0
     assert load_params() == params_of("multi30k-en-de")
     printed = capsys.readouterr().out.split("\n")
@@ -66,7 +66,7 @@ def test_a_preset_is_written_and_its_differences_are_listed(capsys: pytest.Captu
 
 @pytest.mark.parametrize("committed", [False, True])
 def test_edits_not_in_git_are_kept(committed: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    """Only --force overwrites them; committed edits are safe."""
+    """Only --force overwrites the only copy; committed edits are safe in git."""
     text = edit()
     if committed:
         commit()
@@ -86,7 +86,7 @@ def test_edits_not_in_git_are_kept(committed: bool, capsys: pytest.CaptureFixtur
 
 
 def test_a_preset_is_written_with_other_values(capsys: pytest.CaptureFixture[str]) -> None:
-    """The header has the command, so the file can be recreated and overwriting it loses nothing."""
+    """The header has the command, so the file can be written again and overwriting it loses nothing."""
     assert main(["multi30k-en-de", "train.seeds=[1,2]", "translate.beam_size=7"]) == 0
     params, preset = load_params(), params_of("multi30k-en-de")
     assert (list(params.train.seeds), params.translate.beam_size) == ([1, 2], 7)
@@ -100,7 +100,7 @@ def test_a_preset_is_written_with_other_values(capsys: pytest.CaptureFixture[str
 
 
 def test_other_values_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
-    """Invalid overrides write nothing."""
+    """A wrong name or value must not get into params.yaml."""
     before = PARAMS.read_bytes()
     assert main(["multi30k-en-de", "train.droput=0.3"]) == 1
     assert main(["multi30k-en-de", "train.dropout=3"]) == 1
@@ -111,13 +111,13 @@ def test_other_values_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_edited_comment_is_an_edit() -> None:
-    """It may be somebody's note."""
+    """A comment may be a user's note."""
     edit("# probability of dropping", "# 0.3 was worse")
     assert main(["multi30k-en-de"]) == 1
 
 
 def test_a_preset_nobody_edited_is_overwritten() -> None:
-    """It is not in git but can be recreated; an edited one cannot."""
+    """A rendered preset need not be in git, because it can be written again; an edit of it cannot."""
     for name in ("multi30k-en-de", "own-data", "generated", "own-data"):
         assert main([name]) == 0
         assert PARAMS.read_text(encoding="utf-8") == rendered(name)
@@ -126,7 +126,7 @@ def test_a_preset_nobody_edited_is_overwritten() -> None:
 
 
 def test_without_git_or_commit_only_presets_are_overwritten(capsys: pytest.CaptureFixture[str]) -> None:
-    """Otherwise the only copy could be lost."""
+    """Anything else could be the only copy."""
     git("rm", "--quiet", "--cached", "params.yaml")
     git("-c", "core.hooksPath=", "commit", "--quiet", "--message", "untracked")
     edit()
@@ -147,14 +147,14 @@ def test_without_the_program_git_edits_are_kept(monkeypatch: pytest.MonkeyPatch,
     assert main(["multi30k-en-de", "--force"]) == 0
 
 
-def test_a_preset_that_is_gone_leaves_edits() -> None:
-    """The file's header names a preset of another version of the project."""
+def test_edits_of_an_unknown_preset_are_kept() -> None:
+    """The preset may be from another version of the project, so the file cannot be written again."""
     PARAMS.write_text("# Preset gone, written by: make preset NAME=gone\ntrain:\n  dropout: 0.5\n")
     assert main(["generated"]) == 1
 
 
 def test_another_file_is_written(capsys: pytest.CaptureFixture[str]) -> None:
-    """With --out, params.yaml stays, and the other file is guarded in the same way."""
+    """--out leaves params.yaml alone, and protects edits of the other file in the same way."""
     before = PARAMS.read_bytes()
     assert main(["own-data", "--out", "mine/other.yaml"]) == 0
     assert load_params(Path("mine/other.yaml")) == params_of("own-data")
@@ -166,7 +166,7 @@ def test_another_file_is_written(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("text", ["train: [\n", "", "just text", "train:\n  dropout: 0.1\n  old_key: 3\n"])
 def test_an_unreadable_or_old_file_can_be_replaced(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """This command is the way out: missing and removed keys are listed as such."""
+    """This command is the way to fix it; keys that are missing or no longer exist are listed as such."""
     PARAMS.write_text(text)
     commit()
     assert main(["multi30k-en-de"]) == 0
@@ -177,7 +177,7 @@ def test_an_unreadable_or_old_file_can_be_replaced(text: str, capsys: pytest.Cap
 
 
 def test_a_crash_leaves_the_old_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file is replaced atomically."""
+    """The file is replaced as a whole or not at all."""
     before = PARAMS.read_bytes()
 
     def full_disk(path: Path, text: str, **_: object) -> None:
@@ -191,7 +191,7 @@ def test_a_crash_leaves_the_old_file(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_presets_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each has one line with its title."""
+    """Each preset is on one line, with its title."""
     assert main([]) == 0
     lines = capsys.readouterr().out.split("\n")
     assert [line.split()[0] for line in lines[: len(preset_names())]] == preset_names()
@@ -199,7 +199,7 @@ def test_presets_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_unknown_name_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing is written."""
+    """A typo must not change params.yaml."""
     before = PARAMS.read_bytes()
     assert main(["multi30k-en-dee"]) == 1
     assert "no preset 'multi30k-en-dee'; did you mean multi30k-en-de" in capsys.readouterr().err
@@ -207,7 +207,7 @@ def test_an_unknown_name_is_an_error(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_the_module_and_make_run_it() -> None:
-    """The README has both: python -m pipelines.preset NAME, and make preset NAME=... FORCE=1."""
+    """The README gives both forms: python -m pipelines.preset NAME, and make preset NAME=... FORCE=1."""
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "pipelines.preset", "multi30k-en-de"]
     subprocess.run(command, env=environment, check=True, capture_output=True)

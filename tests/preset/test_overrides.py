@@ -1,4 +1,4 @@
-"""Overrides of a preset's values: parsed, put into params.yaml, and written as a command."""
+"""Overrides of a preset: parsed, put into params.yaml, and written as the command that does so."""
 
 import shlex
 import subprocess
@@ -14,7 +14,7 @@ AWKWARD = [{"kind": "files", "source": 'it\'s $HOME/50% "of" a b', "tsv": None}]
 
 
 def test_overrides_keep_comments_and_are_checked() -> None:
-    """Overrides are typed by hand, into a form or a command."""
+    """Overrides are typed by hand into a form or a command, so mistakes are likely."""
     before = rendered("generated")
     comments = [line.split("#")[1] for line in before.splitlines() if "#" in line]
     values = {"train.dropout": 0.3, "download.train.0.pairs": 77, "train.seeds": [5]}
@@ -30,7 +30,7 @@ def test_overrides_keep_comments_and_are_checked() -> None:
 
 
 def test_only_the_lines_of_overrides_change() -> None:
-    """Nulls, quotes, long lines and indentation stay; a list stays on its line."""
+    """Nulls, quotes, long lines and indentation are kept; a list stays on its line."""
     before = rendered("wmt14-en-fr-paper")
     assert overridden(before, {})[0] == before
     after, _ = overridden(before, {"train.seeds": [4, 5]})
@@ -41,7 +41,7 @@ def test_only_the_lines_of_overrides_change() -> None:
 
 
 def test_a_list_written_over_several_lines_can_be_overridden() -> None:
-    """Its comment is kept, and the next section does not change."""
+    """Its comment and the next section must survive."""
     before = rendered("generated")
     line = next(line for line in before.splitlines() if line.startswith("  seeds: [1] #"))
     comment = line.split("#")[1]
@@ -63,8 +63,8 @@ def test_a_list_written_over_several_lines_can_be_overridden() -> None:
         ({"a.b": AWKWARD, "a.c": "$$ $(x) `y` é"}, None),
     ],
 )
-def test_a_command_gives_its_overrides_again(overrides: dict[str, Any], command: str | None) -> None:
-    """The values pass unchanged through make and the shell, and text stays text."""
+def test_overrides_survive_the_command_that_sets_them(overrides: dict[str, Any], command: str | None) -> None:
+    """Values must pass through make and the shell unchanged, and text must stay text."""
     found = preset_command("x", overrides)
     assert command in {None, found}
     assert overrides_of(found) == overrides

@@ -1,4 +1,4 @@
-"""A preset is the base with some lines changed; nothing of either is lost."""
+"""A rendered preset is the base with some lines changed; keys and comments of both survive."""
 
 import re
 from pathlib import Path
@@ -32,9 +32,9 @@ def comments(lines: list[str]) -> list[str]:
 
 
 def test_params_yaml_is_the_rendered_default() -> None:
-    """A new key is written into base.yaml alone; `make preset NAME=generated` then writes params.yaml.
+    """A new key goes into base.yaml only; `make preset NAME=generated` then writes params.yaml.
 
-    The params.yaml of the last commit counts as well, because an experimenter's own differs.
+    The last commit's file will also do, because anybody who experiments has edited theirs.
     """
     path = ROOT / "params.yaml"
     assert render("generated") in (path.read_text(encoding="utf-8"), committed(path))
@@ -42,7 +42,7 @@ def test_params_yaml_is_the_rendered_default() -> None:
 
 @pytest.mark.parametrize("name", preset_names())
 def test_a_preset_is_the_base_but_for_its_own_keys(name: str) -> None:
-    """The rendered file has every key of the base, in its order, with the preset's values."""
+    """The rendered file has every key of the base, in the same order, with the preset's values."""
     base = keys_of((EXPERIMENTS / "base.yaml").read_text(encoding="utf-8"))
     whole = keys_of(rendered(name))
     assert list(whole) == list(base)
@@ -52,14 +52,14 @@ def test_a_preset_is_the_base_but_for_its_own_keys(name: str) -> None:
 
 @pytest.mark.parametrize("name", preset_names())
 def test_a_preset_repeats_no_value_of_the_base(name: str) -> None:
-    """Otherwise it would not show the differences, and would miss a new default."""
+    """A repeated value would hide what differs, and would not follow a new default."""
     base = keys_of((EXPERIMENTS / "base.yaml").read_text(encoding="utf-8"))
     assert [key for key, value in keys_of(own_text(name)).items() if value == base[key]] == []
 
 
 @pytest.mark.parametrize("name", preset_names())
 def test_every_comment_survives(name: str) -> None:
-    """All comments of the preset are kept, its header on top, and the base's for all other keys."""
+    """The file has all of the preset's, header first, and the base's for the keys that the preset leaves."""
     preset = read_document(EXPERIMENTS / "presets" / f"{name}.yaml", name)
     base = read_document(EXPERIMENTS / "base.yaml", "base")
     lines = rendered(name).split("\n")
@@ -74,14 +74,14 @@ def test_every_comment_survives(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*preset_names(), "base"])
 def test_every_key_has_a_comment(name: str) -> None:
-    """In the base it has the meaning, in a preset also the source of the value."""
+    """A comment in the base explains the key; in a preset, it also says where the value comes from."""
     path = EXPERIMENTS / "base.yaml" if name == "base" else EXPERIMENTS / "presets" / f"{name}.yaml"
     blocks = read_document(path, name).blocks
     assert [key for key, block in blocks.items() if "." in key and not comments(block.lines)] == []
 
 
 def test_a_list_is_replaced_whole(experiments: Path) -> None:
-    """This holds for multi-line lists with comments, too; the lines around them stay."""
+    """A list over several lines is replaced with the comments inside it; the lines around it stay."""
     (experiments / "presets" / "mine.yaml").write_text(
         "# Mine.\n\ndownload:\n  # two files\n  test:\n    - kind: files # ours\n      source: a\n"
         "      target: b\n      tsv: null\n      columns: null\n"
@@ -101,7 +101,7 @@ def test_a_list_is_replaced_whole(experiments: Path) -> None:
 
 
 def test_comments_above_and_below_keys_stay_with_the_next_key(experiments: Path) -> None:
-    """If the base has comments on separate lines, a preset replaces only those of its own keys."""
+    """The base has comments on lines of their own; a preset replaces only those of its keys."""
     base = (experiments / "base.yaml").read_text(encoding="utf-8")
     base = base.replace("  momentum:", "  # about momentum\n  momentum:").replace(
         "\ntune:", "\n# about tune\ntune:"
@@ -134,7 +134,7 @@ def test_comments_above_and_below_keys_stay_with_the_next_key(experiments: Path)
     ],
 )
 def test_a_faulty_preset_is_refused(experiments: Path, text: str, message: str) -> None:
-    """With its file and key, and what was wanted."""
+    """The error names the file, the key and what was wanted."""
     (experiments / "presets" / "mine.yaml").write_text(text)
     with pytest.raises(ValueError, match=f"(?s){message}") as caught:
         render("mine", experiments)
@@ -142,7 +142,7 @@ def test_a_faulty_preset_is_refused(experiments: Path, text: str, message: str) 
 
 
 def test_a_base_without_a_key_is_refused(experiments: Path) -> None:
-    """A key that the schema knows and base.yaml lacks would be in no params.yaml."""
+    """A key that the schema knows but base.yaml lacks would be missing from every params.yaml."""
     base = (experiments / "base.yaml").read_text(encoding="utf-8")
     (experiments / "base.yaml").write_text(re.sub(r"\n  momentum:.*", "", base), encoding="utf-8")
     (experiments / "presets" / "mine.yaml").write_text("# Mine.\n")
@@ -153,7 +153,7 @@ def test_a_base_without_a_key_is_refused(experiments: Path) -> None:
 
 
 def test_an_unknown_preset_is_refused() -> None:
-    """With similar names, or all of them."""
+    """The error suggests similar names, or lists all."""
     with pytest.raises(ValueError, match=r"no preset 'multi30k'; did you mean .*multi30k-en-de"):
         render("multi30k")
     with pytest.raises(ValueError, match=r"no preset 'zzz'; wanted one of ablation-en-de, duc2004"):
@@ -163,5 +163,5 @@ def test_an_unknown_preset_is_refused() -> None:
 
 
 def test_titles_fit_one_line() -> None:
-    """They are a list on the terminal."""
+    """Presets are listed on the terminal, each on one line."""
     assert all(preset_title(name).endswith(".") for name in preset_names())

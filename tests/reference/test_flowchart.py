@@ -9,7 +9,7 @@ TEXT = "flowchart TD\n    read --> train-both\n    train-both --> score\n    rea
 
 
 def test_each_stage_is_a_box_and_each_arrow_leads_down() -> None:
-    """A stage is below all stages that it uses, and inside the picture."""
+    """Readers follow the arrows, so a stage must be below all that it uses, and within the picture."""
     picture = ElementTree.fromstring(svg(TEXT))
     _, _, width, height = map(float, picture.attrib["viewBox"].split())
     place = {text.text: (float(text.attrib["x"]), float(text.attrib["y"])) for text in picture.iter("text")}

@@ -18,7 +18,7 @@ from pipelines.reference.outside_hosts import loads, main
     ],
 )
 def test_what_a_page_loads_is_found(tmp_path: Path, name: str, text: str, count: int) -> None:
-    """Links are not reported: they load nothing."""
+    """Links do not count, because a browser does not load them by itself."""
     (tmp_path / name).write_text(text)
     assert len(list(loads(tmp_path))) == count
 

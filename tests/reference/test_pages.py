@@ -16,7 +16,7 @@ STAGES = YAML(typ="safe", pure=True).load((ROOT / "dvc.yaml").read_text(encoding
 
 
 def test_the_pages_are_up_to_date() -> None:
-    """After an edit of the schema, of dvc.yaml or of a command's options: make reference."""
+    """After an edit of the schema, of dvc.yaml or of a command's options, run `make reference`."""
     stale = [path.name for path, text in pages().items() if path.read_text(encoding="utf-8") != text]
     assert stale == [], "run: make reference"
 
@@ -37,7 +37,7 @@ def test_the_pages_are_up_to_date() -> None:
     ],
 )
 def test_a_key_reruns_the_stages_that_depend_on_it(key: str, stages: list[str]) -> None:
-    """It names only those that follow from no other; tests/test_affected_stages.py tests this with DVC."""
+    """Only the first ones, not those downstream, are named; tests/test_affected_stages.py asks DVC itself."""
     assert first_stages(key, STAGES) == stages
 
 
@@ -60,7 +60,7 @@ def test_values_are_put_into_words(section: str, key: str, text: str) -> None:
 
 
 def test_an_option_is_written_as_it_is_typed() -> None:
-    """It has flags, value, whether it is required, and the default if --help shows it."""
+    """A row has flags, value, whether it is required, and the default where --help shows it."""
     parser = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--model", nargs="+", required=True, metavar="DIR", help="a <folder>")
     parser.add_argument("--port", type=int, default=5000, metavar="N", help="any")

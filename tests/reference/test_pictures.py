@@ -30,7 +30,7 @@ def test_the_maps_of_the_block_are_its_parts() -> None:
 
 
 def test_all_pictures_are_drawn(tmp_path: Path) -> None:
-    """They need only a model folder and a sentence."""
+    """A model folder and a sentence must be enough."""
     package = write_small_package(tmp_path)
     main(["Das ist ein Haus .", "--model", str(package), "--out", str(tmp_path)])
     names = {path.name for path in tmp_path.glob("*.png")}

@@ -19,7 +19,7 @@ PIPELINE = "stages:\n  one:\n    cmd: cp zero one\n    deps: [zero]\n    outs: [
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """A clone in which DVC has run a stage."""
+    """Return a clone in which DVC has run a stage."""
     (tmp_path / "dvc.yaml").write_text(PIPELINE)
     (tmp_path / "zero").write_text("1\n")
     Repo.init(str(tmp_path), no_scm=True).close()
@@ -35,16 +35,16 @@ def databases(clone: Path) -> list[Path]:
 
 
 @pytest.mark.fault("security")
-def test_no_other_user_reaches_them(clone: Path) -> None:
-    """DVC's default location is world-writable, and so is everything that it makes below ours."""
+def test_other_users_cannot_reach_the_databases(clone: Path) -> None:
+    """DVC's default folder is open to all users, and so is everything it creates below one of ours."""
     assert stat.S_IMODE((clone / OWN).stat().st_mode) == 0o700
     assert Repo(str(clone)).site_cache_dir.startswith(str(clone / OWN))
 
 
 @pytest.mark.fault("damage")
 @pytest.mark.parametrize("content", [b"garbage" * 999, b"SQLite format 3\0" + b"\xff" * 8000])
-def test_a_damaged_one_is_made_anew(clone: Path, content: bytes) -> None:
-    """A disk error can damage it; DVC alone would fail with a DatabaseError every time."""
+def test_a_damaged_database_is_removed(clone: Path, content: bytes) -> None:
+    """After a disk error, DVC alone would end with a DatabaseError every time."""
     for path in databases(clone):
         path.write_bytes(content)
     said = repair(clone)
@@ -54,8 +54,8 @@ def test_a_damaged_one_is_made_anew(clone: Path, content: bytes) -> None:
 
 
 @pytest.mark.fault("concurrency")
-def test_one_that_is_in_use_stays(clone: Path) -> None:
-    """A locked database cannot be checked."""
+def test_a_database_in_use_stays(clone: Path) -> None:
+    """While another process holds the lock, nobody can see whether the database is damaged."""
     path = databases(clone)[0]
     with sqlite3.connect(path) as database:
         database.execute("BEGIN EXCLUSIVE")
@@ -64,8 +64,8 @@ def test_one_that_is_in_use_stays(clone: Path) -> None:
 
 
 @pytest.mark.fault("concurrency")
-def test_a_damaged_one_stays_while_dvc_works(clone: Path) -> None:
-    """DVC would continue with a deleted file."""
+def test_a_damaged_database_stays_while_dvc_runs(clone: Path) -> None:
+    """DVC would keep writing to a deleted file."""
     databases(clone)[0].write_bytes(b"garbage" * 999)
     command = [sys.executable, "-c", "import sys; sys.stdin.read()", "dvc"]
     with subprocess.Popen(command, cwd=clone, stdin=subprocess.PIPE) as process:
@@ -77,7 +77,7 @@ def test_a_damaged_one_stays_while_dvc_works(clone: Path) -> None:
 @pytest.mark.fault("damage")
 @pytest.mark.parametrize("how", ["garbage", "gone", "cut", "cut before it had its name"])
 def test_a_damaged_run_is_forgotten(clone: Path, how: str) -> None:
-    """DVC itself drops records that are not YAML, but not other damage; it fails on an empty folder."""
+    """DVC drops only records that are not YAML; it misses other damage, and fails on an empty folder."""
     (record,) = (clone / ".dvc" / "cache" / "runs").glob("*/*/*")
     content = record.read_bytes()
     record.unlink()
@@ -95,8 +95,8 @@ def chosen(root: Path) -> str:
     return str(Config(str(root / ".dvc"))["core"]["site_cache_dir"])
 
 
-def test_a_chosen_place_stays_and_that_of_another_clone_does_not(tmp_path: Path) -> None:
-    """A copied or moved clone must not write into the old one; a flow's copies share the flow's location."""
+def test_a_chosen_folder_stays_and_that_of_another_clone_does_not(tmp_path: Path) -> None:
+    """A copied or moved clone must not write into the old one; a flow's copies share their clone's folder."""
     place = Path(".dvc", "config.local")
     for name in ("chosen", "moved", "moved/.dvc/tmp/flows/copy"):
         (tmp_path / name / ".dvc").mkdir(parents=True)
@@ -115,7 +115,7 @@ def test_a_chosen_place_stays_and_that_of_another_clone_does_not(tmp_path: Path)
 @pytest.mark.fault("surroundings")
 @pytest.mark.parametrize("name", ["Übung 翻译", "a'b\"c$HOME", "a #b, c", "100%"])
 def test_a_clone_may_have_any_name(tmp_path: Path, name: str) -> None:
-    """DVC reads any name but only writes ASCII; other values in the file are kept."""
+    """DVC reads any name but writes only ASCII; the file's other values must stay."""
     place = tmp_path / name / ".dvc" / "config.local"
     place.parent.mkdir(parents=True)
     place.write_text('[remote "lab"]\n    url = /lab\n[core]\n    remote = lab\n')
@@ -127,7 +127,7 @@ def test_a_clone_may_have_any_name(tmp_path: Path, name: str) -> None:
 
 
 def test_a_faulty_configuration_is_named(tmp_path: Path) -> None:
-    """DVC would fail as well."""
+    """DVC would fail as well, so the error must name the file."""
     (tmp_path / ".dvc").mkdir()
     (tmp_path / ".dvc" / "config").write_text("[core\n")
     with pytest.raises(ValueError, match=r"\.dvc/config: "):

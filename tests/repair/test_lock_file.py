@@ -1,4 +1,4 @@
-"""A dvc.lock truncated by a kill."""
+"""A dvc.lock that was cut short by a kill."""
 
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ def parsed(path: Path) -> dict[str, Any]:
 @pytest.mark.fault("damage")
 @pytest.mark.parametrize("with_copy", [False, True])
 def test_wherever_it_is_cut_whole_stages_are_left(with_copy: bool, tmp_path: Path) -> None:
-    """Neither half a number nor an incomplete list is taken for a stage's output."""
+    """Half a number or a list without its end must not pass for the record of a stage."""
     path, wanted = tmp_path / "dvc.lock", YAML(typ="safe").load(WHOLE)["stages"]
     path.write_text(WHOLE)
     assert repair(tmp_path) == []
@@ -67,13 +67,13 @@ def test_wherever_it_is_cut_whole_stages_are_left(with_copy: bool, tmp_path: Pat
             whole = 2 if with_copy else sum(end > begin for begin in BEGINS[1:])
             found = parsed(path) if path.exists() else {}
             assert list(found.items()) == list(wanted.items())[:whole], end
-        else:  # at the end of a line: what is there is right, and DVC notices what is not
+        else:  # cut at the end of a line: what is left is correct, and DVC notices what is missing
             name, last = parsed(path).popitem()
             assert "outs" not in last or last == wanted[name], end
 
 
-def test_a_whole_one_is_not_touched(tmp_path: Path) -> None:
-    """Nor is one with git's conflict markers, which the user must resolve."""
+def test_an_intact_file_is_not_touched(tmp_path: Path) -> None:
+    """An intact file needs no repair, and git's conflict markers are for the user to resolve."""
     marked = "stages:\n<<<<<<< HEAD\n  a: 1\n=======\n  a: 2\n>>>>>>> other\n"
     for text in (WHOLE, marked, "schema: '2.0'\nstages: {}\n"):
         (tmp_path / "dvc.lock").write_text(text)
@@ -84,7 +84,7 @@ def test_a_whole_one_is_not_touched(tmp_path: Path) -> None:
 def test_the_command_says_what_it_repaired(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`make repro` runs it before DVC."""
+    """`make repro` runs the command before DVC, and users must learn what it changed."""
     monkeypatch.chdir(tmp_path)
     assert main() == 0
     (tmp_path / ".dvc" / "tmp").mkdir(parents=True)

@@ -26,7 +26,7 @@ def rwlock(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def dvc(tmp_path: Path) -> Iterator[int]:
-    """Give the ID of a process that looks like a DVC command in the clone."""
+    """Yield the PID of a process that looks like a DVC command in the clone."""
     code = "import sys; sys.stdin.read()"
     command = [sys.executable, "-c", code, "dvc"]
     with subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE) as process:
@@ -37,7 +37,7 @@ def dvc(tmp_path: Path) -> Iterator[int]:
 @pytest.mark.fault("damage")
 @pytest.mark.parametrize("text", DAMAGED)
 def test_an_unreadable_list_is_removed(text: str, rwlock: Path, tmp_path: Path) -> None:
-    """It would make every later command fail; without it, DVC starts an empty one."""
+    """With such a list every later command would fail; without one, DVC starts an empty list."""
     rwlock.write_text(text)
     (sentence,) = repair(tmp_path)
     assert sentence.endswith("was left unreadable by a kill; removed it.")
@@ -46,8 +46,8 @@ def test_an_unreadable_list_is_removed(text: str, rwlock: Path, tmp_path: Path) 
 
 
 @pytest.mark.fault("concurrency")
-def test_it_stays_while_dvc_works(rwlock: Path, tmp_path: Path, dvc: int) -> None:
-    """DVC still has to remove its own entry."""
+def test_the_list_stays_while_dvc_runs(rwlock: Path, tmp_path: Path, dvc: int) -> None:
+    """The running DVC still has to take itself off the list."""
     rwlock.write_text("")
     with pytest.raises(ValueError, match=rf"running in .*: process {dvc}, while .*rwlock is damaged"):
         repair(tmp_path)
@@ -55,10 +55,10 @@ def test_it_stays_while_dvc_works(rwlock: Path, tmp_path: Path, dvc: int) -> Non
 
 
 @pytest.mark.fault("concurrency")
-def test_a_list_that_is_just_being_written_is_left_alone(
+def test_a_list_that_is_being_written_is_left_alone(
     rwlock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its writer holds the lock, whether or not its process is visible."""
+    """Its writer holds the lock, even where its process cannot be seen."""
     monkeypatch.setattr(locks, "PATIENCE", 0.1)
     rwlock.write_text("")
     with rwlock.with_name("rwlock.lock").open("a") as stream:
@@ -68,8 +68,8 @@ def test_a_list_that_is_just_being_written_is_left_alone(
     assert rwlock.exists()
 
 
-def test_only_a_number_that_another_program_has_is_dropped(rwlock: Path, tmp_path: Path, dvc: int) -> None:
-    """This happens in a restarted container: DVC would wait for that program."""
+def test_only_entries_with_another_programs_pid_are_dropped(rwlock: Path, tmp_path: Path, dvc: int) -> None:
+    """PIDs repeat after a container restarts, and DVC would wait for that program."""
     entries = {"dvc": dvc, "other": os.getpid()}
     held = {name: {"pid": pid, "cmd": "dvc repro"} for name, pid in entries.items()}
     readers = {"both": list(held.values()), "one": [held["other"]]}
@@ -80,8 +80,8 @@ def test_only_a_number_that_another_program_has_is_dropped(rwlock: Path, tmp_pat
     assert json.loads(rwlock.read_text()) == wanted
 
 
-def test_what_is_left_of_a_process_does_not_count(rwlock: Path, tmp_path: Path) -> None:
-    """A zombie has a process ID until its parent reaps it."""
+def test_a_zombie_does_not_count(rwlock: Path, tmp_path: Path) -> None:
+    """A process keeps its PID after its end until its parent asks for its status."""
     with subprocess.Popen(["true"]) as process:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         rwlock.write_text(json.dumps({"write": {"a": {"pid": process.pid, "cmd": "dvc repro"}}}))
@@ -92,7 +92,7 @@ def test_what_is_left_of_a_process_does_not_count(rwlock: Path, tmp_path: Path) 
 def test_a_program_in_the_clone_may_be_using_dvc(
     rwlock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may use the Python API, for instance."""
+    """A program may use DVC's Python interface, so its entries must stay."""
     monkeypatch.chdir(tmp_path)
     text = json.dumps({"write": {"a": {"pid": os.getpid(), "cmd": "dvc repro"}}})
     rwlock.write_text(text)

@@ -1,4 +1,4 @@
-"""Finished runs made for tests, by the library's own writers."""
+"""Finished runs made for tests, with the library's own writers."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -34,8 +34,8 @@ def make_run(folder: Path, changes: Mapping[str, Any], hypotheses: Mapping[str, 
     """Write the files of a run that the report reads.
 
     Args:
-        changes: to the default's parameters.
-        hypotheses: of the test set, by member: a seed or `ensemble`.
+        changes: overrides of the default parameters.
+        hypotheses: translations of the test set, by member: a seed or `ensemble`.
     """
     seeds = [int(member) for member in hypotheses if member != "ensemble"]
     own = {"train.seeds": seeds, "evaluate.ensembles": ["all"] * ("ensemble" in hypotheses)}
@@ -70,7 +70,7 @@ def write_test_set(data: Path, hypotheses: Mapping[str, Sequence[str]]) -> None:
 
 
 def write_training(data: Path, seed: int) -> None:
-    """Write curves, metrics, weights and cost of a training."""
+    """Write a training's curves, metrics, weights and cost."""
     trained = data / "trained" / str(seed)
     for name in ("train/loss", "train/learning_rate", "train/gradient_norm", "valid/perplexity"):
         value = name.partition("/")[2]

@@ -20,7 +20,7 @@ CONTROL = "\N{REPLACEMENT CHARACTER}"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two finished runs: `one` with one seed, `two` with two seeds and more dropout."""
+    """Return two finished runs: `one` with one seed, `two` with two seeds and more dropout."""
     folder = tmp_path_factory.mktemp("runs")
     make_run(folder / "one", {}, {"1": GOOD})
     make_run(folder / "two", {"train.dropout": 0.3}, {"1": BAD, "2": GOOD, "ensemble": GOOD})
@@ -29,14 +29,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def text(folder: Path) -> str:
-    """The page about the run `one`."""
+    """Return the page about the run `one`."""
     write([str(folder / "one")], folder, folder / "one.html")
     return (folder / "one.html").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def both(folder: Path) -> Page:
-    """The page about both."""
+    """Return the page about both runs."""
     write([str(folder / "one"), str(folder / "two")], folder, folder / "both.html")
     return Page((folder / "both.html").read_text(encoding="utf-8"))
 
@@ -48,7 +48,7 @@ def rows(page: Page, section: str, table: int = 0) -> list[dict[str, str]]:
 
 
 def test_it_has_every_section_and_leads_to_each(text: str) -> None:
-    """On a phone, readers should not have to scroll for them."""
+    """On a phone, nobody wants to scroll to find them."""
     page = Page(text)
     assert list(page.texts) == SECTIONS
     assert [a["href"] for tag, a in page.elements if tag == "a"] == [f"#{name}" for name in SECTIONS]
@@ -56,7 +56,7 @@ def test_it_has_every_section_and_leads_to_each(text: str) -> None:
 
 
 def test_it_loads_nothing(text: str) -> None:
-    """It opens without a network, and a browser is told not to try."""
+    """The page must open without a network, and it forbids browsers to load anything."""
     page = Page(text)
     assert not {tag for tag, _ in page.elements} & {"script", "link", "img", "iframe", "object", "base"}
     policy = next(a["content"] for tag, a in page.elements if a.get("http-equiv"))
@@ -70,7 +70,7 @@ def test_it_loads_nothing(text: str) -> None:
 
 
 def test_ids_are_unique_and_references_have_targets(text: str) -> None:
-    """This must hold although matplotlib numbers the parts of each picture from 1."""
+    """matplotlib numbers the parts of each picture from 1, so those of several pictures would clash."""
     page = Page(text)
     ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     assert set(re.findall(r"url\(#(\w+)\)", text)) <= set(ids)
@@ -79,7 +79,7 @@ def test_ids_are_unique_and_references_have_targets(text: str) -> None:
 
 
 def test_scores_are_those_of_the_metrics(folder: Path, text: str) -> None:
-    """They agree in all digits shown; with one seed, there is no mean."""
+    """Scores must agree to the digits shown; with one seed there is no row for the mean."""
     metrics = json.loads((folder / "one/data/evaluation/metrics.json").read_text())
     (row,) = rows(Page(text), "scores")
     assert row["model"] == "seed 1"
@@ -91,7 +91,7 @@ def test_scores_are_those_of_the_metrics(folder: Path, text: str) -> None:
     assert "BLEU, ensemble" not in run
 
 
-def test_several_runs_stand_side_by_side_with_what_differs(folder: Path, both: Page) -> None:
+def test_several_runs_are_shown_side_by_side_with_their_differences(folder: Path, both: Page) -> None:
     """There is a column for each parameter that differs, and for no other."""
     metrics = json.loads((folder / "two/data/evaluation/metrics.json").read_text())
     one, two = rows(both, "runs")
@@ -106,7 +106,7 @@ def test_several_runs_stand_side_by_side_with_what_differs(folder: Path, both: P
 
 
 def test_hardware_and_time_are_those_of_the_trainings(both: Page) -> None:
-    """Each took half an hour on two cores."""
+    """Each training took half an hour on two cores."""
     found = rows(both, "training")
     assert [(row["run"], row["seed"]) for row in found] == [("one", "1"), ("two", "1"), ("two", "2")]
     assert {row["hardware"] for row in found} == {"2 x Toy CPU"}
@@ -116,19 +116,19 @@ def test_hardware_and_time_are_those_of_the_trainings(both: Page) -> None:
     assert [row["training"] for row in rows(both, "runs")] == ["1.00 CPU core-hours", "2.00 CPU core-hours"]
 
 
-def test_the_command_gives_the_run_again(text: str) -> None:
-    """It includes the changes to the preset."""
+def test_the_page_has_the_command_that_repeats_the_run(text: str) -> None:
+    """Readers can copy the command; it includes the overrides of the preset."""
     assert "make preset NAME=generated && make repro" in Page(text).texts["runs"]
 
 
 def test_words_that_differ_are_marked_on_both_sides(text: str) -> None:
-    """The translation highlights what the reference lacks, the reference what the translation lacks."""
+    """The translation marks what the reference lacks, and the reference what was missed."""
     marked = [one.strip() for one in Page(text).marked]
     assert set(marked) == {"weniger", "mehr", "vielen"}
 
 
 def test_text_of_a_corpus_stays_text(text: str) -> None:
-    """Angle brackets do not become elements, and control characters are visible."""
+    """Angle brackets must not become elements, and control characters must be visible."""
     page = Page(text)
     assert f"<b>bold</b> & {CONTROL}more" in page.texts["examples"]
     assert "<i>one</i>" in page.texts["data"]
@@ -137,7 +137,7 @@ def test_text_of_a_corpus_stays_text(text: str) -> None:
 
 
 def test_each_rule_shows_its_count_and_pairs(folder: Path, text: str) -> None:
-    """They are as the filter wrote them."""
+    """Counts and pairs must be those that the filter wrote."""
     page = Page(text)
     counts = json.loads((folder / "one/data/filtered/report.json").read_text())
     found = {row["rule"]: row for row in rows(page, "data", 1)}
@@ -148,16 +148,16 @@ def test_each_rule_shows_its_count_and_pairs(folder: Path, text: str) -> None:
 
 
 def test_attention_has_a_square_for_each_weight(text: str) -> None:
-    """Its words are shown when the pointer is over it."""
+    """Readers who point at it see its two words."""
     assert "words – Wörtern: 0.12\n" in Page(text).texts["attention"]
 
 
 def test_pictures_take_the_color_of_the_page(text: str) -> None:
-    """Black axes would be invisible in dark mode."""
+    """Black axes would vanish in dark mode."""
     pictures = re.findall(r"<svg role.*?</svg>", text, flags=re.DOTALL)
     assert len(pictures) == 3
     assert "#010203" not in text
-    assert "mathdefault" not in text  # 10 to the power of 3, where a reader wants 1,000
+    assert "mathdefault" not in text  # such as 10^3, where a reader wants 1,000
     for picture in pictures:
         assert "fill: currentColor" in picture
         assert "#000000" not in picture
@@ -165,12 +165,12 @@ def test_pictures_take_the_color_of_the_page(text: str) -> None:
 
 
 def test_the_curves_are_a_picture_too(folder: Path, text: str) -> None:
-    """This is for slides, and machines without a browser."""
+    """A picture is useful for slides, and where there is no browser."""
     assert matplotlib.image.imread(folder / "one-curves.png").std() > 0.01
 
 
-def test_an_unfinished_run_says_what_makes_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line, no traceback, and no page."""
+def test_an_unfinished_run_says_how_to_finish_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The user gets one line, but no traceback and no page."""
     (folder / "three").mkdir()
     shutil.copy(folder / "one" / "params.yaml", folder / "three")
     assert main([str(folder / "three"), "--out", str(folder / "three.html")]) == 1
@@ -180,7 +180,7 @@ def test_an_unfinished_run_says_what_makes_it(folder: Path, capsys: pytest.Captu
 
 
 def test_folders_of_the_same_name_are_told_apart(folder: Path, tmp_path: Path) -> None:
-    """Their paths tell them apart; a run named twice is shown once."""
+    """Their paths distinguish them; a run given twice is shown once."""
     shutil.copytree(folder / "two", tmp_path / "one")
     names = [str(folder / "one"), str(tmp_path / "one"), str(folder / "one")]
     with mock.patch("pipelines.report.__main__.render", return_value="") as render:

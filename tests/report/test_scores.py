@@ -1,4 +1,4 @@
-"""The report that ends `make repro`."""
+"""The report at the end of `make repro`."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ EXAMPLES = [
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data folder with only the results that a report needs."""
+    """Return a data folder with the results that a report needs."""
     evaluation = tmp_path / "evaluation"
     write_lines(evaluation / "scores.csv", SCORES.split("\n")[:-1])
     signatures = {"bleu": SIGNATURE, "chrf": "nc:6"}
@@ -50,7 +50,7 @@ def rows(text: str, title: str) -> list[list[str]]:
 
 
 def test_the_score_table_has_a_row_per_model(data: Path) -> None:
-    """With one seed, there is no redundant row for the mean. Two spaces separate titles of two words."""
+    """With one seed, a row for the mean would say the same. Two spaces separate the column titles."""
     assert "  BLEU  tokenized BLEU  chrF2  length ratio  " in report(data)
     assert rows(report(data), "Scores of the test set") == [
         ["model", "BLEU", "tokenized", "BLEU", "chrF2", "length", "ratio", "<unk>"],
@@ -59,7 +59,7 @@ def test_the_score_table_has_a_row_per_model(data: Path) -> None:
 
 
 def test_several_seeds_show_mean_deviation_and_ensemble(data: Path) -> None:
-    """With replacement, each row also names its text."""
+    """With replacement, each row also says which text it scores."""
     write_lines(data / "evaluation" / "scores.csv", SEVERAL.split("\n")[:-1])
     found = rows(report(data), "Scores of the test set")[1:]
     assert found == [
@@ -73,7 +73,7 @@ def test_several_seeds_show_mean_deviation_and_ensemble(data: Path) -> None:
 
 
 def test_rouge_is_shown_where_it_was_scored(data: Path) -> None:
-    """It is for summaries."""
+    """Only summaries are scored with ROUGE."""
     write_lines(
         data / "evaluation" / "scores.csv",
         [
@@ -88,17 +88,17 @@ def test_rouge_is_shown_where_it_was_scored(data: Path) -> None:
 
 
 def test_scores_come_with_their_signatures(data: Path) -> None:
-    """BLEU means little without one; they are shown in full, for copying."""
+    """BLEU without a signature says little; readers copy the whole of it."""
     assert f"\nBLEU            {SIGNATURE}\nchrF2           nc:6\n" in report(data)
 
 
 def test_scores_come_with_their_test_set(data: Path) -> None:
-    """Its name, lines and hash: newstest2014 alone is three different sets (T30)."""
+    """Name, lines and hash identify it: newstest2014 alone is three different sets (T30)."""
     assert f"\nof wmt14/full: 3,003 lines, sha256 {'0' * 64}\n" in report(data)
 
 
 def test_examples_show_source_hypothesis_and_reference(data: Path) -> None:
-    """Each has its label; an empty one is marked."""
+    """Each has a label, and an empty one is marked as such."""
     lines = report(data).split("\n")
     start = lines.index("line 17, by seed 1: sentence BLEU 30.0, chrF2 60.0")
     assert lines[start + 1 : start + 5] == [
@@ -110,8 +110,8 @@ def test_examples_show_source_hypothesis_and_reference(data: Path) -> None:
 
 
 def test_long_sentences_wrap_within_100_columns(data: Path) -> None:
-    """No word is lost; later lines are indented to the start of the first."""
-    text = report(data).partition("To use a model")[0]  # a path is as long as it is
+    """No word is lost, and further lines are indented to the start of the first."""
+    text = report(data).partition("To use a model")[0]  # a path cannot wrap
     assert max(map(len, text.split("\n"))) <= 100
     assert text.count("word") - text.count("words") == 40
     assert "\n              word word" in text
@@ -124,7 +124,7 @@ def test_control_characters_do_not_reach_the_terminal(data: Path) -> None:
 
 
 def test_corpus_and_training_figures_are_shown_when_they_are_there(data: Path) -> None:
-    """Names are as in the files; sections without a file and seeds without scores are left out."""
+    """Names are those of the files; a section without a file is left out, as is a seed without scores."""
     write_lines(data / "evaluation" / "scores.csv", SEVERAL.split("\n")[:-1])
     assert "Corpus" not in report(data) and "Training" not in report(data)
     filtered = {"pairs_read": 30000, "removed": {"too_long": 12}}
@@ -140,7 +140,7 @@ def test_corpus_and_training_figures_are_shown_when_they_are_there(data: Path) -
 
 
 def test_the_report_ends_with_what_comes_next(data: Path) -> None:
-    """It ends with the command that uses the model, and the page on all files."""
+    """Users next want the command that uses the model, and the page that lists all files."""
     use = f"To use a model: .venv/bin/convs2s translate --model {data / 'models' / '1'}"
     assert report(data).endswith(f"\n\n{use}\nAll results: docs/tutorial.md\n")
 
@@ -149,7 +149,7 @@ def test_the_report_ends_with_what_comes_next(data: Path) -> None:
 def test_missing_results_say_which_command_makes_them(
     data: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One line on stderr and a failure, no traceback."""
+    """The user gets one line on stderr and exit status 1, but no traceback."""
     (data / "evaluation" / name).unlink()
     assert main([str(data)]) == 1
     output = capsys.readouterr()
@@ -159,6 +159,6 @@ def test_missing_results_say_which_command_makes_them(
 
 
 def test_the_command_prints_the_report(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It succeeds."""
+    """`make repro` ends with this command, so it must also succeed."""
     assert main([str(data)]) == 0
     assert capsys.readouterr().out == report(data)

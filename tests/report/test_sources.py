@@ -1,4 +1,4 @@
-"""Runs of folders, git revisions and DVC experiments."""
+"""Runs from folders, git revisions and DVC experiments."""
 
 import shlex
 import shutil
@@ -36,7 +36,7 @@ def commit(repo: Path, message: str) -> None:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository: code and a run are committed, another run is an experiment, params.yaml has edits."""
+    """Return a repository with a commit of code, one of a run, an experiment, and an edited params.yaml."""
     repo = tmp_path_factory.mktemp("finished")
     make_run(repo / "made", {"train.dropout": 0.1}, {"1": GOOD, "2": GOOD, "ensemble": GOOD})
     shutil.copy(repo / "made" / "params.yaml", repo)
@@ -71,7 +71,7 @@ def set_dropout(repo: Path, value: float) -> None:
 def test_a_revision_and_an_experiment_are_read_from_the_cache(
     finished: Path, tmp_path: Path, name: str, dropout: float
 ) -> None:
-    """They have their own parameters, and the cost, found by the hash of the weights."""
+    """Each has its own parameters, and its cost, which is found by the hash of the weights."""
     run = open_run(name, finished, tmp_path)
     assert (run.name, run.params["train.dropout"], run.note) == (name, dropout, "")
     assert run.translations.hypotheses == GOOD
@@ -82,15 +82,15 @@ def test_a_revision_and_an_experiment_are_read_from_the_cache(
 
 
 def test_a_commit_without_results_says_so(finished: Path, tmp_path: Path) -> None:
-    """This is so in a fresh clone, before anybody has committed a run."""
+    """A new clone has such a commit until somebody commits a run."""
     with pytest.raises(ValueError, match=r"HEAD~1: this revision has no dvc\.lock.*git add dvc\.lock"):
         open_run("HEAD~1", finished, tmp_path)
 
 
-def test_make_runs_shows_what_one_compares(
+def test_make_runs_shows_scores_and_changed_parameters(
     finished: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of 150 columns, it has scores and the differing parameter, even next to a commit without results."""
+    """`make runs` picks them from 150 columns, even if one commit has no results."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     recipe = makefile.partition("\nruns: install\n\t@")[2].partition("\n\n")[0]
     program, *words = shlex.split(recipe.replace("$(or $(N),1)", "2").replace("$$", "$").replace("\\\n", ""))
@@ -104,33 +104,33 @@ def test_make_runs_shows_what_one_compares(
 
 
 def test_a_workspace_that_was_edited_says_so(finished: Path, tmp_path: Path) -> None:
-    """Its parameters no longer match its results."""
+    """The parameters are no longer those of the results."""
     run = open_run(str(finished), finished, tmp_path)
     assert run.name == "workspace"
     assert run.note.startswith("These results are not up to date with params.yaml, code and data: all would")
 
 
 def test_a_folder_without_dvc_is_read_as_it_is(finished: Path, tmp_path: Path) -> None:
-    """It may be a copy from another machine."""
+    """Such a folder may be a copy from another machine, for example."""
     run = open_run(str(finished / "made"), finished, tmp_path)
     assert (run.name, run.params["train.dropout"], run.note) == ("made", 0.1, "")
 
 
 def test_translations_are_those_of_the_first_seed_without_an_ensemble(tmp_path: Path) -> None:
-    """The same ones are shown in the terminal."""
+    """The report in the terminal shows the same ones."""
     bad = [line.replace("a", "o") for line in GOOD]
     run = open_run(str(make_run(tmp_path / "made", {}, {"1": GOOD, "2": bad})), tmp_path, tmp_path)
     assert (run.translations.member, run.translations.hypotheses) == ("1", GOOD)
 
 
-def test_a_run_that_is_nowhere(finished: Path, tmp_path: Path) -> None:
-    """The name may be a typo."""
+def test_an_unknown_run_is_refused(finished: Path, tmp_path: Path) -> None:
+    """An unknown name is probably a typo."""
     with pytest.raises(ValueError, match=r"^HAED: found neither a folder nor a revision \("):
         open_run("HAED", finished, tmp_path)
 
 
-def test_a_run_whose_outputs_are_lost(finished: Path, tmp_path: Path) -> None:
-    """Another machine ran it, or the cache was emptied."""
+def test_a_run_whose_outputs_are_lost_is_refused(finished: Path, tmp_path: Path) -> None:
+    """The run may be from another machine, or the cache may have been emptied."""
     copy = Path(shutil.copytree(finished, tmp_path / "copy", symlinks=True))
     shutil.rmtree(copy / ".dvc" / "cache")
     with pytest.raises(ValueError, match="outputs of this revision are not in DVC's cache"):

@@ -1,4 +1,4 @@
-"""An empty folder of records, next to the paper's rows."""
+"""An empty folder of records, with the paper's rows next to it."""
 
 import shutil
 from pathlib import Path
@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """experiments/records, which tests put records into."""
+    """Return experiments/records, which tests put records into."""
     experiments = tmp_path / "experiments"
     shutil.copytree(ROOT / "experiments" / "tables", experiments / "tables")
     shutil.copy(ROOT / "experiments" / "paper.yaml", experiments)

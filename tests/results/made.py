@@ -14,7 +14,7 @@ SIGNATURES = {"bleu": "nrefs:1|tok:13a", "bleu_tokenized": "nrefs:1|tok:none", "
 
 
 def origin(preset: str, changes: Mapping[str, Any] | None = None, **other: Any) -> dict[str, Any]:
-    """Return the common part of all records, for a preset with some changes."""
+    """Return the keys that every record has, for a preset with some changes."""
     params = of_preset(preset) | dict(changes or {})
     return {
         **{"preset": preset, "params": params, "commit": COMMIT, "date": "2026-11-20", "cost": COST},
@@ -24,7 +24,7 @@ def origin(preset: str, changes: Mapping[str, Any] | None = None, **other: Any) 
 
 
 def scores(bleu: float) -> dict[str, float]:
-    """Return scores of a model."""
+    """Return the scores of a model."""
     return {"bleu": bleu, "bleu_tokenized": bleu - 0.5, "chrf": 60.0, "unknown_words": 3}
 
 
@@ -43,7 +43,7 @@ def run(preset: str, *bleu: float, ensemble: float | None = None, **other: Any) 
 
 
 def row(name: str, column: str = "", bleu: float = 30.0, **other: Any) -> dict[str, Any]:
-    """Return a row of a sweep, with one seed; values that are not given were not measured."""
+    """Return a row of a sweep with one seed; values that are not given were not measured."""
     nothing = dict.fromkeys(("perplexity", "perplexity_std", "bleu_std", "target_tokens_per_second"))
     return {"row": name, "column": column, "bleu": bleu, "seeds": 1, **nothing, **other}
 

@@ -1,4 +1,4 @@
-"""The paper's ablation tables: rows as parameters, and our results next to the published ones."""
+"""The paper's ablation tables: rows as parameters, and our figures next to those published."""
 
 import json
 import math
@@ -31,11 +31,11 @@ EXPERIMENTS = pd.DataFrame(
     corpus="multi30k-en-de", commit="abc1234", experiment="table4-x",
     test_set="flickr: 1,000 lines", signature="tok:none",
 )  # fmt: skip
-EXPERIMENTS["model.encoder_kernels"] = [[5, 5, 5]] * 3  # as the flow has it: a list is one value
+EXPERIMENTS["model.encoder_kernels"] = [[5, 5, 5]] * 3  # as in the flow: a list is one value
 
 
 def overridden(preset: str, changes: dict[str, object]) -> Params:
-    """Return a preset with overrides."""
+    """Return a preset with some values changed."""
     content = content_of(preset)
     for name, value in changes.items():
         section, key = name.split(".")
@@ -44,7 +44,7 @@ def overridden(preset: str, changes: dict[str, object]) -> Params:
 
 
 def test_tables_have_the_papers_rows() -> None:
-    """Counted in the paper; those of Fig. 2 are ours."""
+    """The rows were counted in the paper; those of Figure 2 are ours."""
     assert {name: len(read_table(name).rows) for name in NAMES} == {
         "table4": 4, "table5": 10, "table7": 9, "table8": 9, "figure2": 14,
     }  # fmt: skip
@@ -55,12 +55,12 @@ def test_tables_have_the_papers_rows() -> None:
 @pytest.mark.parametrize("preset", ["ablation-en-de", "multi30k-en-de", "generated"])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_row_gives_valid_parameters(name: str, preset: str) -> None:
-    """This holds for the paper's model and small ones; no two rows of one side of a table are equal."""
+    """Tables must suit the paper's model and small ones, and no two rows may give the same model."""
     base = params_of(preset)
     changes = [row.overrides(base.model) for row in read_table(name).rows]
     models = [overridden(preset, change).model for change in changes]
     same = Counter(model.model_dump_json() for model in models)
-    assert max(same.values()) <= (2 if name == "figure2" else 1)  # 13 and 5 layers end both of its lines
+    assert max(same.values()) <= (2 if name == "figure2" else 1)  # both of its lines end at 13 and 5 layers
 
 
 def test_a_row_is_the_model_that_the_paper_names() -> None:
@@ -100,7 +100,7 @@ def test_a_row_is_the_model_that_the_paper_names() -> None:
     ],
 )
 def test_errors_in_a_file_name_it(tmp_path: Path, change: str, message: str) -> None:
-    """The message has the file's name."""
+    """There are several tables, so the error must say which one."""
     text = "title: t\nsection: s\nrow: r\ncolumn: null\n" + change + "\n"
     (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=message) as error:
@@ -111,15 +111,15 @@ def test_errors_in_a_file_name_it(tmp_path: Path, change: str, message: str) -> 
 
 
 def test_columns_are_numbers(tmp_path: Path) -> None:
-    """They are sorted, and form the axis of a plot."""
+    """Columns are sorted, and become the axis of a plot."""
     text = "title: t\nsection: s\nrow: r\ncolumn: c\nrows: [{row: a, column: wide}]\n"
     (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=r"rows\.0\.column: found 'wide', String should match pattern"):
         read_table("mine", tmp_path)
 
 
-def test_ours_is_shown_beside_the_papers() -> None:
-    """It has mean and deviation over seeds, BLEU before replacement, and rows that failed or were not run."""
+def test_our_figures_are_shown_next_to_the_papers() -> None:
+    """Figures are mean and deviation over seeds, with BLEU before replacement; no row is left out."""
     table = compare(read_table("table4"), EXPERIMENTS).set_index("row")
     both = table.loc["ConvS2S"]
     assert (both["paper_perplexity"], both["paper_bleu"]) == ("6.64", "21.7")
@@ -133,14 +133,14 @@ def test_ours_is_shown_beside_the_papers() -> None:
 
 
 def test_experiments_of_another_table_are_refused() -> None:
-    """Otherwise their figures would be silently left out."""
+    """Their figures would be left out silently."""
     strange = EXPERIMENTS.assign(row="without both")
     with pytest.raises(ValueError, match=r"have the row\(s\) 'without both'; wanted .* '-source position'; "):
         compare(read_table("table4"), strange)
 
 
-def test_the_table_is_written_to_be_read(tmp_path: Path) -> None:
-    """It is written as Markdown and as a picture."""
+def test_the_table_is_written_as_markdown_and_picture(tmp_path: Path) -> None:
+    """The table marks rows that failed or were not run."""
     text, picture = ablation_report.write("table4", read_table("table4"), EXPERIMENTS, tmp_path)
     assert (tmp_path / "table4.md").read_text(encoding="utf-8") == text
     assert "| ConvS2S | 6.64 | 6.50 ± 0.71 | 21.7 | 30.00 ± 0.50 | 2 |\n" in text
@@ -154,8 +154,8 @@ def test_the_table_is_written_to_be_read(tmp_path: Path) -> None:
     assert matplotlib.image.imread(picture).std() > 0.01
 
 
-def test_speed_is_shown_beside_the_papers(tmp_path: Path) -> None:
-    """The paper gives two speeds for Table 5 (§5.5); fewer attentions make little difference."""
+def test_speed_is_shown_next_to_the_papers(tmp_path: Path) -> None:
+    """The paper gives two speeds for Table 5 (§5.5); fewer attention layers make little difference."""
     cells = [
         {"row": "1,2,3,4,5", "target_tokens_per_second": 5399.6, "mean.bleu_tokenized": 30.0},
         {"row": "1", "mean.bleu_tokenized": 29.0},
@@ -169,7 +169,7 @@ def test_speed_is_shown_beside_the_papers(tmp_path: Path) -> None:
 
 
 def test_rows_with_columns_are_found_by_both(tmp_path: Path) -> None:
-    """These are kernel widths and layers; Figure 2 has one line per side."""
+    """In Table 7 neither the kernel width nor the number of layers alone identifies a row."""
     cells = [{"row": "3", "column": 9, "mean.bleu_tokenized": 30.0, "1.validation_perplexity": 5.0}]
     text, picture = ablation_report.write("table7", read_table("table7"), pd.DataFrame(cells), tmp_path)
     head = "| kernel width | encoder layers | PPL, paper | PPL, ours | BLEU, paper | BLEU, ours | seeds |"
@@ -179,8 +179,8 @@ def test_rows_with_columns_are_found_by_both(tmp_path: Path) -> None:
     assert matplotlib.image.imread(picture).std() > 0.01
 
 
-def test_a_table_of_ones_own_needs_no_published_figures(tmp_path: Path) -> None:
-    """Its rows may be a new idea."""
+def test_a_users_own_table_needs_no_published_figures(tmp_path: Path) -> None:
+    """There are none for a new idea."""
     text = (
         "title: t\nrow: r\nrows:\n- row: ConvS2S\n- row: -source position\n"
         "  set: {train.dropout: 0.3, model.encoder_widths: 4 x 256, model.encoder_kernels: 3}\n"
@@ -195,12 +195,12 @@ def test_a_table_of_ones_own_needs_no_published_figures(tmp_path: Path) -> None:
     assert text.startswith("**t**\n")
     assert "| ConvS2S | - | 6.50 ± 0.71 | - | 30.00 ± 0.50 |" in text
     assert matplotlib.image.imread(picture).std() > 0.01
-    ablation_report.write("mine", own, EXPERIMENTS[2:2], tmp_path)  # every row failed before its metrics
+    ablation_report.write("mine", own, EXPERIMENTS[2:2], tmp_path)  # every row failed before it had metrics
 
 
 @pytest.mark.slow
 def test_table_4_is_run_at_toy_size(tmp_path: Path) -> None:
-    """With real trainings of two seeds per row, word vocabularies and replacement, no figure is missing."""
+    """Every figure is found after real training: two seeds per row, word vocabularies and replacement."""
     table = read_table("table4")
     rows = []
     for number, row in enumerate(table.rows):

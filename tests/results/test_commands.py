@@ -1,4 +1,4 @@
-"""docs/results.md is correct: a result's command gives the recorded parameters."""
+"""docs/results.md is right about each result: its command gives the parameters that were recorded."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def run_preset(line: str) -> None:
 def test_a_records_command_gives_its_parameters(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It gives all recorded values; keys newer than the record have the preset's value."""
+    """The command must give all that were recorded; keys newer than the record have the preset's value."""
     monkeypatch.chdir(tmp_path)
     record = RECORDS[name]
     run_preset(record.command)
@@ -54,7 +54,7 @@ def test_a_records_command_gives_its_parameters(
 
 @pytest.mark.parametrize("name", [name for name, r in RECORDS.items() if isinstance(r, SweepRecord)])
 def test_a_sweep_can_begin_with_its_recorded_parameters(name: str) -> None:
-    """Every recorded row of the table then gives a model."""
+    """With the recorded parameters, every row of the table must still give a valid model."""
     record = RECORDS[name]
     assert isinstance(record, SweepRecord)
     params = preset_params(record.preset)
@@ -68,7 +68,7 @@ def test_a_sweep_can_begin_with_its_recorded_parameters(name: str) -> None:
 
 
 def test_the_page_prints_the_command_of_every_record() -> None:
-    """It is in the row or section with the scores; all commands on the page start something that exists."""
+    """The command is next to the scores; every command on the page starts something that exists."""
     for name, record in RECORDS.items():
         lines = [line for line in PAGE.split("\n") if f"{name}.json" in line]
         assert len(lines) >= 2
@@ -84,7 +84,7 @@ def test_the_page_prints_the_command_of_every_record() -> None:
 
 
 def test_what_differs_from_the_preset_is_in_the_command() -> None:
-    """It is derived, including a list of sources, null, and text that looks like a number."""
+    """The command is derived, even for a list of sources, null, and text that looks like a number."""
     preset = of_preset("multi30k-en-de")
     assert command("multi30k-en-de", preset, "repro") == "make preset NAME=multi30k-en-de && make repro"
     changed = {"package.name": "7", "train.patience": 3, "download.train": [{"kind": "files", "tsv": None}]}
@@ -93,8 +93,8 @@ def test_what_differs_from_the_preset_is_in_the_command() -> None:
     assert not MACHINES & preset.keys()
 
 
-def test_an_ensembles_row_asks_for_one() -> None:
-    """This holds even if its preset does not."""
+def test_the_command_of_an_ensembles_row_asks_for_one() -> None:
+    """The preset may not ask for an ensemble."""
     run = RowRun(preset="gigaword", of="ensemble", seeds=3)
     assert run.command == 'make preset NAME=gigaword SET="evaluate.ensembles=[all]" && make repro'
 
@@ -104,7 +104,7 @@ def test_an_ensembles_row_asks_for_one() -> None:
 def test_a_records_command_runs_at_toy_size(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The whole pipeline runs with the recorded text and training settings, all seeds and all scores."""
+    """With the recorded settings of text and training, the pipeline gives as many seeds and all scores."""
     monkeypatch.chdir(tmp_path)
     record = RECORDS[name]
     assert isinstance(record, RunRecord)

@@ -13,7 +13,7 @@ from tests.flows import toy
 
 
 def test_metrics_of_several_files_do_not_collide() -> None:
-    """Each training has its own perplexity."""
+    """Each training has its own metrics."""
     files = {
         "data/evaluation/metrics.json": {"data": {"seeds": {"1": {"bleu": 7.0}}, "mean": {"bleu": 7.5}}},
         "data/trained/1/metrics.json": {"data": {"epochs": 3}},
@@ -24,7 +24,7 @@ def test_metrics_of_several_files_do_not_collide() -> None:
 
 
 def test_a_comparison_begins_with_what_differs_and_the_means() -> None:
-    """Those are what readers compare; a failed row has the reason next to its settings."""
+    """Users compare these columns first; a row that failed gives the reason next to its settings."""
     rows = [Row("a", {"train.dropout": 0.1}, {"row": "x"}), Row("b", {"train.dropout": 0.2}, {"row": "y"})]
     results: dict[str, dict[str, Any]] = {
         "a": {"seeds.1.bleu": 7.0, "mean.bleu": 7.5, "std.bleu": 0.1},
@@ -35,7 +35,7 @@ def test_a_comparison_begins_with_what_differs_and_the_means() -> None:
 
 
 def test_results_are_metrics_with_test_set_and_signature(tmp_path: Path) -> None:
-    """As the stage evaluate writes them; a pipeline whose evaluate writes only metrics is no error."""
+    """Stage evaluate writes all three; a pipeline that writes only metrics is not an error."""
     Repo.init(str(tmp_path), no_scm=True).close()
     path = tmp_path / "data" / "evaluation" / "metrics.json"
     path.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The page of results: the paper's figures, ours next to them, and missing runs marked as such."""
+"""The page of results: the paper's figures, ours next to them, and "not run" where there are none."""
 
 import functools
 import re
@@ -15,7 +15,7 @@ from tests.results.made import COMMIT, put, run, sweep
 
 ROOT = Path(__file__).parents[2]
 RECORDS = "../experiments/records"
-# PAPER: rows of every table, by the heading above them.
+# The number of rows of each table of the paper, by heading.
 ROWS = {
     "Table 1: WMT'16 English-Romanian": 3, "Table 1: WMT'14 English-German": 7,
     "Table 1: WMT'14 English-French": 9, "Table 2: ensembles, WMT'14 English-German": 3,
@@ -26,7 +26,7 @@ ROWS = {
 
 
 def test_the_page_in_git_is_up_to_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If not, run python -m pipelines.results.page."""
+    """If this fails, run python -m pipelines.results.page."""
     (tmp_path / "experiments").symlink_to(ROOT / "experiments")
     (tmp_path / "docs").mkdir()
     monkeypatch.chdir(tmp_path)
@@ -39,7 +39,7 @@ def test_the_page_in_git_is_up_to_date(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_page_that_cannot_be_made_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The message is one line and names what is missing."""
+    """The user gets one line, which says what is missing."""
     monkeypatch.chdir(tmp_path)
     assert main() == 1
     assert "experiments/paper.yaml does not exist: it is in git" in capsys.readouterr().err
@@ -68,13 +68,13 @@ def row(text: str, heading: str, label: str) -> list[str]:
 
 
 def test_every_table_of_the_paper_is_there(results: Path) -> None:
-    """It has as many rows as the paper in table and text."""
+    """Each has as many rows as the paper has in the table and the text."""
     text = page_of(results)
     assert {heading: len(rows(text, heading)) for heading in ROWS} == ROWS
 
 
 def test_the_papers_figures_are_as_printed(results: Path) -> None:
-    """Trailing zeros are kept: 28.1 is not 28.10."""
+    """Trailing zeros count: 28.1 is not 28.10."""
     text = page_of(results)
     for heading, label, *figures in (
         ("Table 1: WMT'16", "ConvS2S (BPE 40K)", "30.02"),
@@ -93,7 +93,7 @@ def test_the_papers_figures_are_as_printed(results: Path) -> None:
 
 
 def test_what_was_never_run_says_so_and_how_to(results: Path) -> None:
-    """Each of our rows, or the table, says so; other systems have only the paper's figure."""
+    """Each of our rows, or the table, has a command; systems by others have only the paper's figure."""
     text = page_of(results)
     for one in PAPER().values():
         if one.command:
@@ -113,7 +113,7 @@ def test_what_was_never_run_says_so_and_how_to(results: Path) -> None:
 
 
 def test_a_recorded_run_fills_its_row(results: Path) -> None:
-    """It has deviation and seeds, signature, hardware, hours and commit."""
+    """The row has deviation and seeds, signature, hardware, hours and commit."""
     put(results, "ro", run("wmt16-en-ro-bpe", 29.0, 30.0))
     text = page_of(results)
     assert row(text, "Table 1: WMT'16", "ConvS2S (BPE 40K)")[1:-1] == [
@@ -131,8 +131,8 @@ def test_a_recorded_run_fills_its_row(results: Path) -> None:
     assert cost == ["1 x NVIDIA H200", "3.25 GPU-hours", "2.13.0"]
 
 
-def test_tokenized_scores_are_shown_beside_the_papers_of_multi_bleu(results: Path) -> None:
-    """Mean and best run come from one record, the ensemble only if it has as many models as the paper's."""
+def test_tokenized_scores_are_shown_next_to_the_papers_multi_bleu(results: Path) -> None:
+    """Mean and best run come from the same record; an ensemble must have as many models as the paper's."""
     eight = [20.5 + i / 10 for i in range(8)]
     put(results, "de", run("wmt14-en-de-paper", *eight, ensemble=22.5))
     text = page_of(results)
@@ -149,7 +149,7 @@ def test_tokenized_scores_are_shown_beside_the_papers_of_multi_bleu(results: Pat
 
 
 def test_a_row_shows_what_differs_from_the_preset(results: Path) -> None:
-    """A smaller model is not the paper's; two records of one preset have one line each."""
+    """A smaller model is not the paper's; two records of one preset get a line each."""
     changes = {"train.max_epochs": 3, "download.train": [{"kind": "files", "source": "x" * 70}]}
     put(results, "small", run("wmt16-en-ro-bpe", 12.0, changes=changes))
     put(results, "whole", run("wmt16-en-ro-bpe", 30.0))
@@ -159,8 +159,8 @@ def test_a_row_shows_what_differs_from_the_preset(results: Path) -> None:
     ]  # fmt: skip
 
 
-def test_hours_that_nobody_measured_are_not_made_up(results: Path) -> None:
-    """Trainings from before the meter have no hours; on a CPU, they are core-hours."""
+def test_unmeasured_hours_are_not_made_up(results: Path) -> None:
+    """Old trainings did not measure hours; on a CPU the unit is core-hours."""
     put(results, "old", run("wmt16-en-ro-bpe", 30.0, cost=None))
     cost = {"hardware": ["2 x A CPU"], "hours": {"CPU core": 1.5, "GPU": 0.25}, "torch": ["2.13.0"]}
     put(results, "ro", run("wmt16-en-ro-word", 29.0, cost=cost))
@@ -172,7 +172,7 @@ def test_hours_that_nobody_measured_are_not_made_up(results: Path) -> None:
 
 
 def test_runs_on_other_data_have_a_table_of_their_own(results: Path) -> None:
-    """It has mean and ensemble, with perplexity and all scores."""
+    """The table has mean and ensemble, with perplexity and all scores."""
     put(results, "multi30k-3", run("multi30k-en-de", 36.0, 37.0, ensemble=38.5))
     found = [c for c in rows(page_of(results), "Runs on freely") if c[0].startswith("Multi30k en-de")]
     assert [cells[:6] for cells in found] == [
@@ -189,7 +189,7 @@ def test_runs_on_other_data_have_a_table_of_their_own(results: Path) -> None:
 
 
 def test_scores_before_unknown_words_are_replaced_are_shown(results: Path) -> None:
-    """Readers of a word model's results want to know the gain from replacement (§4.3)."""
+    """Readers of a word model's scores want to know what replacement gained (§4.3)."""
     record = run("multi30k-en-de", 36.0)
     record["metrics"]["without_replacement"] = run("multi30k-en-de", 30.0)["metrics"]
     put(results, "words", record)
@@ -199,8 +199,8 @@ def test_scores_before_unknown_words_are_replaced_are_shown(results: Path) -> No
     assert found[1].startswith("seed 1, unknown words kept: bleu 30.00, ")
 
 
-def test_a_recorded_sweep_is_shown_beside_the_papers_table(results: Path) -> None:
-    """It has its command; a sweep of the paper's preset counts as a run of the paper's table."""
+def test_a_recorded_sweep_is_shown_next_to_the_papers_table(results: Path) -> None:
+    """Its command is shown as well; only a sweep with the paper's preset removes "Not run" from the table."""
     several: dict[str, Any] = {"perplexity": 6.4, "perplexity_std": 0.05, "bleu_std": 0.2, "seeds": 3}
     ours = made.row("1,2,3,4,5", bleu=37.25, **several), made.row("1,2", perplexity=6.55, bleu=36.9)
     record = sweep("table5", "multi30k-en-de", *ours, changes={"train.max_epochs": 9})
@@ -219,7 +219,7 @@ def test_a_recorded_sweep_is_shown_beside_the_papers_table(results: Path) -> Non
 
 
 def test_speed_is_shown_with_the_time_of_training(results: Path) -> None:
-    """It is shown if it was measured; for a sweep, also by row."""
+    """Speed is shown where it was measured; for a sweep, also by row."""
     cost = {"hardware": ["2 x A CPU"], "hours": {"CPU core": 0.28}, "torch": ["2.13.0"]}
     put(results, "ro", run("wmt16-en-ro-bpe", 29.0, cost=cost | {"target_tokens_per_second": 5399.6}))
     rows = made.row("1,2,3,4,5", target_tokens_per_second=5399.6), made.row("1,2", bleu=36.9)
@@ -236,7 +236,7 @@ def test_speed_is_shown_with_the_time_of_training(results: Path) -> None:
 
 
 def test_a_sweeps_table_has_the_papers_figures_as_printed(results: Path) -> None:
-    """Trailing zeros are kept; rows with columns are found by both."""
+    """Trailing zeros count; in a table with columns, a row is found by both."""
     put(results, "table8-multi30k", sweep("table8", "multi30k-en-de", made.row("7", "3", bleu=20.9)))
     put(results, "table4-multi30k", sweep("table4", "multi30k-en-de", made.row("own idea", perplexity=6.55)))
     text = page_of(results)
@@ -245,7 +245,7 @@ def test_a_sweeps_table_has_the_papers_figures_as_printed(results: Path) -> None
 
 
 def test_summaries_have_rouge(results: Path) -> None:
-    """It is in the paper's table, and next to BLEU in tables without the paper's rows."""
+    """ROUGE is in the paper's table, and next to BLEU where the paper has no row."""
     for name, preset in (("duc", "duc2004"), ("reuters", "reuters-headlines")):
         record = run(preset, 8.0)
         for found in (record["metrics"]["seeds"]["1"], record["metrics"]["mean"]):
@@ -259,15 +259,15 @@ def test_summaries_have_rouge(results: Path) -> None:
     assert "`ROUGE-1.5.5 -b 75`" in part(text, "Signatures")
 
 
-def test_a_run_without_a_place_is_refused(results: Path) -> None:
-    """It would be recorded but never shown."""
+def test_a_run_without_a_row_is_refused(results: Path) -> None:
+    """Such a run would be recorded, but nobody would see it."""
     put(results, "mine", run("own-data", 12.0))
     with pytest.raises(ValueError, match=r"records/mine\.json: preset: found 'own-data', which paper\.yaml"):
         page_of(results)
 
 
-def test_every_preset_has_its_place(results: Path) -> None:
-    """This covers the paper's experiments and all others except users' own."""
+def test_every_preset_has_a_row(results: Path) -> None:
+    """The page covers the paper's experiments and all other presets except the user's own."""
     wanted = {path.stem for path in (ROOT / "experiments" / "presets").glob("*.yaml")} - {"own-data"}
     paper = PAPER()
     assert wanted <= presets(paper)

@@ -1,4 +1,4 @@
-"""Recording a run: results of certain origin are written, others are refused with the reason."""
+"""Recording a run: only what is certain is written; anything else is refused with the reason."""
 
 import contextlib
 import json
@@ -23,7 +23,7 @@ from tests.results.made import SIGNATURES, row, run
 
 ROOT = Path(__file__).parents[2]
 IDENTITY = {f"GIT_{role}_{part}": "toy" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")}
-# The stages after data: their outputs depend only on the parameters.
+# The stages after data preparation: their outputs depend on the parameters alone.
 PIPELINE = """
 stages:
   train:
@@ -65,7 +65,7 @@ def reproduce(folder: Path) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def _identity() -> Iterator[None]:
-    """A test machine may have no git user name."""
+    """Give git an identity, which a test machine may lack."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in IDENTITY.items():
             patch.setenv(name, value)
@@ -74,7 +74,7 @@ def _identity() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with a finished run of two seeds, of the preset multi30k-en-de with one value changed."""
+    """Return a repository with a finished run: preset multi30k-en-de, two seeds, one other value changed."""
     repo = tmp_path_factory.mktemp("finished")
     for name in ("presets", "tables"):
         shutil.copytree(ROOT / "experiments" / name, repo / "experiments" / name)
@@ -103,7 +103,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def work_in_copy(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a copy that tests may change, as the working directory."""
+    """Return a copy, which tests may change, and make it the working directory."""
     copy = Path(shutil.copytree(original, tmp_path / "repo", symlinks=True))
     monkeypatch.chdir(copy)
     return copy
@@ -111,7 +111,7 @@ def work_in_copy(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.fixture
 def repo(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of it to work in."""
+    """Return a copy of `finished` to work in."""
     return work_in_copy(finished, tmp_path, monkeypatch)
 
 
@@ -149,7 +149,7 @@ def recorded(repo: Path, name: str) -> dict[str, Any]:
 
 
 def test_a_run_is_recorded_with_all_that_it_rests_on(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It has preset and parameters, commit, hardware, hours of both trainings and scores; no local path."""
+    """A record has preset, parameters, commit, hardware, hours, scores, and no path of this machine."""
     assert main(["multi30k-3"]) == 0, capsys.readouterr().err
     found = recorded(repo, "multi30k-3")
     assert found["kind"] == "run"
@@ -181,7 +181,7 @@ def test_hours_are_left_out_when_one_training_has_none(repo: Path) -> None:
 
 
 def test_speed_is_left_out_when_one_training_has_none(repo: Path) -> None:
-    """It is from before tokens were counted, but its hours are known."""
+    """A training from before tokens were counted has hours, but no speed."""
     leave_cost(repo, "2", 1800.0, old=True)
     assert main(["one"]) == 0
     cost = recorded(repo, "one")["cost"]
@@ -189,7 +189,7 @@ def test_speed_is_left_out_when_one_training_has_none(repo: Path) -> None:
 
 
 def test_the_speed_of_a_workspace_is_that_of_its_trainings(repo: Path, tmp_path: Path) -> None:
-    """One of them may have run in the copy for another row of a sweep; DVC then restored it here."""
+    """A training may have run in another row's copy, and DVC then restored its outputs here."""
     other = tmp_path / "other"
     shutil.copytree(repo / "data" / "checkpoints" / "2", other / "data" / "checkpoints" / "2")
     shutil.rmtree(repo / "data" / "checkpoints" / "2")
@@ -208,7 +208,7 @@ def written(repo: Path) -> dict[str, str]:
 
 
 def refused(repo: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """Return the message of a refusal, which writes nothing."""
+    """Return the message of a refusal; check that it writes nothing."""
     before = written(repo)
     assert main(arguments) == 1
     assert written(repo) == before
@@ -219,7 +219,7 @@ def refused(repo: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> 
     "name", ["evaluation/metrics.json", "evaluation/test_set.json", "trained/2/model/weights.safetensors"]
 )
 def test_missing_outputs_are_named(repo: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
-    """The message has the command that creates them."""
+    """The message has the command that makes them."""
     (repo / "data" / name).unlink()
     message = refused(repo, capsys, "one")
     assert message.startswith(f"data/{name} does not exist")
@@ -227,7 +227,7 @@ def test_missing_outputs_are_named(repo: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_results_of_other_parameters_are_refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """After an edit of params.yaml, scores of the old values would be recorded under the new ones."""
+    """params.yaml was edited after the run: scores of the old values would be recorded for the new ones."""
     edit(repo, {"dropout": 0.1})
     assert "not up to date with params.yaml, code and data: train. Run dvc repro" in refused(
         repo, capsys, "one"
@@ -239,7 +239,7 @@ def test_results_of_other_parameters_are_refused(repo: Path, capsys: pytest.Capt
     ["convs2s/play.py", "convs2s/new.py", "experiments/presets/generated.yaml", "experiments/base.yaml"],
 )
 def test_uncommitted_code_is_refused(repo: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
-    """Changed or new code counts; other text does not."""
+    """Code counts whether changed or new; text files next to it do not matter."""
     (repo / "NOTES.md").write_text("x")
     with (repo / name).open("a") as stream:
         stream.write("# edited\n")
@@ -255,7 +255,7 @@ def test_no_git_no_record(repo: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_parameters_of_no_preset_are_refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nobody could reproduce them."""
+    """Nobody could repeat such a run."""
     edit(repo, {}, name="mine")
     message = refused(repo, capsys, "one")
     assert "package.name: found 'mine', which no preset has" in message
@@ -263,7 +263,7 @@ def test_parameters_of_no_preset_are_refused(repo: Path, capsys: pytest.CaptureF
 
 
 def test_a_run_without_a_place_on_the_page_is_refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is refused before it is written, as the page could not be generated with it."""
+    """A record that the page cannot show must not be written."""
     edit(repo, {"seeds": [1, 2], "dropout": 0.3}, preset="own-data")
     reproduce(repo)
     assert "experiments/records/one.json: preset: found 'own-data'" in refused(repo, capsys, "one")
@@ -291,7 +291,7 @@ def test_metrics_of_another_form_are_refused(repo: Path, capsys: pytest.CaptureF
 def test_wrong_arguments_are_refused(
     repo: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
-    """The message has the valid values."""
+    """The message says what was wanted."""
     assert message in refused(repo, capsys, *arguments)
 
 
@@ -300,7 +300,7 @@ ROWS = {"ConvS2S": True, "-source position": False}
 
 @pytest.fixture(scope="module")
 def swept(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The repository after a sweep over Table 4, two of whose rows have results."""
+    """Return the repository after a sweep over Table 4, two of whose rows have results."""
     repo = Path(shutil.copytree(finished, tmp_path_factory.mktemp("swept") / "repo", symlinks=True))
     for positions in ROWS.values():
         edit(repo, {"max_epochs": 7}, model={"source_positions": positions})
@@ -321,7 +321,7 @@ def swept(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def sweep(swept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of it to work in."""
+    """Return a copy of `swept` to work in."""
     return work_in_copy(swept, tmp_path, monkeypatch)
 
 
@@ -329,12 +329,11 @@ SWEEP = ["table4-multi30k", "--table", "table4"]
 
 
 def test_a_sweep_is_recorded_with_what_its_experiments_rest_on(sweep: Path) -> None:
-    """It has its initial parameters, one commit, one test set, and the total hours of all trainings."""
+    """A record has the sweep's initial parameters, one commit, one test set, and the total hours."""
     assert main(SWEEP) == 0
     found = recorded(sweep, "table4-multi30k")
     assert (found["kind"], found["table"], found["preset"]) == ("sweep", "table4", "multi30k-en-de")
-    # Values that all rows share are recorded; those that rows set themselves are from the current
-    # params.yaml.
+    # Values that all rows share are recorded; those that rows set themselves come from params.yaml.
     changed = {"train.dropout": 0.3, "train.seeds": [1, 2], "train.max_epochs": 7}
     assert found["params"] == of_preset("multi30k-en-de") | changed
     assert found["cost"]["hours"] == {"GPU": 5.0}
@@ -351,7 +350,7 @@ def test_a_sweep_is_recorded_with_what_its_experiments_rest_on(sweep: Path) -> N
 
 
 def test_rows_of_other_parameters_are_refused(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A row may have run before params.yaml was edited: the sweep's command would not reproduce it."""
+    """A row may have run before params.yaml was edited: the sweep's command would not repeat it."""
     csv = sweep / "data" / "sweeps" / "table4.csv"
     csv.write_text("experiment,row\ntable4-True,ConvS2S\ntable4-True,-source position\n")
     message = refused(sweep, capsys, *SWEEP)
@@ -359,7 +358,7 @@ def test_rows_of_other_parameters_are_refused(sweep: Path, capsys: pytest.Captur
 
 
 def test_a_sweep_of_unknown_origin_is_refused(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its experiments are missing, have other code, or belong to no row of the table."""
+    """Its experiments no longer exist, come from other code, or match no row of the table."""
     table = sweep / "data" / "sweeps" / "table4.csv"
     table.write_text("experiment,row\ntable4-never,ConvS2S\n")
     assert "there is no experiment table4-never; wanted one" in refused(sweep, capsys, *SWEEP)

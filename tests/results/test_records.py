@@ -15,8 +15,8 @@ def read(results: Path) -> Any:
     return read_records(results)
 
 
-def test_a_whole_record_is_read(results: Path) -> None:
-    """Everything that stage evaluate writes is allowed, including scores without replacement."""
+def test_a_complete_record_is_read(results: Path) -> None:
+    """A record can have everything that stage evaluate writes, including scores without replacement."""
     record = run("multi30k-en-de", 36.0, 37.0, ensemble=38.0)
     record["metrics"]["without_replacement"] = run("generated", 30.0)["metrics"]
     put(results, "one", record)
@@ -27,7 +27,7 @@ def test_a_whole_record_is_read(results: Path) -> None:
 
 
 def test_broken_json_is_refused(results: Path) -> None:
-    """A merge conflict can leave it like this."""
+    """A merge conflict can leave such a file."""
     put(results, "one", run("multi30k-en-de", 36.0))
     path = results / "one.json"
     path.write_text(path.read_text()[:-20])
@@ -49,7 +49,7 @@ def test_broken_json_is_refused(results: Path) -> None:
     ],
 )  # fmt: skip
 def test_an_error_names_file_and_key(results: Path, edit: dict[str, Any], message: str) -> None:
-    """Records are edited by hand, too."""
+    """Records are sometimes edited by hand."""
     put(results, "one", run("multi30k-en-de", 36.0) | edit)
     with pytest.raises(ValueError, match=rf"(?s)one\.json has \d fault\(s\):.*{message}"):
         read(results)
@@ -65,7 +65,7 @@ def test_a_missing_key_is_named(results: Path) -> None:
 
 
 def test_errors_in_rows_name_row_and_column(results: Path) -> None:
-    """A sweep must have some rows."""
+    """A sweep has many rows; it must have at least one."""
     record = sweep("table5", "multi30k-en-de", row("1,2"), row("1", perplexity="five"))
     put(results, "t", record)
     with pytest.raises(ValueError, match=r"(?s)t\.json has 1 fault.*rows\.1\.perplexity: found 'five'"):
@@ -87,22 +87,22 @@ def test_errors_in_rows_name_row_and_column(results: Path) -> None:
     ],
 )
 def test_errors_in_paper_yaml_name_the_key(results: Path, old: str, new: str, message: str) -> None:
-    """The message has file and key."""
+    """paper.yaml is edited by hand, so the error must name file and key."""
     path = results.parent / "paper.yaml"
     path.write_text(path.read_text().replace(old, new, 1))
     with pytest.raises(ValueError, match=rf"(?s)paper\.yaml.*{message}"):
         read_paper(results.parent)
 
 
-def test_records_are_json_for_people(results: Path) -> None:
-    """Integers are valid scores, as stage evaluate may write them."""
+def test_scores_may_be_whole_numbers(results: Path) -> None:
+    """Stage evaluate may write whole numbers."""
     put(results, "one", run("multi30k-en-de", 36))
     assert json.loads((results / "one.json").read_text())["metrics"]["mean"]["bleu"] == 36.0
     assert read(results)["one"].metrics.mean["unknown_words"] == 3.0
 
 
 def test_records_come_in_the_order_of_their_names(results: Path) -> None:
-    """A hyphen sorts before the dot of a file's suffix, so the page could have two orders."""
+    """With the extension, "run-words.json" sorts before "run.json", and the page would have two orders."""
     for name in ("run-words", "run"):
         put(results, name, run("generated", 30.0))
     assert [name for name in read_records(results) if name.startswith("run")] == ["run", "run-words"]
