@@ -29,7 +29,7 @@ def run_here(command: str, folder: Path) -> None:
         mock.patch.object(sys, "argv", [module, *arguments]),
         warnings.catch_warnings(),
     ):
-        warnings.filterwarnings("ignore", "'.*' found in sys.modules after import")  # by another test
+        warnings.filterwarnings("ignore", "'.*' found in sys.modules after import")  # by other tests
         runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 

@@ -162,7 +162,7 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def test_nothing_runs_twice(reproduced: Path) -> None:
-    """A second `dvc repro` has nothing to do."""
+    """A second `dvc repro` must have nothing to do."""
     assert reproduce() == []
 
 

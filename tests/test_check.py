@@ -194,6 +194,7 @@ def test_every_key_is_listed(
 def test_a_valid_file_is_reported_as_ok(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Silence would not tell users that the file was checked."""
     write(tmp_path)
     monkeypatch.chdir(tmp_path)
     main([])

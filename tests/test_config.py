@@ -20,7 +20,7 @@ MISSING = object()
 
 
 def changed(folder: Path, name: str, value: Any) -> Path:
-    """Write the default preset with one key changed, added or removed; return its path."""
+    """Write the default preset with one key changed, added or removed; return the file's path."""
     content = content_of("generated")
     *sections, key = name.split(".")
     target = content
@@ -182,7 +182,7 @@ def test_numbers_are_read_as_dvc_reads_them(tmp_path: Path) -> None:
 
 @pytest.mark.fault("input")
 def test_a_missing_file_and_invalid_yaml_are_errors(tmp_path: Path) -> None:
-    """The message says what to do."""
+    """The message must say what to do next."""
     with pytest.raises(FileNotFoundError, match=r"make preset NAME=generated"):
         load_params(tmp_path / "params.yaml")
     (tmp_path / "params.yaml").write_text("a: [1, 2\nb: }")
@@ -207,7 +207,7 @@ BOMB = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]
         (b"", r"params\.yaml: found None, wanted"),
     ],
 )
-def test_a_hostile_or_damaged_file_is_a_message(tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_hostile_or_damaged_file_is_reported(tmp_path: Path, content: bytes, message: str) -> None:
     """Reading must stop early and in little memory: expanded, the bomb has half a billion values."""
     (tmp_path / "params.yaml").write_bytes(content)
     with pytest.raises(ValueError, match=message):
@@ -300,7 +300,7 @@ def test_a_wrong_checksum_is_named_by_its_key(tmp_path: Path, checksum: dict[str
     ],
 )
 def test_romanian_options_need_romanian(tmp_path: Path, name: str, message: str) -> None:
-    """A target without diacritics would score some ten BLEU too high (T32)."""
+    """A target without diacritics would score about ten BLEU too high (T32)."""
     with pytest.raises(ValueError, match=message):
         load_params(changed(tmp_path, f"tokenize.{name}", True))
 

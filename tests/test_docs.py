@@ -1,4 +1,4 @@
-"""The documentation is true: commands parse, paths and links exist, examples run, messages are real."""
+"""The documentation is correct: commands parse, paths and links exist, examples run, messages are real."""
 
 import ast
 import copy
@@ -236,7 +236,7 @@ def test_python_examples_run(page: str, models: Path, monkeypatch: pytest.Monkey
 
 
 def check_calls(block: str) -> None:
-    """Import what a block imports, and bind the arguments of each call of an imported function."""
+    """Execute a block's imports, and bind the arguments of each call of an imported function."""
     tree, names = ast.parse(block), dict[str, Any]()
     imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     exec(compile(ast.Module(list(imports), []), "imports", "exec"), names)

@@ -1,4 +1,4 @@
-"""Programs that the pipelines run."""
+"""Running other programs from the pipelines."""
 
 import sys
 from pathlib import Path

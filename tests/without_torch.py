@@ -1,4 +1,4 @@
-"""Import a stage where PyTorch cannot be imported."""
+"""Import a stage as if PyTorch were not installed."""
 
 import importlib
 import sys

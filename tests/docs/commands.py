@@ -127,7 +127,7 @@ def python(words: Words) -> None:
 
 
 def stopped_at_parser(start: Callable[[], object], arguments: Words) -> None:
-    """Start a program that parses sys.argv; stop it as soon as it has."""
+    """Start a program that parses sys.argv; stop it as soon as it has done so."""
 
     def stopping(parse: Callable[..., Any]) -> Callable[..., Any]:
         def parse_and_stop(self: argparse.ArgumentParser, args: Any = None, namespace: Any = None) -> Any:
@@ -196,7 +196,7 @@ def pip(words: Words) -> None:
 
 
 def sacrebleu(words: Words) -> None:
-    """Check options, and that the test set exists."""
+    """Check the options, and that the test set exists."""
     before = signal.getsignal(signal.SIGPIPE)
     from sacrebleu.sacrebleu import parse_args  # noqa: PLC0415  # its module is a command line
 

@@ -144,7 +144,7 @@ def test_weights_of_large_models_have_their_own_file(tmp_path: Path, monkeypatch
 
 
 def save_with_words(folder: Path) -> Path:
-    """Write a model folder whose source has the entries a to h, and whose target has A to J."""
+    """Write a model folder with the source entries a to h and the target entries A to J."""
     save(folder)
     for side, entries in (("source", "abcdefgh"), ("target", "ABCDEFGHIJ")):
         write_vocabulary(folder / f"{side}.tsv", [(entry, 1) for entry in entries])

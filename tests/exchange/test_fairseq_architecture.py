@@ -1,4 +1,4 @@
-"""Arguments of fairseq -> our architecture."""
+"""fairseq's arguments become our architecture."""
 
 import dataclasses
 import os
@@ -13,7 +13,7 @@ from tests.golden import checkpoint
 
 
 def test_arguments_become_our_sizes_and_choices() -> None:
-    """Including fairseq's departures from the paper: T4 as `extra_scaling`, T6 as `encoder_grad_scale`."""
+    """fairseq's departures from the paper are kept: T4 as `extra_scaling`, T6 as `encoder_grad_scale`."""
     assert without_added_keys("model", read_architecture(checkpoint("varied")).model_dump()) == {
         "embedding_size": 24,
         "output_embedding_size": 24,
@@ -24,7 +24,7 @@ def test_arguments_become_our_sizes_and_choices() -> None:
         "attention": [True, False, True],
         "source_positions": True,
         "target_positions": True,
-        "max_positions": 63,  # 64 rows, of which the first two are never a position (T18)
+        "max_positions": 63,  # 64 rows, the first two of which are never a position (T18)
         "encoder_grad_scale": "fairseq",
         "extra_scaling": True,
     }

@@ -25,7 +25,7 @@ WEIGHTS = collections.OrderedDict(a=torch.tensor([1.0, 2.0]))
 
 
 class Command:
-    """Runs a shell command when someone careless unpickles it."""
+    """Runs a shell command when it is unpickled carelessly."""
 
     def __init__(self, command: str) -> None:
         self.command = command
@@ -217,7 +217,7 @@ def pickle_keys(content: bytes) -> list[bytes]:
     ],
 )
 def test_a_pickle_that_is_wrong_inside_is_damage(tmp_path: Path, old: bytes, new: bytes, name: str) -> None:
-    """Its instructions can be read but not carried out."""
+    """The pickle's instructions can be read but not executed."""
     path = write(tmp_path / "x.pt", {"args": argparse.Namespace(), "model": WEIGHTS})
 
     def change(content: bytes) -> bytes:

@@ -50,7 +50,7 @@ def test_a_row_spelled_like_a_special_symbol_is_a_word(tmp_path: Path, mark: str
 
 
 def test_a_word_occurs_once_unless_flagged(tmp_path: Path) -> None:
-    """fairseq refuses the later row. Renaming that one would give the word the wrong id."""
+    """fairseq refuses the later row, and renaming that row would give the word the wrong id."""
     with pytest.raises(ValueError) as raised:
         read_fairseq_dictionary(write(tmp_path, "a 1\nb 1\na 1\n"))
     assert str(raised.value) == (

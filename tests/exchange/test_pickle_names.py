@@ -14,7 +14,7 @@ pytestmark = pytest.mark.fault("security")
 
 
 class Command:
-    """Runs a shell command when someone careless unpickles it."""
+    """Runs a shell command when it is unpickled carelessly."""
 
     def __init__(self, command: str) -> None:
         self.command = command
@@ -66,7 +66,7 @@ def test_a_name_is_found_however_it_is_put_together(instructions: bytes, name: s
 
 
 def test_a_name_that_is_not_text_is_ignored() -> None:
-    """There is nothing to report; no loader could look it up."""
+    """No loader could look up such a name, so there is nothing to report."""
     assert names(b"\x80\x04K\x01K\x02\x93.") == []
 
 

@@ -76,7 +76,7 @@ def at_operation(stage: str, share: float, action: injection.Action, process: st
 
 
 def kills() -> Iterator[Case]:
-    """Kill a stage, DVC, or all, at operations of each stage and of DVC itself."""
+    """Kill a stage, DVC or everything, at operations of each stage and of DVC itself."""
     shares = itertools.cycle([0.0, 0.5, 1.0, 0.3, 0.7])
     for target, stage in itertools.product(("group", "dvc", "stage"), STAGES):
         share = next(shares)

@@ -192,7 +192,7 @@ def run(count: int, folder: Path, dice: random.Random, tell: Callable[[str], Non
             number += 1
             begin = time.monotonic()
             kills, faults = play(clone, dice, patience, wanted)
-            if not kills:  # the machine has become faster
+            if not kills:  # the run was over before the first kill: the machine has become faster
                 patience = min(patience, time.monotonic() - begin)
             total += kills
             wrong += bool(faults)

@@ -106,7 +106,7 @@ class ForkedStage:
         self.process = fork(lambda: self.run(hooks, command, cwd, env))
 
     def run(self, hooks: Mapping[str, Hook], command: list[str], cwd: str, env: dict[str, str]) -> int:
-        """Run the stage's runner as Python does with -m."""
+        """Run the stage's runner as `python -m` does."""
         os.chdir(cwd)
         os.environ.clear()
         os.environ.update(env)

@@ -41,7 +41,7 @@ def toy_params(folder: Path) -> Params:
 
 
 def make(folder: Path) -> Path:
-    """Make the repository; nothing has run yet."""
+    """Make the repository, in which nothing has run yet."""
     folder.mkdir(parents=True)
     source = folder.with_name("source")  # shared by all, so that edits during the run disturb none
     for name in ("convs2s", "pipelines"):

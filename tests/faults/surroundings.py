@@ -126,7 +126,7 @@ def read_only(folder: Path) -> None:
 
 
 def surroundings() -> dict[str, Callable[[Path], None]]:
-    """Return what to do, by name."""
+    """Return a function for each of the surroundings, by name."""
     found: dict[str, Callable[[Path], None]] = {
         name: functools.partial(in_surroundings, hook) for name, hook in HOOKS.items()
     }

@@ -142,6 +142,7 @@ def test_a_damaged_folder_is_not_uploaded(
 
 
 def test_a_missing_repository_is_an_error(hub: Any) -> None:
+    """A typo in the name must not look like a local problem."""
     with pytest.raises(OSError, match="404"):
         located("hf:me/other")
 
@@ -159,11 +160,13 @@ def test_without_the_library_the_extra_is_named(
 
 @pytest.mark.parametrize("name", ["hf:", "hf:toy", "hf:me/toy@", "hf:me/../toy/x", "hf:me/toy name"])
 def test_a_name_of_another_form_is_refused(name: str) -> None:
+    """A wrong name must be reported before anything is downloaded."""
     with pytest.raises(ValueError, match=r"wanted hf:OWNER/NAME or hf:OWNER/NAME@REVISION"):
         located(name)
 
 
 def test_other_names_are_folders() -> None:
+    """Only the prefix hf: means the Hub."""
     assert located("data/models/1") == Path("data/models/1")
 
 

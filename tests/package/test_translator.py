@@ -163,7 +163,7 @@ def test_a_model_folder_is_self_contained(tmp_path: Path) -> None:
 
 
 def test_replacement_is_as_packaged_unless_overridden(tmp_path: Path) -> None:
-    """The folder has the default; the caller can override it."""
+    """The folder has the default, and the caller can override it."""
     package = write_small_package(tmp_path, replace=True)
     assert load(package, "cpu").dictionary == {"dog": "Hund"}
     assert load(package, "cpu", replace=False).dictionary is None
@@ -235,7 +235,7 @@ def test_several_folders_make_an_ensemble(tmp_path: Path) -> None:
 
 
 def test_members_of_an_ensemble_must_share_vocabularies(tmp_path: Path) -> None:
-    """The error names the file that differs."""
+    """Their scores could not be combined; the error names the file that differs."""
     one, other = write_small_package(tmp_path / "1"), without_digests(write_small_package(tmp_path / "2"))
     text = (other / "target.tsv").read_text(encoding="utf-8")
     (other / "target.tsv").write_text(text.replace("\t1\n", "\t2\n", 1), encoding="utf-8")

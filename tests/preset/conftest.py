@@ -1,4 +1,4 @@
-"""A folder of experiments to write presets into."""
+"""A folder of experiments in which tests write presets."""
 
 import shutil
 from pathlib import Path

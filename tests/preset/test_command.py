@@ -140,7 +140,7 @@ def test_without_git_or_commit_only_presets_are_overwritten(capsys: pytest.Captu
 
 
 def test_without_the_program_git_edits_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A machine may not have git."""
+    """Without git, params.yaml may be the only copy."""
     monkeypatch.setenv("PATH", str(tmp_path))
     edit()
     assert main(["multi30k-en-de"]) == 1

@@ -1,4 +1,4 @@
-"""No page of the site loads from another host."""
+"""No page of the site loads anything from another host."""
 
 from pathlib import Path
 
@@ -24,6 +24,7 @@ def test_what_a_page_loads_is_found(tmp_path: Path, name: str, text: str, count:
 
 
 def test_the_addresses_are_named(tmp_path: Path) -> None:
+    """Without the page and address, nobody could find the reference."""
     (tmp_path / "a.html").write_text('<img src="https://x.org/a.png">')
     with pytest.raises(SystemExit, match=r"a\.html: https://x\.org/a\.png"):
         main([str(tmp_path)])

@@ -1,4 +1,4 @@
-"""The pages that are generated from code."""
+"""The documentation pages that are generated from code."""
 
 import argparse
 from typing import Any
@@ -55,6 +55,7 @@ def test_a_key_reruns_the_stages_that_depend_on_it(key: str, stages: list[str]) 
     ],
 )
 def test_values_are_put_into_words(section: str, key: str, text: str) -> None:
+    """Readers of the page should not need to know JSON Schema."""
     classes: dict[str, Any] = Params.model_json_schema()["$defs"]
     assert kind(classes[section]["properties"][key]) == text
 

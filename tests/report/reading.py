@@ -10,8 +10,8 @@ class Page(HTMLParser):
 
     Attributes:
         elements: names and attributes of all elements.
-        tables: of each section, its tables as rows of cells.
-        texts: of each section, its text.
+        tables: the tables of each section, as rows of cells.
+        texts: the text of each section.
         marked: the text of every `mark`.
     """
 

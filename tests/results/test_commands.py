@@ -30,7 +30,7 @@ def run_preset(line: str) -> None:
     words = shlex.split(line.split(" && ", maxsplit=1)[0])
     assert words[:2] == ["make", "preset"]
     variables = dict(word.split("=", 1) for word in words[2:])
-    # Like the recipe, where the shell splits $(SET) into words.
+    # As in the recipe, where the shell splits $(SET) into words.
     assert write_preset([variables["NAME"], *shlex.split(variables.get("SET", ""))]) == 0
 
 

@@ -54,7 +54,7 @@ def test_results_are_metrics_with_test_set_and_signature(tmp_path: Path) -> None
 
 
 def test_labels_tell_rows_apart() -> None:
-    """The last part of a name suffices unless labels would be equal."""
+    """The last part of a name is enough, unless two values share it."""
 
     def labels(a: dict[str, Any], b: dict[str, Any]) -> dict[str, str]:
         return labels_of([Row("a", a, {}), Row("b", b, {})])

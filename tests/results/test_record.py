@@ -122,7 +122,7 @@ def edit(
     name: str | None = None,
     model: dict[str, Any] | None = None,
 ) -> None:
-    """Change values of `train` and `model` in params.yaml."""
+    """Write params.yaml with some values under `train` and `model` changed."""
     yaml, path = YAML(), repo / "params.yaml"
     content = yaml.load(path.read_text(encoding="utf-8") if preset is None else rendered(preset))
     content["train"].update(train)
@@ -249,7 +249,7 @@ def test_uncommitted_code_is_refused(repo: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_no_git_no_record(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """There is no commit to record."""
+    """Without git there is no commit to record."""
     shutil.rmtree(repo / ".git")
     assert "git rev-parse HEAD failed in . with status 128: " in refused(repo, capsys, "one")
 
@@ -270,7 +270,7 @@ def test_a_run_without_a_place_on_the_page_is_refused(repo: Path, capsys: pytest
 
 
 def test_metrics_of_another_form_are_refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The record is checked before it is written."""
+    """A record is checked before it is written, so that the page can always be made."""
     made = json.loads((repo / "made.json").read_text())
     made["metrics"]["seeds"]["1"] = {"bleu": "high"}
     (repo / "made.json").write_text(json.dumps(made))
