@@ -61,7 +61,7 @@ def test_a_running_dvc_command_is_refused_but_not_a_dead_one(repo: Path) -> None
     workspace.check_workspace(repo)  # another program has got that number since
     dvc = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "dvc"])
     path.write_text(json.dumps({"write": {"x": {"pid": dvc.pid, "cmd": "dvc repro train"}}}))
-    with pytest.raises(ValueError, match=rf"process {dvc.pid}, dvc repro train\. Wanted none: wait until it"):
+    with pytest.raises(ValueError, match=rf"process {dvc.pid}, dvc repro train\. Wanted none: wait for it"):
         workspace.check_workspace(repo)
     for process in (other, dvc):
         process.kill()

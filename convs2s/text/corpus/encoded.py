@@ -88,7 +88,7 @@ def check_ids(ids: Ids, offsets: Offsets, vocabulary_size: int, origin: Path) ->
         lowest, highest = int(part.min()), int(part.max())
         if lowest < EOS or highest >= vocabulary_size or not np.array_equal(ends, wanted):
             raise ValueError(
-                f"{origin}: the ids at {start:,} to {stop:,} range from {lowest} to {highest:,}, with "
+                f"{origin}: ids at positions {start:,} to {stop:,} range from {lowest} to {highest:,}, with "
                 f"{len(ends):,} EOS for {len(wanted):,} sentences. Wanted {EOS} to {vocabulary_size - 1:,}, "
                 f"and {EOS} (EOS) only where a sentence ends. Is the file damaged, or does it belong to "
                 "another vocabulary? Make it again: dvc repro -f encode."

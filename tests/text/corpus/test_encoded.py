@@ -125,7 +125,7 @@ def test_impossible_ids_are_found_when_opened_for_training(
     ids = np.load(folder / "source.ids.npy")
     ids[place] = value
     np.save(folder / "source.ids.npy", ids)
-    found = found if chunk == 100 else r"the ids at \d to \d range from"
+    found = found if chunk == 100 else r"ids at positions \d to \d range from"
     with pytest.raises(ValueError, match=rf"source\.ids\.npy: .*{found}.*Wanted 1 to 9.*dvc repro -f encode"):
         EncodedCorpus.open(folder, "source", 10)
 
