@@ -66,7 +66,8 @@ def reproduce(params: ReproduceParams = ReproduceParams()) -> State[Any]:  # noq
         state = run.run()
         scores = ""
         if state.is_completed() and any("scores.csv" in stage.outputs for stage in stages):
-            scores = shell.run(sys.executable, "-m", "pipelines.report.scores", cwd=root)
+            command = [sys.executable, "-m", "pipelines.report.scores", *["--experiment", name] * bool(name)]
+            scores = shell.run(*command, cwd=root)
         if scores and not params.targets:
             artifacts.show_report(root, name)
         if name and state.is_completed():

@@ -1,8 +1,10 @@
 """The summary that `make repro` prints at the end: scores, example translations, corpus and training."""
 
+import argparse
 import re
 import sys
 import textwrap
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -24,8 +26,12 @@ TITLES = {
 }  # fmt: skip
 
 
-def report(data: Path) -> str:
-    """Return the report on the results in `data`; raise FileNotFoundError if the pipeline is unfinished."""
+def report(data: Path, experiment: str = "") -> str:
+    """Return the report on the results in `data`; raise FileNotFoundError if the pipeline is unfinished.
+
+    Args:
+        experiment: the DVC experiment that the results become, if they are from a copy of the workspace.
+    """
     evaluation = data / "evaluation"
     scores = pd.read_csv(existing(evaluation / "scores.csv", REMEDY), dtype={"member": str})
     signatures = read(evaluation / "signatures.json", REMEDY)
@@ -51,10 +57,19 @@ def report(data: Path) -> str:
         "Training": [pd.DataFrame(trained).rename_axis(columns="seed").to_string()] if trained else [],
     }
     texts = ["\n".join([title, "-" * len(title), *lines]) for title, lines in sections.items() if lines]
-    use = (
-        f"To use a model: .venv/bin/convs2s translate --model {data}/models/1\nAll results: docs/tutorial.md"
-    )
-    return "\n\n".join([*texts, use]) + "\n"
+    seeds = [member for member in scores["member"].unique() if member.isdigit()]
+    return "\n\n".join([*texts, *next_steps(data, seeds, experiment)]) + "\n"
+
+
+def next_steps(data: Path, seeds: Sequence[str], experiment: str) -> Iterator[str]:
+    """Yield what to do with the models of these seeds."""
+    others = sorted(path for path in data.glob("models/*") if path.name not in seeds)
+    stale = [path for path in others if path.name.isdigit()]  # not imported models
+    if stale:
+        yield f"Left from earlier runs, and not scored here: {', '.join(map(str, stale))}"
+    restore = f"dvc exp apply {experiment} && " if experiment else ""
+    use = f"To use a model: {restore}.venv/bin/convs2s translate --model {data}/models/{seeds[0]}"
+    yield f"{use}\nAll results: docs/tutorial.md"
 
 
 def score_table(scores: pd.DataFrame) -> pd.DataFrame:
@@ -103,10 +118,16 @@ def number(found: float) -> str:
     return f"{found:,.4g}" if 0 < abs(found) < 1 else f"{found:,.{2 if found % 1 else 0}f}"
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Print the report on the given folder (default: `data`); return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m pipelines.report.scores", description="Print the scores."
+    )
+    parser.add_argument("data", nargs="?", type=Path, default=Path("data"), help="folder (default: data)")
+    parser.add_argument("--experiment", default="", help="name under which the results are saved")
+    options = parser.parse_args(arguments)
     try:
-        text = report(Path(arguments[0] if arguments else "data"))
+        text = report(options.data, options.experiment)
     except FileNotFoundError as error:
         print(error, file=sys.stderr)
         return 1

@@ -145,6 +145,27 @@ def test_the_report_ends_with_what_comes_next(data: Path) -> None:
     assert report(data).endswith(f"\n\n{use}\nAll results: docs/tutorial.md\n")
 
 
+def test_an_experiment_must_be_restored_before_its_models_are_used(data: Path) -> None:
+    """The workspace still has the models of another run under the same path."""
+    text = report(data, "dropout-0-3-abc123")
+    assert "\nTo use a model: dvc exp apply dropout-0-3-abc123 && .venv/bin/convs2s translate" in text
+
+
+def test_models_of_other_seeds_are_named(data: Path) -> None:
+    """DVC leaves them when train.seeds gets shorter; they may be of other data."""
+    for seed in "12":
+        (data / "models" / seed).mkdir(parents=True)
+    assert f"Left from earlier runs, and not scored here: {data / 'models' / '2'}\n\nTo use" in report(data)
+    assert "models/1\n" in report(data)
+
+
+def test_the_model_to_use_is_one_of_the_scored(data: Path) -> None:
+    """Seeds need not begin with 1."""
+    scores = (data / "evaluation" / "scores.csv").read_text(encoding="utf-8")
+    (data / "evaluation" / "scores.csv").write_text(scores.replace("plain,1,", "plain,7,"), encoding="utf-8")
+    assert f"--model {data}/models/7\n" in report(data)
+
+
 @pytest.mark.parametrize("name", ["scores.csv", "signatures.json", "examples.tsv"])
 def test_missing_results_say_which_command_makes_them(
     data: Path, name: str, capsys: pytest.CaptureFixture[str]
