@@ -37,13 +37,13 @@ STYLES = {
 def follow(
     client: SyncPrefectClient, run: UUID, check: Callable[[], None], console: Console | None = None
 ) -> State[Any]:
-    """Show a flow run until it ends; return its last state.
+    """Show a flow run until it ends; return its last state. The table disappears then, and the log stays.
 
     `check` is called while the run waits for a worker; its exceptions are passed on. Prefect's own
     FlowRunSubscriber loses log lines while the server is unreachable.
     """
     console, seen, ended = console or Console(highlight=False), set[UUID](), False
-    live = Live(console=console, auto_refresh=False) if console.is_terminal else None
+    live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
     with live or contextlib.nullcontext():
         while True:
             with contextlib.suppress(httpx.HTTPError):  # the server may be restarting

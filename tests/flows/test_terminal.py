@@ -74,6 +74,8 @@ def test_a_run_is_followed(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -
     assert state.is_completed()
     assert out.getvalue().count("train@1              [b]epoch 1[/b]: done\n") == 1
     assert ("2 of 6 stages are done" in out.getvalue()) == is_terminal
+    erased = "\x1b[1A\x1b[2K" * (len(STAGES) + 2)  # the table at the end, so that the scores come last
+    assert out.getvalue().endswith(erased) == is_terminal
     if not is_terminal:
         assert out.getvalue() == "train@1              [b]epoch 1[/b]: done\nflow                 BLEU 42\n"
 
