@@ -41,8 +41,8 @@ report: install
 # Scores of this commit and its experiments, and the parameters that differ. For the last 5 commits: make runs N=5
 # Of almost 200 columns, only differing parameters and BLEU and chrF2 of the mean and the ensemble are shown.
 runs: install
-	@dvc exp show --no-pager --num $(or $(N),1) --only-changed --keep '(mean|ensemble)\.(bleu|chrf)$$' \
-	    --drop '(?!Experiment|Created|\w+\.\w+$$|validation_perplexity)|(std|mean|ensemble|removed)\.|\w+\.(pairs|\w+_words)$$'
+	@dvc exp show --num $(or $(N),1) --only-changed --keep '(mean|ensemble)\.(bleu|chrf)$$' \
+	    --drop '(?!Experiment|\w+\.\w+$$|validation_perplexity)|download\.|(std|mean|ensemble|removed)\.|\w+\.(pairs|\w+_words)$$'
 
 # The same stages under Prefect; override values of params.yaml with: make flow SET="train.dropout=0.3"
 flow: install
@@ -59,6 +59,7 @@ flow-stop: install
 docs: install .venv/docs-installed
 	python -m sphinx -c docs --fail-on-warning --keep-going -q -d site/.doctrees . site
 	@python -m pipelines.reference.outside_hosts site
+	@echo '<meta http-equiv="refresh" content="0; url=docs/README.html">' > site/index.html
 	@echo "site/index.html"
 
 .venv/docs-installed: .venv/installed
