@@ -36,6 +36,7 @@ def add(commands: Any) -> None:
     add(
         "--model",
         required=True,
+        action="extend",
         nargs="+",
         type=Path,
         metavar="DIR",

@@ -48,6 +48,7 @@ def add(commands: Any) -> None:
     add(
         "--model",
         required=True,
+        action="extend",
         nargs="+",
         type=Path,
         metavar="DIR",

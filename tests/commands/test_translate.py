@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import convs2s
-from convs2s.cli import main
+from convs2s.cli import main, parser
 from tests.package.small_package import without_digests, write_model, write_small_package
 
 
@@ -119,6 +119,13 @@ def test_several_models_translate_together(package: Path, tmp_path: Path) -> Non
     assert run(tmp_path, text, "--model", str(package), str(package)) == alone
 
 
+@pytest.mark.parametrize("command", ["translate", "serve"])
+def test_repeated_model_options_add_up(command: str) -> None:
+    """Other toolkits write an ensemble this way; keeping only the last model would go unnoticed."""
+    options = parser().parse_args([command, "--model", "a", "b", "--model", "c"])
+    assert options.model == [Path("a"), Path("b"), Path("c")]
+
+
 @pytest.mark.fault("input")
 def test_text_that_is_not_utf8_is_named_by_line(
     package: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -162,7 +169,7 @@ def test_text_that_is_not_utf8_is_named_by_line(
 def test_errors_are_one_line(
     package: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
 ) -> None:
-    """The exit status is 2, as for a wrong option; a later option overrides an earlier one."""
+    """The exit status is 2, as for a wrong option. A later option overrides an earlier one; models add up."""
     assert main(["translate", "--model", str(package), "--device", "cpu", *options]) == 2
     error = capsys.readouterr().err
     assert message in error
