@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from collections.abc import Iterable
 from typing import Any, get_args
 
 from pydantic import BaseModel
@@ -13,8 +14,12 @@ LONGEST = 200
 """Characters of a value that a message shows; longer values are shortened."""
 
 
-def describe(fault: Any) -> str:
-    """Return one line for a pydantic error: dotted name, what was found, what was wanted."""
+def describe(fault: Any, schema: type[BaseModel] | None = None) -> str:
+    """Return one line for a pydantic error: dotted name, what was found, what was wanted.
+
+    Args:
+        schema: of what was checked, if not all of params.yaml; for the hint after an unknown key.
+    """
     # In the location, a union's tag follows the list index; the tag is not a key of the file.
     kinds = {*sources(), "by_sha256", "by_md5"}
     keys = [str(part) for part in fault["loc"]]
@@ -24,10 +29,8 @@ def describe(fault: Any) -> str:
     )
     match fault["type"]:
         case "extra_forbidden":
-            known = sorted(known_keys(keys))
-            near = difflib.get_close_matches(keys[-1], known, n=1)
-            hint = f"did you mean {near[0]}?" if near else "known here: " + ", ".join(known)
-            return f"{name}: unknown key, found {shown(fault['input'])}; {hint}"
+            known = known_keys(keys, schema)
+            return f"{name}: unknown key, found {shown(fault['input'])}; {hint(keys[-1], known)}"
         case "missing":
             return f"{name}: missing; params.yaml gives every value, see experiments/base.yaml"
         case "value_error":
@@ -43,6 +46,12 @@ def describe(fault: Any) -> str:
             return f"{name}: found {shown(fault['input'])}, {message}"
 
 
+def hint(unknown: str, known: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name: the known one that is most like it, else all."""
+    near = difflib.get_close_matches(unknown, sorted(known), n=1)
+    return f"did you mean {near[0]}?" if near else "known here: " + ", ".join(sorted(known))
+
+
 def shown(value: object) -> str:
     """Return a value as shown in a message: without a URL's password or query, or a long value's middle."""
     text = re.sub(r"(://)[^/\s'\"]*@", r"\1...@", repr(value))
@@ -56,8 +65,12 @@ def sources() -> dict[str, type[BaseModel]]:
     return {get_args(source.model_fields["kind"].annotation)[0]: source for source in get_args(union)}
 
 
-def known_keys(location: list[str]) -> set[str]:
-    """Return the keys that the schema allows at the level of the last key of `location`."""
+def known_keys(location: list[str], schema: type[BaseModel] | None = None) -> set[str]:
+    """Return the keys that the schema, by default params.yaml's, allows where `location` ends."""
+    if location[-2:-1] == ["selection"]:
+        return set(SelectionParams.model_fields)
+    if schema is not None:
+        return set(schema.model_fields)
     # Importing all sections takes 0.2 s, too long to do it unless there is a fault to report.
     from convs2s.config.params import Params  # noqa: PLC0415
 
@@ -69,8 +82,6 @@ def known_keys(location: list[str]) -> set[str]:
         return set()
     if len(location) == 2:  # a key of a section
         return set(annotation.model_fields)
-    if location[1] == "selection":
-        return set(SelectionParams.model_fields)
     kinds = sources()
     tags = [kinds[key] for key in location if key in kinds]
     last: type[BaseModel] = tags[-1] if tags else annotation

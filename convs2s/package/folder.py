@@ -185,7 +185,7 @@ def read_section(kind: type[SectionT], content: object, origin: str) -> SectionT
     try:
         return kind.model_validate(content)
     except ValidationError as error:
-        faults = "; ".join(describe(fault).removeprefix("params.yaml: ") for fault in error.errors())
+        faults = "; ".join(describe(fault, kind).removeprefix("params.yaml: ") for fault in error.errors())
         raise ValueError(f"{origin}: {faults}") from None
 
 

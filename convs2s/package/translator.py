@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
+from convs2s.config.faults import hint, shown
 from convs2s.config.selection import SelectionParams
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.attention import Attention
@@ -28,6 +29,9 @@ from convs2s.text.alignment.dictionary import read_dictionary
 from convs2s.text.counted import counted
 from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
 from convs2s.text.words.truecasing import read_truecaser
+
+ARGUMENTS = ("device", "replace", "candidates", "processes")
+"""What `load` takes besides a model folder and values of the section `translate`."""
 
 SELECTION = SelectionParams(common=500, candidates=100)
 """For candidates from a file, if the model folder does not set it: the values of the authors' Lua code."""
@@ -302,6 +306,14 @@ def changed(params: TranslateParams, changes: Mapping[str, Any]) -> TranslatePar
     """Return the parameters with some values replaced, validated as in params.yaml.
 
     Raises:
-        ValueError: naming each impossible value.
+        ValueError: naming each unknown option or impossible value.
     """
+    known = {*ARGUMENTS, *TranslateParams.model_fields}
+    unknown = [
+        f"{name}: unknown option, found {shown(value)}; {hint(name, known)}"
+        for name, value in changes.items()
+        if name not in known
+    ]
+    if unknown:
+        raise ValueError("load: " + "; ".join(unknown))
     return read_section(TranslateParams, {**params.model_dump(), **changes}, "translate")

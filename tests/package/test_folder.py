@@ -141,6 +141,11 @@ def test_missing_folder_and_files_are_named(tmp_path: Path) -> None:
         ),
         ("translate.json", '{"replace": 1}', r"translate.json has replace 1; wanted true or false"),
         ("translate.json", '{"replace": true, "translate": {}}', r"translate.json: beam_size: missing"),
+        (
+            "translate.json",
+            '{"replace": true, "translate": {"beam": 3, "selection": {"commmon": 1}}}',
+            r"selection\.commmon: unknown key, found 1; did you mean common\?.* beam: .* mean beam_size\?",
+        ),
     ],
 )
 def test_damaged_settings_are_named(tmp_path: Path, name: str, content: str, message: str) -> None:
