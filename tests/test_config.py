@@ -1,5 +1,6 @@
 """params.yaml is checked against its schema, and each fault is named by its key."""
 
+import json
 import math
 import re
 from pathlib import Path
@@ -9,7 +10,9 @@ import pytest
 from ruamel.yaml import YAML
 
 from convs2s.config.download import UrlSource
+from convs2s.config.kinds import PATTERNS
 from convs2s.config.load import load_params
+from convs2s.config.params import Params
 from pipelines.meanings import meanings, sections
 from pipelines.stages.download import digest
 from tests.presets import content_of, params_of
@@ -55,6 +58,12 @@ def changed(folder: Path, name: str, value: Any) -> Path:
             r"vocabulary\.kind: found 'wordpiece', wanted 'bpe', 'sentencepiece' or 'word'",
         ),
         ("download.train.0.kind", "magic", r"download\.train\.0: .*magic"),
+        (
+            "download.source_language",
+            "English",
+            r"download\.source_language: found 'English', wanted a code of two or three lowercase letters, "
+            r"such as en",
+        ),
         ("model.attention", [True] * 9, r"model: attention has length 9 but decoder_widths \d;"),
         ("model.encoder_kernels", [3], r"model: encoder_widths has length \d but encoder_kernels 1;"),
         ("model.decoder_kernels", [3], r"model: decoder_widths has length \d but decoder_kernels 1;"),
@@ -88,7 +97,7 @@ def changed(folder: Path, name: str, value: Any) -> Path:
         ("tune.alphas", [1e308], r"tune\.alphas\.0: found 1e\+308, wanted less than or equal to 10"),
         ("train.learning_rate", math.inf, r"train\.learning_rate: found inf, wanted a finite number"),
         ("model.embedding_size", 10**30, r"model\.embedding_size: found 10+, wanted less than or equal to"),
-        ("tune.alphas", [], r"tune\.alphas: found \[\]"),
+        ("tune.alphas", [], r"tune\.alphas: found \[\], wanted at least 1 item"),
         ("tune.alphas", [1.0, 1], r"tune: alphas \[1\.0, 1\.0\] has duplicates; wanted distinct values"),
         ("translate.n_best", 9, r"translate: n_best 9 exceeds beam_size"),
         ("download.valid", [GENERATED], r"filter\.valid_every and download\.valid: exactly one"),
@@ -119,6 +128,12 @@ def test_a_fault_names_the_key_what_was_found_and_what_was_wanted(
     """The message alone must be enough to fix params.yaml, before any stage starts."""
     with pytest.raises(ValueError, match=r"fault\(s\):\n  " + message):
         load_params(changed(tmp_path, name, value))
+
+
+def test_every_pattern_is_put_into_words() -> None:
+    """A regular expression is no answer to a reader who does not program."""
+    patterns = re.findall(r'"pattern": "([^"]+)"', json.dumps(Params.model_json_schema()))
+    assert {*patterns} == {*PATTERNS}
 
 
 def test_layers_have_a_short_form(tmp_path: Path) -> None:
@@ -277,7 +292,10 @@ def test_a_file_is_checked_by_what_its_publisher_gives(tmp_path: Path, checksum:
     ("checksum", "message"),
     [
         ({}, r"download\.train\.0\.fetch\.0\.sha256: missing"),
-        ({"md5": "0" * 31}, r"download\.train\.0\.fetch\.0\.md5: found '0+'"),
+        (
+            {"md5": "0" * 31},
+            r"download\.train\.0\.fetch\.0\.md5: found '0+', wanted 32 digits 0 to 9 and a to f",
+        ),
         ({"md5": None}, r"download\.train\.0\.fetch\.0\.md5: found None, wanted a string"),
         ({"md5": "0" * 32, "sha": None}, r"fetch\.0\.sha: unknown key, found None; known here: md5, urls"),
         ({"sha25": None}, r"fetch\.0\.sha25: unknown key, found None; did you mean sha256\?"),

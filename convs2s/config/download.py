@@ -4,12 +4,12 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
-from convs2s.config.kinds import checksum_key, without_password
+from convs2s.config.kinds import LANGUAGE, MD5, SHA256, checksum_key, without_password
 from convs2s.config.section import Count, Positive, Section, Share
 
 Url = Annotated[str, AfterValidator(without_password)]
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Md5 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+Sha256 = Annotated[str, Field(pattern=SHA256)]
+Md5 = Annotated[str, Field(pattern=MD5)]
 
 
 class PairFiles(Section):
@@ -116,9 +116,9 @@ Source = Annotated[
 class DownloadParams(Section):
     """Where the corpus comes from."""
 
-    source_language: Annotated[str, Field(pattern=r"^[a-z]{2,3}$")]
+    source_language: Annotated[str, Field(pattern=LANGUAGE)]
     """ISO 639 code, as sacremoses and sacreBLEU know it."""
-    target_language: Annotated[str, Field(pattern=r"^[a-z]{2,3}$")]
+    target_language: Annotated[str, Field(pattern=LANGUAGE)]
     """ISO 639 code."""
     folder: str
     """Folder of local files, relative to the repository root; `dvc repro` detects changes in it."""

@@ -8,6 +8,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from convs2s.config.download import Md5RemoteFile, RemoteFile, Source
+from convs2s.config.kinds import PATTERNS
 from convs2s.config.selection import SelectionParams
 
 LONGEST = 200
@@ -36,6 +37,13 @@ def describe(fault: Any, schema: type[BaseModel] | None = None) -> str:
         case "value_error":
             # A rule that spans sections has no key; its message names them.
             return f"{name}: {fault['ctx']['error']}" if keys else str(fault["ctx"]["error"])
+        case "string_pattern_mismatch":
+            pattern = fault["ctx"]["pattern"]
+            wanted = PATTERNS.get(pattern, f"text that matches {pattern}")
+            return f"{name}: found {shown(fault['input'])}, wanted {wanted}"
+        case "too_short":
+            least = fault["ctx"]["min_length"]
+            return f"{name}: found {shown(fault['input'])}, wanted at least {least} item{'s' * (least > 1)}"
         case _:
             message = (
                 fault["msg"]

@@ -3,6 +3,16 @@
 import re
 from typing import Any, Literal
 
+LANGUAGE = r"^[a-z]{2,3}$"
+SHA256 = r"^[0-9a-f]{64}$"
+MD5 = r"^[0-9a-f]{32}$"
+PATTERNS = {
+    LANGUAGE: "a code of two or three lowercase letters, such as en",
+    SHA256: "64 digits 0 to 9 and a to f, as sha256sum prints them",
+    MD5: "32 digits 0 to 9 and a to f, as md5sum prints them",
+}
+"""The regular expressions of texts in params.yaml, in words for messages."""
+
 LARGEST_ALPHA = 10
 """Exponent in |y|^alpha; much larger values overflow, and 2 already favors the longest hypothesis."""
 

@@ -45,5 +45,9 @@ def describe(fault: Any) -> str:
         "extra_forbidden": f"found {fault['input']!r}, unknown key; remove it, or correct its name",
         "string_type": f"found {fault['input']!r}, wanted text; put it in quotes, with all its digits",
     }
+    if fault["type"] == "string_pattern_mismatch":
+        wanted[fault["type"]] = (
+            f"found {fault['input']!r}, wanted text that matches {fault['ctx']['pattern']}"
+        )
     other = f"found {fault['input']!r}, {fault['msg'].replace('Input should be', 'wanted')}"
     return f"{'.'.join(keys) or 'the file'}: {wanted.get(fault['type'], other)}"

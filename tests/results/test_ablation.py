@@ -114,7 +114,7 @@ def test_columns_are_numbers(tmp_path: Path) -> None:
     """Columns are sorted, and become the axis of a plot."""
     text = "title: t\nsection: s\nrow: r\ncolumn: c\nrows: [{row: a, column: wide}]\n"
     (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=r"rows\.0\.column: found 'wide', String should match pattern"):
+    with pytest.raises(ValueError, match=r"rows\.0\.column: found 'wide', wanted text that matches"):
         read_table("mine", tmp_path)
 
 
