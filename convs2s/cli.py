@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from convs2s.commands import attention, candidates, export, import_fairseq, serve, translate, upload
+from convs2s.commands.suggesting_parser import SuggestingParser
 from convs2s.messages import message_of, reader_is_gone
 
 # Each has add(commands), which adds its parser, and run(options), which does the slow imports.
@@ -15,7 +16,11 @@ COMMANDS = (translate, serve, attention, candidates, import_fairseq, export, upl
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 0, 2 on error, 130 if interrupted, 141 on a broken pipe."""
-    options = parser().parse_args(arguments)
+    command = parser()
+    if not (sys.argv[1:] if arguments is None else arguments):
+        command.print_help(sys.stderr)
+        return 2
+    options = command.parse_args(arguments)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
@@ -37,9 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    command = argparse.ArgumentParser(
-        prog="convs2s", description="Convolutional sequence to sequence learning."
-    )
+    command = SuggestingParser(prog="convs2s", description="Convolutional sequence to sequence learning.")
     command.add_argument("--version", action="version", version=f"%(prog)s {version('convs2s')}")
     commands = command.add_subparsers(required=True, metavar="COMMAND")
     for module in COMMANDS:

@@ -60,15 +60,45 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out == f"convs2s {version('convs2s')}\n"
 
 
-@pytest.mark.parametrize("arguments", [[], ["transalte"]])
-def test_a_wrong_command_shows_the_right_ones(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
+def test_without_a_command_it_shows_them_all(capsys: pytest.CaptureFixture[str]) -> None:
+    """On standard error and with exit status 2, since nothing was done."""
+    assert main([]) == 2
+    error = capsys.readouterr().err
+    assert [name for name in commands() if f"\n    {name}" not in error] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "usage", "message"),
+    [
+        ("transalte", "convs2s", "'upload'); did you mean translate?"),
+        ("xyz", "convs2s", "'upload')"),
+        ("--versoin translate --model x", "convs2s", "arguments: --versoin; did you mean --version?"),
+        ("translate --model x --beamsize 3", "convs2s translate", "--beamsize 3; did you mean --beam-size?"),
+        ("serve --model x --nbest=3", "convs2s serve", "unrecognized arguments: --nbest=3"),
+        ("translate --model x --batch-size 3", "convs2s translate", "mean --beam-size or --batch-sentences?"),
+        ("translate --model x --nbest=3", "convs2s translate", "--nbest=3; did you mean --n-best?"),
+        (
+            "translate --model x --precision float16",
+            "convs2s translate",
+            "; did you mean bfloat16 or float32?",
+        ),
+        (
+            "translate --model x --seed 1 a.txt",
+            "convs2s translate",
+            "a.txt; a file to read goes after --input",
+        ),
+    ],
+)
+def test_a_wrong_name_gets_the_usage_of_its_command_and_a_hint(
+    arguments: str, usage: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """argparse lists the commands and exits with status 2."""
+    """The usage of convs2s lacks the options of its commands; a name like none of them gets no hint."""
     with pytest.raises(SystemExit) as left:
-        main(arguments)
+        main(arguments.split())
     assert left.value.code == 2
-    assert "COMMAND" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert error.startswith(f"usage: {usage} [-h]")
+    assert error.endswith(f"{message}\n")
 
 
 def raising(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
