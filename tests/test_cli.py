@@ -70,8 +70,8 @@ def test_without_a_command_it_shows_them_all(capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("arguments", "usage", "message"),
     [
-        ("transalte", "convs2s", "'upload'); did you mean translate?"),
-        ("xyz", "convs2s", "'upload')"),
+        ("transalte", "convs2s", "); did you mean translate?"),
+        ("xyz", "convs2s", ")"),
         ("--versoin translate --model x", "convs2s", "arguments: --versoin; did you mean --version?"),
         ("translate --model x --beamsize 3", "convs2s translate", "--beamsize 3; did you mean --beam-size?"),
         ("serve --model x --nbest=3", "convs2s serve", "unrecognized arguments: --nbest=3"),

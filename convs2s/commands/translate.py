@@ -255,6 +255,7 @@ def check(options: argparse.Namespace) -> None:
     """Check, before any slow work, that each option given has an effect.
 
     Raises:
+        FileNotFoundError: if a model is not a folder, such as a text after the folder of --model.
         ValueError: naming the options that conflict, or a number of threads or processes below 1.
     """
     check_positive(options, "threads", "processes")
@@ -268,3 +269,9 @@ def check(options: argparse.Namespace) -> None:
         if applies and given:
             flags = ", ".join("--" + name.replace("_", "-") for name in given)
             raise ValueError(f"{flags} {why} would do nothing. Leave out one or the other.")
+    for model in options.model:
+        if not (model.is_dir() or str(model).startswith("hf:")):  # a model on the Hub
+            raise FileNotFoundError(
+                f"--model {model} is not a folder. Wanted a model folder, such as data/models/1; text to "
+                "translate goes after --input, or to standard input."
+            )

@@ -143,7 +143,16 @@ def test_text_that_is_not_utf8_is_named_by_line(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--model", "nowhere"], "error: nowhere is not a folder. Wanted a model folder"),
+        (["--model", "nowhere"], "error: --model nowhere is not a folder. Wanted a model folder"),
+        (
+            ["--model", "README.md"],
+            "model folder, such as data/models/1; text to translate goes after --input",
+        ),
+        (
+            ["--model", "A sentence."],
+            "error: --model A sentence. is not a folder. Wanted a model folder, such",
+        ),
+        (["--model", "hf:none"], "error: found the model 'hf:none'; wanted hf:OWNER/NAME"),
         (["--beam-size", "0"], "error: translate: beam_size: found 0, wanted greater than or equal to 1"),
         (
             ["--max-length-ratio", "inf"],
