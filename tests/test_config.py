@@ -213,6 +213,7 @@ BOMB = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]
     ("content", "message"),
     [
         (b"download: K\xf6ln\n", r"byte 11 is 0xf6, which is not UTF-8\. Save it as UTF-8"),
+        ("a: 1\n".encode("utf-16"), r"byte 0 is 0xff, which is not UTF-8\..* iconv -f utf-16 -t utf-8\."),
         (BOMB.encode(), r"has more than 20,000 values.* once its aliases .* are written out\. Wanted fewer"),
         (b"a: &a [*a]\n", r"more than 20 levels"),
         (b"[" * 500, r"not a parameter file: its lists are nested too deeply"),

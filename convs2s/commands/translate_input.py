@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from convs2s.config.encodings import conversion
 from convs2s.text.corpus.files import read_lines
 from convs2s.text.counted import counted
 
@@ -153,7 +154,7 @@ def decoded(stream: IO[bytes], name: str) -> Iterator[str]:
         except UnicodeDecodeError as error:
             raise ValueError(
                 f"{name}, line {number}: byte {error.start} is {raw[error.start]:#04x}, which is not UTF-8. "
-                "Convert the text first, for example: iconv -f latin1 -t utf-8."
+                f"Convert the text first, for example: {conversion(raw if number == 1 else b'')}."
             ) from error
 
 

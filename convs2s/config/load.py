@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from convs2s.config.encodings import conversion
 from convs2s.config.faults import describe
 from convs2s.config.layers import expanded
 from convs2s.config.params import Params
@@ -50,7 +51,7 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         raise ValueError(
             f"{path}: byte {error.start} is {content[error.start]:#04x}, which is not UTF-8. Save it "
-            "as UTF-8, for example: iconv -f latin1 -t utf-8."
+            f"as UTF-8, for example: {conversion(content)}."
         ) from error
 
 

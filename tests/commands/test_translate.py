@@ -140,6 +140,16 @@ def test_text_that_is_not_utf8_is_named_by_line(
 
 
 @pytest.mark.fault("input")
+def test_utf16_text_is_recognized(package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By its byte order mark; PowerShell's > writes it."""
+    (tmp_path / "in.txt").write_text("ein Haus\n", encoding="utf-16")
+    assert main(["translate", "--model", str(package), "--input", str(tmp_path / "in.txt")]) == 2
+    assert (
+        "which is not UTF-8. Convert the text first, for example: iconv -f utf-16" in capsys.readouterr().err
+    )
+
+
+@pytest.mark.fault("input")
 @pytest.mark.parametrize(
     ("options", "message"),
     [

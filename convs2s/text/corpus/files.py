@@ -14,6 +14,7 @@ from typing import IO
 
 from backports import zstd
 
+from convs2s.config.encodings import conversion
 from convs2s.processes import is_alive
 from convs2s.text.counted import counted
 
@@ -63,7 +64,7 @@ def read_lines(path: Path) -> Iterator[str]:
             except UnicodeDecodeError as error:
                 raise ValueError(
                     f"{path}, line {number}: byte {error.start} is {raw[error.start]:#04x}, which is not "
-                    "UTF-8. Convert the file first, for example: iconv -f latin1 -t utf-8."
+                    f"UTF-8. Convert the file first, for example: {conversion(raw if number == 1 else b'')}."
                 ) from error
             yield line.removesuffix("\n").removesuffix("\r")
 

@@ -1,6 +1,7 @@
 """Pairs from two files, or from one TSV."""
 
 import bz2
+import codecs
 import gzip
 import lzma
 import re
@@ -119,6 +120,16 @@ def test_other_encodings_are_an_error(tmp_path: Path) -> None:
         texts(
             two_files(tmp_path, b"one\ntwo\n", "eins\nweiß\n".encode("latin-1").replace(b"ei\xdf", b"e\xdf"))
         )
+
+
+@pytest.mark.parametrize("mark", [codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE])
+def test_utf16_is_recognized(tmp_path: Path, mark: bytes) -> None:
+    """By its byte order mark, which Windows tools write; taken for Latin-1 it would become garbage."""
+    text = "eins\n".encode("utf-16-le" if mark == codecs.BOM_UTF16_LE else "utf-16-be")
+    with pytest.raises(ValueError, match=r"a\.de, line 1: byte 0 is .* UTF-8.*: iconv -f utf-16 -t utf-8\."):
+        texts(two_files(tmp_path, b"one\n", mark + text))
+    with pytest.raises(ValueError, match=r"a\.de, line 2: .* UTF-8.*: iconv -f latin1 -t utf-8\."):
+        texts(two_files(tmp_path, b"one\ntwo\n", b"eins\n" + mark + b"\n"))
 
 
 def test_short_line_of_a_tsv_is_an_error(tmp_path: Path) -> None:
