@@ -104,5 +104,5 @@ def test_the_command_line_takes_values_of_params_yaml(
     monkeypatch.chdir(tmp_path)
     sides = [f"--{side}=data/filtered/train/{side}.txt" for side in ("source", "target")]
     main(["align", *sides, "--out=data/alignment"])
-    assert "align: iteration 2 of 3: forward perplexity" in capsys.readouterr().err
+    assert "\nalign: iteration 3 of 3: linked 5 sentence pairs\n" in capsys.readouterr().err
     assert read_dictionary(tmp_path / "data/alignment/dictionary.tsv")["house"] == "Haus"

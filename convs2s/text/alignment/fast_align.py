@@ -33,6 +33,7 @@ from convs2s.text.alignment.threads import Threads
 from convs2s.text.alignment.translation_table import Table, build_table, look_up, normalize
 from convs2s.text.alignment.word_ids import Chunk, Corpus, Ids, Side, number_ids, number_words
 from convs2s.text.corpus.flat_ids import FlatIds, Offsets
+from convs2s.text.counted import counted
 
 Links = list[tuple[int, int]]
 """Sorted links of a sentence pair, each (source position, target position) from 0."""
@@ -82,10 +83,15 @@ def align_corpus(
     with Threads(threads or os.cpu_count() or 1) as workers:
         aligner = Aligner(corpus, build_table(corpus, workers), workers, exact)
         for iteration in range(1, iterations if corpus.source.words else 1):
-            report = aligner.iterate(chunk_cells, fit_tension=iteration > 1)
-            print(f"align: iteration {iteration} of {iterations}: {report}", file=sys.stderr, flush=True)
+            log(iteration, iterations, aligner.iterate(chunk_cells, fit_tension=iteration > 1))
         for chunk in corpus.chunks(chunk_cells):
             yield from aligner.link(chunk)
+        log(iterations, iterations, f"linked {counted(corpus.pairs, 'sentence pair')}")
+
+
+def log(iteration: int, iterations: int, report: str) -> None:
+    """Print what an iteration did."""
+    print(f"align: iteration {iteration} of {iterations}: {report}", file=sys.stderr, flush=True)
 
 
 class Aligner:

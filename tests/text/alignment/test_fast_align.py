@@ -185,8 +185,9 @@ def test_neither_chunks_nor_threads_change_the_alignment(
     found = list(align(*files, 5, tmp_path, chunk_cells=chunk_cells, threads=threads))
     assert found == wanted
     assert capfd.readouterr().err == reports
-    assert reports.count("\n") == 4
+    assert reports.count("\n") == 5
     assert "align: iteration 4 of 5: forward perplexity" in reports
+    assert reports.endswith(f"\nalign: iteration 5 of 5: linked {len(wanted)} sentence pairs\n")
 
 
 def test_empty_sides_have_no_links_and_change_nothing_else(tmp_path: Path) -> None:
