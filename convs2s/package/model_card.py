@@ -147,7 +147,7 @@ def body(facts: Facts) -> str:
         f"| encoder, from the bottom | {facts.sizes.blocks[0]} |",
         f"| decoder, from the bottom | {facts.sizes.blocks[1]} |",
         f"| embedding | {facts.sizes.embedding} channels |",
-        f"| parameters | {facts.sizes.parameters:,} |",
+        f"| parameters | {facts.sizes.parameters:,}, with weight normalization folded in |",
         f"| vocabulary | {facts.segmentation}; {entries[0]:,} source and {entries[1]:,} target entries |",
         f"| seed | {facts.seed} |",
         "",

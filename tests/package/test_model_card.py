@@ -36,7 +36,7 @@ def test_card_describes_the_model_its_scores_and_its_use() -> None:
         "| sentence pairs | 4,500,000, after filtering |",
         "| encoder, from the bottom | 9 x 512, kernel 3; 6 x 1024, kernel 3 |",
         "| embedding | 768 channels |",
-        "1,234,567",
+        "| parameters | 1,234,567, with weight normalization folded in |",
         "15 encoder, 5 decoder; they see 31 and 21 tokens",
         "bpe; 40,003 source and 39,000 target entries",
         "| words in them | 116,000,000 source, 110,000,000 target |",
