@@ -19,7 +19,7 @@ def describe(fault: Any, schema: type[BaseModel] | None = None) -> str:
     """Return one line for a pydantic error: dotted name, what was found, what was wanted.
 
     Args:
-        schema: of what was checked, if not all of params.yaml; for the hint after an unknown key.
+        schema: what was validated, if not params.yaml; for the hint about an unknown key.
     """
     # In the location, a union's tag follows the list index; the tag is not a key of the file.
     kinds = {*sources(), "by_sha256", "by_md5"}
@@ -55,7 +55,7 @@ def describe(fault: Any, schema: type[BaseModel] | None = None) -> str:
 
 
 def hint(unknown: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown name: the known one that is most like it, else all."""
+    """Return the end of a message about an unknown name: the most similar known name, or else all of them."""
     near = difflib.get_close_matches(unknown, sorted(known), n=1)
     return f"did you mean {near[0]}?" if near else "known here: " + ", ".join(sorted(known))
 
