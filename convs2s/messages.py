@@ -1,5 +1,6 @@
 """Errors as users see them: one message, and a traceback only for our own bugs or on request."""
 
+import codecs
 import contextlib
 import os
 import re
@@ -80,3 +81,10 @@ def reported(program: str, memory_advice: str, interrupted: str) -> Iterator[Non
         lines = [f"{program}: error: {text}", *getattr(error, "__notes__", ())]
         print(*lines, sep="\n", file=sys.stderr)
         sys.exit(2)
+
+
+def conversion(start: bytes) -> str:
+    """Return a command that converts text that starts with these bytes to UTF-8."""
+    # Only UTF-16 can be recognized, by its byte order mark; Latin-1 is the most likely of the others.
+    is_utf16 = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return f"iconv -f {'utf-16' if is_utf16 else 'latin1'} -t utf-8"

@@ -12,10 +12,11 @@ from ruamel.yaml import YAML
 ROOT = Path(__file__).parent.parent
 # What each part may import from the others.
 ALLOWED: dict[str, set[str]] = {
-    "convs2s.config": {"convs2s.config"},
+    "convs2s.config": {"convs2s.config", "convs2s.messages"},
     "convs2s.processes": set(),
     "convs2s.text": {
-        "convs2s.config", "convs2s.english_german_grammar", "convs2s.processes", "convs2s.text",
+        "convs2s.config", "convs2s.english_german_grammar", "convs2s.messages", "convs2s.processes",
+        "convs2s.text",
     },
     "convs2s.model": {"convs2s.config", "convs2s.model"},
     "convs2s.kernels": {"convs2s.kernels", "convs2s.text"},
@@ -33,8 +34,8 @@ ALLOWED: dict[str, set[str]] = {
         "convs2s.text",
     },
     "convs2s.commands": {
-        "convs2s.commands", "convs2s.config", "convs2s.decode", "convs2s.exchange", "convs2s.model",
-        "convs2s.package", "convs2s.score", "convs2s.serve", "convs2s.text",
+        "convs2s.commands", "convs2s.config", "convs2s.decode", "convs2s.exchange", "convs2s.messages",
+        "convs2s.model", "convs2s.package", "convs2s.score", "convs2s.serve", "convs2s.text",
     },
     "convs2s.serve": {"convs2s.package", "convs2s.serve", "convs2s.text"},
     "convs2s.english_german_grammar": {"convs2s.english_german_grammar"},

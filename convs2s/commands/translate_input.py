@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from convs2s.config.encodings import conversion
+from convs2s.messages import conversion
 from convs2s.text.corpus.files import read_lines
 from convs2s.text.counted import counted
 

@@ -9,10 +9,10 @@ from pydantic import ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from convs2s.config.encodings import conversion
 from convs2s.config.faults import describe
 from convs2s.config.layers import expanded
 from convs2s.config.params import Params
+from convs2s.messages import conversion
 
 LONGEST = 1 << 20  # bytes of a params.yaml
 MOST_VALUES = 20_000  # with all aliases expanded

@@ -14,7 +14,7 @@ from typing import IO
 
 from backports import zstd
 
-from convs2s.config.encodings import conversion
+from convs2s.messages import conversion
 from convs2s.processes import is_alive
 from convs2s.text.counted import counted
 
