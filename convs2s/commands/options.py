@@ -11,7 +11,7 @@ def add_processor(add: Callable[..., object]) -> None:
 
 
 def check_positive(options: argparse.Namespace, *names: str) -> None:
-    """Check that the options given are at least 1.
+    """Check that each of these options, if it was given, is at least 1.
 
     Raises:
         ValueError: naming the first that is not.

@@ -52,7 +52,7 @@ def chunks(path: Path | None, stream: IO[bytes], batch_sentences: int) -> Iterat
 
 
 def in_chunks(lines: Iterator[str], most: int) -> Iterator[list[str]]:
-    """Yield lines in lists of length `most`."""
+    """Yield lines in lists of `most` lines; the last may be shorter."""
     while chunk := list(itertools.islice(lines, most)):
         yield chunk
 

@@ -12,4 +12,4 @@ class SelectionParams(Section):
     common: Count
     """The most frequent target entries, which every batch includes (500 in the Lua code)."""
     candidates: Positive
-    """Alignment candidates per source entry, most frequent first (100 in the Lua code)."""
+    """Alignment candidates per source entry, only the most frequent ones (100 in the Lua code)."""

@@ -1,4 +1,4 @@
-"""The fast model with its steps in compiled loops, which pays off for texts that are worth the compilation.
+"""The fast model with its steps in compiled loops, which pay off once a text is long enough.
 
 The source positions of all sentences are contiguous in memory, without padding, and stay in place when
 sentences leave the batch. Hypotheses are reordered when the next windows are written. Everything between
@@ -50,7 +50,7 @@ class FlatMemory:
 
     Attributes:
         keys: z, scaled like d.
-        layers: the blocks that attend, bottom first.
+        layers: one for each block that attends, bottom first.
         starts: the first position of each sentence.
         lengths: the number of positions of each sentence, EOS included.
         width: the number of positions of the longest sentence.

@@ -31,7 +31,7 @@ class FoldedAttention:
     """What one layer sees of the source.
 
     Attributes:
-        keys: multiplied by h, they give the scores.
+        keys: multiplied by h, they give the layer's own part of the scores.
         offset: added to the scores; -inf at padding.
         values: averaged by the weights, then added to the layer's output.
     """
@@ -47,7 +47,7 @@ class FoldedMemory:
 
     Attributes:
         keys: z, scaled like d; multiplied by g, they give the part of the scores that all layers share.
-        layers: the blocks that attend, bottom first.
+        layers: one for each block that attends, bottom first.
     """
 
     keys: Float[Tensor, "B E S"]

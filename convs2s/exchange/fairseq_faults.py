@@ -9,8 +9,8 @@ from pathlib import Path
 
 from convs2s.exchange.pickle_names import Survey, survey
 
-# Names that any file with tensors and containers of them has. They determine which name a message shows, not
-# what is loaded: PyTorch decides that, name by name.
+# Names that only show that a file has tensors and containers of them. They determine which name a message
+# shows, not what is loaded: PyTorch decides that, name by name.
 OF_TENSORS = re.compile(
     r"torch\.\w+Storage|torch\.storage\.\w+|torch\.(Size|Tensor|device|\w*int\d+|\w*float\d+|bool)"
     r"|torch\._utils\._rebuild_\w+|torch\._tensor\._rebuild_from_type_v2|torch\.nn\.parameter\.Parameter"

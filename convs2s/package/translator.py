@@ -246,7 +246,7 @@ def listed(texts: str | Sequence[str]) -> list[str]:
 
 
 def check_number(sources: Sequence[object], given: Sequence[object], nouns: str) -> None:
-    """Raise ValueError unless there is one for each text."""
+    """Raise ValueError unless as many translations or prefixes are given as texts."""
     if len(sources) != len(given):
         raise ValueError(
             f"found {counted(len(sources), 'text')} but {len(given):,} {nouns}, wanted the same number."

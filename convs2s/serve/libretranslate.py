@@ -85,7 +85,7 @@ def add_libretranslate(app: FastAPI, service: Service) -> None:
 
 
 def most(lines: list[list[Translation]], wanted: int) -> int:
-    """Return the number of alternatives of a text: as many as any of its lines has, at most `wanted`."""
+    """Return the number of alternatives of a text: that of its line with the most, at most `wanted`."""
     return min(wanted, max(map(len, lines)) - 1)
 
 
