@@ -4,9 +4,10 @@
     make gpu-report DATA=folder              on Multi30k, whose files (train.en.gz, ...) are in the folder
 
 It takes at most SECONDS (530) of one GPU, needs no network, and installs nothing: PYTHON (python3) must have
-PyTorch and the other requirements of convs2s. Each part has a share of the time and runs in its own process.
-If it fails or exceeds its time, the other parts still run, and the report says so. A part's output is in its
-log. On a machine without a GPU, --toy runs all parts at toy size on the CPU.
+PyTorch and the other requirements of convs2s. Each part has a share of the time and runs in its own process,
+which is killed when the time is up. If a part fails or exceeds its time, the others still run, and the report
+says so. A part's output is in its log. On a machine without a GPU, --toy runs all parts at toy size on the
+CPU.
 """
 
 import argparse

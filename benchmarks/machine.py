@@ -144,7 +144,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    """Yield the lines of a table in Markdown; numbers have at least three digits."""
+    """Yield the lines of a table in Markdown; floats have three digits, or from 100 on, no decimals."""
     yield "| " + " | ".join(columns) + " |"
     yield "|---|" + "---:|" * (len(columns) - 1)
     for row in rows:

@@ -6,8 +6,8 @@ translates lines of text with each path in turns, with the model loaded and warm
 words counts. It prints sentences per second of processor time (median over rounds, minimum and maximum), how
 many hypotheses equal those of the plain path, and the share of the speed of a large matrix product: at 100 %
 a search would consist of matrix products only. With --candidates, a file from `convs2s candidates`, there is
-also int8 with vocabulary selection; its share counts products of the whole vocabulary, so it may exceed 100
-%.
+also int8 with vocabulary selection; its share may exceed 100 %, because it counts products of the whole
+vocabulary.
 
 --processes 2 runs our compiled loops in two processes that share the model, and the others on two threads;
 speeds are then by wall time, so the machine must be otherwise idle.

@@ -101,7 +101,7 @@ def direct_object(bits: Bits, clause: Clause, relative: n.RelativeClause | None)
 
 
 def circumstances(bits: Bits, clause: Clause) -> None:
-    """Draw when, how often, how and where; one in four times comes first in the sentence."""
+    """Draw when, how often, how and where; the time may come first in the sentence."""
     willing = "person" in clause.verb.subjects and not clause.verb.stative
     if willing and not clause.negated and chance(bits, 13):
         clause.manner = draw(bits, MANNER)

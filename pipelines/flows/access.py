@@ -80,7 +80,7 @@ def claim(port: int) -> Iterator[socket.socket]:
     """Bind a port as its only server: two that shared it would each get some of the calls.
 
     The UDP port of the same number, which is never shared, serves as the lock. Raises a RuntimeError if
-    another server holds it.
+    either port is taken.
     """
     with contextlib.ExitStack() as stack:
         try:

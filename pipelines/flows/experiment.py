@@ -60,9 +60,8 @@ def link_ignored_inputs(root: Path, folder: Path, source: str) -> None:
 
     An absolute path outside the repository works unchanged; a relative one raises a ValueError.
     """
-    if not Path(os.path.normpath(root / source)).is_relative_to(
-        root
-    ):  # symbolic links count by their own place
+    # A symbolic link counts by its own place, not by its target's.
+    if not Path(os.path.normpath(root / source)).is_relative_to(root):
         if Path(source).is_absolute():
             return
         raise ValueError(

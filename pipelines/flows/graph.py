@@ -58,7 +58,7 @@ def read_graph(root: Path, label: str = "") -> dict[str, Stage]:
 
 
 def up_to_date(root: Path) -> set[str]:
-    """Return the stages that are up to date, together with all their ancestors.
+    """Return the stages that are up to date and whose ancestors all are, too.
 
     This takes a second or two in all, as much as one `dvc repro` of a single stage. Returns an empty set if
     DVC cannot tell now; `dvc repro` will find out then.

@@ -113,7 +113,7 @@ class WorkerWatch:
     alone: float = 0.0  # time since which no worker has been online; 0 while one is
 
     def look(self, client: SyncPrefectClient) -> bool:
-        """Return whether to keep waiting; log a warning when the last worker goes offline."""
+        """Return whether to keep waiting; log a warning, once, while no worker is online."""
         if self.served(client):
             self.alone = 0.0
         elif not self.alone:
@@ -136,7 +136,7 @@ class WorkerWatch:
 
 
 def wait(run: UUID, stop: Stop, watch: WorkerWatch) -> State[Any]:
-    """Wait for a flow run to finish; cancel it if `stop` is set, or if no worker has been online for long.
+    """Wait for a flow run to finish; cancel it if `stop` is set, or if no worker is online for too long.
 
     Prefect's own wait_for_flow_run returns at Crashed, and could not be interrupted by `stop`.
     """

@@ -20,7 +20,9 @@ class ReproduceParams(RunParams, ValueParams):
     """With a preset or any value that replaces one of params.yaml, the results become a DVC experiment."""
 
     targets: list[str] = field(
-        "Stages", "bring only these and their ancestors up to date, such as train@1 or evaluate", []
+        "Stages",
+        "bring only these and their ancestors up to date, such as train@1 or evaluate; if empty, all",
+        [],
     )
 
     @model_validator(mode="after")

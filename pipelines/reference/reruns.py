@@ -21,7 +21,7 @@ def first_stages(key: str, stages: Stages) -> list[str]:
 
 
 def depends(key: str, stage: Mapping[str, Any]) -> bool:
-    """Return whether a stage lists a key or its section, or has an instance per value of it, as per seed."""
+    """Return whether a stage lists a key or its section, or has an instance for each of its values."""
     listed = [value for entry in stage.get("params", ()) for value in expanded(entry, stage)]
     used = re.findall(r"\$\{([\w.]+)", " ".join([*map(str, stage.get("deps", ())), str(stage.get("matrix"))]))
     return any(key == name or key.startswith(f"{name}.") for name in (*listed, *used))

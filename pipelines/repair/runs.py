@@ -1,7 +1,7 @@
 """DVC's run cache: a folder for each stage and its inputs, with a record of its outputs.
 
-A kill can leave a folder empty, or with a truncated record under a temporary name. The former makes every DVC
-run fail; the latter may be taken for a record of fewer outputs.
+A kill can leave a folder empty, or with a truncated record under a temporary name. DVC fails each
+time it looks into the former, and may take the latter for a record of fewer outputs.
 """
 
 import re

@@ -100,7 +100,7 @@ def examples(path: Path) -> str:
 
 
 def wrapped(label: str, text: str) -> str:
-    """Return a text after its label, wrapped; control characters are replaced, as they go to a terminal."""
+    """Return a text after its label, wrapped; no control character may reach the terminal."""
     visible = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text) or "(empty)"
     return textwrap.fill(
         visible, WIDTH, initial_indent=label, subsequent_indent=" " * len(label), break_on_hyphens=False

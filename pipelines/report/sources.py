@@ -50,7 +50,7 @@ def read_folder(folder: Path, root: Path) -> Run:
 
 
 def staleness(folder: Path) -> str:
-    """Return a sentence on the stages of a workspace that are not up to date; empty if all are."""
+    """Return a sentence on stages that are not up to date; empty if all are, or the folder has no .dvc."""
     if not (folder / ".dvc").is_dir():
         return ""
     try:

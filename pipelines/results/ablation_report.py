@@ -59,7 +59,7 @@ def compared(row: Row, experiment: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def place_of(row: Mapping[Any, Any]) -> tuple[str, str]:
-    """Return row and column of an experiment; in a CSV, column 5 may be 5 or 5.0, and no column is empty."""
+    """Return row and column of an experiment; in a CSV, column 5 may read 5 or 5.0, and none is blank."""
     column = row.get("column")
     return str(row["row"]), str(column).removesuffix(".0") if given(column) else ""
 

@@ -51,9 +51,7 @@ class Row(Section):
     run: RowRun | None = None  # what fills it; null: another system, or a row of a sweep
     encoder: LayerStack | None = None
     decoder: LayerStack | None = None
-    attention: list[Positive] | None = (
-        None  # decoder layers with attention, from 1; with `decoder`; null: all
-    )
+    attention: list[Positive] | None = None  # decoder layers with it, from 1; with `decoder`; null: all
     source_positions: bool | None = None
     target_positions: bool | None = None
     set: dict[str, Any] = Field(default={})  # further values of params.yaml, by dotted name

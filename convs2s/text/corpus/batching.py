@@ -35,7 +35,7 @@ class Batching:
 
     Attributes:
         by_sentences: whether an update takes `sentences` sentences, split into parts of `max_tokens`; if
-            False, batches are limited by tokens, and each worker has one part.
+            False, both numbers limit a batch, and each worker has one part.
         sentences: per update and worker.
         max_tokens: padded tokens, on the longer side, that a worker processes at once; when batching by
             tokens with several workers, a part may exceed this by one sentence.

@@ -76,7 +76,7 @@ def learn_bpe(counts: Mapping[str, int], size: int, name: str) -> bytes:
 
 
 def learnable(counts: Mapping[str, int]) -> Counter[str]:
-    """Return the counts of the words that are segmented; words that differ only in U+2581 are merged."""
+    """Return the counts of words as they are segmented; words that differ only in U+2581 are merged."""
     words: Counter[str] = Counter()
     for word, count in counts.items():
         words[unmarked(word)] += count

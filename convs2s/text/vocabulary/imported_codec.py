@@ -60,7 +60,7 @@ def load_codec(folder: Path, side: str) -> Codec:
     """
     match imported_kind(folder / "segmentation.json"):
         case "subword-nmt":
-            allowed = folder / ALLOWED if side == "source" else None  # targets are never segmented
+            allowed = folder / ALLOWED if side == "source" else None  # it limits the source only
             codes = read_codes(folder / CODES, allowed)
             return SubwordNmtCodec(read_vocabulary(folder / f"{side}.tsv"), codes)
         case "sentencepiece":

@@ -17,7 +17,7 @@ UNKNOWN = re.compile(r"[\w'’-]*(?:<unk>[\w'’-]*)+")
 
 
 def bare_words(words: list[str], params: TokenizeParams) -> list[str]:
-    """Return the bare words of a tokenized sentence; without a tokenizer, there may be more than it has."""
+    """Return the bare words of a tokenized sentence; with tokenizer `none`, there may be more of them."""
     if not params.lossless:
         return words
     if params.tokenizer == "none":

@@ -77,7 +77,7 @@ class Tokenizer:
         Args:
             language: ISO 639 code; languages that Moses does not support get its English rules.
             params: options of the tokenizer.
-            truecaser: restores the case of words, if `params.truecase`; None leaves them unchanged.
+            truecaser: gives words their mid-sentence case, if `params.truecase`; None leaves them unchanged.
         """
         self.language = language
         self.params = params
@@ -136,7 +136,7 @@ class Tokenizer:
         return words
 
     def detokenize(self, words: list[str]) -> str:
-        """Join words to a sentence on one line, with case, escapes and at signs restored."""
+        """Join words into a sentence on one line, with case, escapes and at signs restored."""
         text = self._joined(self.recased(words))
         return typographic(text, self.language) if self.params.typography else text
 
