@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any, overload
 
@@ -29,9 +30,6 @@ from convs2s.text.alignment.dictionary import read_dictionary
 from convs2s.text.counted import counted
 from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
 from convs2s.text.words.truecasing import read_truecaser
-
-ARGUMENTS = ("device", "replace", "candidates", "processes")
-"""What `load` takes besides a model folder and values of the section `translate`."""
 
 SELECTION = SelectionParams(common=500, candidates=100)
 """For candidates from a file, if the model folder does not set it: the values of the authors' Lua code."""
@@ -308,12 +306,10 @@ def changed(params: TranslateParams, changes: Mapping[str, Any]) -> TranslatePar
     Raises:
         ValueError: naming each unknown option or impossible value.
     """
-    known = {*ARGUMENTS, *TranslateParams.model_fields}
-    unknown = [
-        f"{name}: unknown option, found {shown(value)}; {hint(name, known)}"
-        for name, value in changes.items()
-        if name not in known
-    ]
-    if unknown:
-        raise ValueError("load: " + "; ".join(unknown))
+    if unknown := changes.keys() - TranslateParams.model_fields.keys():
+        known = {*signature(load).parameters, *TranslateParams.model_fields} - {"folders", "changes"}
+        faults = (
+            f"{name}: unknown option, found {shown(changes[name])}; {hint(name, known)}" for name in unknown
+        )
+        raise ValueError("load: " + "; ".join(sorted(faults)))
     return read_section(TranslateParams, {**params.model_dump(), **changes}, "translate")
