@@ -64,6 +64,7 @@ def test_the_citation_has_the_version_and_license_of_the_package() -> None:
 def test_the_python_versions_are_those_required() -> None:
     """There is a classifier for each minor version within the bounds, and for no other."""
     assert PROJECT["requires-python"] == ">=3.11,<3.14"
+    assert "(3, 11) <= v <= (3, 13)" in (ROOT / "Makefile").read_text(encoding="utf-8")  # before installing
     prefix = "Programming Language :: Python :: 3."
     found = [name.removeprefix(prefix) for name in PROJECT["classifiers"] if name.startswith(prefix)]
     assert found == ["11", "12", "13"]
