@@ -1,6 +1,6 @@
 """An edit reruns what it affects and nothing else: DVC itself confirms the table in docs/parameters.md.
 
-A function stands in for the stages' commands. It writes outputs that depend on everything a stage declares:
+A function replaces the stages' commands. It writes outputs that depend on everything a stage declares:
 its command, parameters and dependencies. An output changes whenever one of these does, so DVC runs every
 stage that such an edit can ever affect. Only stage `code` really runs.
 """

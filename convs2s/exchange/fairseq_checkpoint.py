@@ -14,7 +14,7 @@ from convs2s.exchange.fairseq_faults import fault
 
 
 class Meter:
-    """Stands in for fairseq's running averages, which some checkpoints contain; never used."""
+    """Placeholder for fairseq's running averages, which some checkpoints contain; never used."""
 
 
 # Classes that a checkpoint may contain besides tensors, numbers, text and containers of these. The loader

@@ -14,7 +14,7 @@ class Survey:
 
     Attributes:
         names: module.name of classes and functions, in order, with repetitions.
-        protocol: 1 also stands for 0, which does not differ in any way that matters; None if there is no
+        protocol: protocol 0 counts as 1, because the difference does not matter here; None if there is no
             pickle.
     """
 

@@ -2,7 +2,7 @@
 
 As in `loops`, arrays are contiguous, and every loop processes the items `start` to `stop`. Matrix products
 are passed unscaled: float32, bfloat16 in uint16, or sums of 8-bit products in int32. An entry y in row i and
-column j stands for the value y * row_scales[i] * scales[j] + bias[j].
+column j represents the value y * row_scales[i] * scales[j] + bias[j].
 
 The source positions of sentence i are the rows starts[i] to starts[i] + lengths[i] of the encoder's output,
 without padding. Its hypotheses are consecutive rows, `beams` per sentence.

@@ -232,7 +232,10 @@ def execute(options: argparse.Namespace) -> int:
         stopped = stop()
         print(f"Stopped: {', '.join(stopped)}." if stopped else "Neither server nor worker was running.")
         return 0
-    if options.command in ("run", "sweep"):  # before anything starts, and before DVC builds commands of them
+    if options.command in (
+        "run",
+        "sweep",
+    ):  # before anything starts or DVC puts values into commands
         asked = ValueParams(overrides=dict(options.overrides))
         check_folder(asked.written(ROOT)[1], ROOT / "params.yaml")
         params = asked.model_dump(include={"overrides"})

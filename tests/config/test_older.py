@@ -56,7 +56,7 @@ def test_a_model_folder_without_a_later_option_loads(tmp_path: Path, monkeypatch
 
 
 def test_an_older_model_folder_computes_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The default must restore the old behavior; here extra_scaling stands in for the added key."""
+    """The default must restore the old behavior; here extra_scaling is the added key."""
     model = small_model()
     save_model(tmp_path, model, small_params(), 40, 50, PAD)
     inputs = sentence(7, 40)[None], sentence(5, 50)[None]

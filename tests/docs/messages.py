@@ -22,7 +22,7 @@ def literals(files: Iterable[Path]) -> list[str]:
 
 
 def occurs(message: str, among: list[str]) -> bool:
-    """Return whether a literal contains this message, in which ... stands for any text."""
+    """Return whether a literal contains this message, where ... matches any text."""
     parts = message.split("...")
     return any(in_order(parts, literal) for literal in among)
 

@@ -235,7 +235,7 @@ def concurrency() -> Iterator[Case]:
 
 
 def twice(stage: str) -> Fault:
-    """Return a fault that runs two commands at once; one may be told to wait, at least one must succeed."""
+    """Return a fault that runs two commands at once; one may have to wait, and at least one must succeed."""
 
     def fault(setting: Setting) -> None:
         repository.forget(setting.folder, stage)

@@ -302,7 +302,7 @@ def test_no_other_user_can_bind_the_port_of_a_dead_server(monkeypatch: pytest.Mo
 
 
 def test_a_port_has_one_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two servers sharing a port, each would get some of the calls. Workers do share it, to hold it."""
+    """Two servers sharing a port would each get some of the calls. Workers share it only to hold it."""
     monkeypatch.setattr(access, "held", [])
     with access.share(0) as free:
         port = int(free.getsockname()[1])

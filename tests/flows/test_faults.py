@@ -71,7 +71,7 @@ def test_a_killed_flow(server: Server, repo: Path) -> None:
 
 
 def test_ctrl_c_stops_everything(server: Server, repo: Path) -> None:
-    """For a flow started by hand."""
+    """A flow started by hand must not leave trainings behind."""
     flow = started(server, repo)
     os.kill(flow.process.pid, signal.SIGINT)
     gone(repo, lambda line: "import reproduce" in line)  # which still tells the server of its end

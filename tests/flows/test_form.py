@@ -38,7 +38,7 @@ def test_a_submitted_form_passes_the_servers_validation(asked: dict[str, Any]) -
 
 
 def test_fields_and_overrides_are_merged() -> None:
-    """By their names in params.yaml."""
+    """The flow needs all values under their names in params.yaml."""
     others = ["train.clip_norm=1e-1", "package.name=a b"]
     asked = ValueParams(seeds=[3, 1], ensembles=["all"], beam_size=7, overrides=others)  # type: ignore[arg-type]
     values = {"train.seeds": [3, 1], "evaluate.ensembles": ["all"], "translate.beam_size": 7}
@@ -64,7 +64,7 @@ def test_a_preset_replaces_params_yaml() -> None:
 def test_a_run_is_named_after_data_seeds_and_revision(
     monkeypatch: pytest.MonkeyPatch, seeds: list[int], words: str
 ) -> None:
-    """And after everything that differs from params.yaml, so that runs can be told apart."""
+    """The name also lists everything that differs from params.yaml, so that runs can be told apart."""
     asked = SimpleNamespace(parameters={"params": {"preset": "generated", "seeds": seeds}})
     monkeypatch.setattr("pipelines.flows.reproduce.runtime", SimpleNamespace(flow_run=asked))
     monkeypatch.setattr("pipelines.flows.workspace.revision", lambda _: "abc")

@@ -76,7 +76,7 @@ def test_a_missing_output_is_named(stages: dict[str, Stage]) -> None:
 
 
 def test_targets_include_their_ancestors(stages: dict[str, Stage]) -> None:
-    """Like `dvc repro TARGET`."""
+    """`dvc repro TARGET` does the same."""
     assert set(restrict(stages, ["filter"])) == {
         "code", "download@train", "download@valid", "truecase", "tokenize@train", "tokenize@valid", "filter",
     }  # fmt: skip

@@ -78,7 +78,7 @@ def test_it_starts_server_and_worker_follows_the_run_and_stops_them(server: Serv
 
 
 def test_a_taken_port_is_reported(repo: Path) -> None:
-    """By a program that is not a Prefect server."""
+    """The port may belong to a program that is not a Prefect server."""
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()

@@ -163,7 +163,7 @@ def test_overrides_train_remotely(server: Server, clones: list[Path]) -> None:
 
 
 def test_a_remote_failure_is_reported_locally(server: Server, clones: list[Path]) -> None:
-    """With the last lines of output, so that nobody has to log in to the worker."""
+    """The last lines of output are included, so that nobody has to log in to the worker."""
     repo, *workers = clones
     content = (repo / "dvc.yaml").read_text().replace("retries: [0]", "retries: []")
     (repo / "dvc.yaml").write_text(content)
@@ -215,7 +215,7 @@ def trains_remotely(server: Server, repo: Path, workers: list[Path]) -> tuple[Fl
 
 
 def test_missing_remotes_are_reported_at_the_start(server: Server, repo: Path) -> None:
-    """Rather than after the first stages have run."""
+    """Otherwise the run would fail only after its first stages."""
     with pytest.raises(
         ValueError, match=r"git_remote: found 'origin', but .* has none\. Remote workers fetch"
     ):

@@ -134,7 +134,7 @@ def test_a_stage_is_stopped_at_its_deadline(server: Server, repo: Path) -> None:
 
 
 def test_a_flow_refuses_to_start_and_says_why(server: Server, repo: Path) -> None:
-    """If another run uses the workspace, or a value is invalid."""
+    """Another run may be using the workspace, or a value may be invalid."""
     toy.behave(repo, download={"seconds": 90})
     first = server.start_flow(repo)
     run = first.id()
@@ -152,7 +152,7 @@ def test_a_flow_refuses_to_start_and_says_why(server: Server, repo: Path) -> Non
 
 
 def test_unknown_names_and_gpus_are_reported_at_the_start(repo: Path) -> None:
-    """Rather than when the first stage needs them."""
+    """Otherwise the run would fail only when the first stage needs them."""
     with pytest.raises(ValueError, match="targets: found nothing, which is not a stage"):
         restrict(read_graph(repo), ["nothing"])
     stages = list(read_graph(repo).values())

@@ -102,7 +102,7 @@ def test_each_stage_has_gpus_of_its_own() -> None:
 
 
 def test_slots_limit_the_stages_on_the_cpu() -> None:
-    """Without GPUs that includes trainings; stages that need no GPU lease none."""
+    """Without GPUs, trainings take slots, too; stages that need no GPU never lease one."""
     assert most_at_once(Leases([], slots=2), [1, 1, 0]) == 2
     assert most_at_once(Leases([3], slots=1), [0, 0, 0]) == 1
     assert most_at_once(Leases([3], slots=1), [0, 1]) == 2

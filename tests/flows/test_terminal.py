@@ -92,7 +92,7 @@ def test_ctrl_c_leaves_the_terminal_as_it_was(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_table_shows_states_times_and_progress() -> None:
-    """In pipeline order."""
+    """Stages are in pipeline order, as users expect."""
     console = Console(file=io.StringIO(), width=70, color_system=None)
     with console.capture() as shown:
         console.print(table(STAGES, [progress(STAGES[3])], 20))

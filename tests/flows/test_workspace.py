@@ -25,14 +25,14 @@ def copy_of(repo: Path, name: str, overrides: dict[str, Any]) -> Path:
 
 
 def test_a_sound_workspace_is_accepted(repo: Path) -> None:
-    """With or without a lock file."""
+    """A lock file need not exist."""
     workspace.check_workspace(repo)
     toy.dvc(repo, "repro", "download")
     workspace.check_workspace(repo)
 
 
 def test_a_typo_in_params_yaml_is_refused(repo: Path) -> None:
-    """Before the stages run for hours, not after."""
+    """Otherwise it would be found only after hours of stages."""
     (repo / "params.yaml").write_text((repo / "params.yaml").read_text().replace("dropout:", "droput:"))
     with pytest.raises(ValueError, match=r"train\.droput"):
         workspace.check_workspace(repo)
@@ -143,7 +143,7 @@ def test_a_copy_reaches_the_same_remotes(repo: Path) -> None:
 
 
 def test_a_copys_results_become_an_experiment(repo: Path) -> None:
-    """Of the workspace's commit, so that `dvc exp show` lists it there."""
+    """It belongs to the workspace's commit, so that `dvc exp show` lists it there."""
     copy = copy_of(repo, "one", {"train.dropout": 0.3})
     toy.dvc(copy, "repro")
     score = (copy / "data/evaluation/metrics.json").read_text()

@@ -67,7 +67,7 @@ def test_none_writes_an_empty_dictionary(train: Path, tmp_path: Path) -> None:
 
 
 def test_fast_align_is_run_when_chosen(train: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scripts stand in for it: they link the first words, and in the last pair the second ones."""
+    """Fake programs link the first words of each pair and, in the last pair, also the second words."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in ("fast_align", "atools"):

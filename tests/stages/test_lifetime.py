@@ -11,14 +11,14 @@ import psutil
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# Stands in for DVC: starts a command through a shell and waits for it. SIGHUP has its effect even under
+# A substitute for DVC: starts a command through a shell and waits for it. SIGHUP has its effect even under
 # nohup.
 DVC = """
 import os, signal, subprocess, sys
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 subprocess.run(["/bin/sh", "-c", sys.argv[1]], env={**os.environ, "DVC_STAGE": "s"})
 """
-# Stands in for a stage: starts a process, begins a file, prints both process IDs, and waits.
+# A substitute for a stage: starts a process and a file, prints both process IDs, and waits.
 STAGE = """
 import pathlib, subprocess, sys, time
 from convs2s.text.corpus.files import atomic_path
