@@ -27,6 +27,7 @@ from convs2s.score.corpus_scores import bleu, bleu_tokenizer
 from convs2s.text.corpus.files import read_lines
 from convs2s.text.corpus.pair_folder import read_folder, write_folder
 from convs2s.text.sources.part import Split
+from convs2s.train.run import train_model
 from pipelines.stages import (
     candidates,
     download,
@@ -34,7 +35,6 @@ from pipelines.stages import (
     filter,
     replace,
     tokenize,
-    train,
     translate,
     truecase,
     vocabulary,
@@ -137,7 +137,7 @@ def train_seed(params: Params, seed: int, out: Path) -> tuple[dict[str, Any], fl
     """Train on what `encode_all` wrote; return the metrics and the minutes of training."""
     inputs = out / "encoded", out / "vocabulary", out / "candidates"
     begin = time.perf_counter()
-    train.run(params.model, params.train, seed, *inputs, out / "work", out / "trained" / str(seed))
+    train_model(params.model, params.train, seed, *inputs, out / "work", out / "trained" / str(seed))
     minutes = (time.perf_counter() - begin) / 60
     return json.loads((out / "trained" / str(seed) / "metrics.json").read_text(encoding="utf-8")), minutes
 

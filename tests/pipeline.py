@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from convs2s.config.params import Params
 from pipelines.preset.overrides import Overrides
 from pipelines.preset.render import NO_OVERRIDES, render
-from pipelines.stages import code
+from pipelines.stages import _code as code
 from tests.fresh import run_fresh, run_here
 
 ROOT = Path(__file__).parent.parent
@@ -49,7 +49,7 @@ def run_all(params: Params, data: Path, *, processes: bool = False) -> dict[str,
 
 
 def module_of(path: Path) -> code.Module:
-    """Return a module as stage `code` reads it; all tests share the analysis of the same text."""
+    """Return a module as stage `snapshot` reads it; all tests share the analysis of the same text."""
     return module_with(path, path.read_text(encoding="utf-8"))
 
 

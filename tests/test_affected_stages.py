@@ -2,7 +2,7 @@
 
 A function replaces the stages' commands. It writes outputs that depend on everything a stage declares:
 its command, parameters and dependencies. An output changes whenever one of these does, so DVC runs every
-stage that such an edit can ever affect. Only stage `code` really runs.
+stage that such an edit can ever affect. Only the stages `checksums` and `snapshot` really run.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from dvc.stage import PipelineStage
 from fsspec.implementations.memory import MemoryFileSystem  # type: ignore[import-untyped]
 from ruamel.yaml import YAML
 
-from pipelines.stages import code
+from pipelines.stages import _code as code
 from pipelines.stages.__main__ import start
 from tests.light_dvc import light_dvc
 from tests.pipeline import module_of
@@ -33,12 +33,13 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = (Path("convs2s"), Path("pipelines/stages"))
 CODE = ["decode/beam_search.py", "text/words/tokenization.py", "model/seq2seq.py"]
 FILES = ["params.yaml", "README.md", *(f"convs2s/{name}" for name in CODE)]
+TAKING = {"checksums", "snapshot"}  # the stages that take values and code for all others
 RAN: list[str] = []
 """Names of the stages that ran, in order."""
 
 
-def set_param(name: str, value: object) -> Callable[[Path], None]:
-    """Return an edit of params.yaml."""
+def set_param(name: str, value: object, *others: str) -> Callable[[Path], None]:
+    """Return an edit of params.yaml, which gives other keys of the same section the same value."""
 
     def edit(repo: Path) -> None:
         path = repo / "params.yaml"
@@ -48,8 +49,18 @@ def set_param(name: str, value: object) -> Callable[[Path], None]:
         for section in sections:
             target = target[section]
         assert target[key] != value
-        target[key] = value
+        target.update(dict.fromkeys([key, *others], value))
         path.write_text(json.dumps(content), encoding="utf-8")  # JSON is YAML that parses faster
+
+    return edit
+
+
+def both(*edits: Callable[[Path], None]) -> Callable[[Path], None]:
+    """Return several edits as one; params.yaml must be valid after all of them."""
+
+    def edit(repo: Path) -> None:
+        for one in edits:
+            one(repo)
 
     return edit
 
@@ -64,13 +75,17 @@ def append(name: str, text: str) -> Callable[[Path], None]:
     return edit
 
 
-# Each edit and the stages that it affects directly; the stages downstream follow from the graph.
-EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
+# Each edit and the stages that it affects directly; the stages downstream follow from the graph. An edit of
+# values or code also runs TAKING, which None stands for the lack of.
+EDITS: dict[str, tuple[Callable[[Path], None], set[str] | None]] = {
     "filter.max_words": (set_param("filter.max_words", 100), {"filter"}),
-    "vocabulary size": (set_param("vocabulary.source_size", 77), {"vocabulary"}),
+    "vocabulary size": (set_param("vocabulary.source_size", 77, "target_size"), {"vocabulary"}),
     "train.dropout": (set_param("train.dropout", 0.33), {"train@1"}),
     "train.seeds": (set_param("train.seeds", [1, 2]), {"train@2"}),
-    "evaluate.ensembles": (set_param("evaluate.ensembles", ["all"]), {"tune-ensemble@all"}),
+    "evaluate.ensembles": (
+        both(set_param("train.seeds", [1, 3]), set_param("evaluate.ensembles", ["all"])),
+        {"train@3", "tune-ensemble@all"},
+    ),
     "translate.beam_size": (set_param("translate.beam_size", 3), {"tune@1"}),
     "translate.alpha": (set_param("translate.alpha", "tuned"), {"tune@1"}),
     "tune.alphas": (set_param("tune.alphas", [0.5, 1.0]), {"tune@1"}),
@@ -79,27 +94,24 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
         set_param("download.test", [{"kind": "generated", "pairs": 7, "seed": 9, "noise": 0.0}]),
         {"download@test"},
     ),
-    "decoding code": (append("convs2s/decode/beam_search.py", "EDITED = 1\n"), {"code", "tune@1"}),
-    "the detokenizer": (append("convs2s/text/words/tokenization.py", "EDITED = 1\n"), {"code", "truecase"}),
-    "a docstring": (append("convs2s/model/seq2seq.py", '"""Edited."""\n# Edited.\n'), {"code"}),
-    "README.md": (append("README.md", "edited\n"), set()),
+    "decoding code": (append("convs2s/decode/beam_search.py", "EDITED = 1\n"), {"tune@1"}),
+    "the detokenizer": (append("convs2s/text/words/tokenization.py", "EDITED = 1\n"), {"truecase"}),
+    "a docstring": (append("convs2s/model/seq2seq.py", '"""Edited."""\n# Edited.\n'), set()),
+    "README.md": (append("README.md", "edited\n"), None),
     "evaluate.examples": (set_param("evaluate.examples", 9), {"evaluate"}),
     "train.checkpoint_updates": (set_param("train.checkpoint_updates", 12345), set()),
-    "train.rendezvous": (set_param("train.rendezvous", "host:1"), set()),
 }
 
 
 def with_all_after(names: set[str], graph: "nx.DiGraph[PipelineStage]") -> set[str]:
-    """Return these stages and all downstream of them; `code` adds only itself.
-
-    It has an output file for every stage, and an edit of code changes only some of them.
+    """Return these stages and all downstream of them.
 
     Args:
         names: names of stages.
         graph: edges point from a stage to the stages it needs.
     """
-    stages = [stage for stage in graph if stage.name in names - {"code"}]
-    assert len(stages) == len(names - {"code"})
+    stages = [stage for stage in graph if stage.name in names]
+    assert len(stages) == len(names)
     return names | {after.name for stage in stages for after in nx.ancestors(graph, stage)}
 
 
@@ -111,8 +123,8 @@ def without_splits(names: Iterable[str]) -> set[str]:
 def play(stage: PipelineStage, **_: object) -> None:
     """Stand in for a stage's command: write outputs that depend on everything the stage declares."""
     RAN.append(stage.name)
-    if stage.name == "code":
-        start("code", shlex.split(stage.cmd)[4:])
+    if stage.name in TAKING:
+        start(stage.name, shlex.split(stage.cmd)[4:])
         return
     params = [dep.read_params() for dep in stage.deps if isinstance(dep, ParamsDependency)]
     seen = hashlib.sha256(json.dumps([stage.cmd, params]).encode())
@@ -190,11 +202,10 @@ def test_an_edit_runs_the_stages_that_it_affects_and_no_other(reproduced: Path, 
     try:
         with edited(reproduced, edit):
             ran, graph = reproduce_graph()
-            wanted = with_all_after(first, graph)
-            assert set(ran) == wanted
+            assert set(ran) == (set() if first is None else TAKING | with_all_after(first, graph))
             words = re.findall(r"[\w@-]+", re.sub("`.*?`", "", row[1]))
             said = without_splits(words) & without_splits(stage.name for stage in graph)
-            assert said == without_splits(first), "docs/parameters.md, 'What runs again', names others"
+            assert said == without_splits(first or ()), "docs/parameters.md, 'What runs again', names others"
     finally:
         shutil.rmtree("data")
         Path("before").rename("data")
@@ -213,7 +224,7 @@ def test_undoing_an_edit_runs_nothing(reproduced: Path, name: str) -> None:
     with edited(reproduced, EDITS[name][0]):
         reproduce()
     ran, graph = reproduce_graph()
-    assert set(ran) == (with_all_after({"evaluate"}, graph) if name == "train.seeds" else set())
+    assert set(ran) == TAKING | (with_all_after({"evaluate"}, graph) if name == "train.seeds" else set())
     assert reproduce() == []
 
 
@@ -221,18 +232,19 @@ def test_undoing_an_edit_runs_nothing(reproduced: Path, name: str) -> None:
 def test_every_module_makes_the_stages_stale_that_can_execute_it(reproduced: Path, step: int) -> None:
     """After an edit of a module, `dvc status` lists the stages that can execute it, and no other.
 
-    The edit adds a statement, and stage `code` runs. In convs2s.config the statement is a type alias, which
-    does not count in a module that only declares the schema of params.yaml.
+    The edit adds a statement, and the digests are taken anew. In convs2s.config the statement is a type
+    alias, which does not count in a module that only declares the schema of params.yaml.
     """
     modules = {path for package in PACKAGES for path in package.rglob("*.py")}
-    digests = {path.stem: path.read_text() for path in Path("data/code").iterdir()}
+    folder = Path("data/snapshot/code")
+    digests = {path.stem: path.read_text() for path in folder.iterdir()}
     for path in sorted(modules)[::step]:
         name = ".".join(path.with_suffix("").parts).removesuffix(".__init__")
         before = path.read_text(encoding="utf-8")
         path.write_text(before + f"\nEDITED = {'int' if 'config' in path.parts else 1}\n", encoding="utf-8")
-        code.run(*PACKAGES, Path("data/code"))
+        write_digests(folder)
         with Repo() as repo:
-            stale = {found.split("@")[0] for found in repo.status()} - {"code"}
+            stale = {found.split("@")[0] for found in repo.status()} - TAKING
             wanted = {
                 item.name.split("@")[0]
                 for item in repo.index.stages
@@ -241,6 +253,11 @@ def test_every_module_makes_the_stages_stale_that_can_execute_it(reproduced: Pat
             }
         path.write_text(before, encoding="utf-8")
         assert stale == wanted, name
-    code.run(*PACKAGES, Path("data/code"))
+    write_digests(folder)
     with Repo() as repo:
         assert repo.status() == {}
+
+
+def write_digests(folder: Path) -> None:
+    for stage, lines in code.digests(code.read_project(PACKAGES)).items():
+        (folder / f"{stage}.txt").write_text("".join(f"{line}\n" for line in lines))

@@ -57,11 +57,11 @@ def is_unharmed(folder: Path) -> bool:
 def test_dvc_repro_stops_at_the_first_stage_that_runs(
     attacked: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Every stage checks params.yaml first, even one that reads nothing from it, such as `code`."""
-    with Repo(str(attacked)) as repo, pytest.raises(DvcException, match="failed to reproduce 'code'"):
+    """Every stage checks params.yaml first, even one that reads nothing from it, such as `encode`."""
+    with Repo(str(attacked)) as repo, pytest.raises(DvcException, match="failed to reproduce 'checksums'"):
         repo.reproduce()
     assert (
-        f"code: error: params.yaml has 1 fault(s):\n  train.seeds.0: found '{ATTACK}'"
+        f"checksums: error: params.yaml has 1 fault(s):\n  train.seeds.0: found '{ATTACK}'"
         in capfd.readouterr().err
     )
     assert is_unharmed(attacked)
@@ -120,7 +120,7 @@ def test_make_repro_does_not_start_dvc(attacked: Path) -> None:
     assert is_unharmed(attacked)
 
 
-@pytest.mark.parametrize("stage", ["code", "train"])
+@pytest.mark.parametrize("stage", ["encode", "train"])
 def test_every_stage_checks_the_file(attacked: Path, stage: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Any stage can be started on its own, so even one that reads nothing from params.yaml checks it."""
     with pytest.raises(SystemExit) as ended:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,13 @@ NO_EFFECT = {
 
 
 def training_fingerprint(
-    model: ModelParams, train: TrainParams, seed: int, encoded: Path, candidates: Path, workers: int
+    model: ModelParams,
+    train: TrainParams,
+    seed: int,
+    encoded: Path,
+    candidates: Path,
+    workers: int,
+    code: Mapping[str, str],
 ) -> dict[str, str]:
     """Return the fingerprint of a training.
 
@@ -33,6 +40,7 @@ def training_fingerprint(
 
     Args:
         workers: processes on all machines.
+        code: digests of the code by name.
     """
     files = [
         encoded / split / f"{side}.{array}.npy"
@@ -43,7 +51,8 @@ def training_fingerprint(
     options = without_added_keys("train", train.model_dump())
     settings = {"seed": seed, "workers": workers, "model": without_added_keys("model", model.model_dump())}
     settings |= {name: value for name, value in options.items() if name not in NO_EFFECT}
-    return fingerprint(settings, [*files, candidates] if train.selection else files)
+    prints = fingerprint(settings, [*files, candidates] if train.selection else files)
+    return prints | {f"code of {name}": digest for name, digest in code.items()}
 
 
 def fingerprint(settings: dict[str, Any], files: list[Path]) -> dict[str, str]:

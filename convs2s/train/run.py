@@ -4,7 +4,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from convs2s.config.model import ModelParams
@@ -26,6 +26,7 @@ from convs2s.train.training import Training
 from convs2s.train.work_folder import WorkFolder
 
 PATHS = ("encoded", "vocabulary", "candidates", "work", "out")
+NO_CODE: Mapping[str, str] = {}
 
 
 def train_model(
@@ -37,6 +38,8 @@ def train_model(
     candidates: Path,
     work: Path,
     out: Path,
+    *,
+    code: Mapping[str, str] = NO_CODE,
 ) -> None:
     """Train a model; if `work` has a checkpoint of this training, resume from it.
 
@@ -48,9 +51,11 @@ def train_model(
         vocabulary: folder with source.tsv and target.tsv.
         candidates: folder with candidates.npz, read only with vocabulary selection.
         work: folder for checkpoints and progress.json, kept across interruptions
-            (`convs2s.train.work_folder`). After training, only costs/ remains: hardware, time and speed, in a
-            file named after the model's hash. If another process is training here, this one waits for it.
+            (`convs2s.train.work_folder`); costs/ gets hardware, time and speed, in a file named after the
+            model's hash. If another process is training here, this one waits for it. Once the outputs are
+            safe, `remove_ended` deletes the checkpoints; until then, the same call exports the model again.
         out: folder for model/, curves/ and metrics.json.
+        code: digests of the code by name; a checkpoint of other code is kept, but not resumed from.
 
     Raises:
         ValueError: if the data does not fit the parameters, or there are more workers than GPUs.
@@ -59,12 +64,12 @@ def train_model(
     """
     paths = encoded, vocabulary, candidates, work, out
     if train.workers * train.nodes == 1 or "RANK" in os.environ:
-        work_as_one(model, train, seed, *paths)
+        work_as_one(model, train, seed, *paths, code=code)
         return
     choose_device(0, train.workers)  # reject too many workers before starting any
     with hold(work):
         pass  # wait here rather than in a worker, where the other workers' wait would time out
-    arguments = {"model": model.model_dump(), "train": train.model_dump(), "seed": seed}
+    arguments = {"model": model.model_dump(), "train": train.model_dump(), "seed": seed, "code": dict(code)}
     arguments |= {name: str(path) for name, path in zip(PATHS, paths, strict=True)}
     launch(
         "convs2s.train.run",
@@ -85,6 +90,8 @@ def work_as_one(
     candidates: Path,
     work: Path,
     out: Path,
+    *,
+    code: Mapping[str, str],
 ) -> None:
     """Train as the only worker, or as one of those started by torchrun; see `train_model`."""
     table = candidates / "candidates.npz"
@@ -92,7 +99,7 @@ def work_as_one(
     with hold(work) if is_writer() else contextlib.nullcontext(), join_workers(params.workers) as workers:
         keep_freed_memory()
         training = build_training(model_params, params, seed, encoded, vocabulary, table, workers)
-        prints = training_fingerprint(model_params, params, seed, encoded, table, workers.count)
+        prints = training_fingerprint(model_params, params, seed, encoded, table, workers.count, code)
         folder = WorkFolder(work, prints)
         begin(training, folder)
         if not workers.writes:
@@ -107,7 +114,7 @@ def work_as_one(
         print(f"Training ended: {reason}.", file=sys.stderr)
         weights = out / "model" / "weights.safetensors"
         keep_cost(folder.cost, training.state.updates, weights, work / "costs")
-        folder.end()
+        folder.mark_ended()
 
 
 def begin(training: Training, folder: WorkFolder) -> None:
@@ -167,7 +174,8 @@ def main() -> None:
     params = TrainParams.model_validate(arguments["train"])
     name = f"train, worker {os.environ['RANK']}"
     with reported(name, TRAINING_MEMORY, "The training resumes from its last checkpoint."):
-        work_as_one(model, params, arguments["seed"], *(Path(arguments[name]) for name in PATHS))
+        paths = (Path(arguments[name]) for name in PATHS)
+        work_as_one(model, params, arguments["seed"], *paths, code=arguments["code"])
     # Gloo's threads outlive destroy_process_group, because DDP's reducer keeps the group alive. A thread that
     # waits for the GIL while Python shuts down aborts the process. Everything is written: skip the shutdown.
     sys.stdout.flush()

@@ -5,14 +5,16 @@
     WORK/costs/                             of finished trainings
     WORK/ID/checkpoint-UPDATES.safetensors  of the training whose fingerprint has this ID
     WORK/ID/cost.json                       its cost so far
+    WORK/ended                              ID of the training that ended last
 
 Nothing is overwritten: different settings have a different ID, and each checkpoint is named after its number
 of updates. Training resumes from its newest usable checkpoint: undamaged, not beyond the end of training, and
 with an undamaged checkpoint of the best epoch so far, which is the model to export. We keep the last two
 checkpoints, and those of the last two epochs that were the best so far, so one damaged file costs little.
 
-At the end of training, the outputs are written first. Only then is its folder removed, by a single rename. So
-a kill leaves either everything or nothing, and the next run produces the same outputs either way.
+At the end of training, the outputs are written first. Its folder stays until the caller knows that they are
+safe (`remove_ended`), and is then removed by a single rename. So a kill leaves either everything or nothing,
+and the next run produces the same outputs either way.
 """
 
 import hashlib
@@ -21,7 +23,7 @@ import os
 import sys
 from pathlib import Path
 
-from convs2s.text.corpus.files import remove
+from convs2s.text.corpus.files import atomic_path, remove
 from convs2s.text.counted import counted
 from convs2s.train.checkpoint import (
     Checkpoint,
@@ -35,7 +37,8 @@ from convs2s.train.older_work_folder import OLDER, adopt, best_of_older
 from convs2s.train.training import State, Training
 
 PATTERN = checkpoint_name("*")
-ENDED = ".ended"
+ENDED = ".ended"  # suffix of a folder that is being removed
+LAST = "ended"
 
 
 class WorkFolder:
@@ -165,15 +168,10 @@ class WorkFolder:
         for updates in set(self.saved()) - kept:
             remove(self.checkpoint(updates))
 
-    def end(self) -> None:
-        """Remove what a finished training no longer needs."""
-        ended = self.own.with_suffix(ENDED)
-        try:
-            self.own.rename(ended)
-        except OSError as error:  # harmless: the next run would resume at the end
-            print(f"Warning: {self.own} cannot be removed ({error}).", file=sys.stderr)
-        for path in (ended, self.work / "curves", self.work / "progress.json"):
-            discard(path)
+    def mark_ended(self) -> None:
+        """Note that this training has ended, for `remove_ended`."""
+        with atomic_path(self.work / LAST) as temporary:
+            temporary.write_text(self.own.name, encoding="utf-8")
 
     def why_from_scratch(self) -> str:
         """Return a message on why there is no checkpoint, with what changed if another training has one."""
@@ -194,6 +192,21 @@ class WorkFolder:
             f"{', '.join(sorted(changed))}. The checkpoint is kept: undo the change to resume from it, or "
             "delete it."
         )
+
+
+def remove_ended(work: Path) -> None:
+    """Remove the checkpoints of the training that ended last in a work folder, once its outputs are safe."""
+    last = work / LAST
+    if not last.is_file():
+        return
+    own = work / last.read_text(encoding="utf-8")
+    ended = own.with_suffix(ENDED)
+    try:
+        own.rename(ended)
+    except OSError as error:  # harmless: the next run would resume at the end
+        print(f"Warning: {own} cannot be removed ({error}).", file=sys.stderr)
+    for path in (ended, work / "curves", work / "progress.json", last):
+        discard(path)
 
 
 def discard(path: Path) -> None:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dvc.dependency.param import ParamsDependency, read_param_file
 from dvc.exceptions import DvcException
+from dvc.fs import LocalFileSystem
 from dvc.repo import Repo
 from networkx import lexicographical_topological_sort  # type: ignore[import-untyped]
 
@@ -80,7 +82,12 @@ def _ordered(repo: Repo) -> Iterator[tuple[Any, set[str]]]:
 
 def _stage(stage: Any, parents: Sequence[Stage], root: Path, label: str) -> Stage:
     meta = stage.meta or {}
-    params = [[dep.def_path, dep.read_params()] for dep in stage.deps if hasattr(dep, "read_params")]
+    # The snapshot will be of params.yaml as it is now; what is there may be of an earlier run.
+    params = [
+        read_param_file(LocalFileSystem(), str(root / "params.yaml"), dep.params or None, flatten=True)
+        for dep in stage.deps
+        if isinstance(dep, ParamsDependency)
+    ]
     facts = [stage.cmd, params, sorted(parent.signature for parent in parents)]
     return Stage(
         name=stage.name,

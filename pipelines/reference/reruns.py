@@ -1,4 +1,7 @@
-"""The stages that rerun when a key of params.yaml is edited, from dvc.yaml."""
+"""The stages that rerun when a key of params.yaml is edited, from dvc.yaml.
+
+The two quick ones that take values and code for all others are left out.
+"""
 
 import re
 from collections.abc import Mapping
@@ -22,7 +25,8 @@ def first_stages(key: str, stages: Stages) -> list[str]:
 
 def depends(key: str, stage: Mapping[str, Any]) -> bool:
     """Return whether a stage lists a key or its section, or has an instance for each of its values."""
-    listed = [value for entry in stage.get("params", ()) for value in expanded(entry, stage)]
+    entries = [key for file in stage.get("params", ()) for keys in file.values() for key in keys or ()]
+    listed = [value for entry in entries for value in expanded(entry, stage)]
     used = re.findall(r"\$\{([\w.]+)", " ".join([*map(str, stage.get("deps", ())), str(stage.get("matrix"))]))
     return any(key == name or key.startswith(f"{name}.") for name in (*listed, *used))
 

@@ -6,9 +6,13 @@ seed, a split) from the command line, by name. So a path that dvc.yaml misspells
 
 An argument can contain the value of another: `--seed 1 --out data/trained/{seed}`. dvc.yaml uses this because
 a seed that DVC itself inserted into a path would reach the shell unchecked.
+
+With `--snapshot FOLDER`, values come from there, and the stage fails if its code is another or its inputs
+change (`pipelines.stages._inputs`); otherwise, values come from params.yaml as it is.
 """
 
 import argparse
+import functools
 import importlib
 import itertools
 import os
@@ -21,6 +25,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from convs2s.messages import TRAINING_MEMORY, reported
+from pipelines.stages._inputs import unchanged
 from pipelines.stages._lifetime import MARK, live_with_dvc
 
 SECTIONS = {field.annotation: name for name, field in Params.model_fields.items()}
@@ -113,16 +118,32 @@ def filled(arguments: Sequence[str], wanted: Container[str]) -> list[str]:
 
 
 def start(name: str, arguments: Sequence[str]) -> None:
-    """Run a stage with these arguments and the params.yaml in the working directory.
+    """Run a stage with these arguments and the values of its snapshot, or of params.yaml if it has none.
 
-    An invalid params.yaml is an error even for stages that use nothing from it: it is best found in the first
-    stage.
+    Invalid values are an error even for stages that use none of them: it is best found in the first stage.
+    A stage may have a function `finish`, which is called if DVC will record its result.
     """
-    params = load_params()
+    arguments, item = list(arguments), os.environ.get(MARK)
+    if "--snapshot" not in arguments[:-1:2]:
+        call(name, arguments, load_params())
+        return
+    place = arguments.index("--snapshot")
+    snapshot = Path(arguments.pop(place + 1))
+    del arguments[place]
+    with unchanged(name, item, snapshot) as params:
+        finish = call(name, arguments, params)
+    if item:
+        finish()
+
+
+def call(name: str, arguments: Sequence[str], params: Params) -> Callable[[], None]:
+    """Call a stage's `run` with its arguments; return its `finish`, with those that it takes."""
     run = load(name)
     wanted = annotations(run)
     values = command_line(name, {a: hint for a, hint in wanted.items() if not keys(hint)}, arguments)
     run(**values, **{a: look_up(params, keys(hint)) for a, hint in wanted.items() if keys(hint)})
+    finish = getattr(sys.modules[f"pipelines.stages.{name}"], "finish", lambda: None)
+    return functools.partial(finish, **{a: values[a] for a in annotations(finish)})
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -4,13 +4,16 @@ from pathlib import Path
 
 from convs2s.config.model import ModelParams
 from convs2s.config.train import TrainParams
+from convs2s.text.corpus.files import read_lines
 from convs2s.train.run import train_model
+from convs2s.train.work_folder import remove_ended
 
 
 def run(
     model: ModelParams,
     train: TrainParams,
     seed: int,
+    code: Path,
     encoded: Path,
     vocabulary: Path,
     candidates: Path,
@@ -19,6 +22,13 @@ def run(
 ) -> None:
     """Train; with several workers, this process starts them and waits.
 
-    Checkpoints live in `work`, which survives an interruption; `out` gets model/, metrics.json and curves/.
+    Checkpoints live in `work`, which survives an interruption; `out` gets model/, metrics.json and curves/. A
+    checkpoint is of use only to the `code` that wrote it: lines with digest and name of each module.
     """
-    train_model(model, train, seed, encoded, vocabulary, candidates, work, out)
+    digests = dict(line.split(" ")[::-1] for line in read_lines(code))
+    train_model(model, train, seed, encoded, vocabulary, candidates, work, out, code=digests)
+
+
+def finish(work: Path) -> None:
+    """Remove the checkpoints of the training that has ended."""
+    remove_ended(work)

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import psutil
 
+from pipelines.repair.clone import repair
 from tests.faults import flow_kills, forked, repository
 from tests.faults.base import Base, Kills, make
 from tests.faults.cases import differences
@@ -51,7 +52,7 @@ def play(base: Base, folder: Path, dice: random.Random, patience: float) -> tupl
     repository.make(folder)
     kills = Kills()
     while True:
-        said = forked.repair(folder)
+        said = repair(folder)
         kills["repaired"] += len(said)
         process, target = forked.start(folder), dice.choice(TARGETS)
         deadline = time.monotonic() + dice.uniform(0, patience)

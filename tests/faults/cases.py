@@ -12,13 +12,14 @@ from tests.faults.surroundings import surroundings
 
 # Every stage of the DAG, each with one split or member.
 STAGES = [
-    "code", "download@train", "truecase", "tokenize@train", "filter", "vocabulary", "encode@train", "align",
-    "candidates", "train@1", "tune@1", "translate@1", "replace@1", "evaluate", "package@1",
+    "checksums", "snapshot", "download@train", "truecase", "tokenize@train", "filter", "vocabulary",
+    "encode@train", "align", "candidates", "train@1", "tune@1", "translate@1", "replace@1", "evaluate",
+    "package@1",
 ]  # fmt: skip
-WRITERS = ["code", "download@train", "tokenize@train", "encode@train", "train@1", "package@1"]
+WRITERS = ["snapshot", "download@train", "tokenize@train", "encode@train", "train@1", "package@1"]
 # One output file of each kind.
 FILES = [
-    "data/code/train.txt", "data/raw/train/source.txt", "data/truecasers/source.tsv",
+    "data/snapshot/code/train.txt", "data/raw/train/source.txt", "data/truecasers/source.tsv",
     "data/tokenized/train/target.txt", "data/filtered/report.json", "data/vocabulary/source.tsv",
     "data/encoded/train/source.ids.npy", "data/alignment/dictionary.tsv", "data/candidates/candidates.npz",
     "data/trained/1/model/weights.safetensors", "data/trained/1/metrics.json",
@@ -134,7 +135,7 @@ def signal_at(stage: str, action: injection.Action) -> Fault:
 
 def disk_and_memory() -> Iterator[Case]:
     """Make operations fail for lack of disk or memory."""
-    for (name, number), stage in itertools.product(injection.DISK.items(), STAGES[:11]):
+    for (name, number), stage in itertools.product(injection.DISK.items(), STAGES[:12]):
         share = 0.5 if name == "full" else 1.0
         fault = at_operation(stage, share, injection.fail(number))
         yield Case("disk", f"{name}, {stage} at {share:.0%}", fault)

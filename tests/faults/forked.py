@@ -25,19 +25,23 @@ import dvc.stage.run
 import psutil
 from dvc.cli import main as dvc_main
 
-from pipelines.repair.clone import repair
-from pipelines.stages.__main__ import load, stages
-
 Hook = Callable[[], None]  # called in a new process to prepare a fault
 
 
 def prepare(folder: Path) -> None:
-    """Import what the stages import, and what DVC imports while it works in a repository.
+    """Import what the stages import, and what DVC imports while it works in a repository."""
+    from pipelines.stages.__main__ import load, stages  # noqa: PLC0415  # tests.faults.edits must not import it
+
+    for name in stages():
+        load(name)
+    import_dvc(folder)
+
+
+def import_dvc(folder: Path) -> None:
+    """Import what DVC imports while it works in a repository.
 
     DVC itself runs in a fork, so that this process does not keep its open files.
     """
-    for name in stages():
-        load(name)
     names = folder.with_name("imported")
 
     def work() -> int:
@@ -155,6 +159,8 @@ def start(
 
 def repro(folder: Path, hooks: Mapping[str, Hook] | None = None, *options: str) -> int:
     """Run `make repro` without the report: repair, then DVC; return its exit status."""
+    from pipelines.repair.clone import repair  # noqa: PLC0415
+
     repair(folder)
     return start(folder, hooks, *options).wait()
 

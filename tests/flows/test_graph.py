@@ -22,16 +22,16 @@ def test_an_ensembles_stages_run_like_those_of_a_seed(tmp_path: Path) -> None:
     """They exist only if the ensemble is requested."""
     stages = read_graph(bare_repository(tmp_path, WITH_ENSEMBLE))
     assert (stages["tune-ensemble@all"].gpus, stages["ensemble@all"].gpus) == (1, 1)
-    assert stages["replace-ensemble@all"].parents == {"code", "ensemble@all", "align"}
+    assert stages["replace-ensemble@all"].parents == {"snapshot", "ensemble@all", "align"}
     assert "replace-ensemble@all" in stages["evaluate"].parents
 
 
 def test_parents_come_from_dvc(stages: dict[str, Stage]) -> None:
     """The flow has no DAG of its own, which could differ."""
-    parents = {"code", "train@1", "tune@1", "vocabulary", "candidates", "truecase", "download@test"}
+    parents = {"snapshot", "train@1", "tune@1", "vocabulary", "candidates", "truecase", "download@test"}
     assert stages["translate@1"].parents == parents
-    assert stages["download@train"].parents == {"code"}
-    assert stages["code"].parents == set()
+    assert stages["download@train"].parents == {"snapshot"}
+    assert stages["checksums"].parents == set()
     names = list(stages)
     assert all(names.index(parent) < names.index(name) for name in names for parent in stages[name].parents)
 
@@ -78,10 +78,11 @@ def test_a_missing_output_is_named(stages: dict[str, Stage]) -> None:
 def test_targets_include_their_ancestors(stages: dict[str, Stage]) -> None:
     """`dvc repro TARGET` does the same."""
     assert set(restrict(stages, ["filter"])) == {
-        "code", "download@train", "download@valid", "truecase", "tokenize@train", "tokenize@valid", "filter",
+        "checksums", "snapshot", "download@train", "download@valid", "truecase", "tokenize@train",
+        "tokenize@valid", "filter",
     }  # fmt: skip
     assert set(restrict(stages, ["download"])) == {
-        "code", "download@train", "download@valid", "download@development", "download@test",
+        "checksums", "snapshot", "download@train", "download@valid", "download@development", "download@test",
     }  # fmt: skip
     assert restrict(stages, []) == stages
     with pytest.raises(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.stages import code
+from pipelines.stages import _code as code
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = (Path("convs2s"), Path("pipelines/stages"))
@@ -83,8 +83,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def written(project: Path) -> dict[str, str]:
-    code.run(*PACKAGES, project / "data/code")
-    return {path.name: path.read_text() for path in (project / "data/code").iterdir()}
+    found = code.digests(code.read_project(PACKAGES))
+    return {f"{name}.txt": "\n".join(lines) for name, lines in found.items()}
 
 
 def names(digest: str) -> set[str]:
@@ -197,6 +197,7 @@ def test_of_the_schema_only_what_reads_it_is_code() -> None:
         lambda source: source.replace("Returns one.", "ü, Returns 1."),
         lambda source: source.replace("\n\n\n", "\n\n\n\n"),
         lambda source: source.replace("of the size", "of another size"),
+        lambda source: source.replace("SIZE = 1", "SIZE = 1  "),
     ],
 )
 def test_comments_docstrings_and_empty_lines_do_not_count(edit: Callable[[str], str], tmp_path: Path) -> None:
@@ -215,6 +216,18 @@ def test_everything_else_counts(old: str, new: str, tmp_path: Path) -> None:
     source = textwrap.dedent(CODE)
     assert old in source
     assert digest(tmp_path, source) != digest(tmp_path, source.replace(old, new))
+
+
+STRING = 'TEXT = """a\n\n    b\n"""\n'
+
+
+@pytest.mark.parametrize("prefix", ["", "f", "rb"])
+@pytest.mark.parametrize(("old", "new"), [("a\n", "a  \n"), ("a\n\n", "a\n"), ("a\n\n", "a\n  \n")])
+def test_white_space_in_a_string_counts(old: str, new: str, prefix: str, tmp_path: Path) -> None:
+    """It is part of the value, at the end of a line and in an empty line as well."""
+    source = STRING.replace('"""', f'{prefix}"""', 1)
+    assert digest(tmp_path, source) != digest(tmp_path, source.replace(old, new))
+    assert digest(tmp_path, source) == digest(tmp_path, source.replace('"""\n', '"""  \n\n'))
 
 
 def digest(folder: Path, source: str) -> str:

@@ -1,5 +1,6 @@
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from convs2s.config.model import ModelParams
 from convs2s.config.selection import SelectionParams
 from convs2s.config.train import TrainParams
 from convs2s.train.fingerprint import NO_EFFECT, training_fingerprint
+from convs2s.train.run import NO_CODE
 from tests.model.small import small_params
 
 MODEL = small_params(
@@ -37,8 +39,11 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("candidates.npz").write_bytes(b"candidates")
 
 
-def prints(model: ModelParams = MODEL, train: TrainParams = TRAIN) -> dict[str, str]:
-    return training_fingerprint(model, train, 3, Path("encoded"), Path("candidates.npz"), workers=4)
+def prints(
+    model: ModelParams = MODEL, train: TrainParams = TRAIN, code: Mapping[str, str] = NO_CODE
+) -> dict[str, str]:
+    paths = Path("encoded"), Path("candidates.npz")
+    return training_fingerprint(model, train, 3, *paths, workers=4, code=code)
 
 
 def digest(found: dict[str, str]) -> str:
@@ -99,3 +104,10 @@ def test_every_setting_of_an_update_is_part_of_the_fingerprint() -> None:
     assert set(TrainParams.model_fields) - NO_EFFECT <= selecting.keys()
     assert {"seed", "model", "workers"} <= selecting.keys()
     assert selecting["workers"] == "4"  # on all machines
+
+
+@pytest.mark.usefixtures("_files")
+def test_code_is_part_of_the_fingerprint() -> None:
+    """By module, so that the message about a checkpoint of other code can name what has changed."""
+    one, other = prints(code={"loop": "1", "loss": "2"}), prints(code={"loop": "1", "loss": "3"})
+    assert {name for name in one if one[name] != other[name]} == {"code of loss"}

@@ -25,6 +25,7 @@ from convs2s.train.loop import EpochReport, UpdateReport
 from convs2s.train.progress import ProgressFile
 from convs2s.train.run import PATHS, train_model
 from convs2s.train.training import Training
+from convs2s.train.work_folder import remove_ended
 from tests.train.forks import launch_forks
 from tests.train.test_lock import free
 from tests.train.tiny import ROOT, VOCABULARY, tiny_params, write_tiny
@@ -91,6 +92,7 @@ def test_outputs_are_a_model_metrics_and_curves(
         "model.json",
         "weights.safetensors",
     ]
+    remove_ended(folder / "work")
     assert sorted(path.name for path in (folder / "work").iterdir()) == ["costs", "lock"]
     (session,) = read_sessions(folder / "work/costs" / file_name(folder / "out/model/weights.safetensors"))
     assert (session.first, session.last) == (0, 4 * 5)

@@ -1,15 +1,18 @@
 """Changed settings: training continues from existing checkpoints or starts over; nothing is lost."""
 
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from convs2s.train import loop
 from convs2s.train.checkpoint import read_checkpoint
 from convs2s.train.setup import build_training
 from convs2s.train.work_folder import WorkFolder
 from tests.train.tiny import ALONE, tiny_params
+from tests.train.work_folder import trainings
 from tests.train.work_folder.trainings import (
     EPOCHS,
     INPUTS,
@@ -74,6 +77,39 @@ def test_checkpoints_of_other_settings_are_kept_and_found_again(
     assert [path.read_bytes() for path in kept] == contents
     assert finish() == wanted != other
     assert f"Training continues from {kept[0]}: epoch 4, after 7 updates." in capsys.readouterr().err
+
+
+def test_a_checkpoint_of_other_code_is_kept_and_found_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Resumed by other code, a training would be neither the one's nor the other's."""
+    one, other = {"loop": "1", "loss": "2"}, {"loop": "1", "loss": "3"}
+    (newest, *_) = interrupt(monkeypatch, after=7, code=one)
+    capsys.readouterr()
+    finish(other)
+    assert (
+        f"Training starts from scratch: these have changed since the checkpoint {newest} was written: "
+        "code of loss. The checkpoint is kept"
+    ) in capsys.readouterr().err
+    finish(one)
+    assert f"Training continues from {newest}" in capsys.readouterr().err
+
+
+def test_a_finished_training_is_exported_again_until_its_outputs_are_safe(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its stage may have failed at its very end, because code had been edited; another may have followed."""
+    with monkeypatch.context() as patch:
+        patch.setattr(trainings, "remove_ended", lambda work: None)
+        wanted = finish()
+    shutil.rmtree(OUT)
+    finish({"loop": "2"})
+    shutil.rmtree(OUT)
+    capsys.readouterr()
+    monkeypatch.setattr(loop, "make_update", lambda *_: pytest.fail("it trains again"))
+    assert finish() == wanted
+    assert "Training continues from" in capsys.readouterr().err
+    assert [path.name for path in sorted(WORK.iterdir())] == ["costs", "lock"]
 
 
 def test_an_unreadable_checkpoint_of_other_settings_is_reported(

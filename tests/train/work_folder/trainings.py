@@ -14,6 +14,7 @@ from convs2s.train.checkpoint import read_checkpoint
 from convs2s.train.loop import EpochReport
 from convs2s.train.run import PATHS, train_model
 from convs2s.train.training import State, Training
+from convs2s.train.work_folder import remove_ended
 from tests.train.tiny import tiny_params
 from tests.train.work_folder.moments import Content, content, put_back
 
@@ -25,10 +26,11 @@ KNOWN: dict[str, dict[str, str]] = {}
 LEFT: dict[str, Content] = {}
 
 
-def finish(**changes: Any) -> dict[str, str]:
-    """Train to the end; return the outputs, as hashes by name."""
+def finish(code: dict[str, str] | None = None, **changes: Any) -> dict[str, str]:
+    """Train to the end, with code of these digests; return the outputs, as hashes by name."""
     wanted = tiny_params(Path(), **TINY | {"max_epochs": EPOCHS, "checkpoint_updates": 1} | changes)
-    train_model(wanted.model, wanted.train, 1, *map(Path, PATHS))
+    train_model(wanted.model, wanted.train, 1, *map(Path, PATHS), code=code or {})
+    remove_ended(WORK)
     return {
         str(path): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(OUT.rglob("*"))

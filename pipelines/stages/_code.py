@@ -1,7 +1,7 @@
-"""Stage code: the project's own source -> for each stage, digests of all modules that it can execute.
+"""The project's own code: for each stage, digests of all modules that it can execute.
 
-Every other stage depends on its digests, so an edit reruns the stages that can execute the edited code, and
-no others. Imports determine what a stage can execute, so there is no list to maintain:
+Every stage depends on its digests, so an edit reruns the stages that can execute the edited code, and no
+others. Imports determine what a stage can execute, so there is no list to maintain:
 
 - all imports are followed from the stage's module and the runner, including those inside functions;
 - a package's `__init__` runs when one of its modules is imported: its top-level statements count, but its
@@ -19,9 +19,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from convs2s.text.corpus.files import atomic_path, write_lines
+from convs2s.config.load import parse_params
 
 RUNNER = "pipelines.stages.__main__"
+WITHOUT_CODE = {"checksums", "snapshot"}  # stages that find out what the code is
 BLOCKS = ast.stmt, ast.excepthandler, ast.match_case
 
 
@@ -36,9 +37,19 @@ class Module:
         self.path = path
 
     @cached_property
+    def content(self) -> bytes:
+        """The file's bytes, read once: all properties are of the same version."""
+        return self.path.read_bytes()
+
+    @cached_property
     def source(self) -> str:
         """The file's text."""
-        return self.path.read_text(encoding="utf-8")
+        return io.TextIOWrapper(io.BytesIO(self.content), encoding="utf-8").read()
+
+    @cached_property
+    def checksum(self) -> str:
+        """MD5 of the file."""
+        return hashlib.md5(self.content, usedforsecurity=False).hexdigest()
 
     @cached_property
     def tree(self) -> ast.Module:
@@ -105,23 +116,33 @@ def bare(source: str, tree: ast.Module) -> str:
     This returns text rather than a syntax tree because the same code has different trees in different
     versions of Python.
     """
-    lines = source.split("\n")
-    cuts = [(*token.start, *token.end) for token in tokens(source) if token.type == tokenize.COMMENT]
+    tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
+    in_string = set(lines_that_end_in_a_string(tokens))
+    lines = [(line, number in in_string) for number, line in enumerate(source.split("\n"), start=1)]
+    cuts = [(*token.start, *token.end) for token in tokens if token.type == tokenize.COMMENT]
     for node in statements(tree, functions=True):
         if is_docstring(node):
             assert node.end_lineno is not None and node.end_col_offset is not None
-            first = character(lines[node.lineno - 1], node.col_offset)
-            last = character(lines[node.end_lineno - 1], node.end_col_offset)
+            first = character(lines[node.lineno - 1][0], node.col_offset)
+            last = character(lines[node.end_lineno - 1][0], node.end_col_offset)
             cuts.append((node.lineno, first, node.end_lineno, last))
     for first_line, first, last_line, last in sorted(cuts, reverse=True):
-        kept = lines[first_line - 1][:first] + lines[last_line - 1][last:]
-        lines[first_line - 1 : last_line] = [kept]
-    return "\n".join(line.rstrip() for line in lines if line.strip())
+        rest, verbatim = lines[last_line - 1]
+        lines[first_line - 1 : last_line] = [(lines[first_line - 1][0][:first] + rest[last:], verbatim)]
+    kept = (line if verbatim else line.rstrip() for line, verbatim in lines if verbatim or line.strip())
+    return "\n".join(kept)
 
 
-def tokens(source: str) -> Iterator[tokenize.TokenInfo]:
-    """Yield the tokens of Python code."""
-    return tokenize.generate_tokens(io.StringIO(source).readline)
+def lines_that_end_in_a_string(tokens: Iterable[tokenize.TokenInfo]) -> Iterator[int]:
+    """Yield the numbers of the lines whose end belongs to a string, where white space counts."""
+    begun = []  # lines where f-strings begin, which are several tokens since Python 3.12
+    for token in tokens:
+        if tokenize.tok_name[token.type] == "FSTRING_START":
+            begun.append(token.start[0])
+        elif tokenize.tok_name[token.type] == "FSTRING_END":
+            yield from range(begun.pop(), token.end[0])
+        elif token.type == tokenize.STRING:
+            yield from range(token.start[0], token.end[0])
 
 
 def character(line: str, offset: int) -> int:
@@ -213,27 +234,28 @@ def digests(project: Mapping[str, Module]) -> dict[str, list[str]]:
     """Return, for each stage, a line with digest and name for each module that it can execute."""
     package = RUNNER.rpartition(".")[0]
     names = [name for name in project if name.startswith(f"{package}.") and name != RUNNER]
-    stages = [name for name in names if project[name].is_stage and name != __name__]
+    stages = {name.rpartition(".")[2]: name for name in names if project[name].is_stage}
     return {
-        stage.rpartition(".")[2]: [
-            f"{project[name].digest} {name}"
-            for name in sorted(reach([RUNNER, stage], project))
-            if not project[name].is_schema
+        stage: [
+            f"{project[module].digest} {module}"
+            for module in sorted(reach([RUNNER, name], project))
+            if not project[module].is_schema
         ]
-        for stage in stages
+        for stage, name in stages.items()
+        if stage not in WITHOUT_CODE
     }
 
 
-def run(library: Path, stages: Path, out: Path) -> None:
-    """Write out/STAGE.txt for each module of `stages`.
+def checksums(params: str, project: Mapping[str, Module]) -> list[str]:
+    """Return a line with MD5 and name for params.yaml, whose comments do not count, and for each module.
 
     Args:
-        library: folder of the package `convs2s`.
-        stages: folder of the package `pipelines.stages`.
-        out: folder to write.
+        params: the text of params.yaml.
+
+    Raises:
+        ValueError: if params.yaml is invalid.
     """
-    project = read_project([library, stages])
-    with atomic_path(out) as temporary:
-        temporary.mkdir()
-        for stage, lines in digests(project).items():
-            write_lines(temporary / f"{stage}.txt", lines)
+    values = parse_params(params, "params.yaml").model_dump_json()
+    found = {"params.yaml": hashlib.md5(values.encode(), usedforsecurity=False).hexdigest()}
+    found |= {str(module.path): module.checksum for module in project.values()}
+    return [f"{checksum} {name}" for name, checksum in found.items()]

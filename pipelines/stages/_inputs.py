@@ -1,0 +1,194 @@
+"""What a stage reads is what its run's snapshot says, and stays so until the stage ends.
+
+Values come from the snapshot (stage snapshot), so an edit of params.yaml is for the next run. Code and other
+input files are read while the stage runs. If one of them is written meanwhile, even if it is put back, the
+result may be of either version, and the stage fails at its end: nothing is recorded.
+"""
+
+import contextlib
+import os
+import re
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from convs2s.config.load import load_params
+from convs2s.config.params import Params
+from convs2s.text.corpus.files import read_lines
+from pipelines.stages._code import Module
+
+SECONDS = 1.0  # between looks at the files
+SHOWN = 5  # maximum number of files or values in a message
+Stamp = tuple[int, int, int]
+
+
+@contextlib.contextmanager
+def unchanged(stage: str, item: str | None, snapshot: Path) -> Iterator[Params]:
+    """Yield the values that a stage is to compute with; check at the end that its inputs are still the same.
+
+    Meanwhile, another thread warns as soon as a file changes.
+
+    Args:
+        stage: name of its module.
+        item: its name in dvc.yaml; None if DVC has not started it, so that nothing will be recorded.
+        snapshot: folder written by stage snapshot.
+
+    Raises:
+        ValueError: if the code is not that of the snapshot, or a file was written while the stage ran.
+    """
+    code = code_of(stage, snapshot)
+    stamps = stamps_of(code)  # before the code is checked and imported
+    check_code(code, snapshot)
+    params = load_params(snapshot / "params.yaml")
+    stamps |= stamps_of([snapshot / "params.yaml", *dependencies(item, params)] if item else [])
+    over = threading.Event()
+    watcher = threading.Thread(target=watch, args=(stage, params, stamps, over), daemon=True)
+    watcher.start()
+    try:
+        yield params
+    except Exception as error:
+        if changed := written(stamps):
+            error.add_note(f"{listed(changed)} changed while the stage ran, which may be the reason.")
+        raise
+    finally:
+        over.set()
+    if changed := written(stamps):
+        raise ValueError(
+            f"{listed(changed)} changed while the stage ran. Its result may be of either version, so it is "
+            "not recorded. Run the same command again; a training continues from its last checkpoint if code "
+            "and data are as before."
+        )
+
+
+def code_of(stage: str, snapshot: Path) -> dict[Path, str]:
+    """Return the digest of each module that a stage can execute, by path."""
+    found = {}
+    for line in read_lines(snapshot / "code" / f"{stage}.txt"):
+        digest, name = line.split(" ")
+        path = Path(*name.split("."))
+        found[path / "__init__.py" if path.is_dir() else path.with_suffix(".py")] = digest
+    return found
+
+
+def check_code(code: dict[Path, str], snapshot: Path) -> None:
+    """Check that code is that of the snapshot; raise a ValueError if not.
+
+    Only files that have changed at all since then are parsed, which is slow.
+    """
+    known = dict(line.rsplit(" ", 1)[::-1] for line in read_lines(snapshot / "files.txt"))
+    changed = []
+    for path, digest in code.items():
+        with contextlib.suppress(OSError, SyntaxError, UnicodeDecodeError):
+            module = Module(path)
+            if known.get(str(path)) == f"{module.checksum} {digest}" or module.digest == digest:
+                continue
+        changed.append(str(path))
+    if changed:
+        raise ValueError(
+            f"{listed(changed)} changed after this run had begun, but the stage would be recorded with the "
+            "code as it was then. Run the same command again (before a single stage: dvc repro snapshot). If "
+            "the change is undone, results so far come from DVC's cache."
+        )
+
+
+def dependencies(item: str, params: Params) -> list[Path]:
+    """Return the paths that a stage item depends on according to dvc.yaml.
+
+    Raises:
+        ValueError: if dvc.yaml has no such stage any more.
+    """
+    name, _, value = item.rpartition(":")[2].partition("@")
+
+    def insert(place: re.Match[str]) -> str:
+        found: Any = params
+        for key in re.findall(r"\w+", place[1]):
+            found = found[int(key)] if key.isdigit() else getattr(found, key)
+        return str(found)
+
+    try:
+        entries = YAML(typ="safe").load(Path("dvc.yaml"))["stages"][name]["deps"]
+        texts = [re.sub(r"\$\{item\.\w+\}", lambda _: value, entry) for entry in entries]
+        return [Path(re.sub(r"\$\{(.*?)\}", insert, text)) for text in texts]
+    except (OSError, YAMLError, LookupError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"dvc.yaml changed after this run had begun: {error!r} for the stage {item}. Run the same "
+            "command again."
+        ) from error
+
+
+def stamps_of(paths: Iterable[Path]) -> dict[Path, Stamp | None]:
+    """Return the stamp of each file, and of each file in a folder."""
+    files = (file for path in paths for file in ([path] if not path.is_dir() else walk(path)))
+    return {file: stamp(file) for file in files}
+
+
+def walk(folder: Path) -> Iterator[Path]:
+    """Yield the folder itself, whose time changes with its list of files, and everything in it."""
+    for place, _, names in os.walk(folder, followlinks=True):
+        yield Path(place)
+        yield from (Path(place, name) for name in names)
+
+
+def stamp(path: Path) -> Stamp | None:
+    """Return time of modification in nanoseconds, size and inode; None if there is no such file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def written(stamps: dict[Path, Stamp | None]) -> list[str]:
+    """Return the files that are no longer as they were."""
+    return [str(path) for path, before in stamps.items() if stamp(path) != before]
+
+
+def watch(stage: str, params: Params, stamps: dict[Path, Stamp | None], over: threading.Event) -> None:
+    """Warn, once for each change, while a stage runs."""
+    known: set[str] = set()
+    last: Stamp | None = None
+    while not over.wait(SECONDS):
+        messages = [
+            f"{path} has changed. This stage will end without a result: it may have read either version."
+            for path in written(stamps)
+        ]
+        if (now := stamp(Path("params.yaml"))) != last:
+            last = now
+            with contextlib.suppress(OSError, ValueError):  # in the middle of an edit
+                messages += edits(params, load_params())
+        for message in messages:
+            if message not in known:
+                print(f"{stage}: warning: {message}", file=sys.stderr, flush=True)
+        known |= set(messages)
+
+
+def edits(before: Params, after: Params) -> list[str]:
+    """Return a sentence if values of params.yaml have changed since the run began."""
+    old, new = flat(before.model_dump()), flat(after.model_dump())
+    names = [name for name in old | new if old.get(name) != new.get(name)]
+    changed = [f"{name} {old.get(name)} -> {new.get(name)}" for name in names]
+    if not changed:
+        return []
+    return [
+        f"params.yaml has changed: {listed(changed)}. This run goes on with the values that it began with, "
+        "and its results are recorded with them. For the new ones, run the same command again."
+    ]
+
+
+def flat(values: Any, name: str = "") -> dict[str, Any]:
+    """Return nested values by their dotted names."""
+    if not isinstance(values, dict) or not values:
+        return {name: values}
+    below = (flat(values[part], f"{name}.{part}".strip(".")) for part in values)
+    return {key: value for one in below for key, value in one.items()}
+
+
+def listed(names: list[str]) -> str:
+    """Return names, separated by commas; only the first few of many."""
+    rest = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + rest
