@@ -73,6 +73,7 @@ def decoded(body: bytes, content_type: str) -> dict[str, Any]:
     try:
         if content_type == "application/json":
             content = json.loads(body)
+            json.dumps(content, ensure_ascii=False).encode()  # fails on lone surrogates
             if not isinstance(content, dict):
                 raise Refusal(400, "Invalid request: found JSON that is not an object; wanted an object.")
             return content

@@ -1,5 +1,6 @@
 """The HTTP API: its answers and its errors."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -93,6 +94,9 @@ def test_a_refusal_says_why(server: str, fields: dict[str, Any], status: int, er
         (b"[]", "application/json", 400, "Invalid request: found JSON that is not an object"),
         (b"[" * 99_999, "application/json", 400, "Invalid request: the body is not application/json"),
         (b"q=%ff", "application/x-www-form-urlencoded", 400, "Invalid request: the body is not"),
+        (b"q=%ed%a0%80", "application/x-www-form-urlencoded", 400, "Invalid request: the body is not"),
+        (b'{"q": ["a", "\xed\xa0\x80"]}', "application/json", 400, "Invalid request: the body is not"),
+        (b'{"\\udfff": 1}', "application/json", 400, "Invalid request: the body is not application/json"),
         (b"q", "text/plain", 415, "Content-Type text/plain: wanted application/json or"),
     ],
 )
@@ -102,6 +106,16 @@ def test_a_body_that_cannot_be_read_is_refused(
     """The error has the same form as any other."""
     answer = HTTP.post(server + "translate", content=body, headers={"Content-Type": content_type})
     assert (answer.status_code, answer.json()["error"][: len(error)]) == (status, error)
+
+
+@pytest.mark.parametrize("path", ["translate", "n-best", "attention"])
+def test_a_lone_surrogate_is_refused_in_every_field(server: str, path: str) -> None:
+    """JSON can spell half of a surrogate pair, but no response could repeat it."""
+    for name in ("q", "source", "target", "format", "api_key", "unknown"):
+        fields = {"q": "a", "source": "en", "target": "de", name: "\ud800"}
+        headers = {"Content-Type": "application/json"}
+        answer = HTTP.post(server + path, content=json.dumps(fields), headers=headers)
+        assert (answer.status_code, "surrogates not allowed" in answer.text) == (400, True)
 
 
 def test_a_full_queue_is_an_error_to_retry(pairs: Pairs) -> None:
