@@ -3,6 +3,7 @@
 import argparse
 import sys
 from importlib.util import find_spec
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -92,8 +93,10 @@ def run(options: argparse.Namespace) -> None:
             batch_lines=options.batch_lines,
         )
         host = f"[{options.host}]" if ":" in options.host else options.host
+        is_local = ip_address(listening.getsockname()[0]).is_loopback
+        names = {"localhost", "127.0.0.1", "[::1]", host.lower()} if is_local and not keys else set()
         print(f"{pairs}: http://{host}:{listening.getsockname()[1]}/ (stop with Ctrl-C)", flush=True)
-        serve(create_app(pairs, limits, keys, options.threads), listening)
+        serve(create_app(pairs, limits, keys, options.threads, names), listening)
 
 
 def check(options: argparse.Namespace) -> None:

@@ -1,6 +1,6 @@
 """The ASGI application: routes, errors, and the files of the web page."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Set
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from convs2s.serve.insight import add_insight
 from convs2s.serve.libretranslate import add_libretranslate
 from convs2s.serve.limits import Limits
 from convs2s.serve.metrics import Metrics
-from convs2s.serve.middleware import Counting, Headers
+from convs2s.serve.middleware import Counting, Headers, Hosts
 from convs2s.serve.pairs import Pairs
 from convs2s.serve.refusal import Refusal
 from convs2s.serve.service import Service
@@ -26,7 +26,11 @@ FILES = {
 
 
 def create_app(
-    pairs: Pairs, limits: Limits, keys: tuple[str, ...] = (), threads: int | None = None
+    pairs: Pairs,
+    limits: Limits,
+    keys: tuple[str, ...] = (),
+    threads: int | None = None,
+    names: Set[str] = frozenset(),
 ) -> FastAPI:
     """Return the application; its decoding thread runs as long as the application does.
 
@@ -35,6 +39,7 @@ def create_app(
         limits: of requests, queue and batches.
         keys: API keys, one of which each request needs; empty if no key is required.
         threads: for PyTorch; None leaves its default.
+        names: the server's names, one of which each request must have as its Host; empty to accept any.
     """
     metrics = Metrics()
     batcher = Batcher(limits, threads, metrics.batch_lines.observe)
@@ -55,6 +60,8 @@ def create_app(
     add_metrics(app, service)
     add_files(app)
     add_errors(app)
+    if names:
+        app.add_middleware(Hosts, names=names)
     app.add_middleware(Counting, metrics=metrics)
     app.add_middleware(Headers)
     return app

@@ -1,8 +1,12 @@
-"""Middleware for every request: security headers and counting."""
+"""Middleware for every request: security headers, counting and the check of the host."""
 
+import re
 import time
+from collections.abc import Set
 
 from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from convs2s.serve.metrics import Metrics
@@ -62,3 +66,24 @@ class Counting:
             path = scope["path"] if "route" in scope else "other"
             self.metrics.requests.labels(path, status).inc()
             self.metrics.seconds.labels(path).observe(time.perf_counter() - begin)
+
+
+class Hosts:
+    """Refuses requests whose Host is not one of the names, whatever the port.
+
+    Any site can point a name of its own at 127.0.0.1; its pages could then read responses (DNS rebinding).
+    """
+
+    def __init__(self, app: ASGIApp, names: Set[str]) -> None:
+        self.app, self.names = app, names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        app = self.app
+        if scope["type"] == "http":
+            host = Request(scope).headers.get("host", "")
+            if re.sub(r":\d*$", "", host.lower()) not in self.names:
+                advice = "A server with keys (--api-key-file) accepts any."
+                error = f"Host {host!r}: expected {', '.join(sorted(self.names))}. {advice}"
+                app = JSONResponse({"error": error}, 400)
+        await app(scope, receive, send)

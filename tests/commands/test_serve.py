@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
 from convs2s.cli import main
 from tests.serve.running import write_pair
@@ -28,6 +29,43 @@ def test_folders_of_one_pair_are_an_ensemble(
     assert out.startswith("en-de, fr-de: http://127.0.0.1:")
     [app] = served
     assert app.description == "Translates en-de, fr-de."
+
+
+OWN = ["localhost:5000", "LOCALHOST", "127.0.0.1", "[::1]:5000"]
+FOREIGN = ["evil.example:5000", "127.0.0.1.evil.example", "localhost@evil.example", "::1", ""]
+
+
+@pytest.mark.parametrize(
+    ("options", "accepted", "refused"),
+    [
+        ([], OWN, FOREIGN),
+        (["--host", "127.0.0.2"], [*OWN, "127.0.0.2:80"], FOREIGN),
+        (["--host", "0.0.0.0"], OWN + FOREIGN, []),
+        (["--api-key-file", "keys.txt"], OWN + FOREIGN, []),
+    ],
+)
+def test_a_local_server_without_keys_answers_only_to_its_names(
+    tmp_path: Path,
+    served: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    accepted: list[str],
+    refused: list[str],
+) -> None:
+    """Any site can point a name of its own at 127.0.0.1; its pages may read what that name answers."""
+    monkeypatch.chdir(tmp_path)
+    Path("keys.txt").write_text("key\n")
+    folder = str(write_pair(tmp_path, "en", "de"))
+    assert main(["serve", "--model", folder, "--port", "0", "--device", "cpu", *options]) == 0
+    client = TestClient(served[0])
+    for path in ("/", "/health"):
+        answers = {host: client.get(path, headers={"Host": host}) for host in accepted + refused}
+        assert {host: answer.status_code for host, answer in answers.items()} == (
+            dict.fromkeys(accepted, 200) | dict.fromkeys(refused, 400)
+        )
+    for host in refused:
+        assert answers[host].json()["error"].startswith(f"Host {host!r}: expected 127.0.0.1, ")
+        assert answers[host].headers["x-content-type-options"] == "nosniff"
 
 
 @pytest.mark.parametrize(
