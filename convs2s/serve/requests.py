@@ -7,6 +7,7 @@ from urllib.parse import parse_qs
 
 from fastapi import Request
 from pydantic import BaseModel, Field, ValidationError
+from starlette.requests import ClientDisconnect
 
 from convs2s.serve.refusal import Refusal
 
@@ -61,10 +62,13 @@ async def parsed(request: Request, kind: type[RequestT], max_bytes: int) -> Requ
 async def limited(stream: AsyncIterator[bytes], max_bytes: int) -> bytes:
     """Return a body, reading no more than allowed."""
     body = b""
-    async for chunk in stream:
-        body += chunk
-        if len(body) > max_bytes:
-            raise Refusal(413, f"The request is too large; wanted at most {max_bytes} bytes.")
+    try:
+        async for chunk in stream:
+            body += chunk
+            if len(body) > max_bytes:
+                raise Refusal(413, f"The request is too large; wanted at most {max_bytes} bytes.")
+    except ClientDisconnect as error:
+        raise Refusal(499, "The client has closed the connection.") from error
     return body
 
 

@@ -5,13 +5,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import uvicorn
-
 from convs2s.package.folder import Settings, write_package
 from convs2s.serve.app import create_app
 from convs2s.serve.limits import Limits
 from convs2s.serve.pairs import Pairs, load_pairs
-from convs2s.serve.server import listen
+from convs2s.serve.server import listen, make_server
 from tests.decode.parrot import TOKENIZE, TRANSLATE
 from tests.package.small_package import write_parts
 
@@ -36,9 +34,7 @@ def load_two(folder: Path) -> Pairs:
 def running(pairs: Pairs, limits: Limits | None = None, keys: tuple[str, ...] = ()) -> Iterator[str]:
     """Run a server; yield its address, with a slash at the end."""
     with listen("127.0.0.1", 0) as listening:
-        server = uvicorn.Server(
-            uvicorn.Config(create_app(pairs, limits or Limits(), keys), log_level="critical")
-        )
+        server = make_server(create_app(pairs, limits or Limits(), keys), log_level="critical")
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         try:
