@@ -47,17 +47,17 @@ def save_model(
 
 
 def check_fit(model: nn.Module, weights: dict[str, torch.Tensor], origin: Path) -> None:
-    """Compare names and shapes of weights with those of a model.
+    """Compare names, shapes and types of weights with those of a model.
 
     Raises:
-        ValueError: if they differ, naming up to five tensors with both shapes.
+        ValueError: if they differ, naming up to five tensors with both shapes and types.
     """
-    wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    found = {name: tuple(tensor.shape) for name, tensor in weights.items()}
+    expected = {name: f"{tuple(tensor.shape)} {tensor.dtype}" for name, tensor in model.state_dict().items()}
+    found = {name: f"{tuple(tensor.shape)} {tensor.dtype}" for name, tensor in weights.items()}
     faults = [
-        f"  {name}: found {found.get(name, 'nothing')}, wanted {wanted.get(name, 'nothing')}"
-        for name in sorted(wanted.keys() | found.keys())
-        if wanted.get(name) != found.get(name)
+        f"  {name}: expected {expected.get(name, 'nothing')}, found {found.get(name, 'nothing')}"
+        for name in sorted(expected.keys() | found.keys())
+        if expected.get(name) != found.get(name)
     ]
     if faults:
         more = f"\n  and {len(faults) - 5} more" if len(faults) > 5 else ""

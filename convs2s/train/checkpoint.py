@@ -149,7 +149,7 @@ def load_weights(model: torch.nn.Module, checkpoint: Checkpoint, origin: Path) -
     """Load a checkpoint's weights into a model.
 
     Raises:
-        ValueError: if their names or shapes do not fit.
+        ValueError: if their names, shapes or types do not fit.
     """
     weights = named(checkpoint, "weights")
     check_fit(model, weights, origin)

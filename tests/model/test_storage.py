@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch.testing import assert_close
 
 from convs2s.model.loading import load_model
@@ -41,9 +42,20 @@ def test_weights_of_another_shape_are_refused_with_both_shapes(tmp_path: Path) -
     del description["sha256"], description["files"]  # of a folder from before digests
     description["architecture"]["decoder_widths"] = [16, 20, 32]
     (tmp_path / "model.json").write_text(json.dumps(description))
-    with pytest.raises(ValueError, match=r"does not fit.*\n.*found \(.*wanted \(") as error:
+    with pytest.raises(ValueError, match=r"does not fit.*\n.*expected \(.*found \(") as error:
         load_model(tmp_path)
     assert "decoder.blocks.2" in str(error.value)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.complex64, torch.float8_e4m3fn, torch.float64])
+def test_weights_of_another_type_are_refused_with_both_types(tmp_path: Path, dtype: torch.dtype) -> None:
+    """Anyone can write such a folder; PyTorch would fail later, or compute something else."""
+    saved(tmp_path)
+    without_digests(tmp_path)
+    path = tmp_path / "weights.safetensors"
+    save_file({name: weight.to(dtype) for name, weight in load_file(path).items()}, path)
+    with pytest.raises(ValueError, match=rf"expected \(.*\) torch.float32, found \(.*\) {dtype}"):
+        load_model(tmp_path)
 
 
 def test_truncated_weights_are_refused(tmp_path: Path) -> None:
