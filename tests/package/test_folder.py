@@ -133,6 +133,7 @@ def test_missing_folder_and_files_are_named(tmp_path: Path) -> None:
     ("name", "content", "message"),
     [
         ("tokenizer.json", "{", r"tokenizer.json is not JSON: "),
+        ("translate.json", "[" * 100_000, r"translate.json is not JSON: maximum recursion depth exceeded"),
         ("tokenizer.json", "[]", r"tokenizer.json holds a list; wanted a JSON object"),
         (
             "tokenizer.json",

@@ -1,10 +1,10 @@
 """Words <-> ids of one side: segmentation and vocabulary, stored in one folder."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol, Self
 
+from convs2s.text.corpus.json_files import read_json
 from convs2s.text.vocabulary.bpe import Bpe
 from convs2s.text.vocabulary.unigram import Unigram
 from convs2s.text.vocabulary.vocabulary import EOS, PAD, Vocabulary, read_vocabulary
@@ -108,16 +108,11 @@ def read_kind(path: Path) -> str:
         FileNotFoundError: if there is no such file.
         ValueError: if it was not written by `write_codecs`.
     """
-    if not path.is_file():
-        raise missing(path)
-    try:
-        kind = json.loads(path.read_text(encoding="utf-8"))["kind"]
-    except (ValueError, KeyError, TypeError):
-        kind = None
+    kind = read_json(path).get("kind")
     if kind not in (*SEGMENTATIONS, "word"):
         raise ValueError(
-            f"{path}: found no key `kind` with the value bpe, sentencepiece or word, wanted one. Was the "
-            "file edited? Make it again: dvc repro -f vocabulary."
+            f"{path} has the kind {kind!r}; expected bpe, sentencepiece or word. Was the file edited? Make "
+            "it again: dvc repro -f vocabulary."
         )
     return str(kind)
 
@@ -130,7 +125,10 @@ def read_model(path: Path, kind: Callable[[bytes], Segmentation]) -> Segmentatio
         ValueError: if it is not a sentencepiece model.
     """
     if not path.is_file():
-        raise missing(path)
+        raise FileNotFoundError(
+            f"{path} does not exist. Wanted the folder written by the stage vocabulary: run dvc repro "
+            "vocabulary, or copy the whole folder."
+        )
     content = path.read_bytes()
     try:
         if not content:  # sentencepiece would accept this as "no model yet", and fail at the first word
@@ -141,11 +139,3 @@ def read_model(path: Path, kind: Callable[[bytes], Segmentation]) -> Segmentatio
             f"{path} is not a sentencepiece model ({error}). Wanted the complete file written by the stage "
             "vocabulary: make it again with dvc repro -f vocabulary, or copy it again."
         ) from error
-
-
-def missing(path: Path) -> FileNotFoundError:
-    """Return the error for a missing file of the folder."""
-    return FileNotFoundError(
-        f"{path} does not exist. Wanted the folder written by the stage vocabulary: run dvc repro "
-        "vocabulary, or copy the whole folder."
-    )

@@ -6,13 +6,13 @@ were trained that way.
 
 import importlib
 import io
-import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from convs2s.text.corpus.files import read_lines
+from convs2s.text.corpus.json_files import read_json
 from convs2s.text.vocabulary.bpe import WORD_END, Bpe
 from convs2s.text.vocabulary.codec import Codec, read_model
 from convs2s.text.vocabulary.vocabulary import EOS, PAD, Vocabulary, read_vocabulary
@@ -71,12 +71,13 @@ def load_codec(folder: Path, side: str) -> Codec:
 
 
 def imported_kind(path: Path) -> str | None:
-    """Return the kind of imported segmentation that a folder has; None for our own, or none at all."""
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        kind, imported = record["kind"], "joint" not in record  # our own always has "joint"
-    except (OSError, ValueError, KeyError, TypeError):
-        return None  # Codec.load reports the error
+    """Return the kind of imported segmentation that a folder has; None for our own.
+
+    Raises:
+        FileNotFoundError, ValueError: as `read_json`.
+    """
+    record = read_json(path)
+    kind, imported = record.get("kind"), "joint" not in record  # our own always has "joint"
     return kind if imported and kind in (SUBWORD_NMT, SENTENCEPIECE) else None
 
 

@@ -184,11 +184,20 @@ def test_a_damaged_model_is_named(joint_folder: Path, content: bytes) -> None:
         Codec.load(joint_folder, "source")
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", "3", '{"kind": "bytes"}'])
-def test_a_damaged_segmentation_is_named(joint_folder: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        ("3", "holds a int; wanted a JSON object"),
+        ("{}", "has the kind None; expected bpe, sentencepiece or word"),
+        ('{"kind": "bytes"}', "has the kind 'bytes'; expected bpe, sentencepiece or word"),
+    ],
+)
+def test_a_damaged_segmentation_is_named(joint_folder: Path, text: str, message: str) -> None:
     """Without it, pieces and words are indistinguishable."""
     (joint_folder / "segmentation.json").write_text(text)
-    with pytest.raises(ValueError, match=r"segmentation\.json: found no key `kind` with the value bpe"):
+    with pytest.raises(ValueError, match=rf"segmentation\.json {message}"):
         Codec.load(joint_folder, "source")
 
 
