@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 from convs2s.commands import attention, candidates, export, import_fairseq, serve, translate, upload
 from convs2s.commands.suggesting_parser import SuggestingParser
-from convs2s.messages import message_of, reader_is_gone
+from convs2s.messages import message_of, reader_is_gone, visible
 
 # Each has add(commands), which adds its parser, and run(options), which does the slow imports.
 COMMANDS = (translate, serve, attention, candidates, import_fairseq, export, upload)
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         complain(f"error: {text}")
         for note in getattr(error, "__notes__", ()):  # such as the rows of a report
-            print(note, file=sys.stderr)
+            print(visible(note), file=sys.stderr)
         return 2
     return 0
 
@@ -52,7 +52,7 @@ def parser() -> argparse.ArgumentParser:
 
 def complain(message: str) -> None:
     """Write a message to standard error, on one line."""
-    print("convs2s:", " ".join(message.split()), file=sys.stderr)
+    print("convs2s:", visible(" ".join(message.split())), file=sys.stderr)
 
 
 def memory_advice(options: argparse.Namespace) -> str:

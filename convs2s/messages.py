@@ -79,8 +79,16 @@ def reported(program: str, memory_advice: str, interrupted: str) -> Iterator[Non
         if text is None:
             raise
         lines = [f"{program}: error: {text}", *getattr(error, "__notes__", ())]
-        print(*lines, sep="\n", file=sys.stderr)
+        print(*map(visible, lines), sep="\n", file=sys.stderr)
         sys.exit(2)
+
+
+def visible(text: str) -> str:
+    """Return the text with U+FFFD for each control character except tabs and line ends.
+
+    Text from files must not be able to control the terminal.
+    """
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\N{REPLACEMENT CHARACTER}", text)
 
 
 def conversion(start: bytes) -> str:

@@ -13,6 +13,7 @@ import torch
 
 import convs2s
 from convs2s.cli import main, parser
+from convs2s.messages import reported
 from tests.docs import pages
 from tests.docs.commands import check as check_command
 
@@ -163,6 +164,20 @@ def test_notes_of_an_error_follow_on_lines_of_their_own(
     raising(error, monkeypatch)
     assert main(["translate", "--model", "x"]) == 2
     assert capsys.readouterr().err == "convs2s: error: two things are wrong\n  first\n  second\n"
+
+
+def test_control_characters_of_an_error_do_not_reach_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Messages quote files, which may come from strangers."""
+    error = ValueError("found \x1b[2J and \x9b2J")
+    error.add_note("  \tin \x07")
+    raising(error, monkeypatch)
+    assert main(["translate", "--model", "x"]) == 2
+    assert capsys.readouterr().err == "convs2s: error: found \ufffd[2J and \ufffd2J\n  \tin \ufffd\n"
+    with pytest.raises(SystemExit), reported("stage", "", ""):
+        raise error
+    assert capsys.readouterr().err == "stage: error: found \ufffd[2J and \ufffd2J\n  \tin \ufffd\n"
 
 
 def test_an_interrupt_ends_quietly(monkeypatch: pytest.MonkeyPatch) -> None:

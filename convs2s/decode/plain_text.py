@@ -1,15 +1,21 @@
 """Translated words as lines of text."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from convs2s.text.corpus.files import write_lines
 from convs2s.text.words.tokenization import Tokenizer
 
+CONTROL = re.compile(r"[\x00-\x08\n-\x1f\x7f-\x9f]")
+
 
 def one_line(text: str) -> str:
-    r"""Return the text without \n and \r, the only line ends here; words may contain other separators."""
-    return text.replace("\r", " ").replace("\n", " ")
+    """Return the text with a space for each control character except tabs: line ends, escape sequences.
+
+    A vocabulary may contain any of them, because corpora do.
+    """
+    return CONTROL.sub(" ", text)
 
 
 def write_text(folder: Path, name: str, sentences: Sequence[Sequence[str]], tokenizer: Tokenizer) -> None:

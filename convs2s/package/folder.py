@@ -117,7 +117,7 @@ def read_settings(folder: Path) -> Settings:
     check_whole(folder)
     tokenizer, translate = read_json(folder / "tokenizer.json"), read_json(folder / "translate.json")
     languages = (tokenizer.get("source_language"), tokenizer.get("target_language"))
-    if not all(isinstance(language, str) for language in languages):
+    if not all(isinstance(language, str) and language.isprintable() for language in languages):
         raise ValueError(
             f"{folder / 'tokenizer.json'} has the languages {languages}; wanted source_language and "
             "target_language, for example en and de. Package the model again."

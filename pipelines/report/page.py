@@ -1,19 +1,18 @@
 """The report: one self-contained HTML page, which loads nothing from the network or other files."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from convs2s.messages import visible
 from pipelines.report import charts, tables
 from pipelines.report.attention import heat_maps
 from pipelines.report.examples import choose_examples
 from pipelines.report.run import Run, grouped
 
 HERE = Path(__file__).parent
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def render(runs: Sequence[Run]) -> str:
@@ -22,7 +21,7 @@ def render(runs: Sequence[Run]) -> str:
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters["visible"] = lambda text: CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+    environment.filters["visible"] = visible
     return environment.get_template("page.html").render(
         runs=runs,
         several=len(runs) > 1,

@@ -7,9 +7,11 @@ from convs2s.text.words.tokenization import Tokenizer
 from tests.decode.parrot import TOKENIZE
 
 
-def test_only_line_ends_are_removed() -> None:
-    r"""Readers here split at \n and strip \r; U+2028 and the like are text."""
-    assert one_line("a\nb\rc\u2028d\x0be") == "a b c\u2028d\x0be"
+def test_only_line_ends_and_other_control_characters_are_removed() -> None:
+    """A vocabulary may hold any of them, and a terminal obeys them; tabs, U+2028 and the like are text."""
+    controls = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) != "\t"]
+    assert one_line("".join(controls)) == " " * 64
+    assert one_line("a\tb\u2028\u200b\ufeffc\xa0d") == "a\tb\u2028\u200b\ufeffc\xa0d"
 
 
 def test_a_sentence_is_written_both_ways(tmp_path: Path) -> None:

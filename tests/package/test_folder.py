@@ -140,6 +140,11 @@ def test_missing_folder_and_files_are_named(tmp_path: Path) -> None:
             "{}",
             r"tokenizer.json has the languages \(None, None\); wanted source_language and",
         ),
+        (
+            "tokenizer.json",
+            '{"source_language": "\\u001b[2J", "target_language": "de"}',
+            r"tokenizer.json has the languages \('\\x1b\[2J', 'de'\); wanted source_language and",
+        ),
         ("translate.json", '{"replace": 1}', r"translate.json has replace 1; wanted true or false"),
         ("translate.json", '{"replace": true, "translate": {}}', r"translate.json: beam_size: missing"),
         (

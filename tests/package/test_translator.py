@@ -139,6 +139,16 @@ def test_one_line_in_gives_one_line_out(tmp_path: Path) -> None:
     assert results[12] == "ein Haus."
 
 
+def test_a_model_cannot_control_the_terminal(tmp_path: Path) -> None:
+    """Anyone can write a vocabulary or dictionary, and corpora hold stray control characters."""
+    words = ["ein", "\x1b[2J", "zwei\x9b"]
+    tokenizer = Tokenizer("de", TOKENIZE.model_copy(update={"tokenizer": "none"}))  # only splits
+    known = word_parrot(write_word_vocabulary(tmp_path, words), n_best=1)
+    translator = Translator(known, tokenizer, tokenizer, {"drei": "vier\x1b[2J"})
+    text = " ".join([*words, "drei", "f\x1bnf"])
+    assert translator.translate(text) == "ein  [2J zwei  vier [2J f nf"
+
+
 @pytest.mark.filterwarnings("ignore:A sentence has")
 def test_a_real_model_takes_any_line_too(tmp_path: Path) -> None:
     """Unlike the parrot, a real model has position tables and pieces of unknown characters."""
