@@ -9,8 +9,12 @@ import os
 import sys
 
 import uvicorn
+from fastapi import FastAPI
+from starlette.routing import Mount
 
 from pipelines.flows import access
+
+DOCS = ("/docs", "/docs/oauth2-redirect", "/redoc", "/openapi.json")
 
 
 def main(port: int) -> None:
@@ -25,8 +29,16 @@ def main(port: int) -> None:
 
     policy = ("Content-Security-Policy", "connect-src 'self'")
     with access.claim(port) as shared:
-        config = uvicorn.Config(create_app(final=True), log_level="warning", headers=[policy])
+        config = uvicorn.Config(without_docs(create_app(final=True)), log_level="warning", headers=[policy])
         uvicorn.Server(config).run(sockets=[shared])
+
+
+def without_docs(app: FastAPI) -> FastAPI:
+    """Remove FastAPI's own pages: they load scripts from another host, and most need no password."""
+    for part in (app, *(route.app for route in app.routes if isinstance(route, Mount))):
+        routes = part.router.routes  # type: ignore[attr-defined]  # a FastAPI as well
+        routes[:] = [route for route in routes if getattr(route, "path", None) not in DOCS]
+    return app
 
 
 if __name__ == "__main__":

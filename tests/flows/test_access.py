@@ -134,6 +134,15 @@ def test_nobody_but_the_owner_runs_anything(server: Server, repo: Path) -> None:
     assert "rejects the password. Wanted the one in .prefect/password of the clone" in wrong.stderr
 
 
+@pytest.mark.flows
+@pytest.mark.parametrize("base", ["/", "/api/"])
+@pytest.mark.parametrize("path", ["docs", "docs/oauth2-redirect", "redoc", "openapi.json"])
+def test_fastapis_own_pages_are_gone(server: Server, base: str, path: str) -> None:
+    """They load scripts from another host, and most need no password."""
+    answer = server.client().get(f"http://127.0.0.1:{server.port}{base}{path}")
+    assert answer.status_code == 404, answer.text[:200]
+
+
 JOB_VARIABLES: list[dict[str, Any]] = [
     {"command": "touch owned"},
     {"env": {"PYTHONPATH": "/tmp"}},
