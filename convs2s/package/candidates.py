@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from convs2s.package.folder import TRUECASER, read_settings
 from convs2s.text.alignment.candidate_counting import build_candidates
 from convs2s.text.alignment.candidates import write_candidates
 from convs2s.text.alignment.fast_align import align_ids
 from convs2s.text.corpus.encoded import ANY_VOCABULARY, EncodedCorpus, write_encoded
-from convs2s.text.corpus.files import read_pairs
+from convs2s.text.corpus.files import read_pairs, temporary_folder
 from convs2s.text.corpus.pair_folder import SIDES
 from convs2s.text.vocabulary.encoding import encode_pairs
 from convs2s.text.vocabulary.vocabulary import read_vocabulary
@@ -34,7 +33,7 @@ def write_candidates_of_text(model: Path, source: Path, target: Path, out: Path)
         ValueError: if a file is damaged, or the files differ in their number of lines.
     """
     sizes = [len(read_vocabulary(model / f"{side}.tsv")) for side in SIDES]
-    with TemporaryDirectory(dir=out.parent, prefix=".candidates.") as work:
+    with temporary_folder(out.parent) as work:
         folder = Path(work) / "encoded"
         write_encoded(folder, encode_pairs(words(model, source, target), model), (sizes[0], sizes[1]))
         sides = [EncodedCorpus.open(folder, side, ANY_VOCABULARY) for side in SIDES]

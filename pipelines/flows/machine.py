@@ -91,6 +91,8 @@ def set_environment(address: str, password: str) -> None:
     """Set the environment variables that Prefect reads on import; the user's settings take precedence."""
     settings = {"PREFECT_API_URL": address} | ({access.CLIENT: password} if password else {})
     os.environ.update({**DEFAULTS, **settings, **os.environ})
+    # Runs start in another folder. The environment's own path may be that of another clone.
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
 
 
 def own_address() -> str:

@@ -41,7 +41,7 @@ def unchanged(stage: str, item: str | None, snapshot: Path) -> Iterator[Params]:
     Raises:
         ValueError: if the code is not that of the snapshot, or a file was written while the stage ran.
     """
-    code = code_of(stage, snapshot)
+    code, clone = code_of(stage, snapshot), Path.cwd()
     stamps = stamps_of(code)  # before the code is checked and imported
     check_code(code, snapshot)
     params = load_params(snapshot / "params.yaml")
@@ -52,16 +52,27 @@ def unchanged(stage: str, item: str | None, snapshot: Path) -> Iterator[Params]:
     try:
         yield params
     except Exception as error:
+        check_place(clone)
         if changed := written(stamps):
             error.add_note(f"{listed(changed)} changed while the stage ran, which may be the reason.")
         raise
     finally:
         over.set()
+    check_place(clone)
     if changed := written(stamps):
         raise ValueError(
             f"{listed(changed)} changed while the stage ran. Its result may be of either version, so it is "
             "not recorded. Run the same command again; a training continues from its last checkpoint if code "
             "and data are as before."
+        )
+
+
+def check_place(clone: Path) -> None:
+    """Check that the clone is still where it was; raise a FileNotFoundError if not."""
+    if not clone.is_dir():
+        raise FileNotFoundError(
+            f"{clone} was renamed or removed while the stage ran, so DVC cannot record its result. Run the "
+            "same command again in its new place: finished stages and checkpoints are kept."
         )
 
 

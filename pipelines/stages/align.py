@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from convs2s.config.align import AlignParams
 from convs2s.config.tokenize import TokenizeParams
@@ -12,7 +11,7 @@ from convs2s.text.alignment.dictionary import write_dictionary
 from convs2s.text.alignment.dictionary_counting import build_dictionary
 from convs2s.text.alignment.fast_align import Links, align
 from convs2s.text.alignment.fast_align_programs import align_with_programs
-from convs2s.text.corpus.files import read_lines, read_pairs, write_lines
+from convs2s.text.corpus.files import read_lines, read_pairs, temporary_folder, write_lines
 from convs2s.text.words.bare_words import bare_words
 
 BACKENDS: dict[str, Callable[[Path, Path, int, Path], Iterator[Links]]] = {
@@ -39,7 +38,7 @@ def bare(path: Path, tokenize: TokenizeParams, folder: Path) -> Iterator[Path]:
     if not tokenize.lossless:
         yield path
         return
-    with TemporaryDirectory(dir=folder, prefix=".align.") as work:
+    with temporary_folder(folder) as work:
         bare_path = Path(work) / path.name
         write_lines(bare_path, (" ".join(bare_words(line.split(), tokenize)) for line in read_lines(path)))
         yield bare_path

@@ -292,4 +292,4 @@ def differences(folder: Path, wanted: Mapping[str, str]) -> list[str]:
     found = repository.outputs(folder)
     differ = [f"{name} differs" for name in wanted if found.get(name) != wanted[name]]
     new = [f"{name} is new" for name in found if name not in wanted]
-    return [*differ, *new, *(f"{path} is left" for path in (folder / "data").rglob("*.part"))]
+    return [*differ, *new, *(f"{path} is left" for path in (folder / "data").rglob(".*"))]

@@ -196,10 +196,11 @@ def play(base: Path, folder: Path, references: References, dice: random.Random) 
     for state in (first, first ^ {name}):
         references.of(state)
     copy(base, folder, first)
-    if not first:
+    anew = not first or dice.random() < 0.5
+    if anew:
         shutil.rmtree(folder / ".dvc" / "cache")
         (folder / "dvc.lock").unlink()
-    done = [f"{'+'.join(sorted(first)) or 'from scratch'}; {name}"]
+    done = [f"{'+'.join(sorted(first)) or 'no edit'}{', from scratch' * anew}; {name}"]
     begin, process = time.monotonic(), start(folder)
 
     def pause(seconds: float) -> None:
@@ -207,7 +208,7 @@ def play(base: Path, folder: Path, references: References, dice: random.Random) 
         while time.monotonic() < end and not process.ended():
             time.sleep(0.002)
 
-    pause(dice.uniform(0, references.seconds[State()] * (1.0 if not first else 0.8)))
+    pause(dice.uniform(0, references.seconds[first] * (1.0 if anew else 0.4)))
     EDITS[name].apply(folder, undo=name in first)
     done.append(f"at {time.monotonic() - begin:.2f} s{' (ended)' * process.ended()}")
     state = first ^ {name}

@@ -177,3 +177,16 @@ def test_the_inputs_of_a_stage_are_those_that_dvc_knows(tmp_path: Path) -> None:
     for stage in stages:
         deps = [dep.def_path for dep in stage.deps if not isinstance(dep, ParamsDependency)]
         assert [str(path) for path in _inputs.dependencies(stage.addressing, params)] == deps
+
+
+def test_a_renamed_clone_is_one_message(tmp_path: Path) -> None:
+    """A late import would fail with a traceback, and DVC with the old path."""
+    for fault in (None, ModuleNotFoundError("No module named 'convs2s.late'")):
+        with (
+            pytest.raises(FileNotFoundError, match=f"^{tmp_path} was renamed or removed while the stage ran"),
+            unchanged("filter", "filter", SNAPSHOT),
+        ):
+            tmp_path.rename(tmp_path.with_name("renamed"))
+            if fault:
+                raise fault
+        tmp_path.with_name("renamed").rename(tmp_path)

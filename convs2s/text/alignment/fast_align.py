@@ -15,7 +15,6 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -32,6 +31,7 @@ from convs2s.text.alignment.symmetrization import symmetrize_pairs
 from convs2s.text.alignment.threads import Threads
 from convs2s.text.alignment.translation_table import Table, build_table, look_up, normalize
 from convs2s.text.alignment.word_ids import Chunk, Corpus, Ids, Side, number_ids, number_words
+from convs2s.text.corpus.files import temporary_folder
 from convs2s.text.corpus.flat_ids import FlatIds, Offsets
 from convs2s.text.counted import counted
 
@@ -62,7 +62,7 @@ def align(
     Raises:
         ValueError, FileNotFoundError: as `read_pairs`.
     """
-    with TemporaryDirectory(dir=folder, prefix=".align.") as work:
+    with temporary_folder(folder) as work:
         corpus = number_words(source, target, Path(work))
         yield from align_corpus(corpus, iterations, exact, chunk_cells, threads)
 
@@ -71,7 +71,7 @@ def align_ids(
     source: FlatIds, target: FlatIds, iterations: int, folder: Path, *, exact: bool = False
 ) -> Iterator[Links]:
     """Yield the links of each pair of encoded sentences, without EOS; otherwise like `align`."""
-    with TemporaryDirectory(dir=folder, prefix=".align.") as work:
+    with temporary_folder(folder) as work:
         corpus = number_ids(source, target, Path(work))
         yield from align_corpus(corpus, iterations, exact, CHUNK_CELLS, None)
 

@@ -4,9 +4,8 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from convs2s.text.corpus.files import read_lines, read_pairs, write_lines
+from convs2s.text.corpus.files import read_lines, read_pairs, temporary_folder, write_lines
 from convs2s.text.corpus.flat_ids import FlatIds
 from convs2s.text.counted import counted
 
@@ -33,7 +32,7 @@ def align_with_programs(
         ValueError: if atools prints anything other than links within the sentences, or as `read_pairs`.
     """
     fast_align, atools = find_program("fast_align"), find_program("atools")
-    with TemporaryDirectory(dir=folder, prefix=".align.") as name:
+    with temporary_folder(folder) as name:
         work = Path(name)
         text, forward, backward, both = (work / part for part in ("text", "forward", "backward", "both"))
         count = write_lines(text, fast_align_lines(source, target))
@@ -61,7 +60,7 @@ def align_ids_with_programs(
     source: FlatIds, target: FlatIds, iterations: int, folder: Path
 ) -> Iterator[list[tuple[int, int]]]:
     """Yield the links of each pair of encoded sentences, without EOS; the programs read them as text."""
-    with TemporaryDirectory(dir=folder, prefix=".align.") as name:
+    with temporary_folder(folder) as name:
         texts = Path(name) / "source.txt", Path(name) / "target.txt"
         for text, side in zip(texts, (source, target), strict=True):
             write_ids(text, side)

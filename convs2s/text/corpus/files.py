@@ -10,6 +10,7 @@ import shutil
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO
 
 from backports import zstd
@@ -19,6 +20,7 @@ from convs2s.processes import is_alive
 from convs2s.text.counted import counted
 
 DECOMPRESSORS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": zstd.open}
+LEFTOVER = re.compile(r"\..+\.(\d+)(\.old)?\.part")
 BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 
 
@@ -100,11 +102,11 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """Yield a temporary sibling to write a file or folder to; if all went well, move it into place.
 
     Whatever is at `path` stays until the new version is complete, so a crash or a full disk leaves the old
-    state. A folder can replace a folder, but a file cannot. Temporary files left by killed processes are
+    state. A folder can replace a folder, but a file cannot. What killed processes have left next to it is
     removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(path)
+    remove_leftovers(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     remove(temporary)
     try:
@@ -143,14 +145,19 @@ def move_into_place(temporary: Path, path: Path) -> None:
     remove(old)
 
 
-def remove_leftovers(path: Path) -> None:
-    """Remove temporary siblings of a path whose process has died; they can be large."""
-    leftover = re.compile(rf"\.{re.escape(path.name)}\.(\d+)(\.old)?\.part")
-    for sibling in list(path.parent.iterdir()):
-        match = leftover.fullmatch(sibling.name)
+def temporary_folder(folder: Path) -> "TemporaryDirectory[str]":
+    """Return a temporary folder in another; if this process is killed, the next to write there removes it."""
+    remove_leftovers(folder)
+    return TemporaryDirectory(dir=folder, prefix=".", suffix=f".{os.getpid()}.part")
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove temporary files and folders whose process has died; they can be large."""
+    for path in list(folder.iterdir()):
+        match = LEFTOVER.fullmatch(path.name)
         if match and not is_alive(int(match[1])):
             with contextlib.suppress(OSError):  # another process may be removing it as well
-                remove(sibling)
+                remove(path)
 
 
 def remove(path: Path) -> None:

@@ -10,7 +10,7 @@ from dvc import fs
 from dvc.repo import Repo
 
 from convs2s.text.corpus import files
-from convs2s.text.corpus.files import atomic_path
+from convs2s.text.corpus.files import atomic_path, temporary_folder
 
 ROOT = Path(__file__).parents[3]
 
@@ -24,17 +24,20 @@ def dead() -> int:
 
 
 def test_leftovers_of_dead_processes_are_removed_and_nothing_else(tmp_path: Path, dead: int) -> None:
-    """Files of other outputs or live processes may be in use, even if their names look alike."""
-    kept = {f".out.{os.getppid()}.part", f".out.txt.{dead}.part", f".out.{dead}.part.txt", f"out.{dead}.part"}
+    """Those of live processes may be in use; those of other outputs might never be written again."""
+    kept = {f".out.{os.getppid()}.part", f".out.{dead}.part.txt", f"out.{dead}.part", f".{dead}.part"}
     for name in kept:
         (tmp_path / name).write_text("kept")
     (tmp_path / f".out.{dead}.part").mkdir()
     (tmp_path / f".out.{dead}.part" / "large").write_text("removed")
-    (tmp_path / f".out.{dead}.old.part").write_text("removed")
+    for name in (f".out.{dead}.old.part", f".other.txt.{dead}.part", f".x7f.{dead}.part"):
+        (tmp_path / name).write_text("removed")
     with atomic_path(tmp_path / "out") as temporary:
         assert {path.name for path in tmp_path.iterdir()} == kept
         temporary.write_text("new")
     assert {path.name for path in tmp_path.iterdir()} == {*kept, "out"}
+    with temporary_folder(tmp_path) as folder:
+        assert files.LEFTOVER.fullmatch(Path(folder).name)[1] == str(os.getpid())  # type: ignore[index]
 
 
 def test_a_folder_is_never_incomplete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
