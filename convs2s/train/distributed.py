@@ -82,6 +82,7 @@ def join_workers(local_workers: int) -> Iterator[Workers]:
 
     Raises:
         ValueError: if there are GPUs, but fewer than processes.
+        ConnectionError: if another process is lost.
     """
     rank, count = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
     device = choose_device(int(os.environ.get("LOCAL_RANK", "0")), local_workers)
@@ -94,6 +95,14 @@ def join_workers(local_workers: int) -> Iterator[Workers]:
     try:
         with watched(rank, count):
             yield Workers(rank, count, device)
+    except RuntimeError as error:
+        # NCCL and the store have a type of their own; gloo has only the file that its messages name.
+        if not (isinstance(error, dist.DistError) or "gloo/transport" in str(error)):
+            raise
+        raise ConnectionError(
+            "another worker has exited or cannot be reached, so this one stops too. CONVS2S_DEBUG=1 shows "
+            "where it noticed."
+        ) from error
     finally:
         dist.destroy_process_group()
 

@@ -12,6 +12,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from convs2s.messages import reported
 from convs2s.train import heartbeat
 from convs2s.train.distributed import join_workers
 from convs2s.train.heartbeat import LEFT, first_silent
@@ -77,6 +78,25 @@ def test_a_stopped_process_ends_the_other(capfd: pytest.CaptureFixture[str]) -> 
     message = capfd.readouterr().err
     assert f"Worker 1 (process {workers[1].pid} on " in message
     assert "has sent no heartbeat for 3 s, so training stops." in message
+
+
+def be_killed() -> None:
+    """Run as one of two workers, the second of which kills itself."""
+    with reported(f"worker {os.environ['RANK']}", "", ""), join_workers(2) as workers:
+        workers.barrier()
+        if workers.rank == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        workers.total(torch.ones(1))
+
+
+def test_a_killed_process_ends_the_other_with_a_message(capfd: pytest.CaptureFixture[str]) -> None:
+    """One of two gets SIGKILL; gloo's RuntimeError in the other would look like our bug."""
+    with forked(2, be_killed) as workers:
+        workers[0].join(60)
+        assert workers[0].exitcode == 2
+    message = capfd.readouterr().err
+    assert message.startswith("worker 0: error: another worker has exited or cannot be reached")
+    assert message.count("\n") == 1
 
 
 def keep_store(port: Connection) -> None:
