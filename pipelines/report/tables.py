@@ -6,7 +6,7 @@ from statistics import fmean
 
 from pipelines.preset.render import EXPERIMENTS
 from pipelines.report.differences import compact, differing, value
-from pipelines.report.run import Corpus, Cost, Run, grouped
+from pipelines.report.run import Corpus, Cost, Run, Training, grouped
 from pipelines.report.scores import TITLES, number, score_table
 from pipelines.results.commands import changes, command
 from pipelines.results.markdown import figure
@@ -23,25 +23,14 @@ def summary(runs: Sequence[Run]) -> Rows:
 
 
 def scores(run: Run) -> dict[str, str]:
-    """Return a run's perplexity, scores over seeds and of the ensemble, and hours."""
+    """Return a run's perplexity, and its scores over seeds and of the ensemble."""
     deviation, ensemble = run.metrics.std or {}, run.metrics.ensemble or {}
     perplexity = fmean(one.metrics["validation_perplexity"] for one in run.trainings)
     found = {"validation perplexity": figure(perplexity)}
     for name in ("bleu", "chrf"):
         found[TITLES[name]] = figure(run.metrics.mean[name], deviation.get(name))
         found[f"{TITLES[name]}, ensemble"] = figure(ensemble.get(name))
-    return found | {"training": hours([one.cost for one in run.trainings])}
-
-
-def hours(costs: Sequence[Cost]) -> str:
-    """Return the total hours of trainings, by unit."""
-    if not all(costs):
-        return "not measured"
-    spent: dict[str, float] = {}
-    for cost in costs:
-        for unit, one in (cost or {})["hours"].items():
-            spent[unit] = spent.get(unit, 0.0) + one
-    return " and ".join(f"{figure(total)} {unit}-hours" for unit, total in spent.items())
+    return found
 
 
 def of_models(run: Run) -> Rows:
@@ -54,19 +43,29 @@ def of_models(run: Run) -> Rows:
 
 
 def trainings(runs: Sequence[Run]) -> Rows:
-    """Return a row per training: its metrics, hardware and time."""
-    rows = []
-    for run in runs:
-        for one in run.trainings:
-            numbers = {name.replace("_", " "): number(x) for name, x in one.metrics.items()}
-            cost = one.cost or {}
-            rows.append({
-                "run": run.name, "seed": one.seed, **numbers,
-                "hardware": ", ".join(cost.get("hardware", ["not measured"])), "time": hours([one.cost]),
-                "target tokens/s": figure(cost.get("target_tokens_per_second"), digits=0),
-                "PyTorch": ", ".join(cost.get("torch", [])),
-            })  # fmt: skip
-    return rows
+    """Return a row per training: its metrics."""
+
+    def metrics(one: Training) -> dict[str, str]:
+        return {name.replace("_", " "): number(x) for name, x in one.metrics.items()}
+
+    return [{"run": run.name, "seed": one.seed, **metrics(one)} for run in runs for one in run.trainings]
+
+
+def costs(runs: Sequence[Run]) -> Rows:
+    """Return a row per training: its hardware and time."""
+    return [{"run": run.name, "seed": one.seed, **spent(one.cost)} for run in runs for one in run.trainings]
+
+
+def spent(cost: Cost) -> dict[str, str]:
+    """Return the cost of a training."""
+    if cost is None:
+        return {"hardware": "not measured", "time": "", "target tokens/s": "", "PyTorch": ""}
+    return {
+        "hardware": ", ".join(cost["hardware"]),
+        "time": " and ".join(f"{figure(hours)} {unit}-hours" for unit, hours in cost["hours"].items()),
+        "target tokens/s": figure(cost["target_tokens_per_second"], digits=0),
+        "PyTorch": ", ".join(cost["torch"]),
+    }
 
 
 def splits(corpus: Corpus) -> Rows:

@@ -14,7 +14,8 @@ from tests.report.made import GOOD, make_run
 from tests.report.reading import Page
 
 BAD = ["die Katze schläft .", "", "ein Satz"]
-SECTIONS = ["runs", "scores", "curves", "lengths", "examples", "attention", "data", "training", "parameters"]
+RESULTS = ["runs", "scores", "curves", "lengths", "examples", "attention", "data", "training"]
+SECTIONS = [*RESULTS, "cost", "parameters"]
 CONTROL = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -107,13 +108,27 @@ def test_several_runs_are_shown_side_by_side_with_their_differences(folder: Path
 
 def test_hardware_and_time_are_those_of_the_trainings(both: Page) -> None:
     """Each training took half an hour on two cores."""
-    found = rows(both, "training")
+    found = rows(both, "cost")
     assert [(row["run"], row["seed"]) for row in found] == [("one", "1"), ("two", "1"), ("two", "2")]
     assert {row["hardware"] for row in found} == {"2 x Toy CPU"}
     assert {row["time"] for row in found} == {"1.00 CPU core-hours"}
     assert {row["target tokens/s"] for row in found} == {"2,000"}
-    assert found[0]["parameters"] == "2,250,876"
-    assert [row["training"] for row in rows(both, "runs")] == ["1.00 CPU core-hours", "2.00 CPU core-hours"]
+    assert rows(both, "training")[0]["parameters"] == "2,250,876"
+
+
+def test_the_same_results_give_the_same_files_but_for_hardware_and_time(folder: Path, text: str) -> None:
+    """A training that was killed and resumed has the same results, but not the same speed."""
+    again = folder / "again" / "one"
+    shutil.copytree(folder / "one", again)
+    (cost,) = again.glob("data/checkpoints/*/costs/*")
+    cost.write_text(cost.read_text().replace("1800.0", "3600.0"))
+    write([str(again)], folder, folder / "again.html")
+    other = (folder / "again.html").read_text(encoding="utf-8")
+    section = re.compile('<section id="cost">.*?</section>', re.DOTALL)
+    assert other != text
+    assert section.sub("", other) == section.sub("", text)
+    pictures = [(folder / f"{name}-curves.png").read_bytes() for name in ("one", "again")]
+    assert pictures[0] == pictures[1]
 
 
 def test_the_page_has_the_command_that_repeats_the_run(text: str) -> None:
