@@ -9,6 +9,7 @@ from prefect import get_client
 from prefect.client.schemas.actions import WorkPoolCreate, WorkPoolUpdate
 from prefect.events.schemas.automations import AutomationCore
 from prefect.exceptions import ObjectAlreadyExists
+from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 from ruamel.yaml import YAML
 
 from pipelines import shell
@@ -49,18 +50,23 @@ def make_pools(queues: Sequence[str]) -> None:
                 client.create_work_queue(name, work_pool_name="remote")
 
 
-def trigger_and_follow(flow: str, params: Mapping[str, Any], check: Callable[[], None]) -> int:
+def trigger_and_follow(
+    flow: str, params: Mapping[str, Any], check: Callable[[], None], lost: Callable[[bool], None]
+) -> int:
     """Run the flow, show its progress, and return an exit status: 0 if it completed, else 1.
 
-    `check` is called while the run waits for a worker; its exceptions are passed on.
+    `check` and `lost` are those of `terminal.follow`.
     """
     with get_client(sync_client=True) as client:
         deployment = client.read_deployment_by_name(f"{flow}/{flow}")
         run = client.create_flow_run_from_deployment(deployment.id, parameters={"params": dict(params)})
         address = artifacts.address("runs/flow-run", run.id)
-        print(f"Watch it at {address}", flush=True)
+    print(f"Watch it at {address}", flush=True)
+    # With Prefect's own retries, a query of a server that is gone would last for minutes.
+    impatient = {PREFECT_CLIENT_MAX_RETRIES: 0, PREFECT_API_REQUEST_TIMEOUT: terminal.SILENCE}
+    with temporary_settings(impatient), get_client(sync_client=True) as client:
         try:
-            state = terminal.follow(client, run.id, check)
+            state = terminal.follow(client, run.id, check, lost)
         except KeyboardInterrupt:
             print(f"\nThe run continues: {address}. Cancel it there, or stop everything with: make flow-stop")
             return 130

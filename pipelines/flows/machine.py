@@ -102,14 +102,16 @@ def own_address() -> str:
 
 def run(flow: str, params: Mapping[str, Any]) -> int:
     """Start server and worker if needed, run a flow and follow it to its end; return an exit status."""
-    start = time.monotonic()
+    start, named = time.monotonic(), bool(os.environ.get("PREFECT_API_URL"))
     use_server(start_missing=True)
     from pipelines.flows import deployment  # noqa: PLC0415
 
     deployment.deploy()
     start_worker()
     print(f"Prefect is ready after {time.monotonic() - start:.0f} s.", flush=True)
-    return deployment.trigger_and_follow(flow, params, lambda: check_runs("worker"))
+    return deployment.trigger_and_follow(
+        flow, params, lambda: check_runs("worker"), lambda first: restart_server(named, first)
+    )
 
 
 def answers(address: str, login: str = "") -> bool:
@@ -122,14 +124,33 @@ def answers(address: str, login: str = "") -> bool:
     return answer.is_success or (answer.status_code == httpx.codes.UNAUTHORIZED and not login)
 
 
+def restart_server(named: bool, first: bool) -> None:
+    """Restart the server if it is ours and has exited; `first`: say that it does not answer.
+
+    Raises a RuntimeError if the worker has exited as well: make flow-stop ends both, the worker first.
+    """
+    if first:
+        own = "" if named else f" Its log is {HOME}/server.log; to stop everything: make flow-stop"
+        what = f"The Prefect server at {os.environ['PREFECT_API_URL']} does not answer."
+        print(f"{what} Stages go on and report once it does.{own}", flush=True)
+    if not (named or running("server")):
+        check_runs("worker")
+        try:
+            check_runs("server")
+        except RuntimeError as error:
+            print(error, flush=True)
+        start_server()
+
+
 def start_server() -> None:
     """Start the server on loopback; raise a RuntimeError if it exits early or its port is taken."""
-    port = access.port_of(own_address())
+    address = os.environ["PREFECT_API_URL"]
+    port = access.port_of(address)
     with access.claim(port):  # fails seconds earlier than the server would
         print(f"Starting the Prefect server on 127.0.0.1:{port} ...", flush=True)
     start_detached("server", [*PROGRAMS["server"], str(port)])
     deadline = time.monotonic() + WAIT
-    while not answers(own_address()) and time.monotonic() < deadline:
+    while not answers(address) and time.monotonic() < deadline:
         time.sleep(0.2)
         check_runs("server")
     print(f"Password of its pages: {os.environ[access.CLIENT]} (kept in {access.PASSWORD})", flush=True)
@@ -189,7 +210,7 @@ def check_runs(name: str) -> None:
     if not running(name):
         log = HOME / f"{name}.log"
         end = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
-        raise RuntimeError(f"the {name} has exited; {log} ends with:\n{end}")
+        raise RuntimeError(f"the {name} has exited; {log} " + (f"ends with:\n{end}" if end else "is empty"))
 
 
 def stop() -> list[str]:

@@ -21,6 +21,7 @@ from rich.text import Text
 from pipelines.flows.summary import read_artifacts
 
 POLL = 2.0  # seconds between queries of a run's state and log
+SILENCE = 10.0  # seconds without an answer after which the server counts as lost; also the limit of a query
 NAME = len("download@development")  # width of stage names in the log
 LABEL = 40  # maximum width of stage names in the table, where rows of a sweep add their labels
 PAGE = 200  # log lines or stages per request
@@ -35,19 +36,30 @@ STYLES = {
 
 
 def follow(
-    client: SyncPrefectClient, run: UUID, check: Callable[[], None], console: Console | None = None
+    client: SyncPrefectClient,
+    run: UUID,
+    check: Callable[[], None],
+    lost: Callable[[bool], None],
+    console: Console | None = None,
 ) -> State[Any]:
     """Show a flow run until it ends; return its last state. The table disappears then, and the log stays.
 
-    `check` is called while the run waits for a worker; its exceptions are passed on. Prefect's own
-    FlowRunSubscriber loses log lines while the server is unreachable.
+    Prefect's own FlowRunSubscriber loses log lines while the server is unreachable.
+
+    Args:
+        check: called while the run waits for a worker; its exceptions are passed on, like those of `lost`.
+        lost: called at each query while the server is lost, with True at the first.
     """
     console, seen, ended = console or Console(highlight=False), set[UUID](), False
     live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+    answered, is_lost = time.monotonic(), False
     with live or contextlib.nullcontext():
         while True:
-            with contextlib.suppress(httpx.HTTPError):  # the server may be restarting
+            try:
                 state = client.read_flow_run(run).state
+                if is_lost:
+                    console.print("The Prefect server answers again.")
+                answered, is_lost = time.monotonic(), False
                 tasks = read_tasks(client, run)
                 for line in new_lines(client, run, tasks, seen):
                     console.print(line, markup=False, soft_wrap=True)
@@ -60,6 +72,10 @@ def follow(
                 ended = state.is_final()  # its last log lines may arrive late, so look once more
                 if state.is_scheduled():
                     check()
+            except httpx.HTTPError:
+                if time.monotonic() - answered >= SILENCE:
+                    lost(not is_lost)
+                    is_lost = True
             time.sleep(POLL)
 
 

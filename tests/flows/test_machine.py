@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import httpx
@@ -13,7 +14,7 @@ import pytest
 
 from pipelines.flows import machine, terminal
 from tests.flows import toy
-from tests.flows.server import Server, copy_database
+from tests.flows.server import Server, copy_database, soon
 
 SERVERS = ("PREFECT_API_URL", "PREFECT_HOME", "FLOW_PORT")
 
@@ -75,6 +76,49 @@ def test_it_starts_server_and_worker_follows_the_run_and_stops_them(server: Serv
     left = [p for p in psutil.process_iter(["cwd"]) if p.info["cwd"] == str(repo)]
     assert left == []
     assert play(repo, "stop").stdout == "Neither server nor worker was running.\n"
+
+
+@pytest.mark.flows
+def test_a_killed_server_is_restarted(server: Server, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run goes on meanwhile; another make flow could not join it."""
+    port = free_port()
+    (repo / ".prefect").mkdir()
+    copy_database(server.home / "prefect.db", repo / ".prefect" / "prefect.db")
+    toy.behave(repo, train_1={"seconds": 25})
+
+    def kill() -> None:
+        assert soon(lambda: "train@1" in [note[0] for note in toy.notes(repo)])
+        found = machine.running("server")
+        assert found is not None
+        found.kill()
+
+    monkeypatch.setattr(machine, "ROOT", repo)
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        done = play(repo, "run", FLOW_PORT=port)
+    finally:
+        killer.join()
+        play(repo, "stop")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"The Prefect server at http://127.0.0.1:{port}/api does not answer. Stages go on" in done.stdout
+    assert done.stdout.count(f"Starting the Prefect server on 127.0.0.1:{port} ...") == 2
+    assert "The Prefect server answers again." in done.stdout
+
+
+def test_after_flow_stop_no_server_is_restarted(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would have to be stopped again; nor is a server that make flow did not start."""
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:1/api")
+    monkeypatch.setattr(machine, "HOME", repo)
+    monkeypatch.setattr(machine, "running", lambda _: None)
+    monkeypatch.setattr(machine, "start_server", pytest.fail)
+    (repo / "worker.log").write_text("ended by SIGTERM")
+    machine.restart_server(named=True, first=True)
+    assert capsys.readouterr().out.endswith("1/api does not answer. Stages go on and report once it does.\n")
+    with pytest.raises(RuntimeError, match=r"the worker has exited; .*\nended by SIGTERM"):
+        machine.restart_server(named=False, first=False)
 
 
 def test_a_taken_port_is_reported(repo: Path) -> None:

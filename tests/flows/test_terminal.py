@@ -7,6 +7,7 @@ from typing import Any
 from unittest import mock
 from uuid import UUID, uuid4
 
+import httpx
 import pytest
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.states import Cancelled, Completed, Failed, Pending, Running
@@ -70,7 +71,7 @@ def test_a_run_is_followed(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(terminal, "POLL", 0.0)
     out = io.StringIO()
     console = Console(file=out, force_terminal=is_terminal, width=80, height=30, color_system=None)
-    state = follow(Client(), uuid4(), lambda: None, console)  # type: ignore[arg-type]
+    state = follow(Client(), uuid4(), lambda: None, pytest.fail, console)  # type: ignore[arg-type]
     assert state.is_completed()
     assert out.getvalue().count("train@1              [b]epoch 1[/b]: done\n") == 1
     assert ("2 of 6 stages are done" in out.getvalue()) == is_terminal
@@ -80,13 +81,29 @@ def test_a_run_is_followed(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -
         assert out.getvalue() == "train@1              [b]epoch 1[/b]: done\nflow                 BLEU 42\n"
 
 
+def test_a_lost_server_is_reported_once_and_when_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A single query that fails is no loss: the server may be busy."""
+    now, out, calls = iter(range(0, 999, 6)), io.StringIO(), list[bool]()
+    monkeypatch.setattr(terminal.time, "sleep", lambda _: None)
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: float(next(now)))
+    client = Client()
+    client.read_flow_run = mock.Mock(  # type: ignore[method-assign]
+        side_effect=[httpx.ConnectError(""), *[SimpleNamespace(state=Running())] * 2]
+        + [httpx.ReadTimeout("")] * 3
+        + [SimpleNamespace(state=Completed())] * 2
+    )
+    follow(client, uuid4(), lambda: None, calls.append, Console(file=out, width=80))  # type: ignore[arg-type]
+    assert calls == [True, False]
+    assert out.getvalue().count("The Prefect server answers again.\n") == 1
+
+
 def test_ctrl_c_leaves_the_terminal_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C stops only the following; a hidden cursor would remain afterwards."""
     monkeypatch.setattr(terminal.time, "sleep", mock.Mock(side_effect=KeyboardInterrupt))
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=80, height=30)
     with pytest.raises(KeyboardInterrupt):
-        follow(Client(), uuid4(), lambda: None, console)  # type: ignore[arg-type]
+        follow(Client(), uuid4(), lambda: None, pytest.fail, console)  # type: ignore[arg-type]
     hidden, shown = (out.getvalue().rfind(f"\x1b[?25{letter}") for letter in "lh")
     assert 0 <= hidden < shown
 
