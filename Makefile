@@ -2,6 +2,9 @@
 PYTHON ?= python3
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
+# For a user id without a name, as in docker run --user 1234: DVC needs some USER, and Prefect some HOME.
+export USER := $(or $(USER),$(shell id -un 2>/dev/null))
+export HOME := $(or $(HOME),$(shell getent passwd "$$(id -u)" | cut -d: -f6),/)
 
 .PHONY: install preset repro report runs flow sweep flow-stop docs reference test test-flows test-faults test-properties test-slow gpu-report check
 

@@ -48,6 +48,7 @@ DEFAULTS = {
     "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",  # for the automation that detects dead runs
     "PREFECT_CLIENT_MAX_RETRIES": "8",  # after 2, 4, 8, ... s: a restarting server may be down for minutes
     "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
+    "USER": psutil.Process().username(),  # DVC fails for a user without a name, as in docker run --user 1234
 }
 
 

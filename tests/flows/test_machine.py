@@ -121,6 +121,21 @@ def test_after_flow_stop_no_server_is_restarted(
         machine.restart_server(named=False, first=False)
 
 
+def test_a_user_without_a_name_gets_one(tmp_path: Path) -> None:
+    """In `docker run --user 1234`, DVC would fail; without HOME, Prefect would. Here a script acts as id."""
+    (tmp_path / "id").write_text("#!/bin/sh\necho 987654321; exit 1\n")  # as id -un does, with status 1
+    (tmp_path / "id").chmod(0o755)
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    show = ["make", "--silent", "--eval=show: ; @echo $$USER $$HOME", "show"]
+
+    def shown(**more: str) -> str:
+        return subprocess.check_output(show, cwd=toy.ROOT, env=env | more, text=True)
+
+    assert shown() == "987654321 /\n"
+    assert shown(USER="me", HOME="/home/me") == "me /home/me\n"
+    assert machine.DEFAULTS["USER"] == psutil.Process().username()
+
+
 def test_a_taken_port_is_reported(repo: Path) -> None:
     """The port may belong to a program that is not a Prefect server."""
     with socket.socket() as other:
