@@ -16,7 +16,6 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-# Numba's cache does not detect changes to these: after such a change, touch this file as well.
 from convs2s.kernels.loops import exp, intrinsic, vectorized
 
 LANES = 256  # groups of tokens whose maxima are computed in parallel; a power of 2

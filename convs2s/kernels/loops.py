@@ -6,7 +6,7 @@ docstring says what an item is. Random numbers depend only on positions, so resu
 
 The first functions, on single numbers, are written in LLVM IR because numba has neither bfloat16 nor 32-bit
 integer products. LLVM turns loops over them into vector instructions, which it cannot do with calls to the C
-library's exp. Everything is in one module because numba's cache only detects changes to a loop's own file.
+library's exp.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 
