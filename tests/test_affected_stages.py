@@ -1,7 +1,7 @@
 """An edit reruns what it affects and nothing else: DVC itself confirms the table in docs/parameters.md.
 
 A function replaces the stages' commands. It writes outputs that depend on everything a stage declares:
-its command, parameters and dependencies. An output changes whenever one of these does, so DVC runs every
+its command and dependencies. An output changes whenever one of these does, so DVC runs every
 stage that such an edit can ever affect. Only the stages `checksums` and `snapshot` really run.
 """
 
@@ -17,13 +17,13 @@ from unittest import mock
 
 import networkx as nx  # type: ignore[import-untyped]
 import pytest
-from dvc.dependency.param import ParamsDependency
 from dvc.repo import Repo, lock_repo
 from dvc.stage import PipelineStage
 from fsspec.implementations.memory import MemoryFileSystem  # type: ignore[import-untyped]
 from ruamel.yaml import YAML
 
 from pipelines.stages import _code as code
+from pipelines.stages import checksums, snapshot
 from pipelines.stages.__main__ import start
 from tests.light_dvc import light_dvc
 from tests.pipeline import module_of
@@ -126,9 +126,8 @@ def play(stage: PipelineStage, **_: object) -> None:
     if stage.name in TAKING:
         start(stage.name, shlex.split(stage.cmd)[4:])
         return
-    params = [dep.read_params() for dep in stage.deps if isinstance(dep, ParamsDependency)]
-    seen = hashlib.sha256(json.dumps([stage.cmd, params]).encode())
-    for dep in (Path(str(dep)) for dep in stage.deps if not isinstance(dep, ParamsDependency)):
+    seen = hashlib.sha256(json.dumps(stage.cmd).encode())
+    for dep in (Path(str(dep)) for dep in stage.deps):
         for path in sorted(path for path in [dep, *dep.rglob("*")] if path.is_file()):
             seen.update(path.read_bytes())
     for out in map(Path, map(str, stage.outs)):
@@ -236,28 +235,28 @@ def test_every_module_makes_the_stages_stale_that_can_execute_it(reproduced: Pat
     alias, which does not count in a module that only declares the schema of params.yaml.
     """
     modules = {path for package in PACKAGES for path in package.rglob("*.py")}
-    folder = Path("data/snapshot/code")
-    digests = {path.stem: path.read_text() for path in folder.iterdir()}
+    digests = {str(path): path.read_text() for path in Path("data/snapshot").iterdir()}
     for path in sorted(modules)[::step]:
         name = ".".join(path.with_suffix("").parts).removesuffix(".__init__")
         before = path.read_text(encoding="utf-8")
         path.write_text(before + f"\nEDITED = {'int' if 'config' in path.parts else 1}\n", encoding="utf-8")
-        write_digests(folder)
+        take_snapshot()
         with Repo() as repo:
             stale = {found.split("@")[0] for found in repo.status()} - TAKING
             wanted = {
                 item.name.split("@")[0]
                 for item in repo.index.stages
-                for stage in item.cmd.split()[3:4]
-                if f" {name}\n" in digests.get(stage, "")
+                if f" {name}\n" in digests.get(item.cmd.split()[5], "")
             }
         path.write_text(before, encoding="utf-8")
         assert stale == wanted, name
-    write_digests(folder)
+    take_snapshot()
     with Repo() as repo:
         assert repo.status() == {}
 
 
-def write_digests(folder: Path) -> None:
-    for stage, lines in code.digests(code.read_project(PACKAGES)).items():
-        (folder / f"{stage}.txt").write_text("".join(f"{line}\n" for line in lines))
+def take_snapshot() -> None:
+    """Do the work of the first two stages."""
+    inputs, sums = (Path("params.yaml"), *PACKAGES), Path("data/checksums.txt")
+    checksums.run(*inputs, sums)
+    snapshot.run(*inputs, sums, Path("data/snapshot"))

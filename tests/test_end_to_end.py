@@ -54,8 +54,9 @@ def check_reach(stage: str, modules: set[str], digests: Path) -> None:
     if stage in {"checksums", "snapshot"}:
         return
     assert len(modules) > 5
-    name = {"ensemble": "translate"}.get(stage, stage.removesuffix("-ensemble"))
-    watched = {line.split(" ")[1] for line in (digests / f"{name}.txt").read_text().splitlines()}
+    name = {"download": "download@train"}.get(stage, stage)
+    lines = (digests / f"{name}.txt").read_text().splitlines()
+    watched = {line.split(" ")[2] for line in lines if line.startswith("code ")}
     schema = {"convs2s.config." + path.stem for path in (ROOT / "convs2s" / "config").glob("*.py")}
     assert modules - watched - {"pipelines"} <= schema, f"{stage}: {sorted(modules - watched)}"
 
@@ -67,7 +68,7 @@ def test_raw_text_becomes_scores_and_a_model(tmp_path: Path, kind: str) -> None:
     data = tmp_path / "data"
     imported = run_all(params, data, processes=kind == "bpe")
     for stage, modules in imported.items():
-        check_reach(stage, modules, data / "snapshot" / "code")
+        check_reach(stage, modules, data / "snapshot")
     removed = json.loads((data / "filtered" / "report.json").read_text())["removed"]
     assert removed["empty_side"] > 0
     assert removed["too_long"] > 0

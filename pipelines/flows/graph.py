@@ -14,6 +14,9 @@ from dvc.fs import LocalFileSystem
 from dvc.repo import Repo
 from networkx import lexicographical_topological_sort  # type: ignore[import-untyped]
 
+from pipelines.stages._params import params_of
+
+OF_ALL_VALUES = {"checksums", "snapshot"}  # stages that take values and code for all others
 HOURS = 24.0  # default deadline of a stage, if its `meta` sets none
 
 
@@ -83,12 +86,13 @@ def _ordered(repo: Repo) -> Iterator[tuple[Any, set[str]]]:
 def _stage(stage: Any, parents: Sequence[Stage], root: Path, label: str) -> Stage:
     meta = stage.meta or {}
     # The snapshot will be of params.yaml as it is now; what is there may be of an earlier run.
-    params = [
-        read_param_file(LocalFileSystem(), str(root / "params.yaml"), dep.params or None, flatten=True)
-        for dep in stage.deps
-        if isinstance(dep, ParamsDependency)
-    ]
-    facts = [stage.cmd, params, sorted(parent.signature for parent in parents)]
+    own = [key for dep in stage.deps if isinstance(dep, ParamsDependency) for key in dep.params]
+    names = [*own, *params_of(stage.name)]
+    params = (
+        read_param_file(LocalFileSystem(), str(root / "params.yaml"), names, flatten=True) if names else {}
+    )
+    others = [parent.signature for parent in parents if parent.name not in OF_ALL_VALUES]
+    facts = [stage.cmd, params, sorted(others)]
     return Stage(
         name=stage.name,
         command=stage.cmd,

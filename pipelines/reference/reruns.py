@@ -1,4 +1,4 @@
-"""The stages that rerun when a key of params.yaml is edited, from dvc.yaml.
+"""The stages that rerun when a key of params.yaml is edited, from dvc.yaml and the table of values.
 
 The two quick ones that take values and code for all others are left out.
 """
@@ -6,6 +6,8 @@ The two quick ones that take values and code for all others are left out.
 import re
 from collections.abc import Mapping
 from typing import Any
+
+from pipelines.stages._params import PARAMS
 
 Stages = Mapping[str, Any]
 """The content of `stages:` in dvc.yaml."""
@@ -19,24 +21,15 @@ def first_stages(key: str, stages: Stages) -> list[str]:
     Args:
         key: dotted, such as train.dropout.
     """
-    direct = [name for name, stage in stages.items() if depends(key, stage)]
+    direct = [name for name, stage in stages.items() if depends(key, name, stage)]
     return [name for name in direct if not any(name in following(other, stages) for other in direct)]
 
 
-def depends(key: str, stage: Mapping[str, Any]) -> bool:
-    """Return whether a stage lists a key or its section, or has an instance for each of its values."""
-    entries = [key for file in stage.get("params", ()) for keys in file.values() for key in keys or ()]
-    listed = [value for entry in entries for value in expanded(entry, stage)]
+def depends(key: str, name: str, stage: Mapping[str, Any]) -> bool:
+    """Return whether a stage depends on a key or its section, or has an instance for each of its values."""
+    listed = [one for item, keys in PARAMS.items() if item.partition("@")[0] == name for one in keys]
     used = re.findall(r"\$\{([\w.]+)", " ".join([*map(str, stage.get("deps", ())), str(stage.get("matrix"))]))
-    return any(key == name or key.startswith(f"{name}.") for name in (*listed, *used))
-
-
-def expanded(entry: str, stage: Mapping[str, Any]) -> list[str]:
-    """Return an entry for each item of the stage's matrix."""
-    for name, values in stage.get("matrix", {}).items():
-        if f"${{item.{name}}}" in entry and isinstance(values, list):
-            return [entry.replace(f"${{item.{name}}}", value) for value in values]
-    return [entry]
+    return any(key == one or key.startswith(f"{one}.") for one in (*listed, *used))
 
 
 def following(name: str, stages: Stages) -> set[str]:

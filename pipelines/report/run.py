@@ -18,6 +18,7 @@ from pipelines.results.commands import recorded
 from pipelines.results.reading import checked, existing, read
 from pipelines.results.records import SeedMetrics
 
+SNAPSHOT = Path("data/snapshot/params.yaml")  # the values that a run has used
 REMEDY = "the run has not finished, or its outputs are missing. Run `make repro` (or `dvc repro`) there."
 Cost = dict[str, Any] | None
 
@@ -80,7 +81,7 @@ def read_run(name: str, folder: Path, cost_of: Callable[[str], Cost], note: str 
 
     Args:
         name: to show to the reader.
-        folder: with params.yaml and data/.
+        folder: with data/.
         cost_of: returns the cost of a seed's training.
         note: a warning for the reader.
 
@@ -88,7 +89,7 @@ def read_run(name: str, folder: Path, cost_of: Callable[[str], Cost], note: str 
         FileNotFoundError: if the run has not finished.
         ValueError: if a file is damaged.
     """
-    params = read(folder / "params.yaml", REMEDY)
+    params = read(folder / SNAPSHOT, REMEDY)
     evaluation, seeds = folder / "data" / "evaluation", [str(seed) for seed in params["train"]["seeds"]]
     metrics = read_metrics(folder / "data")
     member = "ensemble" if metrics.ensemble else seeds[0]

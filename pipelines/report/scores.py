@@ -12,6 +12,7 @@ import pandas as pd
 from convs2s.score.identity import SetIdentity
 from convs2s.score.tables import DIGITS
 from convs2s.text.corpus.files import read_lines
+from pipelines.preset.changes import differences
 from pipelines.results.reading import existing, read
 
 WIDTH = 100  # columns
@@ -58,7 +59,20 @@ def report(data: Path, experiment: str = "") -> str:
     }
     texts = ["\n".join([title, "-" * len(title), *lines]) for title, lines in sections.items() if lines]
     seeds = [member for member in scores["member"].unique() if member.isdigit()]
-    return "\n\n".join([*texts, *next_steps(data, seeds, experiment)]) + "\n"
+    return "\n\n".join([*texts, *edits(data), *next_steps(data, seeds, experiment)]) + "\n"
+
+
+def edits(data: Path) -> Iterator[str]:
+    """Yield a warning if params.yaml was edited after the run had begun."""
+    used, now = data / "snapshot" / "params.yaml", data.parent / "params.yaml"
+    if used.is_file() and now.is_file():
+        texts = (path.read_text(encoding="utf-8", errors="replace") for path in (used, now))
+        if changed := differences(*texts):
+            lines = "\n  ".join(changed)
+            yield (
+                "params.yaml was edited after this run had begun. The results above are of the old values:\n  "
+                f"{lines}\nFor the new ones, run the same command again."
+            )
 
 
 def next_steps(data: Path, seeds: Sequence[str], experiment: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from dvc_data.index import DataIndexDirError
 from scmrepo.exceptions import SCMError
 
 from convs2s.train.cost import file_name
-from pipelines.report.run import Cost, Run, read_metrics, read_run
+from pipelines.report.run import SNAPSHOT, Cost, Run, read_metrics, read_run
 from pipelines.results.costs import cost_of_models
 from pipelines.results.provenance import listed, stale_stages
 from pipelines.results.reading import read
@@ -89,8 +89,8 @@ def read_revision(name: str, root: Path, folder: Path) -> Run:
 
 def fetch_run(files: DVCFileSystem, folder: Path) -> list[str]:
     """Copy the files of a revision that the report needs; return its seeds."""
-    fetch(files, "params.yaml", folder)
-    seeds = [str(seed) for seed in read(folder / "params.yaml")["train"]["seeds"]]
+    fetch(files, str(SNAPSHOT), folder)
+    seeds = [str(seed) for seed in read(folder / SNAPSHOT)["train"]["seeds"]]
     for path in [*FILES, *(f"data/{one.format(seed)}" for seed in seeds for one in OF_SEED)]:
         fetch(files, path, folder)
     if read_metrics(folder / "data").ensemble:

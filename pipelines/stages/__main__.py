@@ -7,8 +7,8 @@ seed, a split) from the command line, by name. So a path that dvc.yaml misspells
 An argument can contain the value of another: `--seed 1 --out data/trained/{seed}`. dvc.yaml uses this because
 a seed that DVC itself inserted into a path would reach the shell unchecked.
 
-With `--snapshot FOLDER`, values come from there, and the stage fails if its code is another or its inputs
-change (`pipelines.stages._inputs`); otherwise, values come from params.yaml as it is.
+With `--snapshot FILE`, values come from params.yaml next to it, and the stage fails if its code is another or
+its inputs change (`pipelines.stages._inputs`); otherwise, values come from params.yaml as it is.
 """
 
 import argparse
@@ -123,13 +123,10 @@ def start(name: str, arguments: Sequence[str]) -> None:
     Invalid values are an error even for stages that use none of them: it is best found in the first stage.
     A stage may have a function `finish`, which is called if DVC will record its result.
     """
-    arguments, item = list(arguments), os.environ.get(MARK)
     if "--snapshot" not in arguments[:-1:2]:
         call(name, arguments, load_params())
         return
-    place = arguments.index("--snapshot")
-    snapshot = Path(arguments.pop(place + 1))
-    del arguments[place]
+    item, snapshot = os.environ.get(MARK), Path(arguments[arguments.index("--snapshot") + 1])
     with unchanged(name, item, snapshot) as params:
         finish = call(name, arguments, params)
     if item:
@@ -139,7 +136,10 @@ def start(name: str, arguments: Sequence[str]) -> None:
 def call(name: str, arguments: Sequence[str], params: Params) -> Callable[[], None]:
     """Call a stage's `run` with its arguments; return its `finish`, with those that it takes."""
     run = load(name)
-    wanted = annotations(run)
+    wanted, arguments = annotations(run), list(arguments)
+    if "--snapshot" in arguments and "snapshot" not in wanted:
+        place = arguments.index("--snapshot")
+        del arguments[place : place + 2]
     values = command_line(name, {a: hint for a, hint in wanted.items() if not keys(hint)}, arguments)
     run(**values, **{a: look_up(params, keys(hint)) for a, hint in wanted.items() if keys(hint)})
     finish = getattr(sys.modules[f"pipelines.stages.{name}"], "finish", lambda: None)

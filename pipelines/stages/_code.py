@@ -49,7 +49,7 @@ class Module:
     @cached_property
     def checksum(self) -> str:
         """MD5 of the file."""
-        return hashlib.md5(self.content, usedforsecurity=False).hexdigest()
+        return md5(self.content)
 
     @cached_property
     def tree(self) -> ast.Module:
@@ -247,7 +247,7 @@ def digests(project: Mapping[str, Module]) -> dict[str, list[str]]:
 
 
 def checksums(params: str, project: Mapping[str, Module]) -> list[str]:
-    """Return a line with MD5 and name for params.yaml, whose comments do not count, and for each module.
+    """Return a line with MD5 and name for params.yaml, whose comments do not count, and each module.
 
     Args:
         params: the text of params.yaml.
@@ -256,6 +256,12 @@ def checksums(params: str, project: Mapping[str, Module]) -> list[str]:
         ValueError: if params.yaml is invalid.
     """
     values = parse_params(params, "params.yaml").model_dump_json()
-    found = {"params.yaml": hashlib.md5(values.encode(), usedforsecurity=False).hexdigest()}
-    found |= {str(module.path): module.checksum for module in project.values()}
-    return [f"{checksum} {name}" for name, checksum in found.items()]
+    texts = {"params.yaml": values.encode()} | {
+        str(module.path): module.content for module in project.values()
+    }
+    return [f"{md5(content)} {name}" for name, content in texts.items()]
+
+
+def md5(content: bytes) -> str:
+    """Return the MD5 of a file's content."""
+    return hashlib.md5(content, usedforsecurity=False).hexdigest()

@@ -36,16 +36,17 @@ def unchanged(stage: str, item: str | None, snapshot: Path) -> Iterator[Params]:
     Args:
         stage: name of its module.
         item: its name in dvc.yaml; None if DVC has not started it, so that nothing will be recorded.
-        snapshot: folder written by stage snapshot.
+        snapshot: the stage's file, written by stage snapshot.
 
     Raises:
         ValueError: if the code is not that of the snapshot, or a file was written while the stage ran.
     """
-    code, clone = code_of(stage, snapshot), Path.cwd()
+    code, clone = code_of(snapshot), Path.cwd()
     stamps = stamps_of(code)  # before the code is checked and imported
-    check_code(code, snapshot)
-    params = load_params(snapshot / "params.yaml")
-    stamps |= stamps_of([snapshot / "params.yaml", *dependencies(item, params)] if item else [])
+    check_code(code, snapshot.with_name("files.txt"))
+    values = snapshot.with_name("params.yaml")
+    params = load_params(values)
+    stamps |= stamps_of([values, *dependencies(item, params)] if item else [])
     over = threading.Event()
     watcher = threading.Thread(target=watch, args=(stage, params, stamps, over), daemon=True)
     watcher.start()
@@ -76,22 +77,26 @@ def check_place(clone: Path) -> None:
         )
 
 
-def code_of(stage: str, snapshot: Path) -> dict[Path, str]:
+def code_of(snapshot: Path) -> dict[Path, str]:
     """Return the digest of each module that a stage can execute, by path."""
     found = {}
-    for line in read_lines(snapshot / "code" / f"{stage}.txt"):
-        digest, name = line.split(" ")
+    for line in read_lines(snapshot):
+        kind, digest, name = line.split(" ", 2)
+        if kind != "code":
+            continue
         path = Path(*name.split("."))
         found[path / "__init__.py" if path.is_dir() else path.with_suffix(".py")] = digest
     return found
 
 
-def check_code(code: dict[Path, str], snapshot: Path) -> None:
+def check_code(code: dict[Path, str], files: Path) -> None:
     """Check that code is that of the snapshot; raise a ValueError if not.
 
-    Only files that have changed at all since then are parsed, which is slow.
+    Args:
+        code: digests by path.
+        files: files.txt of the snapshot. Only files that have changed at all are parsed, which is slow.
     """
-    known = dict(line.rsplit(" ", 1)[::-1] for line in read_lines(snapshot / "files.txt"))
+    known = dict(line.rsplit(" ", 1)[::-1] for line in read_lines(files))
     changed = []
     for path, digest in code.items():
         with contextlib.suppress(OSError, SyntaxError, UnicodeDecodeError):

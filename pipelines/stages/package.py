@@ -13,16 +13,8 @@ from convs2s.package.model_card import Facts, model_card, read_sizes
 from convs2s.score.identity import SetIdentity
 from convs2s.text.corpus.json_files import read_json
 from convs2s.text.vocabulary.codec import read_kind
+from pipelines.stages._params import TRAINING
 from pipelines.stages.values import Languages
-
-TRAINING = (
-    "train.dropout", "train.batch_by", "train.batch_sentences", "train.max_tokens", "train.learning_rate",
-    "train.momentum", "train.clip_norm", "train.label_smoothing", "train.anneal_factor",
-    "train.anneal_against", "train.min_epochs_before_anneal", "train.anneal_after_epoch",
-    "train.min_learning_rate", "train.patience", "train.max_epochs", "train.precision", "train.workers",
-    "train.nodes",
-)  # fmt: skip
-"""Training parameters on the model card."""
 
 
 def run(

@@ -7,18 +7,24 @@ stage checksums depend on the files themselves. If a file changes between the mo
 it and when DVC records it, the two disagree, and this stage fails.
 """
 
+import functools
+import json
+import operator
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from convs2s.config.load import read_text
+from convs2s.config.load import parse_params, read_text
 from convs2s.text.corpus.files import atomic_path, read_lines, write_lines
 from pipelines.stages._code import checksums, digests, read_project
+from pipelines.stages._params import PARAMS, module_of
 
 
 def run(params: Path, library: Path, stages: Path, before: Path, out: Path) -> None:
-    """Write out/params.yaml, code/STAGE.txt for each stage, and files.txt.
+    """Write out/STAGE.txt for each stage of dvc.yaml, params.yaml and files.txt.
 
-    STAGE.txt has a line with digest and name for each module that the stage can execute; files.txt a line
-    with checksum, digest and path for each module.
+    STAGE.txt has a line `param NAME VALUE` for each value that the stage depends on, and `code DIGEST MODULE`
+    for each module that it can execute. files.txt has a line with checksum, digest and path for each module.
 
     Args:
         library: folder of the package `convs2s`.
@@ -29,17 +35,26 @@ def run(params: Path, library: Path, stages: Path, before: Path, out: Path) -> N
         ValueError: if params.yaml is invalid, or a file has changed since stage checksums read it.
     """
     text, project = read_text(params), read_project([library, stages])
-    changed = sorted({line.split(" ", 1)[1] for line in {*read_lines(before)} ^ {*checksums(text, project)}})
+    changed = {*read_lines(before)} ^ {*checksums(text, project)}
     if changed:
         before.unlink()
+        names = sorted({line.split(" ", 1)[1] for line in changed})
         raise ValueError(
-            f"{', '.join(changed[:5])} changed while this run was beginning. Nothing was computed with it; "
-            "run the same command again."
+            f"{', '.join(names[:5])} changed while this run was beginning. Nothing was computed with it; run "
+            "the same command again."
         )
+    code, values = digests(project), parse_params(text, str(params)).model_dump(mode="json")
     with atomic_path(out) as temporary:
-        (temporary / "code").mkdir(parents=True)
+        temporary.mkdir()
         (temporary / "params.yaml").write_text(text, encoding="utf-8")
         files = [f"{one.checksum} {one.digest} {one.path}" for one in project.values()]
         write_lines(temporary / "files.txt", files)
-        for stage, found in digests(project).items():
-            write_lines(temporary / "code" / f"{stage}.txt", found)
+        for name, keys in PARAMS.items():
+            lines = [f"param {key} {value(values, key)}" for key in keys]
+            lines += [f"code {line}" for line in code[module_of(name)]]
+            write_lines(temporary / f"{name}.txt", lines)
+
+
+def value(values: Mapping[str, Any], key: str) -> str:
+    """Return the value of a dotted key as JSON."""
+    return json.dumps(functools.reduce(operator.getitem, key.split("."), values), ensure_ascii=False)

@@ -13,7 +13,7 @@ def run(
     model: ModelParams,
     train: TrainParams,
     seed: int,
-    code: Path,
+    snapshot: Path,
     encoded: Path,
     vocabulary: Path,
     candidates: Path,
@@ -23,9 +23,10 @@ def run(
     """Train; with several workers, this process starts them and waits.
 
     Checkpoints live in `work`, which survives an interruption; `out` gets model/, metrics.json and curves/. A
-    checkpoint is of use only to the `code` that wrote it: lines with digest and name of each module.
+    checkpoint is of use only to the code that wrote it, which `snapshot` names.
     """
-    digests = dict(line.split(" ")[::-1] for line in read_lines(code))
+    code = [line.split(" ") for line in read_lines(snapshot) if line.startswith("code ")]
+    digests = {module: digest for _, digest, module in code}
     train_model(model, train, seed, encoded, vocabulary, candidates, work, out, code=digests)
 
 

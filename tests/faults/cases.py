@@ -19,7 +19,7 @@ STAGES = [
 WRITERS = ["snapshot", "download@train", "tokenize@train", "encode@train", "train@1", "package@1"]
 # One output file of each kind.
 FILES = [
-    "data/snapshot/code/train.txt", "data/raw/train/source.txt", "data/truecasers/source.tsv",
+    "data/snapshot/train.txt", "data/raw/train/source.txt", "data/truecasers/source.tsv",
     "data/tokenized/train/target.txt", "data/filtered/report.json", "data/vocabulary/source.tsv",
     "data/encoded/train/source.ids.npy", "data/alignment/dictionary.tsv", "data/candidates/candidates.npz",
     "data/trained/1/model/weights.safetensors", "data/trained/1/metrics.json",

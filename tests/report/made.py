@@ -41,8 +41,10 @@ def make_run(folder: Path, changes: Mapping[str, Any], hypotheses: Mapping[str, 
     own = {"train.seeds": seeds, "evaluate.ensembles": ["all"] * ("ensemble" in hypotheses)}
     text, params = overridden((ROOT / "params.yaml").read_text(encoding="utf-8"), {**own, **changes})
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "params.yaml").write_text(text, encoding="utf-8")
     data = folder / "data"
+    (data / "snapshot").mkdir(parents=True, exist_ok=True)
+    for path in (folder / "params.yaml", data / "snapshot" / "params.yaml"):
+        path.write_text(text, encoding="utf-8")
     write_test_set(data, hypotheses)
     for seed in seeds:
         write_training(data, seed)

@@ -189,7 +189,7 @@ def test_an_unfinished_run_says_how_to_finish_it(folder: Path, capsys: pytest.Ca
     (folder / "three").mkdir()
     shutil.copy(folder / "one" / "params.yaml", folder / "three")
     assert main([str(folder / "three"), "--out", str(folder / "three.html")]) == 1
-    missing = folder / "three" / "data" / "evaluation" / "metrics.json"
+    missing = folder / "three" / "data" / "snapshot" / "params.yaml"
     assert capsys.readouterr().err.startswith(f"{missing} does not exist: the run has not finished")
     assert not (folder / "three.html").exists()
 

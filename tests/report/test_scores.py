@@ -183,3 +183,14 @@ def test_the_command_prints_the_report(data: Path, capsys: pytest.CaptureFixture
     """`make repro` ends with this command, so it must also succeed."""
     assert main([str(data)]) == 0
     assert capsys.readouterr().out == report(data)
+
+
+def test_an_edit_since_the_run_began_is_named(data: Path) -> None:
+    """The scores are of the values in the snapshot, not of those that the user sees in params.yaml."""
+    values = "train: {dropout: 0.1}\n"
+    (data / "snapshot").mkdir()
+    (data / "snapshot" / "params.yaml").write_text(values)
+    (data.parent / "params.yaml").write_text(f"# a comment\n{values}")
+    assert "params.yaml" not in report(data)
+    (data.parent / "params.yaml").write_text(values.replace("0.1", "0.3"))
+    assert "The results above are of the old values:\n  train.dropout: 0.1 -> 0.3\n" in report(data)

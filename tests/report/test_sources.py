@@ -16,10 +16,10 @@ from tests.report.made import GOOD, ROOT, make_run
 PIPELINE = """
 stages:
   all:
-    cmd: cp -r made/data .
+    cmd: cp -r made/data . && cp params.yaml data/snapshot
     deps: [made]
     params: [train.dropout]
-    outs: [data/raw, data/filtered, data/trained, data/translations, data/replaced, OTHERS]
+    outs: [data/snapshot, data/raw, data/filtered, data/trained, data/translations, data/replaced, OTHERS]
     metrics: [data/evaluation/metrics.json]
 metrics: [data/filtered/report.json, data/trained/1/metrics.json]
 """

@@ -17,7 +17,7 @@ from tests.pipeline import WITH_ENSEMBLE, bare_repository
 
 ROOT = Path(__file__).parents[2]
 INPUTS = Path("params.yaml"), Path("convs2s"), Path("pipelines/stages")
-SNAPSHOT = Path("data/snapshot")
+SNAPSHOT = Path("data/snapshot/filter.txt")
 STAGE = "from convs2s.words import ONE\n\n\ndef run():\n    return ONE\n"
 
 
@@ -37,8 +37,9 @@ def _run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     }.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(content)
+    monkeypatch.setattr(snapshot, "PARAMS", {"filter": ("filter",)})
     checksums.run(*INPUTS, Path("data/checksums.txt"))
-    snapshot.run(*INPUTS, Path("data/checksums.txt"), SNAPSHOT)
+    snapshot.run(*INPUTS, Path("data/checksums.txt"), SNAPSHOT.parent)
 
 
 def edit(name: str, old: str, new: str) -> Callable[[], object]:
@@ -107,7 +108,7 @@ CHANGES: dict[str, tuple[str, Callable[[], object]]] = {
         Path("data/tokenized/train/source.txt").unlink,
     ),
     "a new input": ("data/tokenized/train", lambda: Path("data/tokenized/train/target.txt").touch()),
-    "the digests": ("data/snapshot/code/filter.txt", lambda: put_back("data/snapshot/code/filter.txt")),
+    "the digests": ("data/snapshot/filter.txt", lambda: put_back("data/snapshot/filter.txt")),
     "the values": ("data/snapshot/params.yaml", lambda: put_back("data/snapshot/params.yaml")),
 }
 

@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 
 from convs2s.config.train import TrainParams
 from pipelines.stages import __main__ as runner
+from pipelines.stages import _params
 from pipelines.stages import filter as filter_stage
 from tests.pipeline import WITH_ENSEMBLE, bare_repository
 
@@ -136,9 +137,21 @@ def test_dvc_runs_every_stage_by_the_runner_with_all_its_arguments(pipeline: dic
             command = words(item)
             assert command[:4] == ["python", "-m", "pipelines.stages", name]
             options = command[4:] if name in {"checksums", "snapshot"} else command[6:]
-            assert options == command[4:] or command[4:6] == ["--snapshot", "data/snapshot"]
-            values = runner.command_line(name, wanted, options)
+            assert options == command[4:] or command[4] == "--snapshot"
+            values = runner.command_line(name, wanted, command[4:] if "snapshot" in wanted else options)
             assert set(values) == set(wanted)
+
+
+def test_the_table_of_values_has_every_stage_and_its_module(pipeline: dict[str, list[Any]]) -> None:
+    """A stage without a row would have no snapshot."""
+    items = [(name, item) for name, items in pipeline.items() for item in items]
+    snapshots = {words(item)[5]: name for name, item in items if "--snapshot" in words(item)}
+    assert snapshots == {f"data/snapshot/{name}.txt": _params.module_of(name) for name in _params.PARAMS}
+    for name, item in items:
+        if "--snapshot" in words(item):
+            row = Path(words(item)[5]).stem
+            assert item.name == row or item.name.startswith(f"{row}@")
+            assert _params.params_of(item.name) == _params.PARAMS[row], name
 
 
 def test_a_stage_takes_exactly_the_sections_that_dvc_tracks(pipeline: dict[str, list[Any]]) -> None:
@@ -154,7 +167,7 @@ def test_a_stage_takes_exactly_the_sections_that_dvc_tracks(pipeline: dict[str, 
 
 
 def params_of(item: Any) -> list[str]:
-    return [key for dep in item.deps for key in getattr(dep, "params", [])]
+    return list(_params.params_of(item.name))
 
 
 def test_dvc_tracks_every_key_of_a_section_that_has_an_effect(pipeline: dict[str, list[Any]]) -> None:

@@ -12,14 +12,20 @@ from pipelines.stages import checksums, snapshot
 ROOT = Path(__file__).parents[2]
 INPUTS = Path("params.yaml"), Path("convs2s"), Path("pipelines/stages")
 SUMS, OUT = Path("data/checksums.txt"), Path("data/snapshot")
+TABLE = {
+    "one": ("filter.max_words", "tune"),
+    "one-ensemble": (),
+    "one@test": ("train.seeds", "download.test"),
+}
 CODE = "def run():\n    return 1  # one\n"
 
 
 @pytest.fixture(autouse=True)
 def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A project of two modules, with the repository's params.yaml."""
+    """A project of three modules, with the repository's params.yaml."""
     monkeypatch.chdir(tmp_path)
     shutil.copy(ROOT / "params.yaml", tmp_path)
+    monkeypatch.setattr(snapshot, "PARAMS", TABLE)
     for name in ("convs2s/words.py", "pipelines/stages/__main__.py", "pipelines/stages/one.py"):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(CODE)
@@ -30,13 +36,20 @@ def replace(name: str, old: str, new: str) -> Callable[[], object]:
 
 
 def test_the_snapshot_has_all_values_and_the_code_of_each_stage() -> None:
-    """Stages read values from the copy; the digests are their dependencies."""
+    """Each stage depends on the file of its name; all read their values from the copy of params.yaml."""
     checksums.run(*INPUTS, SUMS)
     snapshot.run(*INPUTS, SUMS, OUT)
     assert load_params(OUT / "params.yaml") == load_params()
-    assert [path.name for path in (OUT / "code").iterdir()] == ["one.txt"]
-    names = [line.split(" ")[1] for line in (OUT / "code" / "one.txt").read_text().splitlines()]
-    assert names == ["pipelines.stages.__main__", "pipelines.stages.one"]
+    found = {path.stem: path.read_text().splitlines() for path in OUT.glob("*.txt")}
+    params = {name: [line for line in lines if line.startswith("param ")] for name, lines in found.items()}
+    assert set(found) == {*TABLE, "files"}
+    assert params["one"][0] == "param filter.max_words 175"
+    assert params["one"][1].startswith('param tune {"alphas": [')
+    assert params["one-ensemble"] == []
+    assert [line.split(" ")[1] for line in params["one@test"]] == ["train.seeds", "download.test"]
+    for name in TABLE:
+        code = [line.split(" ")[2] for line in found[name] if line.startswith("code ")]
+        assert code == ["pipelines.stages.__main__", "pipelines.stages.one"]
 
 
 @pytest.mark.parametrize(

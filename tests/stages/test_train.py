@@ -20,8 +20,8 @@ def test_the_stage_trains_with_what_it_is_given(tmp_path: Path, monkeypatch: pyt
     )
     params = tiny_params(tmp_path)
     paths = {name: tmp_path / name for name in ("encoded", "vocabulary", "candidates", "work", "out")}
-    (tmp_path / "code.txt").write_text("1 loop\n2 loss\n")
-    train.run(params.model, params.train, 7, tmp_path / "code.txt", **paths)
+    (tmp_path / "train.txt").write_text("param train.dropout 0.1\ncode 1 loop\ncode 2 loss\n")
+    train.run(params.model, params.train, 7, tmp_path / "train.txt", **paths)
     (bound,) = given
     code = {"loop": "1", "loss": "2"}
     assert bound.arguments == {"model": params.model, "train": params.train, "seed": 7, **paths, "code": code}

@@ -1,0 +1,49 @@
+"""The values of params.yaml that each stage of dvc.yaml depends on: sections or single keys.
+
+A stage reruns after an edit of one of these, and of no other. Which checkpoints are written, the rendezvous
+address and the list of seeds change no result of a training.
+"""
+
+LANGUAGES = ("download.source_language", "download.target_language")
+WORDS = (*LANGUAGES, "tokenize")
+TRAINING = (
+    "train.dropout", "train.batch_by", "train.batch_sentences", "train.max_tokens", "train.learning_rate",
+    "train.momentum", "train.clip_norm", "train.label_smoothing", "train.anneal_factor",
+    "train.anneal_against", "train.min_epochs_before_anneal", "train.anneal_after_epoch",
+    "train.min_learning_rate", "train.patience", "train.max_epochs", "train.precision", "train.workers",
+    "train.nodes",
+)  # fmt: skip
+"""Training parameters that have an effect; the model card shows them."""
+SPLITS = ("train", "valid", "development", "test")
+
+PARAMS: dict[str, tuple[str, ...]] = {
+    f"download@{split}": (*LANGUAGES, "download.folder", "download.references", f"download.{split}")
+    for split in SPLITS
+} | {
+    "truecase": WORDS,
+    "tokenize": WORDS,
+    "filter": ("filter",),
+    "vocabulary": ("vocabulary",),
+    "encode": (),
+    "align": ("align.backend", "align.iterations", "tokenize"),
+    "candidates": ("align",),
+    "train": ("model", *TRAINING, "train.selection"),
+    "tune": ("translate", "tune"),
+    "tune-ensemble": ("train.seeds", "translate", "tune"),
+    "translate": (*WORDS, "translate"),
+    "ensemble": (*WORDS, "train.seeds", "translate"),
+    "replace": (*WORDS, "replace"),
+    "replace-ensemble": (*WORDS, "replace"),
+    "evaluate": (*WORDS, "train.seeds", "replace", "evaluate"),
+    "package": (*WORDS, *TRAINING, "translate", "replace", "package"),
+}
+
+
+def module_of(name: str) -> str:
+    """Return the module that a stage of dvc.yaml runs."""
+    return {"ensemble": "translate"}.get(name, name.partition("@")[0].removesuffix("-ensemble"))
+
+
+def params_of(name: str) -> tuple[str, ...]:
+    """Return the values that a stage item of dvc.yaml depends on, such as download@train or train@1."""
+    return PARAMS.get(name) or PARAMS.get(name.partition("@")[0], ())
