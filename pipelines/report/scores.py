@@ -70,8 +70,8 @@ def edits(data: Path) -> Iterator[str]:
         if changed := differences(*texts):
             lines = "\n  ".join(changed)
             yield (
-                "params.yaml was edited after this run had begun. The results above are of the old values:\n  "
-                f"{lines}\nFor the new ones, run the same command again."
+                "params.yaml was edited after this run had begun. The results above are of the old "
+                f"values:\n  {lines}\nFor the new ones, run the same command again."
             )
 
 
