@@ -75,6 +75,12 @@ def push(runner: GuardedRunner, *stages: str) -> None:
     runner.run(*DVC, "--wait-for-lock", "push", "--run-cache", *stages)
 
 
+def fetch(runner: GuardedRunner, *stages: str) -> None:
+    """Fetch the outputs of stages; `dvc repro --pull` would keep those of an earlier run."""
+    if stages:
+        runner.run(*DVC, "--wait-for-lock", "pull", "--force", *sorted(stages))
+
+
 def execute(stage: Stage, runner: GuardedRunner, git_remote: str, patience: float) -> None:
     """Have a remote worker run a stage, and wait for it to finish.
 

@@ -203,8 +203,10 @@ def execute(run: StagesRun, stage: Stage, force: bool) -> str:
 
 
 def here(run: StagesRun, runner: GuardedRunner, stage: Stage, force: bool) -> str:
-    """Run a stage through DVC; return the outcome. A remote worker then pushes the outputs."""
+    """Run a stage through DVC; return the outcome. A remote worker fetches inputs and pushes the outputs."""
     pull = run.for_others or run.params.remote != "none"
+    if run.for_others:
+        remote.fetch(runner, *stage.parents)
     outcome = runner.reproduce(stage.name, *["--pull"] * pull, *["--force"] * force)
     if run.for_others:
         remote.push(runner, stage.name)

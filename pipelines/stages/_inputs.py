@@ -179,7 +179,7 @@ def watch(stage: str, params: Params, stamps: dict[Path, Stamp | None], over: th
                 messages += edits(params, load_params())
         for message in messages:
             if message not in known:
-                print(f"{stage}: warning: {message}", file=sys.stderr, flush=True)
+                print(f"\n{stage}: warning: {message}", file=sys.stderr, flush=True)  # after a bar
         known |= set(messages)
 
 

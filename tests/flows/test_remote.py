@@ -80,6 +80,8 @@ def test_two_trainings_run_remotely_at_the_same_time(server: Server, clones: lis
     toy.set_params(repo, {"train.dropout": 0.25})  # not committed: the flow's commit carries it
     for worker in workers:
         toy.behave(worker, train_1={"seconds": 15}, train_2={"seconds": 15})
+        (worker / "data" / "raw").mkdir(parents=True)
+        (worker / "data" / "raw" / "content").write_text("left by a run with other values")
     run = server.run_flow(repo, remote="gpu")
     assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
     assert toy.ran(repo) == ["download", "align", "evaluate"]

@@ -164,7 +164,7 @@ def test_a_change_is_reported_at_once_and_only_once(
             said += capsys.readouterr().err
     except ValueError:
         assert "values" not in warning
-    assert said.startswith(warning)
+    assert said.strip().startswith(warning)
     assert said.count("warning") == 1
 
 
