@@ -1,12 +1,14 @@
 """The table of faults: each takes an up-to-date repository and does something bad to it."""
 
 import itertools
+import shutil
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.repair.databases import OWN
+from pipelines.stages._params import module_of
 from tests.faults import forked, injection, repository
 from tests.faults.surroundings import surroundings
 
@@ -258,6 +260,56 @@ def at_once(stage: str) -> Fault:
     return fault
 
 
+def edits() -> Iterator[Case]:
+    """Edit what a stage depends on while it runs; put it back afterwards."""
+    for what, stage in itertools.product(
+        ("value", "code", "input"), ("download@train", "align", "train@1", "translate@1", "evaluate")
+    ):
+        yield Case(f"edit {what}", f"in {stage}", edited(what, stage))
+
+
+def edited(what: str, stage: str) -> Fault:
+    """Return a fault after which DVC must have recorded the stage as it was, or not at all."""
+
+    def fault(setting: Setting) -> None:
+        folder = setting.folder
+        source = (folder / "pipelines").resolve()
+        (folder / "pipelines").unlink()  # a link that all repositories share
+        shutil.copytree(source, folder / "pipelines")
+        path = {
+            "value": folder / "params.yaml",
+            "code": folder / "pipelines" / "stages" / f"{module_of(stage)}.py",
+            "input": folder / INPUTS[stage],
+        }[what]
+        before = path.read_bytes() if path.exists() else None
+        after = (before or b"").replace(b"batch_sentences: 16", b"batch_sentences: 17")
+
+        def edit(_: Path) -> None:
+            path.write_bytes(after if what == "value" else after + b"\nEDITED = 1\n")
+
+        record = repository.lock(folder)[stage]
+        number = setting.operation(stage, 0.5)
+        status = setting.interrupt(stage, injection.at(number, edit, folder))
+        assert path.read_bytes() != before
+        found = repository.lock(folder).get(stage)
+        assert (status, found) == (0, record) if what == "value" else (status != 0 and found is None)
+        if before is None:
+            path.unlink()
+        else:
+            path.write_bytes(before)
+
+    return fault
+
+
+INPUTS = {
+    "download@train": "data/own/new.txt",
+    "align": "data/filtered/train/source.txt",
+    "train@1": "data/vocabulary/source.tsv",
+    "translate@1": "data/raw/test/source.txt",
+    "evaluate": "data/replaced/1/plain.txt",
+}
+
+
 def odd_surroundings() -> Iterator[Case]:
     """Run in surroundings unlike a developer's machine."""
     for name, act in surroundings().items():
@@ -271,7 +323,15 @@ def in_folder(act: Callable[[Path], None]) -> Fault:
 
 def cases() -> list[Case]:
     """Return the table."""
-    return [*kills(), *signals(), *disk_and_memory(), *damage(), *concurrency(), *odd_surroundings()]
+    return [
+        *kills(),
+        *signals(),
+        *disk_and_memory(),
+        *damage(),
+        *concurrency(),
+        *edits(),
+        *odd_surroundings(),
+    ]
 
 
 def recovers(setting: Setting, wanted: Mapping[str, str]) -> list[str]:
