@@ -24,7 +24,7 @@ def run(params: Path, library: Path, stages: Path, before: Path, out: Path) -> N
     """Write out/STAGE.txt for each stage of dvc.yaml, params.yaml and files.txt.
 
     STAGE.txt has a line `param NAME VALUE` for each value that the stage depends on, and `code DIGEST MODULE`
-    for each module that it can execute. files.txt has a line with checksum, digest and path for each module.
+    for each module that it can execute. files.txt has a line with checksum, digest and path for each of these.
 
     Args:
         library: folder of the package `convs2s`.
@@ -47,8 +47,9 @@ def run(params: Path, library: Path, stages: Path, before: Path, out: Path) -> N
     with atomic_path(out) as temporary:
         temporary.mkdir()
         (temporary / "params.yaml").write_text(text, encoding="utf-8")
-        files = [f"{one.checksum} {one.digest} {one.path}" for one in project.values()]
-        write_lines(temporary / "files.txt", files)
+        modules = sorted({line.split(" ")[1] for lines in code.values() for line in lines})
+        files = [project[name] for name in modules]
+        write_lines(temporary / "files.txt", [f"{one.checksum} {one.digest} {one.path}" for one in files])
         for name, keys in PARAMS.items():
             lines = [f"param {key} {value(values, key)}" for key in keys]
             lines += [f"code {line}" for line in code[module_of(name)]]
