@@ -24,7 +24,7 @@ def run(params: Path, library: Path, stages: Path, before: Path, out: Path) -> N
     """Write out/STAGE.txt for each stage of dvc.yaml, params.yaml and files.txt.
 
     STAGE.txt has a line `param NAME VALUE` for each value that the stage depends on, and `code DIGEST MODULE`
-    for each module that it can execute. files.txt has a line with checksum, digest and path for each of these.
+    for each module that it can execute. files.txt has checksum, digest and path of these modules.
 
     Args:
         library: folder of the package `convs2s`.
