@@ -70,7 +70,7 @@ def unchanged(stage: str, item: str | None, snapshot: Path) -> Iterator[Params]:
 
 def check_place(clone: Path) -> None:
     """Check that the clone is still where it was; raise a FileNotFoundError if not."""
-    if not clone.is_dir():
+    if not (clone.is_dir() and clone.samefile(Path())):  # compiled code may be written to the old place
         raise FileNotFoundError(
             f"{clone} was renamed or removed while the stage ran, so DVC cannot record its result. Run the "
             "same command again in its new place: finished stages and checkpoints are kept."
