@@ -76,7 +76,7 @@ def append(name: str, text: str) -> Callable[[Path], None]:
 
 
 # Each edit and the stages that it affects directly; the stages downstream follow from the graph. An edit of
-# values or code also runs TAKING, which None stands for the lack of.
+# values or code also runs TAKING; None: no stage runs at all.
 EDITS: dict[str, tuple[Callable[[Path], None], set[str] | None]] = {
     "filter.max_words": (set_param("filter.max_words", 100), {"filter"}),
     "vocabulary size": (set_param("vocabulary.source_size", 77, "target_size"), {"vocabulary"}),

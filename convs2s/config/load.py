@@ -116,3 +116,12 @@ def count_values(content: object, level: int) -> int:
         if total > MOST_VALUES:
             break
     return total
+
+
+def dotted(sections: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of params.yaml by dotted name; nested values of a key stay together."""
+    result: dict[str, Any] = {}
+    for section, keys in sections.items():
+        named = {f"{section}.{key}": value for key, value in keys.items()} if isinstance(keys, dict) else {}
+        result |= named or {str(section): keys}
+    return result

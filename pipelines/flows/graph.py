@@ -86,11 +86,11 @@ def _ordered(repo: Repo) -> Iterator[tuple[Any, set[str]]]:
 def _stage(stage: Any, parents: Sequence[Stage], root: Path, label: str) -> Stage:
     meta = stage.meta or {}
     # The snapshot will be of params.yaml as it is now; what is there may be of an earlier run.
-    own = [key for dep in stage.deps if isinstance(dep, ParamsDependency) for key in dep.params]
-    names = [*own, *params_of(stage.name)]
-    params = (
-        read_param_file(LocalFileSystem(), str(root / "params.yaml"), names, flatten=True) if names else {}
-    )
+    tracked = [dep for dep in stage.deps if isinstance(dep, ParamsDependency)]
+    names = [*(key for dep in tracked for key in dep.params), *params_of(stage.name)]
+    params = {}
+    if names or tracked:  # DVC tracks all values if it names none
+        params = read_param_file(LocalFileSystem(), str(root / "params.yaml"), names, flatten=True)
     others = [parent.signature for parent in parents if parent.name not in OF_ALL_VALUES]
     facts = [stage.cmd, params, sorted(others)]
     return Stage(

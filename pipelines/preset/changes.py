@@ -10,8 +10,8 @@ from typing import Any
 
 from ruamel.yaml.error import YAMLError
 
-from convs2s.config.load import parse_yaml
-from pipelines.preset.overrides import dotted, overrides_of
+from convs2s.config.load import dotted, parse_yaml
+from pipelines.preset.overrides import overrides_of
 from pipelines.preset.render import EXPERIMENTS, render
 
 SHOWN = 60

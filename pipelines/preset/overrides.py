@@ -88,15 +88,6 @@ def keep_comment(place: Any, key: Any) -> None:
         comment[2:] = [comment[2] or next(iter(comment[3]), None), None]
 
 
-def dotted(sections: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of params.yaml by dotted name; nested values of a key stay together."""
-    result: dict[str, Any] = {}
-    for section, keys in sections.items():
-        named = {f"{section}.{key}": value for key, value in keys.items()} if isinstance(keys, dict) else {}
-        result |= named or {str(section): keys}
-    return result
-
-
 def preset_command(name: str, overrides: Overrides) -> str:
     """Return the shell command that writes params.yaml from a preset with overrides."""
     words = [f"{key}={written(value)}" for key, value in overrides.items()]

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from convs2s.config.load import dotted
 from convs2s.config.params import Params
-from pipelines.preset.overrides import dotted, preset_command
+from pipelines.preset.overrides import preset_command
 from pipelines.preset.render import preset_params
 
 MACHINES = {"download.folder", "train.checkpoint_updates", "train.nodes", "train.rendezvous"}

@@ -17,7 +17,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from convs2s.config.load import load_params
+from convs2s.config.load import dotted, load_params
 from convs2s.config.params import Params
 from convs2s.text.corpus.files import read_lines
 from pipelines.stages._code import Module
@@ -185,7 +185,7 @@ def watch(stage: str, params: Params, stamps: dict[Path, Stamp | None], over: th
 
 def edits(before: Params, after: Params) -> list[str]:
     """Return a sentence if values of params.yaml have changed since the run began."""
-    old, new = flat(before.model_dump()), flat(after.model_dump())
+    old, new = dotted(before.model_dump(mode="json")), dotted(after.model_dump(mode="json"))
     names = [name for name in old | new if old.get(name) != new.get(name)]
     changed = [f"{name} {old.get(name)} -> {new.get(name)}" for name in names]
     if not changed:
@@ -194,14 +194,6 @@ def edits(before: Params, after: Params) -> list[str]:
         f"params.yaml has changed: {listed(changed)}. This run goes on with the values that it began with, "
         "and its results are recorded with them. For the new ones, run the same command again."
     ]
-
-
-def flat(values: Any, name: str = "") -> dict[str, Any]:
-    """Return nested values by their dotted names."""
-    if not isinstance(values, dict) or not values:
-        return {name: values}
-    below = (flat(values[part], f"{name}.{part}".strip(".")) for part in values)
-    return {key: value for one in below for key, value in one.items()}
 
 
 def listed(names: list[str]) -> str:
