@@ -21,6 +21,7 @@ from convs2s.config.load import dotted, load_params
 from convs2s.config.params import Params
 from convs2s.text.corpus.files import read_lines
 from pipelines.stages._code import Module
+from pipelines.stages._params import param_lines
 
 SECONDS = 1.0  # between looks at the files
 SHOWN = 5  # maximum number of files or values in a message
@@ -46,6 +47,7 @@ def unchanged(stage: str, item: str | None, snapshot: Path) -> Iterator[Params]:
     check_code(code, snapshot.with_name("files.txt"))
     values = snapshot.with_name("params.yaml")
     params = load_params(values)
+    check_values(params, snapshot)
     stamps |= stamps_of([values, *dependencies(item, params)] if item else [])
     over = threading.Event()
     watcher = threading.Thread(target=watch, args=(stage, params, stamps, over), daemon=True)
@@ -87,6 +89,16 @@ def code_of(snapshot: Path) -> dict[Path, str]:
         path = Path(*name.split("."))
         found[path / "__init__.py" if path.is_dir() else path.with_suffix(".py")] = digest
     return found
+
+
+def check_values(params: Params, snapshot: Path) -> None:
+    """Check that values are those that the stage will be recorded with; raise a ValueError if not."""
+    lines = [line for line in read_lines(snapshot) if line.startswith("param ")]
+    if lines != param_lines(params, [line.split(" ")[1] for line in lines]):
+        raise ValueError(
+            f"{snapshot.with_name('params.yaml')} and {snapshot} have different values; one of them has been "
+            "edited. Edit only params.yaml, and take the snapshot again: dvc repro -f snapshot"
+        )
 
 
 def check_code(code: dict[Path, str], files: Path) -> None:

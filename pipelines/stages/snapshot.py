@@ -7,17 +7,12 @@ stage checksums depend on the files themselves. If a file changes between the mo
 it and when DVC records it, the two disagree, and this stage fails.
 """
 
-import functools
-import json
-import operator
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from convs2s.config.load import parse_params, read_text
 from convs2s.text.corpus.files import atomic_path, read_lines, write_lines
 from pipelines.stages._code import checksums, digests, read_project
-from pipelines.stages._params import PARAMS, module_of
+from pipelines.stages._params import PARAMS, module_of, param_lines
 
 
 def run(params: Path, library: Path, stages: Path, before: Path, out: Path) -> None:
@@ -43,7 +38,7 @@ def run(params: Path, library: Path, stages: Path, before: Path, out: Path) -> N
             f"{', '.join(names[:5])} changed while this run was beginning. Nothing was computed with it; run "
             "the same command again."
         )
-    code, values = digests(project), parse_params(text, str(params)).model_dump(mode="json")
+    code, values = digests(project), parse_params(text, str(params))
     with atomic_path(out) as temporary:
         temporary.mkdir()
         (temporary / "params.yaml").write_text(text, encoding="utf-8")
@@ -51,11 +46,5 @@ def run(params: Path, library: Path, stages: Path, before: Path, out: Path) -> N
         files = [project[name] for name in modules]
         write_lines(temporary / "files.txt", [f"{one.checksum} {one.digest} {one.path}" for one in files])
         for name, keys in PARAMS.items():
-            lines = [f"param {key} {value(values, key)}" for key in keys]
-            lines += [f"code {line}" for line in code[module_of(name)]]
-            write_lines(temporary / f"{name}.txt", lines)
-
-
-def value(values: Mapping[str, Any], key: str) -> str:
-    """Return the value of a dotted key as JSON."""
-    return json.dumps(functools.reduce(operator.getitem, key.split("."), values), ensure_ascii=False)
+            lines = [f"code {line}" for line in code[module_of(name)]]
+            write_lines(temporary / f"{name}.txt", [*param_lines(values, keys), *lines])

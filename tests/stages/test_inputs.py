@@ -122,6 +122,16 @@ def test_a_change_while_a_stage_runs_is_an_error_at_its_end(change: str) -> None
             act()
 
 
+@pytest.mark.parametrize("name", ["filter.txt", "params.yaml"])
+def test_an_edited_snapshot_is_refused(name: str) -> None:
+    """The stage would compute with other values than those that DVC records."""
+    text = (SNAPSHOT.parent / name).read_text()
+    (SNAPSHOT.parent / name).write_text(text.replace("175", "100", 1))
+    with pytest.raises(ValueError, match=r"params.yaml and data/snapshot/filter.txt have different values"):  # noqa: SIM117
+        with unchanged("filter", "filter", SNAPSHOT):
+            pytest.fail("the stage has started")
+
+
 def test_a_stage_that_fails_says_that_its_inputs_have_changed() -> None:
     """That may be the reason."""
     with pytest.raises(ValueError, match="unequal lines") as raised:  # noqa: SIM117
