@@ -64,7 +64,9 @@ FOR_FLOWS = {
     "pipelines.results",
     "pipelines.results.comparison",
     "pipelines.results.paper",
+    "pipelines.stages._code",
     "pipelines.stages._params",
+    "pipelines.stages.snapshot",
 }
 
 

@@ -14,7 +14,11 @@ from dvc.fs import LocalFileSystem
 from dvc.repo import Repo
 from networkx import lexicographical_topological_sort  # type: ignore[import-untyped]
 
-from pipelines.stages._params import params_of
+from convs2s.config.load import load_params
+from convs2s.text.corpus.files import read_lines
+from pipelines.stages._code import read_project
+from pipelines.stages._params import params_of, row_of
+from pipelines.stages.snapshot import contents
 
 OF_ALL_VALUES = {"checksums", "snapshot"}  # stages that take values and code for all others
 HOURS = 24.0  # default deadline of a stage, if its `meta` sets none
@@ -68,12 +72,26 @@ def up_to_date(root: Path) -> set[str]:
     This takes a second or two in all, as much as one `dvc repro` of a single stage. Returns an empty set if
     DVC cannot tell now; `dvc repro` will find out then.
     """
-    fresh = set[str]()
+    fresh, same = set[str](), set[str]()
     with contextlib.suppress(DvcException), Repo(str(root)) as repo, repo.lock:
         for stage, parents in _ordered(repo):
-            if parents <= fresh and not stage.changed():
+            # An edit makes the first stages run, but leaves most others as they are.
+            needed = parents - OF_ALL_VALUES if row_of(stage.name) in same else parents
+            if needed <= fresh and not stage.changed():
                 fresh.add(stage.name)
+            elif stage.name == "snapshot":
+                same = unchanged_snapshots(root, root / stage.outs[0].def_path)
     return fresh
+
+
+def unchanged_snapshots(root: Path, folder: Path) -> set[str]:
+    """Return the stages whose files in the snapshot would stay as they are if it was taken now."""
+    if not folder.is_dir():
+        return set()
+    project = read_project([Path("convs2s"), Path("pipelines/stages")], root)
+    wanted = contents(load_params(root / "params.yaml"), project)
+    paths = {name: folder / f"{name}.txt" for name in wanted}
+    return {name for name, path in paths.items() if path.is_file() and [*read_lines(path)] == wanted[name]}
 
 
 def _ordered(repo: Repo) -> Iterator[tuple[Any, set[str]]]:

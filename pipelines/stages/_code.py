@@ -196,16 +196,17 @@ def is_validator(node: ast.stmt) -> bool:
     return decorators == ["model_validator(mode='after')"] and set(returned) == {"self"}
 
 
-def read_project(packages: Iterable[Path]) -> dict[str, Module]:
+def read_project(packages: Iterable[Path], root: Path = Path()) -> dict[str, Module]:
     """Return the modules of packages by dotted name; a package's name stands for its `__init__`.
 
     Args:
-        packages: folders, relative to the one that Python imports from.
+        packages: folders, relative to `root`.
+        root: the folder that Python imports from.
     """
     found = {}
     for package in packages:
-        for path in sorted(package.rglob("*.py")):
-            parts = path.with_suffix("").parts
+        for path in sorted((root / package).rglob("*.py")):
+            parts = path.relative_to(root).with_suffix("").parts
             found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = Module(path)
     return found
 

@@ -51,9 +51,14 @@ def module_of(name: str) -> str:
     return {"ensemble": "translate"}.get(name, name.partition("@")[0].removesuffix("-ensemble"))
 
 
+def row_of(name: str) -> str:
+    """Return the row of a stage item of dvc.yaml in the table: download@train, but train for train@1."""
+    return name if name in PARAMS else name.partition("@")[0]
+
+
 def params_of(name: str) -> tuple[str, ...]:
-    """Return the values that a stage item of dvc.yaml depends on, such as download@train or train@1."""
-    return PARAMS.get(name) or PARAMS.get(name.partition("@")[0], ())
+    """Return the values that a stage item of dvc.yaml depends on."""
+    return PARAMS.get(row_of(name), ())
 
 
 def param_lines(params: Params, keys: Sequence[str]) -> list[str]:

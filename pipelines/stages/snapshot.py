@@ -7,11 +7,13 @@ stage checksums depend on the files themselves. If a file changes between the mo
 it and when DVC records it, the two disagree, and this stage fails.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from convs2s.config.load import parse_params, read_text
+from convs2s.config.params import Params
 from convs2s.text.corpus.files import atomic_path, read_lines, write_lines
-from pipelines.stages._code import checksums, digests, read_project
+from pipelines.stages._code import Module, checksums, digests, read_project
 from pipelines.stages._params import PARAMS, module_of, param_lines
 
 
@@ -38,13 +40,23 @@ def run(params: Path, library: Path, stages: Path, before: Path, out: Path) -> N
             f"{', '.join(names[:5])} changed while this run was beginning. Nothing was computed with it; run "
             "the same command again."
         )
-    code, values = digests(project), parse_params(text, str(params))
+    content = contents(parse_params(text, str(params)), project)
     with atomic_path(out) as temporary:
         temporary.mkdir()
         (temporary / "params.yaml").write_text(text, encoding="utf-8")
-        modules = sorted({line.split(" ")[1] for lines in code.values() for line in lines})
-        files = [project[name] for name in modules]
+        code = {
+            line.split(" ")[2] for lines in content.values() for line in lines if line.startswith("code ")
+        }
+        files = [project[name] for name in sorted(code)]
         write_lines(temporary / "files.txt", [f"{one.checksum} {one.digest} {one.path}" for one in files])
-        for name, keys in PARAMS.items():
-            lines = [f"code {line}" for line in code[module_of(name)]]
-            write_lines(temporary / f"{name}.txt", [*param_lines(values, keys), *lines])
+        for name, lines in content.items():
+            write_lines(temporary / f"{name}.txt", lines)
+
+
+def contents(params: Params, project: Mapping[str, Module]) -> dict[str, list[str]]:
+    """Return the lines for each stage."""
+    code = digests(project)
+    return {
+        name: [*param_lines(params, keys), *(f"code {line}" for line in code[module_of(name)])]
+        for name, keys in PARAMS.items()
+    }
