@@ -163,12 +163,15 @@ def walk(folder: Path) -> Iterator[Path]:
 
 
 def stamp(path: Path) -> Stamp | None:
-    """Return time of modification in nanoseconds, size and inode; None if there is no such file."""
+    """Return times of modification and change in nanoseconds, and size; None if there is no such file.
+
+    Only the time of change shows that a file was moved away and back, or put back with its old time.
+    """
     try:
         found = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size
 
 
 def written(stamps: dict[Path, Stamp | None]) -> list[str]:

@@ -90,9 +90,18 @@ def put_back(name: str) -> None:
     Path(name).write_bytes(before)
 
 
+def move_back(name: str) -> None:
+    """Put another file in the place of one for a moment; content, time and inode are the old ones then."""
+    path, kept = Path(name), Path("kept")
+    path.rename(kept)
+    path.write_text("b\n")
+    kept.rename(path)
+
+
 CHANGES: dict[str, tuple[str, Callable[[], object]]] = {
     "code": ("convs2s/words.py", edit("convs2s/words.py", "1", "2")),
     "code, put back": ("convs2s/words.py", lambda: put_back("convs2s/words.py")),
+    "code, moved back": ("convs2s/words.py", lambda: move_back("convs2s/words.py")),
     "the stage itself": ("pipelines/stages/filter.py", edit("pipelines/stages/filter.py", "ONE", "1")),
     "an input": ("data/tokenized/train/source.txt", edit("data/tokenized/train/source.txt", "a", "b")),
     "an input, put back": (
