@@ -3,14 +3,11 @@
 import collections
 import concurrent.futures
 import contextlib
-import os
 import socket
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-import psutil
 from prefect import get_run_logger, runtime, task
 from prefect.cache_policies import NO_CACHE
 from prefect.futures import PrefectConcurrentFuture
@@ -41,11 +38,6 @@ THREADS: Any = ThreadPoolTaskRunner(max_workers=256)
 @contextlib.contextmanager
 def claimed_root(params: RunParams) -> Iterator[None]:
     """Hold the workspace for the current flow run, after checking that the run can start there."""
-    if "PREFECT__FLOW_RUN_ID" in os.environ and (place := Path(psutil.Process(os.getppid()).cwd())) != ROOT:
-        raise ValueError(
-            f"the worker of this run was started in {place}, but its Python environment has the code of "
-            f"{ROOT}. Start it with: python -m pipelines.flows.machine worker gpu"
-        )
     with workspace.claim(ROOT, f"{runtime.flow_run.flow_name} {runtime.flow_run.name}"):
         for sentence in workspace.check_workspace(ROOT):
             get_run_logger().warning(sentence)

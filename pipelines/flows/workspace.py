@@ -45,8 +45,14 @@ def check_workspace(root: Path) -> list[str]:
 def claim(root: Path, who: str) -> Iterator[None]:
     """Lock a workspace for one flow run; raise a ValueError that names the holder if it is already locked.
 
-    The operating system releases the lock however the run ends, kill -9 included.
+    The operating system releases the lock however the run ends, kill -9 included. A worker that was started
+    in another clone than this code's is an error, too.
     """
+    if "PREFECT__FLOW_RUN_ID" in os.environ and (place := Path(psutil.Process(os.getppid()).cwd())) != ROOT:
+        raise ValueError(
+            f"the worker of this run was started in {place}, but its Python environment has the code of "
+            f"{ROOT}. Start it with: python -m pipelines.flows.machine worker POOL"
+        )
     path = root / ".dvc" / "tmp" / "flow.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+", encoding="utf-8") as stream:

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -82,6 +83,21 @@ def test_a_workspace_is_locked_by_one_run(repo: Path) -> None:
     holder.kill()
     holder.wait()
     with workspace.claim(repo, "the third"):
+        pass
+
+
+def test_a_worker_of_another_clone_is_refused(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its Python environment would otherwise decide whose pipeline runs."""
+    worker = SimpleNamespace(cwd=lambda: "/another/clone")
+    monkeypatch.setattr(workspace.psutil, "Process", lambda _: worker)
+    with workspace.claim(repo, "started by hand"):
+        pass
+    monkeypatch.setenv("PREFECT__FLOW_RUN_ID", "1")
+    with pytest.raises(ValueError, match=r"^the worker of this run was started in /another/clone, but its"):  # noqa: SIM117
+        with workspace.claim(repo, "run"):
+            pytest.fail("the run has started")
+    worker.cwd = lambda: str(workspace.ROOT)
+    with workspace.claim(repo, "run"):
         pass
 
 
