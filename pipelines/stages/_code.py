@@ -8,18 +8,22 @@ others. Imports determine what a stage can execute, so there is no list to maint
   functions count only where the package itself is imported (`from convs2s import load`).
 
 Comments and docstrings are left out because they cannot change an output; so are modules that only declare
-the schema of params.yaml, whose values DVC tracks as params.
+the schema of params.yaml, whose values the snapshot has.
 """
 
 import ast
+import functools
 import hashlib
 import io
+import json
+import operator
 import tokenize
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 from convs2s.config.load import parse_params
+from convs2s.config.params import Params
 
 RUNNER = "pipelines.stages.__main__"
 WITHOUT_CODE = {"checksums", "snapshot"}  # stages that find out what the code is
@@ -266,3 +270,10 @@ def checksums(params: str, project: Mapping[str, Module]) -> list[str]:
 def md5(content: bytes) -> str:
     """Return the MD5 of a file's content."""
     return hashlib.md5(content, usedforsecurity=False).hexdigest()
+
+
+def param_lines(params: Params, keys: Sequence[str]) -> list[str]:
+    """Return a line `param KEY VALUE` for each of these keys, with its value as JSON."""
+    values = params.model_dump(mode="json")
+    found = {key: functools.reduce(operator.getitem, key.split("."), values) for key in keys}
+    return [f"param {key} {json.dumps(value, ensure_ascii=False)}" for key, value in found.items()]

@@ -20,8 +20,7 @@ from ruamel.yaml.error import YAMLError
 from convs2s.config.load import dotted, load_params
 from convs2s.config.params import Params
 from convs2s.text.corpus.files import read_lines
-from pipelines.stages._code import Module
-from pipelines.stages._params import param_lines
+from pipelines.stages._code import Module, param_lines
 
 SECONDS = 1.0  # between looks at the files
 SHOWN = 5  # maximum number of files or values in a message

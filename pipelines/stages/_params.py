@@ -4,13 +4,6 @@ A stage reruns after an edit of one of these, and of no other. Which checkpoints
 address and the list of seeds change no result of a training.
 """
 
-import functools
-import json
-import operator
-from collections.abc import Sequence
-
-from convs2s.config.params import Params
-
 LANGUAGES = ("download.source_language", "download.target_language")
 WORDS = (*LANGUAGES, "tokenize")
 TRAINING = (
@@ -59,10 +52,3 @@ def row_of(name: str) -> str:
 def params_of(name: str) -> tuple[str, ...]:
     """Return the values that a stage item of dvc.yaml depends on."""
     return PARAMS.get(row_of(name), ())
-
-
-def param_lines(params: Params, keys: Sequence[str]) -> list[str]:
-    """Return a line `param KEY VALUE` for each of these keys, with its value as JSON."""
-    values = params.model_dump(mode="json")
-    found = {key: functools.reduce(operator.getitem, key.split("."), values) for key in keys}
-    return [f"param {key} {json.dumps(value, ensure_ascii=False)}" for key, value in found.items()]

@@ -13,8 +13,8 @@ from pathlib import Path
 from convs2s.config.load import parse_params, read_text
 from convs2s.config.params import Params
 from convs2s.text.corpus.files import atomic_path, read_lines, write_lines
-from pipelines.stages._code import Module, checksums, digests, read_project
-from pipelines.stages._params import PARAMS, module_of, param_lines
+from pipelines.stages._code import Module, checksums, digests, param_lines, read_project
+from pipelines.stages._params import PARAMS, module_of
 
 
 def run(params: Path, library: Path, stages: Path, before: Path, out: Path) -> None:

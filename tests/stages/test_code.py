@@ -252,3 +252,15 @@ def test_every_module_of_the_project_changes_just_the_stages_that_reach_it(
         after = code.digests({**project, name: edited})
         changed = {stage for stage in before if before[stage] != after[stage]}
         assert changed == {stage for stage, reached in reaching.items() if name in reached}, name
+
+
+def test_an_edit_of_the_table_of_values_reruns_only_what_its_rows_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The runner must not reach it, or a new row would rerun trainings; `package` shows some of the keys."""
+    monkeypatch.chdir(ROOT)
+    found = code.digests(code.read_project(PACKAGES))
+    reaching = {
+        stage for stage, lines in found.items() if any(" pipelines.stages._params" in one for one in lines)
+    }
+    assert reaching == {"package"}
