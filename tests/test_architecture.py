@@ -19,13 +19,13 @@ ALLOWED: dict[str, set[str]] = {
         "convs2s.text",
     },
     "convs2s.model": {"convs2s.config", "convs2s.model"},
-    "convs2s.kernels": {"convs2s.kernels", "convs2s.text"},
+    "convs2s.engine": {"convs2s.engine", "convs2s.model", "convs2s.text"},
     "convs2s.train": {
-        "convs2s.config", "convs2s.kernels", "convs2s.messages", "convs2s.model", "convs2s.processes",
+        "convs2s.config", "convs2s.engine", "convs2s.messages", "convs2s.model", "convs2s.processes",
         "convs2s.text", "convs2s.train",
     },
     "convs2s.decode": {
-        "convs2s.config", "convs2s.decode", "convs2s.kernels", "convs2s.model", "convs2s.processes",
+        "convs2s.config", "convs2s.decode", "convs2s.engine", "convs2s.model", "convs2s.processes",
         "convs2s.text",
     },
     "convs2s.score": {"convs2s.score", "convs2s.text"},

@@ -19,14 +19,14 @@ from convs2s.decode.int8_linear import Int8Linear, Product
 from convs2s.decode.packed_linear import FixedLinear
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.token_scores import ANY, NOT_EOS
-from convs2s.kernels import decoding
-from convs2s.kernels.run import memory, share_out
+from convs2s.engine import decode_loops
+from convs2s.engine.loops import as_array, run_loop
 from convs2s.model.decoder import DecoderBlock
 from convs2s.model.glu_block import EncoderBlock
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
 
-assert (PAD, EOS) == (decoding.PAD, decoding.EOS)
-assert (ANY, NOT_EOS) == (decoding.ANY, decoding.NOT_EOS)
+assert (PAD, EOS) == (decode_loops.PAD, decode_loops.EOS)
+assert (ANY, NOT_EOS) == (decode_loops.ANY, decode_loops.NOT_EOS)
 NUMBERS_AT_ONCE = 1 << 19
 """Scores of the output layer that are computed before they are read, few enough to stay in cache."""
 
@@ -118,9 +118,9 @@ class Scores:
         for start in range(0, rows, size):
             part = slice(start, min(start + size, rows))
             found = product(self.output, self.features[part])
-            share_out(
-                decoding.likeliest, len(found.numbers), found.numbers.numel(), *found.parts, allowed[part],
-                values[part], tokens[part], normalizers[part],
+            run_loop(
+                decode_loops.likeliest, len(found.numbers), found.numbers.numel(), *found.parts,
+                allowed[part], values[part], tokens[part], normalizers[part],
             )  # fmt: skip
         return values, tokens, normalizers
 
@@ -181,12 +181,12 @@ class CompiledModel(StepwiseModel):
         shared, attention = torch.empty(rows, memory.width), torch.zeros(rows, memory.width)
         sources = memory.starts.numpy(), memory.lengths.numpy(), rows // sentences
         work = int(memory.lengths.sum()) * sources[2] * g.shape[1]
-        share_out(decoding.match, sentences, work, g, memory.keys, *sources, shared)
+        run_loop(decode_loops.match, sentences, work, g, memory.keys, *sources, shared)
         x, waiting, windows = result(decoder.input_map, g), iter(memory.layers), []
         parents, share = state.parents.numpy(), np.float32(1.0 / len(memory.layers))
         for block, folder, old in zip(decoder.layers(), self.model.folders, state.windows, strict=True):
             window = torch.empty(rows, old.shape[1])
-            share_out(decoding.target_windows, rows, window.numel(), old, parents, x, window)
+            run_loop(decode_loops.target_windows, rows, window.numel(), old, parents, x, window)
             windows.append(window)
             found = product(block.convolution.window_map, window)
             if folder is None:
@@ -194,8 +194,8 @@ class CompiledModel(StepwiseModel):
                 continue
             x = x if block.residual.map is None else result(block.residual.map, x)
             layer, out = next(waiting), torch.empty(rows, found.numbers.shape[1] // 2)
-            share_out(
-                decoding.attend, sentences, 2 * work, *found.parts, x, shared, layer.keys, layer.offsets,
+            run_loop(
+                decode_loops.attend, sentences, 2 * work, *found.parts, x, shared, layer.keys, layer.offsets,
                 layer.values, *sources, np.float32(folder.scale), share, attention, out,
             )  # fmt: skip
             x = out
@@ -208,7 +208,7 @@ def encoder_block(block: EncoderBlock, x: Tensor, starts: Tensor, lengths: Tenso
     """Return a block's output for the source positions (N, C) of all sentences."""
     width = block.convolution.kernel_width
     windows = torch.empty(len(x), width * x.shape[1])
-    share_out(decoding.source_windows, len(starts), windows.numel(), x, starts, lengths, width, windows)
+    run_loop(decode_loops.source_windows, len(starts), windows.numel(), x, starts, lengths, width, windows)
     return glu_and_residual(block, product(block.convolution.window_map, windows), x)
 
 
@@ -216,16 +216,16 @@ def glu_and_residual(block: EncoderBlock | DecoderBlock, found: Product, x: Tens
     """Return the output of a block without attention, from its convolution's product and its input x."""
     x = x if block.residual.map is None else result(block.residual.map, x)
     out = torch.empty(len(x), found.numbers.shape[1] // 2)
-    share_out(decoding.glu_and_residual, len(x), found.numbers.numel(), *found.parts, x, out)
+    run_loop(decode_loops.glu_and_residual, len(x), found.numbers.numel(), *found.parts, x, out)
     return out
 
 
 def fold(folder: AttentionFolder, z: Tensor, values: Tensor) -> FlatAttention:
     """Return what a layer sees of the source positions; like `AttentionFolder.fold`."""
-    offsets = memory(z @ folder.key_bias.float())
+    offsets = as_array(z @ folder.key_bias.float())
     keys, context = result(folder.key_map, z), result(folder.context_map, values).mul_(folder.value_scale)
     kind = torch.float32 if is_float32(folder.key_map) else torch.bfloat16
-    return FlatAttention(memory(keys.to(kind)), offsets, memory(context.to(kind)))
+    return FlatAttention(as_array(keys.to(kind)), offsets, as_array(context.to(kind)))
 
 
 def is_float32(linear: nn.Module) -> bool:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from convs2s.decode.packed_linear import FixedLinear
-from convs2s.kernels import decoding
-from convs2s.kernels.run import memory, share_out
+from convs2s.engine import decode_loops
+from convs2s.engine.loops import as_array, run_loop
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Product:
     def result(self) -> Float32[Tensor, "R N"]:
         """Return the product as float32."""
         out = torch.empty(self.numbers.shape)
-        share_out(decoding.scaled, len(out), out.numel(), *self.parts, out)
+        run_loop(decode_loops.scaled, len(out), out.numel(), *self.parts, out)
         return out
 
 
@@ -50,8 +50,8 @@ class Int8Linear(FixedLinear):
         super().__init__(len(weight), torch.float32)
         self.weight, scales = quantized(weight.detach().float().contiguous())
         # Arrays, because loops take arrays: a tensor would have to be converted at every step.
-        self.scales = memory(scales)
-        self.bias = np.zeros(len(weight), np.float32) if bias is None else memory(bias.float())
+        self.scales = as_array(scales)
+        self.bias = np.zeros(len(weight), np.float32) if bias is None else as_array(bias.float())
 
     def product(self, x: Float32[Tensor, "R K"]) -> Product:
         """Return x W^T + b before scaling."""
@@ -67,7 +67,7 @@ class Int8Linear(FixedLinear):
 def quantized(x: Float32[Tensor, "R K"]) -> tuple[Int8[Tensor, "R K"], Float32[Tensor, "R"]]:
     """Return rows as integers from -127 to 127, and the scale of each row."""
     rows, scales = torch.empty(x.shape, dtype=torch.int8), torch.empty(len(x))
-    share_out(decoding.quantize, len(x), x.numel(), x, rows, scales)
+    run_loop(decode_loops.quantize, len(x), x.numel(), x, rows, scales)
     return rows, scales
 
 

@@ -16,7 +16,7 @@ from convs2s.decode.int8_linear import Int8Linear, check_int8, quantized
 from convs2s.decode.sampling import Sampling
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.token_scores import ANY, NOT_EOS, all_logits
-from convs2s.kernels import decoding
+from convs2s.engine import decode_loops
 from convs2s.model.initialization import fold_weight_norm
 from tests.decode.test_fast_model import CHOSEN, loaded
 from tests.golden import NAMES, golden_model
@@ -106,7 +106,7 @@ def test_the_likeliest_tokens_are_those_of_topk(size: int, allowed: int) -> None
         torch.empty(20),
     )
     ones, nothing = np.ones(size, np.float32), np.zeros(size, np.float32)
-    decoding.likeliest(  # type: ignore[no-untyped-call]
+    decode_loops.likeliest(  # type: ignore[no-untyped-call]
         logits.numpy(), ones[:1].repeat(20), ones, nothing, np.full(20, allowed), values.numpy(),
         tokens.numpy(), normalizers.numpy(), 0, 20,
     )  # fmt: skip

@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from convs2s.kernels import loops
-from convs2s.kernels.run import share_out
+from convs2s.engine import train_loops
+from convs2s.engine.loops import run_loop
 
 Key = tuple[np.float32, np.uint32, np.uint32, np.uint32]
 
@@ -52,5 +52,5 @@ def drop(x: Float[Tensor, "*N C"], key: Key) -> Float[Tensor, "*N C"]:
     """Return x with the elements dropped that the key selects."""
     rows = x.contiguous().flatten(0, -2)
     result = torch.empty_like(rows)
-    share_out(loops.dropout, len(rows), rows.numel(), rows, result, *key)
+    run_loop(train_loops.dropout, len(rows), rows.numel(), rows, result, *key)
     return result.view(x.shape)

@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from convs2s.kernels import loops
-from convs2s.kernels.run import share_out
+from convs2s.engine import train_loops
+from convs2s.engine.loops import run_loop
 from convs2s.model.glu_block import GluConvolution
 from convs2s.train.fast.dropout import Key, draw_key
 from convs2s.train.fast.linear import FastLinear, empty_rows, product_dtype
@@ -38,12 +38,17 @@ class _GluConvolution(torch.autograd.Function):
         rows = sentences * length
         windows = empty_rows(rows, width * inputs, x.dtype)
         ctx.shape, ctx.window = x.shape, (length, width, left, *key)
-        share_out(
-            loops.windows, sentences, windows.numel(), x.contiguous().view(rows, inputs), windows, *ctx.window
+        run_loop(
+            train_loops.windows,
+            sentences,
+            windows.numel(),
+            x.contiguous().view(rows, inputs),
+            windows,
+            *ctx.window,
         )
         y = windows @ weight.t()
         h = x.new_empty(rows, len(weight) // 2)
-        share_out(loops.glu, rows, y.numel(), y, bias, h)
+        run_loop(train_loops.glu, rows, y.numel(), y, bias, h)
         ctx.save_for_backward(windows, weight, bias, y)
         return h.view(sentences, length, -1)
 
@@ -51,10 +56,10 @@ class _GluConvolution(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
         windows, weight, bias, y = ctx.saved_tensors
         gh = gradients[0].contiguous().flatten(0, 1)
-        gy, blocks = empty_rows(len(gh), y.shape[1], y.dtype), -(-len(gh) // loops.BLOCK)
+        gy, blocks = empty_rows(len(gh), y.shape[1], y.dtype), -(-len(gh) // train_loops.BLOCK)
         sums = bias.new_empty(blocks, len(bias))
-        share_out(loops.glu_backward, blocks, y.numel(), gh, y, bias, gy, sums)
+        run_loop(train_loops.glu_backward, blocks, y.numel(), gh, y, bias, gy, sums)
         gwindows = gy @ weight
         gx = gh.new_empty(len(gh), ctx.shape[2])
-        share_out(loops.windows_backward, ctx.shape[0], gwindows.numel(), gwindows, gx, *ctx.window)
+        run_loop(train_loops.windows_backward, ctx.shape[0], gwindows.numel(), gwindows, gx, *ctx.window)
         return gx.view(ctx.shape), gy.t() @ windows, sums.sum(dim=0), None, None, None

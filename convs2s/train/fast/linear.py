@@ -13,8 +13,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from convs2s.kernels import loops
-from convs2s.kernels.run import share_out
+from convs2s.engine import train_loops
+from convs2s.engine.loops import run_loop
 
 Values = dict[str, Tensor]
 """The tensors that a layer's forward pass reads: `weight`, and on a GPU also `bias`."""
@@ -102,7 +102,7 @@ class _Normalized(torch.autograd.Function):
         weight = v.new_empty(rounded(len(v), multiple), v.shape[1], dtype=dtype)
         weight[len(v) :].zero_()
         norms = v.new_empty(len(v))
-        share_out(loops.normalize, len(v), v.numel(), v, g.flatten(), weight, norms)
+        run_loop(train_loops.normalize, len(v), v.numel(), v, g.flatten(), weight, norms)
         ctx.save_for_backward(v, g, norms)
         return weight
 
@@ -111,5 +111,7 @@ class _Normalized(torch.autograd.Function):
         v, g, norms = ctx.saved_tensors
         gv, gg = torch.empty_like(v), torch.empty_like(g)
         above = gradients[0].contiguous()
-        share_out(loops.normalize_backward, len(v), v.numel(), above, v, g.flatten(), norms, gv, gg.flatten())
+        run_loop(
+            train_loops.normalize_backward, len(v), v.numel(), above, v, g.flatten(), norms, gv, gg.flatten()
+        )
         return gv, gg, None, None

@@ -7,8 +7,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from convs2s.kernels import loops
-from convs2s.kernels.run import share_out
+from convs2s.engine import train_loops
+from convs2s.engine.loops import run_loop
 from convs2s.train.fast.gpu_layers import GpuLinear
 from convs2s.train.fast.linear import FastLinear, product_dtype, round_rows
 from convs2s.train.loss import SummedLoss, negative_log_likelihood
@@ -80,10 +80,12 @@ class _SoftmaxLoss(torch.autograd.Function):
         ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, wanted: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
         scores = features @ weight.t()  # (R, V); becomes its own gradient below
-        blocks, differentiate = -(-len(wanted) // loops.BLOCK), any(ctx.needs_input_grad)
+        blocks, differentiate = -(-len(wanted) // train_loops.BLOCK), any(ctx.needs_input_grad)
         losses, sums = bias.new_empty(len(wanted), 2), bias.new_zeros(blocks, len(bias))
         options = smoothing, differentiate
-        share_out(loops.softmax_loss, blocks, scores.numel(), scores, bias, wanted, *options, losses, sums)
+        run_loop(
+            train_loops.softmax_loss, blocks, scores.numel(), scores, bias, wanted, *options, losses, sums
+        )
         likelihood, uniform = losses.sum(dim=0)
         if differentiate:
             ctx.save_for_backward(features, weight, scores, sums.sum(dim=0))

@@ -17,7 +17,7 @@ import pytest
 from numba.core.caching import CacheImpl
 from numba.core.dispatcher import Dispatcher
 
-from convs2s.kernels import decoding, loops
+from convs2s.engine import decode_loops, loops
 from convs2s.text.alignment import compiled as module
 from tests.fresh import context
 
@@ -162,12 +162,12 @@ def names_in(code: CodeType) -> set[str]:
 def test_options_are_kept_where_a_change_of_them_is_noticed() -> None:
     """Numba does not compare them: `vectorized` must be in the folder of the functions that it compiles."""
     assert loops.vectorized.keywords
-    assert Path(loops.__file__).parent == Path(decoding.__file__).parent
+    assert Path(loops.__file__).parent == Path(decode_loops.__file__).parent
 
 
 def count_hits() -> int:
     """Call a compiled function, whose options contain a set; return whether its code came from the cache."""
-    function: Any = decoding.copy
+    function: Any = decode_loops.copy
     target = np.zeros(2, np.float32)
     function(np.ones(2, np.float32), target)
     assert target.tolist() == [1.0, 1.0]

@@ -1,106 +1,16 @@
-"""Compiled loops over the memory of CPU tensors: a single pass over data where PyTorch takes several.
+"""Compiled loops of a training step, each a single pass over data where PyTorch takes several.
 
-Arrays are 2-D, contiguous, and either float32 or uint16 that holds bfloat16; intermediate values are float32.
-Every loop processes the items `start` to `stop` (its last arguments), so that threads can share the work; its
-docstring says what an item is. Random numbers depend only on positions, so results do not depend on threads.
-
-The first functions, on single numbers, are written in LLVM IR because numba has neither bfloat16 nor 32-bit
-integer products. LLVM turns loops over them into vector instructions, which it cannot do with calls to the C
-library's exp.
+Random numbers depend only on positions, so results do not depend on threads.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 
-import functools
-import math
-from typing import Any
-
 import numpy as np
-from llvmlite import ir
-from numba import extending, types
 
-from convs2s.text.alignment.compiled import compiled
-
-vectorized = functools.partial(compiled, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
+from convs2s.engine.loops import exp, from_float32, random_bits, to_float32, vectorized
 
 BLOCK = 64  # rows whose column sums are added up together
 LANES = 64  # maxima that are computed in parallel
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
-
-intrinsic: Any = extending.intrinsic  # its annotations hide what compiled code may call
-I32, F32 = ir.IntType(32), ir.FloatType()
-# exp(x) = 2^n 2^f with |f| <= 1/2; Taylor's coefficients of 2^f, highest power first, give it to 1e-7.
-POWERS = [math.log(2.0) ** k / math.factorial(k) for k in range(7, -1, -1)]
-SMALLEST_EXPONENT = -87.0  # exp of less is not a normal float32
-
-
-@intrinsic
-def wide(context: Any, value: Any) -> Any:
-    """Return a number as float32: uint16 holds the bits of a bfloat16."""
-
-    def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        if signature.args[0] == types.float32:
-            return arguments[0]
-        bits = builder.shl(builder.zext(arguments[0], I32), I32(16))
-        return builder.bitcast(bits, F32)
-
-    return types.float32(value), generate
-
-
-@intrinsic
-def narrow(context: Any, value: Any, like: Any) -> Any:
-    """Return a float32 in the type of `like`: unchanged, or rounded to the nearest bfloat16, ties to even."""
-
-    def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        if signature.args[1] == types.float32:
-            return arguments[0]
-        bits = builder.bitcast(arguments[0], I32)
-        odd = builder.and_(builder.lshr(bits, I32(16)), I32(1))
-        rounded = builder.add(builder.add(bits, I32(0x7FFF)), odd)
-        return builder.trunc(builder.lshr(rounded, I32(16)), ir.IntType(16))
-
-    return like(types.float32, like), generate
-
-
-@intrinsic
-def exp(context: Any, value: Any) -> Any:
-    """Return e^x of a float32 below 88, with a relative error of at most 2e-7; NaN gives NaN."""
-
-    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        low = F32(SMALLEST_EXPONENT)
-        x = builder.select(builder.fcmp_ordered("<", arguments[0], low), low, arguments[0])
-        y = builder.fmul(x, F32(math.log2(math.e)))
-        floor = builder.module.declare_intrinsic("llvm.floor", [F32])
-        n = builder.call(floor, [builder.fadd(y, F32(0.5))])
-        f = builder.fsub(y, n)
-        power = F32(POWERS[0])
-        for coefficient in POWERS[1:]:
-            power = builder.fadd(builder.fmul(power, f), F32(coefficient))
-        scale = builder.shl(builder.add(builder.fptosi(n, I32), I32(127)), I32(23))
-        return builder.fmul(power, builder.bitcast(scale, F32))
-
-    return types.float32(types.float32), generate
-
-
-@intrinsic
-def random_bits(context: Any, index: Any, first: Any, second: Any) -> Any:
-    """Return 32 random bits for an index and a key of two 32-bit numbers: a counter-based generator.
-
-    The mixer is lowbias32 (Wellons, "Prospecting for hash functions", 2018); the second half of the key
-    enters between its rounds, so that the sequences of two keys are not shifts of each other. Keys must be
-    random: keys that differ in only a few bits give similar sequences.
-    """
-
-    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        index, first, second = (
-            builder.trunc(value, I32) if value.type.width > I32.width else value for value in arguments
-        )
-        x = builder.add(index, first)
-        x = builder.mul(builder.xor(x, builder.lshr(x, I32(16))), I32(0x7FEB352D))
-        x = builder.xor(x, second)
-        x = builder.mul(builder.xor(x, builder.lshr(x, I32(15))), I32(0x846CA68B))
-        return builder.xor(x, builder.lshr(x, I32(16)))
-
-    return types.uint32(index, first, second), generate
 
 
 @vectorized
@@ -114,7 +24,7 @@ def dropout(x, y, scale, threshold, first, second, start, stop):
         source, target = x[i], y[i]
         for j in range(columns):
             kept = random_bits(i * columns + j, first, second) >= threshold
-            target[j] = narrow(wide(source[j]) * scale if kept else ZERO, target[j])
+            target[j] = from_float32(to_float32(source[j]) * scale if kept else ZERO, target[j])
 
 
 @vectorized
@@ -130,7 +40,7 @@ def windows(x, y, length, width, left, scale, threshold, first, second, start, s
             source, target = x[row], y[row, left * columns : (left + 1) * columns]
             for j in range(columns):
                 kept = random_bits(row * columns + j, first, second) >= threshold
-                target[j] = narrow(wide(source[j]) * scale if kept else ZERO, target[j])
+                target[j] = from_float32(to_float32(source[j]) * scale if kept else ZERO, target[j])
         for n in range(length):
             row = i * length + n
             for k in range(width):
@@ -159,12 +69,12 @@ def windows_backward(gy, gx, length, width, left, scale, threshold, first, secon
                 if 0 <= other < length:
                     source = gy[i * length + other, k * columns : (k + 1) * columns]
                     for j in range(columns):
-                        total[j] += wide(source[j])
+                        total[j] += to_float32(source[j])
             row = i * length + n
             target = gx[row]
             for j in range(columns):
                 kept = random_bits(row * columns + j, first, second) >= threshold
-                target[j] = narrow(total[j] * scale if kept else ZERO, target[j])
+                target[j] = from_float32(total[j] * scale if kept else ZERO, target[j])
 
 
 @vectorized
@@ -174,8 +84,8 @@ def glu(y, bias, h, start, stop):
     for i in range(start, stop):
         left, right, target = y[i, :columns], y[i, columns:], h[i]
         for j in range(columns):
-            gate = ONE / (ONE + exp(-(wide(right[j]) + bias[columns + j])))
-            target[j] = narrow((wide(left[j]) + bias[j]) * gate, target[j])
+            gate = ONE / (ONE + exp(-(to_float32(right[j]) + bias[columns + j])))
+            target[j] = from_float32((to_float32(left[j]) + bias[j]) * gate, target[j])
 
 
 @vectorized
@@ -192,13 +102,13 @@ def glu_backward(gh, y, bias, gy, sums, start, stop):
             left, right, above = y[i, :columns], y[i, columns:], gh[i]
             left_target, right_target = gy[i, :columns], gy[i, columns:]
             for j in range(columns):
-                gate = ONE / (ONE + exp(-(wide(right[j]) + bias[columns + j])))
-                g = wide(above[j]) * gate
-                h = g * (wide(left[j]) + bias[j]) * (ONE - gate)
+                gate = ONE / (ONE + exp(-(to_float32(right[j]) + bias[columns + j])))
+                g = to_float32(above[j]) * gate
+                h = g * (to_float32(left[j]) + bias[j]) * (ONE - gate)
                 left_sums[j] += g
                 right_sums[j] += h
-                left_target[j] = narrow(g, left_target[j])
-                right_target[j] = narrow(h, right_target[j])
+                left_target[j] = from_float32(g, left_target[j])
+                right_target[j] = from_float32(h, right_target[j])
 
 
 @vectorized
@@ -208,10 +118,10 @@ def largest(row, bias, lanes):
     lanes[:] = -np.float32(np.inf)
     for first in range(0, whole, LANES):
         for j in range(LANES):
-            score = wide(row[first + j]) + bias[first + j]
+            score = to_float32(row[first + j]) + bias[first + j]
             lanes[j] = score if score > lanes[j] else lanes[j]
     for j in range(whole, len(bias)):
-        score = wide(row[j]) + bias[j]
+        score = to_float32(row[j]) + bias[j]
         lanes[0] = score if score > lanes[0] else lanes[0]
     return lanes.max()
 
@@ -231,13 +141,13 @@ def softmax_loss(scores, bias, wanted, smoothing, differentiate, losses, sums, s
             row, column_sums = scores[i], sums[block]
             top, mean, total = largest(row, bias, lanes), ZERO, ZERO
             for j in range(columns):
-                score = wide(row[j]) + bias[j]
+                score = to_float32(row[j]) + bias[j]
                 mean += score
                 chance = exp(score - top)
                 chances[j] = chance
                 total += chance
             score = top + np.float32(np.log(total))
-            losses[i, 0] = score - (wide(row[wanted[i]]) + bias[wanted[i]])
+            losses[i, 0] = score - (to_float32(row[wanted[i]]) + bias[wanted[i]])
             losses[i, 1] = score - mean / np.float32(columns)
             if differentiate:
                 factor = ONE / total
@@ -245,7 +155,7 @@ def softmax_loss(scores, bias, wanted, smoothing, differentiate, losses, sums, s
                 for j in range(columns):
                     gradient = chances[j] * factor - share
                     column_sums[j] += gradient
-                    row[j] = narrow(gradient, row[j])
+                    row[j] = from_float32(gradient, row[j])
 
 
 @vectorized
@@ -260,7 +170,7 @@ def normalize(v, g, w, norms, start, stop):
         norms[i] = np.sqrt(square)
         scale = g[i] / norms[i]
         for j in range(columns):
-            target[j] = narrow(source[j] * scale, target[j])
+            target[j] = from_float32(source[j] * scale, target[j])
 
 
 @vectorized
@@ -271,9 +181,9 @@ def normalize_backward(gw, v, g, norms, gv, gg, start, stop):
         source, above, target = v[i], gw[i], gv[i]
         product = ZERO
         for j in range(columns):
-            product += source[j] * wide(above[j])
+            product += source[j] * to_float32(above[j])
         gg[i] = product / norms[i]
         scale = g[i] / norms[i]
         along = scale * product / (norms[i] * norms[i])
         for j in range(columns):
-            target[j] = scale * wide(above[j]) - along * source[j]
+            target[j] = scale * to_float32(above[j]) - along * source[j]

@@ -5,7 +5,7 @@ import torch
 from numba import njit
 from numpy.typing import NDArray
 
-from convs2s.kernels.loops import exp, narrow, random_bits, wide
+from convs2s.engine.loops import exp, from_float32, random_bits, to_float32
 
 
 @njit
@@ -17,8 +17,8 @@ def exponentials(x: NDArray[np.float32], y: NDArray[np.float32]) -> None:
 @njit
 def rounded(x: NDArray[np.float32], y: NDArray[np.uint16], z: NDArray[np.float32]) -> None:
     for i in range(len(x)):
-        y[i] = narrow(x[i], y[i])
-        z[i] = wide(y[i])
+        y[i] = from_float32(x[i], y[i])
+        z[i] = to_float32(y[i])
 
 
 @njit

@@ -10,13 +10,10 @@ without padding. Its hypotheses are consecutive rows, `beams` per sentence.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 
 import math
-from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
 
-from convs2s.kernels.loops import exp, intrinsic, vectorized
+from convs2s.engine.loops import exp, float_from_bits, magnitude_bits, nearest_int8, to_float32, vectorized
 
 LANES = 256  # groups of tokens whose maxima are computed in parallel; a power of 2
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
@@ -26,54 +23,6 @@ LARGEST_INT8 = np.float32(127.0)
 TINY = np.float32(1e-30)
 ANY, NOT_EOS = -1, -2  # in place of the only allowed next token: any token, or any except EOS
 PAD, EOS = 0, 1
-I8, I32, F32 = ir.IntType(8), ir.IntType(32), ir.FloatType()
-
-
-@intrinsic
-def number(context: Any, value: Any) -> Any:
-    """Return an entry of a product as float32: uint16 holds the bits of a bfloat16."""
-
-    def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind, value = signature.args[0], arguments[0]
-        if kind == types.float32:
-            return value
-        if kind == types.int32:
-            return builder.sitofp(value, F32)
-        return builder.bitcast(builder.shl(builder.zext(value, I32), I32(16)), F32)
-
-    return types.float32(value), generate
-
-
-@intrinsic
-def nearest_int8(context: Any, value: Any) -> Any:
-    """Round a float32 between -127 and 127 to the nearest integer, halves away from zero."""
-
-    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        negative = builder.fcmp_ordered("<", arguments[0], F32(0.0))
-        half = builder.select(negative, F32(-0.5), F32(0.5))
-        return builder.trunc(builder.fptosi(builder.fadd(arguments[0], half), I32), I8)
-
-    return types.int8(types.float32), generate
-
-
-@intrinsic
-def magnitude_bits(context: Any, value: Any) -> Any:
-    """Return the bits of a float32's absolute value: as integers, they sort in the same order, NaN last."""
-
-    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        return builder.and_(builder.bitcast(arguments[0], I32), I32(0x7FFFFFFF))
-
-    return types.int32(types.float32), generate
-
-
-@intrinsic
-def of_bits(context: Any, value: Any) -> Any:
-    """Return the float32 with these bits."""
-
-    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], F32)
-
-    return types.float32(types.int32), generate
 
 
 @vectorized
@@ -85,7 +34,7 @@ def quantize(x, q, row_scales, start, stop):
         for j in range(len(source)):
             bits = max(bits, magnitude_bits(source[j]))
         # A row with NaN gets a scale of NaN, so that everything computed from it is NaN as well.
-        largest = of_bits(bits)
+        largest = float_from_bits(bits)
         factor = LARGEST_INT8 / max(largest, TINY)
         for j in range(len(source)):
             target[j] = nearest_int8(source[j] * factor)
@@ -98,7 +47,7 @@ def scaled(y, row_scales, scales, bias, out, start, stop):
     for i in range(start, stop):
         source, target, factor = y[i], out[i], row_scales[i]
         for j in range(len(target)):
-            target[j] = number(source[j]) * (factor * scales[j]) + bias[j]
+            target[j] = to_float32(source[j]) * (factor * scales[j]) + bias[j]
 
 
 @vectorized
@@ -142,8 +91,8 @@ def gated(y, row_scale, scales, bias, h):
         scales[:columns], scales[columns:], bias[:columns], bias[columns:],
     )  # fmt: skip
     for j in range(columns):
-        gate = number(right[j]) * (row_scale * right_scales[j]) + right_bias[j]
-        value = number(left[j]) * (row_scale * left_scales[j]) + left_bias[j]
+        gate = to_float32(right[j]) * (row_scale * right_scales[j]) + right_bias[j]
+        value = to_float32(left[j]) * (row_scale * left_scales[j]) + left_bias[j]
         h[j] = value / (ONE + exp(-gate))
 
 
@@ -162,7 +111,7 @@ def dot(x, y):
     """Return the dot product of two rows; the second may be bfloat16."""
     total = ZERO
     for j in range(len(x)):
-        total += x[j] * number(y[j])
+        total += x[j] * to_float32(y[j])
     return total
 
 
@@ -217,7 +166,7 @@ def attend(
                 weight, value = scores[s], values[first + s]
                 attention[row, s] += weight * share
                 for j in range(len(h)):
-                    target[j] += weight * number(value[j])
+                    target[j] += weight * to_float32(value[j])
 
 
 @vectorized
@@ -242,11 +191,11 @@ def likeliest(y, row_scales, scales, bias, allowed, values, tokens, normalizers,
                 bias[first : first + LANES], row[first : first + LANES],
             )  # fmt: skip
             for j in range(LANES):
-                logit = number(part[j]) * (factor * part_scales[j]) + part_bias[j]
+                logit = to_float32(part[j]) * (factor * part_scales[j]) + part_bias[j]
                 target[j] = logit
                 lanes[j] = logit if logit > lanes[j] else lanes[j]
         for j in range(whole, columns):
-            logit = number(source[j]) * (factor * scales[j]) + bias[j]
+            logit = to_float32(source[j]) * (factor * scales[j]) + bias[j]
             row[j] = logit
             lanes[j - whole] = max(logit, lanes[j - whole])
         quarters(lanes, maxima)
