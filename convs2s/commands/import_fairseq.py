@@ -134,10 +134,10 @@ def run(options: argparse.Namespace) -> None:
         OSError, ValueError: as `import_fairseq` of convs2s.exchange.
     """
     # These imports take seconds; --help must not.
-    from convs2s.exchange.fairseq_import import Segmentation, import_fairseq, search  # noqa: PLC0415
+    from convs2s.exchange.fairseq_import import Segmentation, import_fairseq  # noqa: PLC0415
 
     if options.bpe_vocabulary and not options.bpe_codes:
-        raise ValueError("--bpe-vocabulary without --bpe-codes would do nothing; wanted both or neither.")
+        raise ValueError("--bpe-vocabulary without --bpe-codes would do nothing. Give both or neither.")
     segmentation = Segmentation("word", None)
     if options.bpe_codes:
         segmentation = Segmentation(
@@ -154,7 +154,7 @@ def run(options: argparse.Namespace) -> None:
         (options.source_language, options.target_language),
         tokenization(options),
         segmentation,
-        search({name: value for name, value in limit.items() if value is not None}),
+        {name: value for name, value in limit.items() if value is not None},
     )
     print(f"{options.out}: {done}")
 
@@ -169,16 +169,15 @@ def tokenization(options: argparse.Namespace) -> "TokenizeParams":
 
     moses = {name: getattr(options, name) for name in MOSES}
     if options.tokenizer == "none" and moses != MOSES:
-        idle = [spelled(name, value) for name, value in moses.items() if value != MOSES[name]]
+        idle = [spell_option(name, value) for name, value in moses.items() if value != MOSES[name]]
         raise ValueError(
-            f"{', '.join(idle)} without --tokenizer moses would do nothing: whitespace-separated words are "
-            "looked up unchanged. Wanted both or neither: add --tokenizer moses for raw text, or drop these "
-            "options for text that is tokenized like the training text."
+            f"{', '.join(idle)} without --tokenizer moses would do nothing. Add --tokenizer moses for raw "
+            "text, or drop these options for text that is tokenized like the training text."
         )
     if options.lowercase and options.at_sign != "@":
         raise ValueError(
-            f"--lowercase and --at-sign {options.at_sign} are both given; wanted at most one of them: "
-            f"lowercasing would turn {options.at_sign} into another word."
+            f"expected --lowercase or --at-sign {options.at_sign}, found both: lowercasing would turn "
+            f"{options.at_sign} into another word."
         )
     return TokenizeParams(
         tokenizer=options.tokenizer,
@@ -194,6 +193,6 @@ def tokenization(options: argparse.Namespace) -> "TokenizeParams":
     )
 
 
-def spelled(name: str, value: object) -> str:
+def spell_option(name: str, value: object) -> str:
     """Return a Moses option as a user types it."""
     return {"escape": "--no-escape", "at_sign": f"--at-sign {value}"}.get(name, "--" + name.replace("_", "-"))

@@ -7,6 +7,9 @@ from torch import Tensor, nn
 from convs2s.model.multistep_attention import Memory
 from convs2s.model.seq2seq import Seq2Seq, average_attention
 
+ENCODER, STEP = "encoder", "decoder_step"
+ENCODER_NAMES = (["source"], ["keys", "values", "padding"])
+
 
 class EncoderPart(nn.Module):
     """Source sentences -> the decoder's view of them."""
@@ -86,3 +89,15 @@ class DecoderStepPart(nn.Module):
             x = block.residual(x, h)
         logits = self.output_layer(self.decoder.output_map(x))
         return logits, average_attention(attention), following
+
+
+def first_windows(step: DecoderStepPart, sentences: int, hypotheses: int) -> list[Tensor]:
+    """Return the windows of the first step: zeros."""
+    return [torch.zeros(sentences, hypotheses, width, channels) for width, channels in step.window_shapes()]
+
+
+def step_names(step: DecoderStepPart) -> tuple[list[str], list[str]]:
+    """Return the names of the decoder step's inputs and outputs, in order."""
+    windows = [f"window_{i}" for i, _ in enumerate(step.window_shapes())]
+    inputs = ["tokens", "position", *ENCODER_NAMES[1], *windows]
+    return inputs, ["logits", "attention", *(f"next_{name}" for name in windows)]

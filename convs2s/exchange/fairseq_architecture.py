@@ -8,13 +8,11 @@ from pydantic import ValidationError
 
 from convs2s.config.faults import describe
 from convs2s.config.model import ModelParams
-from convs2s.config.older import with_added_keys
-from convs2s.exchange.fairseq_checkpoint import Checkpoint
+from convs2s.exchange.fairseq_files import Checkpoint
 from convs2s.text.counted import counted
 
 MOST_LAYERS = 10_000
 USUAL_ROWS = 1024  # of a position table
-SIZES = ("encoder_embed_dim", "decoder_embed_dim", "decoder_out_embed_dim")
 
 
 def read_architecture(checkpoint: Checkpoint) -> ModelParams:
@@ -26,19 +24,18 @@ def read_architecture(checkpoint: Checkpoint) -> ModelParams:
     Raises:
         ValueError: if an argument is missing, or requires a feature that our model lacks.
     """
-    arguments = checkpoint.arguments
-    origin = f"{checkpoint.path}, arguments"
+    arguments, origin = checkpoint.arguments, f"{checkpoint.path}, arguments"
     encoder = read_layers(arguments, "encoder_layers", origin)
     decoder = read_layers(arguments, "decoder_layers", origin)
-    source, target, output = (read_size(arguments, name, origin) for name in SIZES)
+    source, target = arguments.get("encoder_embed_dim"), arguments.get("decoder_embed_dim")
     if source != target:
         raise ValueError(
-            f"{origin}: encoder_embed_dim is {source} but decoder_embed_dim is {target}; wanted the same, "
+            f"{origin}: encoder_embed_dim is {source} but decoder_embed_dim is {target}; expected the same, "
             "because the attention takes dot products of the two."
         )
     architecture = {
         "embedding_size": target,
-        "output_embedding_size": output,
+        "output_embedding_size": arguments.get("decoder_out_embed_dim"),
         "encoder_widths": [width for width, _ in encoder],
         "encoder_kernels": [kernel for _, kernel in encoder],
         "decoder_widths": [width for width, _ in decoder],
@@ -51,7 +48,7 @@ def read_architecture(checkpoint: Checkpoint) -> ModelParams:
         "extra_scaling": True,
     }
     try:
-        return ModelParams.model_validate(with_added_keys("model", architecture))
+        return ModelParams.model_validate(architecture)
     except ValidationError as error:
         raise ValueError(f"{origin}: " + "; ".join(map(describe, error.errors()))) from None
 
@@ -66,14 +63,14 @@ def read_layers(arguments: Mapping[str, Any], name: str, origin: str) -> list[tu
     layers = literal(value) if isinstance(value, str) else value
     if not isinstance(layers, list) or not layers or not all(map(is_layer, layers)):
         raise ValueError(
-            f"{origin}: {name} is {value!r}; wanted layers of an fconv model, such as '[(512, 3)] * 4'. The "
-            f"model's architecture is {arguments.get('arch')!r}: only fconv can be imported."
+            f"{origin}: expected {name} of an fconv model, such as '[(512, 3)] * 4', found {value!r} in a "
+            f"model of the architecture {arguments.get('arch')!r}."
         )
     for layer in layers:
         if len(layer) == 3 and layer[2] != 1:
             raise ValueError(
                 f"{origin}: {name} has the layer {layer}, whose residual comes from {layer[2]} layers below; "
-                "wanted 1, its own input, the only one our model has (T2). Such a model cannot be imported."
+                "expected 1, its own input, the only residual that our model has (T2)."
             )
     return [(layer[0], layer[1]) for layer in layers]
 
@@ -82,14 +79,6 @@ def is_layer(layer: object) -> bool:
     """Return whether this is (channels, kernel width), with or without a residual."""
     numbers = isinstance(layer, tuple | list) and all(type(number) is int for number in layer)
     return numbers and len(layer) in (2, 3)  # type: ignore[arg-type]
-
-
-def read_size(arguments: Mapping[str, Any], name: str, origin: str) -> int:
-    """Return a number of channels."""
-    value = arguments.get(name)
-    if type(value) is not int:
-        raise ValueError(f"{origin}: {name} is {value!r}; wanted a number of channels, as fconv models have.")
-    return value
 
 
 def read_attention(arguments: Mapping[str, Any], layers: int, origin: str) -> list[bool]:
@@ -101,8 +90,8 @@ def read_attention(arguments: Mapping[str, Any], layers: int, origin: str) -> li
     if isinstance(flags, list | tuple) and len(flags) == layers and all(isinstance(f, bool) for f in flags):
         return list(flags)
     raise ValueError(
-        f"{origin}: decoder_attention is {value!r}; wanted True, or a list of "
-        f"{counted(layers, 'flag')}, one per layer."
+        f"{origin}: expected decoder_attention to be True, or a list of {counted(layers, 'flag')}, one per "
+        f"layer; found {value!r}."
     )
 
 

@@ -13,9 +13,8 @@ from typing import Any, Literal
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateParams
 from convs2s.exchange.fairseq_architecture import position_rows, read_architecture
-from convs2s.exchange.fairseq_checkpoint import Checkpoint, read_checkpoint
-from convs2s.exchange.fairseq_dictionary import read_fairseq_dictionary
-from convs2s.exchange.fairseq_weights import Fconv, has_old_norm, our_weights, shape_report
+from convs2s.exchange.fairseq_files import Checkpoint, read_checkpoint, read_fairseq_dictionary
+from convs2s.exchange.fairseq_weights import Fconv, compare_shapes, convert_weights, has_old_norm
 from convs2s.exchange.import_card import import_card
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import save_model
@@ -24,6 +23,7 @@ from convs2s.package.folder import Settings, read_section, write_package
 from convs2s.text.alignment.dictionary import write_dictionary
 from convs2s.text.corpus.files import write_lines
 from convs2s.text.corpus.json_files import write_json
+from convs2s.text.counted import counted
 from convs2s.text.vocabulary.bpe import Bpe
 from convs2s.text.vocabulary.imported_codec import (
     ALLOWED,
@@ -72,15 +72,6 @@ class Segmentation:
     threshold: int = 1
 
 
-def search(changes: Mapping[str, Any]) -> TranslateParams:
-    """Return fairseq's search with some values replaced.
-
-    Raises:
-        ValueError: if values are impossible; the message names each.
-    """
-    return read_section(TranslateParams, {**SEARCH.model_dump(), **changes}, "the search")
-
-
 def import_fairseq(
     checkpoint: Path,
     dictionaries: tuple[Path, Path],
@@ -88,7 +79,7 @@ def import_fairseq(
     languages: tuple[str | None, str | None],
     tokenize: TokenizeParams,
     segmentation: Segmentation,
-    translate: TranslateParams,
+    search: Mapping[str, Any],
 ) -> str:
     """Write a model folder; return a one-line summary.
 
@@ -99,19 +90,20 @@ def import_fairseq(
         languages: of source and target; None takes the checkpoint's, or that of a file `dict.LANGUAGE.txt`.
         tokenize: how text is split into words.
         segmentation: how words are split into dictionary entries.
-        translate: the search settings of the model folder.
+        search: values that the model folder's section `translate` has instead of those in `SEARCH`.
 
     Raises:
         OSError: if a file cannot be read, or `out` exists.
-        ValueError: if a file is invalid, or the files do not fit each other; each difference in shape is a
-            note of the error.
+        ValueError: if a file or a value is invalid, or the files do not fit each other; each difference in
+            shape is a note of the error.
     """
     if out.exists():
-        raise FileExistsError(f"{out} already exists; wanted a new folder. Delete it, or name another.")
+        raise FileExistsError(f"{out} already exists; expected a new folder. Delete it, or name another.")
+    translate = read_section(TranslateParams, {**SEARCH.model_dump(), **search}, "the search")
     read = read_checkpoint(checkpoint)
-    codes = (
-        find_language(read, "source", languages[0], dictionaries[0], tokenize),
-        find_language(read, "target", languages[1], dictionaries[1], tokenize),
+    source, target = (
+        find_language(read, side, language, dictionary, tokenize)
+        for side, language, dictionary in zip(SIDES, languages, dictionaries, strict=True)
     )
     entries = (read_fairseq_dictionary(dictionaries[0]), read_fairseq_dictionary(dictionaries[1]))
     description = describe_model(read, (len(entries[0]) + len(SPECIALS), len(entries[1]) + len(SPECIALS)))
@@ -122,11 +114,11 @@ def import_fairseq(
         save_model(parts / "model", model, description.params, *description.sizes, PAD)
         write_segmentation(parts / "vocabulary", entries, segmentation)
         write_dictionary(parts / "dictionary.tsv", [])
-        settings = Settings(codes, tokenize, translate, replace=False)
+        settings = Settings((source, target), tokenize, translate, replace=False)
         card = import_card(read, description, settings, segmentation.kind)
         dictionary = parts / "dictionary.tsv"
         write_package(out, parts / "model", parts / "vocabulary", dictionary, None, settings, card)
-    return summary(description, model, segmentation.kind)
+    return summarize(description, model, segmentation.kind)
 
 
 def describe_model(checkpoint: Checkpoint, sizes: tuple[int, int]) -> Fconv:
@@ -154,16 +146,16 @@ def build_model(checkpoint: Checkpoint, description: Fconv) -> Seq2Seq:
     Raises:
         ValueError: if tensors are missing, unknown or of another shape; each is a note of the error.
     """
-    faults = shape_report(checkpoint.tensors, description)
-    if faults:
+    differences = compare_shapes(checkpoint.tensors, description)
+    if differences:
+        sizes = " and ".join(f"{size:,}" for size in description.sizes)
         error = ValueError(
-            f"{checkpoint.path} does not fit its own arguments and the dictionaries, which have "
-            f"{description.sizes[0]:,} and {description.sizes[1]:,} entries (4 special ones included), in "
-            f"{len(faults)} tensor(s), listed below. Wanted the dictionaries that it was trained "
-            "with, source first, and a plain fconv model without parts of other architectures."
+            f"{checkpoint.path}: {counted(len(differences), 'tensor')}, listed below, do not fit the "
+            f"checkpoint's arguments and the dictionaries of {sizes} entries (4 special ones included). "
+            "Expected the dictionaries that it was trained with, source first, and a plain fconv model."
         )
-        for fault in faults:
-            error.add_note(f"  {fault}")
+        for difference in differences:
+            error.add_note(f"  {difference}")
         raise error
     if description.positions[0] != description.positions[1]:
         warnings.warn(
@@ -173,7 +165,7 @@ def build_model(checkpoint: Checkpoint, description: Fconv) -> Seq2Seq:
             stacklevel=2,
         )
     model = unfilled_model(description.params, *description.sizes, padding_id=PAD)
-    model.load_state_dict(our_weights(checkpoint.tensors, description), assign=True)
+    model.load_state_dict(convert_weights(checkpoint.tensors, description), assign=True)
     return model.eval().requires_grad_(False)
 
 
@@ -214,7 +206,7 @@ def check_segmentation(path: Path, kind: str, entries: list[tuple[str, int]]) ->
         Bpe(path.read_bytes())
     except RuntimeError as error:
         raise ValueError(
-            f"{path} is not a SentencePiece model ({error}). Wanted the NAME.model that its training wrote."
+            f"{path} is not a SentencePiece model ({error}). Expected the NAME.model that its training wrote."
         ) from error
     check_pieces_of_words((piece for piece, _ in entries), path)
 
@@ -237,17 +229,12 @@ def find_language(
     return str(found or UNDETERMINED)
 
 
-def summary(description: Fconv, model: Seq2Seq, kind: str) -> str:
+def summarize(description: Fconv, model: Seq2Seq, kind: str) -> str:
     """Return a one-line summary of the imported model."""
-    params = description.params
+    params, sizes = description.params, description.sizes
+    norm = "weight norm of 2017 (converted)" if description.old_norm else "weight norm per channel"
     return (
         f"{len(params.encoder_widths)} + {len(params.decoder_widths)} blocks, "
         f"{sum(parameter.numel() for parameter in model.parameters()):,} parameters, "
-        f"{description.sizes[0]:,} source and {description.sizes[1]:,} target entries, "
-        f"{norm_name(description)}; text is segmented by: {kind}"
+        f"{sizes[0]:,} source and {sizes[1]:,} target entries, {norm}; text is segmented by: {kind}"
     )
-
-
-def norm_name(description: Fconv) -> str:
-    """Return the version of weight norm that the checkpoint had."""
-    return "weight norm of 2017 (converted)" if description.old_norm else "weight norm per channel"

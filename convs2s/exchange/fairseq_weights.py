@@ -73,12 +73,12 @@ def has_old_norm(tensors: Mapping[str, Tensor]) -> bool:
     return any(tensors[name].shape[-1:] == (1,) for name in names)
 
 
-def our_id_order(size: int) -> Tensor:
+def order_ids(size: int) -> Tensor:
     """Return fairseq's ids in our order, for a dictionary of this size."""
     return torch.tensor([1, 2, 3, *range(SPECIALS, size), 0])
 
 
-def layers_of(model: Fconv) -> Iterator[Layer]:
+def list_layers(model: Fconv) -> Iterator[Layer]:
     """Yield all linear maps and convolutions."""
     p, size = model.params, model.params.embedding_size
     for half, widths, kernels, output in (
@@ -107,14 +107,14 @@ def linear(theirs: str, ours: str, inputs: int, outputs: int) -> Layer:
     return Layer(theirs, ours, (outputs, inputs), (outputs, 1))
 
 
-def wanted_shapes(model: Fconv) -> dict[str, Shape]:
+def expected_shapes(model: Fconv) -> dict[str, Shape]:
     """Return the shape of every tensor that fairseq saves for such a model."""
     size = model.params.embedding_size
     shapes: dict[str, Shape] = {}
     for half, entries, rows in zip(("encoder", "decoder"), model.sizes, model.positions, strict=True):
         shapes[f"{half}.embed_tokens.weight"] = (entries, size)
         shapes[f"{half}.embed_positions.weight"] = (rows, size)
-    for layer in layers_of(model):
+    for layer in list_layers(model):
         if layer.norm is None:
             shapes[f"{layer.theirs}.weight"] = layer.shape
         else:
@@ -124,36 +124,36 @@ def wanted_shapes(model: Fconv) -> dict[str, Shape]:
     return shapes
 
 
-def shape_report(tensors: Mapping[str, Tensor], model: Fconv) -> list[str]:
+def compare_shapes(tensors: Mapping[str, Tensor], model: Fconv) -> list[str]:
     """Return a line for every tensor that is missing, unknown or of another shape; empty if all fit."""
-    wanted = wanted_shapes(model)
+    expected = expected_shapes(model)
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items() if name not in IGNORED}
     return [
-        f"{name}: found {found.get(name, 'nothing')}, wanted {wanted.get(name, 'nothing')}"
-        for name in sorted(wanted.keys() | found.keys())
-        if found.get(name) != wanted.get(name)
+        f"{name}: expected {expected.get(name, 'nothing')}, found {found.get(name, 'nothing')}"
+        for name in sorted(expected.keys() | found.keys())
+        if found.get(name) != expected.get(name)
     ]
 
 
-def our_weights(tensors: Mapping[str, Tensor], model: Fconv) -> dict[str, Tensor]:
+def convert_weights(tensors: Mapping[str, Tensor], model: Fconv) -> dict[str, Tensor]:
     """Return the weights of our model, weight norm folded in; all tensors must fit."""
     ours: dict[str, Tensor] = {}
     for half, side, size in zip(("encoder", "decoder"), ("source", "target"), model.sizes, strict=True):
         words = tensors[f"{half}.embed_tokens.weight"].float()
-        ours[f"{side}_embedding.words.weight"] = words[our_id_order(size)]
+        ours[f"{side}_embedding.words.weight"] = words[order_ids(size)]
         # fairseq's first position is row 2, ours row 1 (T18); row 0 is for padding.
         positions = tensors[f"{half}.embed_positions.weight"].float()
         rows = positions[2 : model.params.max_positions + 1]
         ours[f"{side}_embedding.positions.weight"] = torch.cat([torch.zeros_like(rows[:1]), rows])
-    for layer in layers_of(model):
-        ours[f"{layer.ours}.weight"] = folded(tensors, layer)
+    for layer in list_layers(model):
+        ours[f"{layer.ours}.weight"] = fold_norm(tensors, layer)
         ours[f"{layer.ours}.bias"] = tensors[f"{layer.theirs}.bias"].float()
     for name in ("output_layer.weight", "output_layer.bias"):
-        ours[name] = ours[name][our_id_order(model.sizes[1])]
+        ours[name] = ours[name][order_ids(model.sizes[1])]
     return ours
 
 
-def folded(tensors: Mapping[str, Tensor], layer: Layer) -> Tensor:
+def fold_norm(tensors: Mapping[str, Tensor], layer: Layer) -> Tensor:
     """Return a layer's weight g v / ||v|| as (outputs, inputs), or (outputs, K * inputs) for a convolution.
 
     In both versions of weight norm, the norm is over the dimensions in which g has size 1.

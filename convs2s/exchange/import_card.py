@@ -1,12 +1,10 @@
 """The model card of an imported model: where it comes from, and which fairseq behavior it keeps."""
 
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.config.translate import TranslateParams
-from convs2s.exchange.fairseq_checkpoint import Checkpoint
+from convs2s.exchange.fairseq_files import Checkpoint
 from convs2s.exchange.fairseq_weights import Fconv
 from convs2s.package.folder import Settings
-from convs2s.package.front_matter import front_matter
-from convs2s.package.model_card import USE, described
+from convs2s.package.model_card import USE, describe_language, front_matter
 from convs2s.text.counted import counted
 
 
@@ -16,7 +14,8 @@ def import_card(checkpoint: Checkpoint, model: Fconv, settings: Settings, segmen
     params, arguments = model.params, checkpoint.arguments
     layers, attending = len(params.attention), sum(params.attention)
     norm = "one g per kernel position in the decoder (2017)" if model.old_norm else "one g per channel"
-    source, target = map(described, languages)
+    longest = "" if translate.max_length_of == "sentence" else ", of the longest sentence in the batch"
+    source, target = map(describe_language, languages)
     title = f"{checkpoint.path.name}, imported from fairseq"
     return "\n".join([
         front_matter(title, languages, "unknown", {}, ""),
@@ -28,7 +27,7 @@ def import_card(checkpoint: Checkpoint, model: Fconv, settings: Settings, segmen
         "|---|---|",
         f"| fairseq's architecture | {arguments.get('arch')} |",
         f"| layers | {len(params.encoder_widths)} encoder, {layers} decoder |",
-        f"| words | {words(settings.tokenize)} |",
+        f"| words | {describe_words(settings.tokenize)} |",
         f"| vocabulary | {segmentation}; {model.sizes[0]:,} source and {model.sizes[1]:,} target entries |",
         f"| dropout in training | {arguments.get('dropout')} |",
         f"| weight norm (T17) | {norm}; folded into the weights here |",
@@ -40,23 +39,18 @@ def import_card(checkpoint: Checkpoint, model: Fconv, settings: Settings, segmen
         "| start symbol (T20) | the last entry of each vocabulary; never generated |",
         "| EOS (T21) | only within the beam: `legacy_eos: false` in translate.json |",
         f"| longest translation | {translate.max_length_ratio:g} S + {translate.max_length_extra:g} tokens "
-        f"for S source tokens, not counting EOS{longest_of(translate)} |",
+        f"for S source tokens, not counting EOS{longest} |",
         "",
         *USE,
     ])  # fmt: skip
 
 
-def longest_of(translate: TranslateParams) -> str:
-    """Return a note on which sentence's tokens S counts, unless it is the sentence's own."""
-    return "" if translate.max_length_of == "sentence" else ", of the longest sentence in the batch"
-
-
-def words(tokenize: TokenizeParams) -> str:
+def describe_words(tokenize: TokenizeParams) -> str:
     """Return how text is split into words."""
-    done = ["whitespace-separated"]
+    steps = ["whitespace-separated"]
     if tokenize.tokenizer == "moses":
         names = ("normalize_punctuation", "remove_nonprinting", "aggressive_hyphens", "escape")
-        done = ["Moses", *(name.replace("_", " ") for name in names if getattr(tokenize, name))]
+        steps = ["Moses", *(name.replace("_", " ") for name in names if getattr(tokenize, name))]
     if tokenize.at_sign != "@":
-        done.append(f"`{tokenize.at_sign}` for @ (T30)")
-    return ", ".join(done + ["lowercase"] * tokenize.lowercase)
+        steps.append(f"`{tokenize.at_sign}` for @ (T30)")
+    return ", ".join(steps + ["lowercase"] * tokenize.lowercase)

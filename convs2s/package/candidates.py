@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from convs2s.package.folder import TRUECASER, read_settings
+from convs2s.package.folder import load_tokenizers, read_settings
 from convs2s.text.alignment.candidate_counting import build_candidates
 from convs2s.text.alignment.candidates import write_candidates
 from convs2s.text.alignment.fast_align import align_ids
@@ -12,7 +12,6 @@ from convs2s.text.corpus.files import read_pairs, temporary_folder
 from convs2s.text.corpus.pair_folder import SIDES
 from convs2s.text.vocabulary.encoding import encode_pairs
 from convs2s.text.vocabulary.vocabulary import read_vocabulary
-from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
 
 ITERATIONS = 5
 MOST = 1000
@@ -35,7 +34,7 @@ def write_candidates_of_text(model: Path, source: Path, target: Path, out: Path)
     sizes = [len(read_vocabulary(model / f"{side}.tsv")) for side in SIDES]
     with temporary_folder(out.parent) as work:
         folder = Path(work) / "encoded"
-        write_encoded(folder, encode_pairs(words(model, source, target), model), (sizes[0], sizes[1]))
+        write_encoded(folder, encode_pairs(read_words(model, source, target), model), (sizes[0], sizes[1]))
         sides = [EncodedCorpus.open(folder, side, ANY_VOCABULARY) for side in SIDES]
         links = align_ids(sides[0], sides[1], ITERATIONS, Path(work))
         candidates = build_candidates(sides[0], sides[1], links, MOST)
@@ -47,13 +46,9 @@ def write_candidates_of_text(model: Path, source: Path, target: Path, out: Path)
     )
 
 
-def words(model: Path, source: Path, target: Path) -> Iterator[tuple[str, str]]:
+def read_words(model: Path, source: Path, target: Path) -> Iterator[tuple[str, str]]:
     """Yield pairs of whitespace-separated words, as the model's codecs take them."""
-    settings = read_settings(model)
-    tokenizers = [
-        load_tokenizer(settings.languages[0], settings.tokenize, model / TRUECASER),
-        Tokenizer(settings.languages[1], settings.tokenize),
-    ]
+    tokenizers = load_tokenizers(model, read_settings(model))
     for pair in read_pairs(source, target):
         first, second = (" ".join(tool.tokenize(line)) for tool, line in zip(tokenizers, pair, strict=True))
         yield first, second

@@ -8,7 +8,6 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from convs2s.config.faults import describe
-from convs2s.config.older import with_added_keys
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateParams
 from convs2s.model.description import read_description
@@ -16,17 +15,15 @@ from convs2s.model.digests import CARD, WEIGHTS, check_files, seal
 from convs2s.text.alignment.candidates import has_candidates
 from convs2s.text.corpus.files import atomic_path
 from convs2s.text.corpus.json_files import read_json, write_json
+from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
 
-WANTED = (
+REQUIRED = (
     "model.json", "weights.safetensors", "source.tsv", "target.tsv", "segmentation.json",
     "tokenizer.json", "translate.json", "dictionary.tsv",
 )  # fmt: skip
 
-TRUECASER = "truecaser.tsv"
-"""For the source side; only present if the model uses truecasing."""
-
-TARGET_TRUECASER = "truecaser.target.tsv"
-"""For the target side, for given translations and prefixes; folders that predate those lack it."""
+TRUECASER, TARGET_TRUECASER = "truecaser.tsv", "truecaser.target.tsv"
+"""For both sides; only present if the model uses truecasing."""
 
 SectionT = TypeVar("SectionT", bound=BaseModel)
 
@@ -91,18 +88,10 @@ def write_package(
         for name, path in cases.items():
             shutil.copyfile(path, temporary / name)
         source, target = settings.languages
-        write_json(
-            temporary / "tokenizer.json",
-            {
-                "source_language": source,
-                "target_language": target,
-                "tokenize": settings.tokenize.model_dump(),
-            },
-        )
-        write_json(
-            temporary / "translate.json",
-            {"translate": settings.translate.model_dump(), "replace": settings.replace},
-        )
+        tokenize, translate = settings.tokenize.model_dump(), settings.translate.model_dump()
+        languages = {"source_language": source, "target_language": target}
+        write_json(temporary / "tokenizer.json", {**languages, "tokenize": tokenize})
+        write_json(temporary / "translate.json", {"translate": translate, "replace": settings.replace})
         (temporary / CARD).write_text(card, encoding="utf-8", newline="\n")
         seal(temporary)
 
@@ -115,52 +104,32 @@ def read_settings(folder: Path) -> Settings:
         ValueError: if a file is not in the format of `write_package`, or has changed since.
     """
     check_whole(folder)
-    tokenizer, translate = read_json(folder / "tokenizer.json"), read_json(folder / "translate.json")
-    languages = (tokenizer.get("source_language"), tokenizer.get("target_language"))
-    if not all(isinstance(language, str) and language.isprintable() for language in languages):
+    paths = folder / "tokenizer.json", folder / "translate.json"
+    tokenizer, translate = map(read_json, paths)
+    source, target = (tokenizer.get(f"{side}_language") for side in ("source", "target"))
+    if not all(isinstance(language, str) and language.isprintable() for language in (source, target)):
         raise ValueError(
-            f"{folder / 'tokenizer.json'} has the languages {languages}; wanted source_language and "
-            "target_language, for example en and de. Package the model again."
+            f"{paths[0]}: expected source_language and target_language, for example en and de; found "
+            f"{source!r} and {target!r}. Package the model again."
         )
     if not isinstance(translate.get("replace"), bool):
-        raise ValueError(
-            f"{folder / 'translate.json'} has replace {translate.get('replace')!r}; wanted true or false."
-        )
-    tokenize = read_section(
-        TokenizeParams,
-        with_added_keys("tokenize", tokenizer.get("tokenize")),
-        str(folder / "tokenizer.json"),
-    )
-    if tokenize.truecase and not (folder / TRUECASER).is_file():
-        raise FileNotFoundError(
-            f"{folder} lacks {TRUECASER}, though its tokenizer.json says truecase. Wanted a model folder "
-            "written by the stage package: package the model again, or fetch the whole folder."
-        )
-    return Settings(
-        (str(languages[0]), str(languages[1])),
-        tokenize,
-        read_section(
-            TranslateParams,
-            with_added_keys("translate", translate.get("translate")),
-            str(folder / "translate.json"),
-        ),
-        translate["replace"],
-    )
+        raise ValueError(f"{paths[1]}: replace: expected true or false, found {translate.get('replace')!r}.")
+    tokenize = read_section(TokenizeParams, tokenizer.get("tokenize"), str(paths[0]))
+    search = read_section(TranslateParams, translate.get("translate"), str(paths[1]))
+    return Settings((str(source), str(target)), tokenize, search, translate["replace"])
 
 
-def check_complete(folder: Path) -> None:
-    """Raise FileNotFoundError unless the folder has all files of a model folder."""
-    if not folder.is_dir():
-        raise FileNotFoundError(
-            f"{folder} is not a folder. Wanted a model folder written by the stage package, such as "
-            "data/models/1."
-        )
-    missing = [name for name in WANTED if not (folder / name).is_file()]
-    if missing:
-        raise FileNotFoundError(
-            f"{folder} lacks {', '.join(missing)}. Wanted a model folder written by the stage package, such "
-            "as data/models/1; data/trained holds bare models, which lack vocabularies."
-        )
+def load_tokenizers(folder: Path, settings: Settings) -> tuple[Tokenizer, Tokenizer]:
+    """Return the tokenizers of source and target, with their truecasers if the settings use truecasing.
+
+    Raises:
+        FileNotFoundError, ValueError: as `load_tokenizer`.
+    """
+    source, target = settings.languages
+    return (
+        load_tokenizer(source, settings.tokenize, folder / TRUECASER),
+        load_tokenizer(target, settings.tokenize, folder / TARGET_TRUECASER),
+    )
 
 
 def check_whole(folder: Path) -> None:
@@ -169,10 +138,15 @@ def check_whole(folder: Path) -> None:
     The weights, by far the largest, are left to `load_model`.
 
     Raises:
-        FileNotFoundError: as `check_complete`, or if a file named in model.json is missing.
+        FileNotFoundError: if the folder or a file is missing.
         ValueError: if a file's digest differs from that in model.json.
     """
-    check_complete(folder)
+    missing = [name for name in REQUIRED if not (folder / name).is_file()]
+    if missing:
+        found = f"lacks {', '.join(missing)}" if folder.is_dir() else "is not a folder"
+        raise FileNotFoundError(
+            f"{folder} {found}. Expected a model folder written by the stage package, such as data/models/1."
+        )
     check_files(folder, read_description(folder).files)
 
 
@@ -202,7 +176,6 @@ def check_same(first: Path, other: Path) -> None:
         contents = [path.read_bytes() if path.is_file() else None for path in (first / name, other / name)]
         if contents[0] != contents[1]:
             raise ValueError(
-                f"{first / name} and {other / name} differ; the members of an ensemble must share "
-                "vocabularies and tokenization. Wanted models trained on the same data/vocabulary, such as "
-                "the seeds of one run."
+                f"{first / name} and {other / name} differ. Expected members of an ensemble to share "
+                "vocabularies and tokenization, such as the seeds of one run."
             )

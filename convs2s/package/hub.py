@@ -12,7 +12,7 @@ NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(@(?P<revision>[^@\s]+))?")
 SEED_ROW = re.compile(r"^\| seed \| \d+ \|$", re.MULTILINE)
 
 
-def located(folder: str | Path) -> Path:
+def locate(folder: str | Path) -> Path:
     """Return a model folder, fetching hf:OWNER/NAME or hf:OWNER/NAME@REVISION from the Hub.
 
     Folders fetched before come from the Hub's cache.
@@ -26,8 +26,8 @@ def located(folder: str | Path) -> Path:
         return Path(folder)
     found = NAME.fullmatch(name.removeprefix(PREFIX))
     if found is None:
-        raise ValueError(f"found the model {name!r}; wanted hf:OWNER/NAME or hf:OWNER/NAME@REVISION.")
-    return Path(library().snapshot_download(found["repository"], revision=found["revision"]))
+        raise ValueError(f"expected hf:OWNER/NAME or hf:OWNER/NAME@REVISION, found {name!r}.")
+    return Path(import_library().snapshot_download(found["repository"], revision=found["revision"]))
 
 
 def upload(folder: Path, repository: str, commit: str | None, private: bool) -> str:
@@ -45,10 +45,10 @@ def upload(folder: Path, repository: str, commit: str | None, private: bool) -> 
         ValueError: as `check_whole`, or if huggingface_hub is not installed.
     """
     check_whole(folder)
-    hub = library()
+    hub = import_library()
     api = hub.HfApi()
     address = api.create_repo(repository, private=private, exist_ok=True)
-    card = with_commit((folder / CARD).read_text(encoding="utf-8"), commit)
+    card = add_commit((folder / CARD).read_text(encoding="utf-8"), commit)
     files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != CARD)
     operations = [hub.CommitOperationAdd(path.name, str(path)) for path in files]
     operations.append(hub.CommitOperationAdd(CARD, card.encode("utf-8")))
@@ -56,17 +56,16 @@ def upload(folder: Path, repository: str, commit: str | None, private: bool) -> 
     return str(address)
 
 
-def with_commit(card: str, commit: str | None) -> str:
+def add_commit(card: str, commit: str | None) -> str:
     """Return a model card that names a commit below the seed; cards without a seed are unchanged.
 
     The stage package does not write the commit: the same model would get a new card after each commit.
     """
-    if commit is None:
-        return card
-    return SEED_ROW.sub(lambda row: f"{row[0]}\n| commit of the code | `{commit}` |", card, count=1)
+    row = f"| commit of the code | `{commit}` |"
+    return card if commit is None else SEED_ROW.sub(rf"\g<0>\n{row}", card, count=1)
 
 
-def library() -> Any:
+def import_library() -> Any:
     """Return huggingface_hub, which takes a second to import; raise ValueError if it is not installed."""
     try:
         import huggingface_hub  # noqa: PLC0415

@@ -1,21 +1,32 @@
-"""The model card: README.md of a model folder."""
+"""The model card: README.md of a model folder, with the front matter that the Hugging Face Hub reads."""
 
+import io
 import itertools
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from ruamel.yaml import YAML
 from safetensors import safe_open
 
 from convs2s.model.receptive_field import receptive_field
-from convs2s.package.front_matter import front_matter
 from convs2s.text.corpus.json_files import read_json
 from convs2s.text.languages import name
 
 NAMES = {"bleu": "BLEU, detokenized", "bleu_tokenized": "BLEU, tokenized", "chrf": "chrF2"}
 NAMES |= {f"rouge{n}": f"ROUGE-{n}" for n in "12L"}
+# The Hub's identifiers of licenses; any other license is `other` there, with a name.
+LICENSES = {
+    "mit", "apache-2.0", "cc0-1.0", "cc-by-2.0", "cc-by-3.0", "cc-by-4.0", "cc-by-sa-3.0", "cc-by-sa-4.0",
+    "cc-by-nc-2.0", "cc-by-nc-3.0", "cc-by-nc-4.0", "cc-by-nc-nd-3.0", "cc-by-nc-nd-4.0", "cc-by-nc-sa-3.0",
+    "cc-by-nc-sa-4.0",
+}  # fmt: skip
+# The Hub's name of each of our scores.
+METRICS = {"bleu": "bleu", "bleu_tokenized": "bleu", "chrf": "chrf"} | {f"rouge{n}": "rouge" for n in "12L"}
 USE = [
     "## Use",
     "",
@@ -36,27 +47,6 @@ USE = [
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """How large a model is.
-
-    Attributes:
-        parameters: number of learned parameters, with weight norm folded in.
-        layers: number of blocks in encoder and decoder.
-        blocks: their widths and kernel widths, as text.
-        embedding: channels of an embedding.
-        seen: receptive field of encoder and decoder, in positions (§3.2).
-        entries: number of source and target vocabulary entries, special ones included.
-    """
-
-    parameters: int
-    layers: tuple[int, int]
-    blocks: tuple[str, str]
-    embedding: int
-    seen: tuple[int, int]
-    entries: tuple[int, int]
-
-
-@dataclass(frozen=True)
 class Facts:
     """The content of a model card.
 
@@ -66,8 +56,7 @@ class Facts:
         data_license: of the training data.
         pairs: number of training pairs, after filtering.
         words: number of words in them, source and target.
-        sizes: of the model.
-        segmentation: bpe or word.
+        model: names and values of the rows on the model, from `describe_model`.
         seed: of this training run.
         training: hyperparameters, by key of params.yaml.
         scores: of this model on the test set, by name; may be empty.
@@ -80,8 +69,7 @@ class Facts:
     data_license: str
     pairs: int
     words: tuple[int, int]
-    sizes: Sizes
-    segmentation: str
+    model: Mapping[str, str]
     seed: int
     training: Mapping[str, object]
     scores: Mapping[str, float]
@@ -89,8 +77,11 @@ class Facts:
     test_set: str = ""
 
 
-def read_sizes(model: Path) -> Sizes:
-    """Return the sizes of a model on disk, without loading its weights.
+def describe_model(model: Path, segmentation: str) -> dict[str, str]:
+    """Return the rows of a card on the model in a folder, without loading its weights.
+
+    Args:
+        segmentation: bpe, word or sentencepiece.
 
     Raises:
         FileNotFoundError: if model.json or weights.safetensors is missing.
@@ -99,60 +90,57 @@ def read_sizes(model: Path) -> Sizes:
     with safe_open(model / "weights.safetensors", framework="numpy") as weights:
         shapes = [weights.get_slice(name).get_shape() for name in weights.keys()]  # noqa: SIM118  # no dict
     architecture = description["architecture"]
-    return Sizes(
-        parameters=sum(math.prod(shape) for shape in shapes),
-        layers=(len(architecture["encoder_widths"]), len(architecture["decoder_widths"])),
-        blocks=(
-            blocks(architecture["encoder_widths"], architecture["encoder_kernels"]),
-            blocks(architecture["decoder_widths"], architecture["decoder_kernels"]),
-        ),
-        embedding=architecture["embedding_size"],
-        seen=(
-            receptive_field(architecture["encoder_kernels"]),
-            receptive_field(architecture["decoder_kernels"]),
-        ),
-        entries=(description["source_size"], description["target_size"]),
+    encoder, decoder = (
+        list(zip(architecture[f"{half}_widths"], architecture[f"{half}_kernels"], strict=True))
+        for half in ("encoder", "decoder")
     )
+    seen = [receptive_field([kernel for _, kernel in blocks]) for blocks in (encoder, decoder)]
+    sizes = f"{description['source_size']:,} source and {description['target_size']:,} target entries"
+    return {
+        "layers": f"{len(encoder)} encoder, {len(decoder)} decoder; they see {seen[0]} and {seen[1]} tokens",
+        "encoder, from the bottom": describe_blocks(encoder),
+        "decoder, from the bottom": describe_blocks(decoder),
+        "embedding": f"{architecture['embedding_size']} channels",
+        "parameters": f"{sum(map(math.prod, shapes)):,}, with weight normalization folded in",
+        "vocabulary": f"{segmentation}; {sizes}",
+    }
 
 
-def blocks(widths: Sequence[int], kernels: Sequence[int]) -> str:
-    """Return the layers from the bottom, such as "9 x 512, kernel 3; 4 x 1024, kernel 3"."""
-    runs = itertools.groupby(zip(widths, kernels, strict=True))
+def describe_blocks(blocks: Sequence[tuple[int, int]]) -> str:
+    """Return widths and kernel widths from the bottom, such as "9 x 512, kernel 3; 4 x 1024, kernel 3"."""
+    runs = itertools.groupby(blocks)
     return "; ".join(f"{len(list(run))} x {width}, kernel {kernel}" for (width, kernel), run in runs)
 
 
 def model_card(facts: Facts) -> str:
     """Return the card as Markdown, after its front matter; it depends only on the facts."""
     scores = {name: (title, facts.scores[name]) for name, title in NAMES.items() if name in facts.scores}
-    head = front_matter(facts.name, facts.languages, facts.data_license, scores, facts.test_set)
-    return f"{head}\n{body(facts)}"
-
-
-def body(facts: Facts) -> str:
-    """Return the human-readable part of the card."""
-    source, target = map(described, facts.languages)
-    entries, layers, seen = facts.sizes.entries, facts.sizes.layers, facts.sizes.seen
+    source, target = map(describe_language, facts.languages)
+    table = {
+        "languages": f"{source} to {target}",
+        "training data": f"{facts.name}; license: {facts.data_license}",
+        "sentence pairs": f"{facts.pairs:,}, after filtering",
+        "words in them": f"{facts.words[0]:,} source, {facts.words[1]:,} target",
+        **facts.model,
+        "seed": str(facts.seed),
+    }
     return "\n".join([
+        front_matter(facts.name, facts.languages, facts.data_license, scores, facts.test_set),
         f"# {facts.name}",
         "",
         f"A convolutional sequence to sequence model (Gehring et al., 2017), from {source} to {target}.",
         "",
         "| | |",
         "|---|---|",
-        f"| languages | {source} to {target} |",
-        f"| training data | {cell(facts.name)}; license: {cell(facts.data_license)} |",
-        f"| sentence pairs | {facts.pairs:,}, after filtering |",
-        f"| words in them | {facts.words[0]:,} source, {facts.words[1]:,} target |",
-        f"| layers | {layers[0]} encoder, {layers[1]} decoder; they see {seen[0]} and {seen[1]} tokens |",
-        f"| encoder, from the bottom | {facts.sizes.blocks[0]} |",
-        f"| decoder, from the bottom | {facts.sizes.blocks[1]} |",
-        f"| embedding | {facts.sizes.embedding} channels |",
-        f"| parameters | {facts.sizes.parameters:,}, with weight normalization folded in |",
-        f"| vocabulary | {facts.segmentation}; {entries[0]:,} source and {entries[1]:,} target entries |",
-        f"| seed | {facts.seed} |",
+        *(f"| {key} | {escape_bars(value)} |" for key, value in table.items()),
         "",
-        *score_lines(facts.scores, facts.signatures, facts.test_set),
-        *training_lines(facts.training),
+        *score_lines(scores, facts.signatures, facts.test_set),
+        "## Training",
+        "",
+        "| key of params.yaml | value |",
+        "|---|---|",
+        *(f"| `{key}` | {escape_bars(json.dumps(value))} |" for key, value in facts.training.items()),
+        "",
         *USE,
         "One line in, one line out. It works best on text like its training data. It may omit, add or invent "
         "content, so have a human check anything that matters.",
@@ -160,28 +148,83 @@ def body(facts: Facts) -> str:
     ])  # fmt: skip
 
 
-def training_lines(values: Mapping[str, object]) -> list[str]:
-    """Return the table of hyperparameters."""
-    rows = [f"| `{key}` | {cell(json.dumps(value))} |" for key, value in values.items()]
-    return ["## Training", "", "| key of params.yaml | value |", "|---|---|", *rows, ""]
+def score_lines(
+    scores: Mapping[str, tuple[str, float]], signatures: Mapping[str, str], test_set: str
+) -> list[str]:
+    """Return the test set, and the table of scores with their signatures; nothing if there are no scores."""
+    if not scores:
+        return []
+    rows = [
+        f"| {title} | {value:.2f} | `{escape_bars(signatures.get(name, ''))}` |"
+        for name, (title, value) in scores.items()
+    ]
+    test_set_lines = [f"`{test_set}`", ""] if test_set else []
+    table = ["| score | | sacreBLEU signature |", "|---|---|---|", *rows]
+    return ["## Scores on the test set", "", *test_set_lines, *table, ""]
 
 
-def described(code: str) -> str:
+def describe_language(code: str) -> str:
     """Return a language with its code, such as "German (de)"; a code without a name is returned unchanged."""
     return code if name(code) == code else f"{name(code)} ({code})"
 
 
-def cell(text: str) -> str:
+def escape_bars(text: str) -> str:
     """Return text for a table cell, which an unescaped bar would end, even within code."""
     return text.replace("|", r"\|")
 
 
-def score_lines(scores: Mapping[str, float], signatures: Mapping[str, str], test_set: str) -> Sequence[str]:
-    """Return the test set, and the table of scores with their signatures; nothing if there are no scores."""
-    named = [name for name in NAMES if name in scores]
-    if not named:
-        return []
-    rows = [f"| {NAMES[name]} | {scores[name]:.2f} | `{cell(signatures.get(name, ''))}` |" for name in named]
-    test_set_lines = [f"`{test_set}`", ""] if test_set else []
-    table = ["| score | | sacreBLEU signature |", "|---|---|---|", *rows]
-    return ["## Scores on the test set", "", *test_set_lines, *table, ""]
+def front_matter(
+    name: str,
+    languages: tuple[str, str],
+    data_license: str,
+    scores: Mapping[str, tuple[str, float]],
+    test_set: str,
+) -> str:
+    """Return the block between lines of three hyphens.
+
+    Args:
+        name: of the model.
+        languages: of source and target, as codes.
+        data_license: of the training data, which also applies to the model.
+        scores: title and value of each score on the test set; may be empty.
+        test_set: what the scores were measured on.
+    """
+    task = "translation" if languages[0] != languages[1] else "summarization"
+    content: dict[str, Any] = {
+        "language": list(dict.fromkeys(languages)),
+        **find_license(data_license),
+        "library_name": "convs2s",
+        "pipeline_tag": task,
+        "tags": ["convs2s", "fconv", "arxiv:1705.03122"],
+    }
+    if scores:
+        content["metrics"] = list(dict.fromkeys(METRICS[score] for score in scores))
+        content["model-index"] = [{"name": name, "results": [describe_scores(task, name, scores, test_set)]}]
+    text = io.StringIO()
+    yaml = YAML()
+    yaml.width = 2**16  # never wrap a value
+    yaml.dump(content, text)
+    return f"---\n{text.getvalue()}---\n"
+
+
+def find_license(data_license: str) -> dict[str, str]:
+    """Return the license by the Hub's identifier, or as `other` with a name."""
+    words = make_identifier(data_license)
+    return {"license": words} if words in LICENSES else {"license": "other", "license_name": words}
+
+
+def describe_scores(
+    task: str, name: str, scores: Mapping[str, tuple[str, float]], test_set: str
+) -> dict[str, Any]:
+    """Return an entry of model-index: the scores on one test set."""
+    metrics: Sequence[dict[str, Any]] = [
+        {"type": METRICS[score], "name": title, "value": round(value, 2)}
+        for score, (title, value) in scores.items()
+    ]
+    dataset = {"type": make_identifier(name), "name": test_set or name}
+    return {"task": {"type": task}, "dataset": dataset, "metrics": metrics}
+
+
+def make_identifier(text: str) -> str:
+    """Return text as an identifier: lower-case letters, digits, dots and hyphens."""
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "unknown"

@@ -17,19 +17,11 @@ from convs2s.decode.plain_text import one_line
 from convs2s.decode.sampling import Sampling
 from convs2s.decode.unknown_replacement import Replacement, replace_unknowns
 from convs2s.decode.word_translator import WordTranslator
-from convs2s.package.folder import (
-    TARGET_TRUECASER,
-    TRUECASER,
-    check_same,
-    check_whole,
-    read_section,
-    read_settings,
-)
-from convs2s.package.hub import located
+from convs2s.package.folder import check_same, check_whole, load_tokenizers, read_section, read_settings
+from convs2s.package.hub import locate
 from convs2s.text.alignment.dictionary import read_dictionary
 from convs2s.text.counted import counted
-from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
-from convs2s.text.words.truecasing import read_truecaser
+from convs2s.text.words.tokenization import Tokenizer
 
 SELECTION = SelectionParams(common=500, candidates=100)
 """For candidates from a file, if the model folder does not set it: the values of the authors' Lua code."""
@@ -75,9 +67,7 @@ class Translator:
         target: Tokenizer,
         dictionary: Mapping[str, str] | None,
     ) -> None:
-        self.words = words
-        self.source, self.target = source, target
-        self.dictionary = dictionary
+        self.words, self.source, self.target, self.dictionary = words, source, target, dictionary
 
     # A string is also a sequence of strings, so the first overload of each method must win.
     @overload
@@ -102,7 +92,7 @@ class Translator:
         A translation has no line ends. Pass many texts at a time: they are sorted by length and translated in
         batches. Arguments and errors are those of `translate_n_best`.
         """
-        found = self._translate(listed(texts), False, prefixes, sampling, None)
+        found = self._translate(list_texts(texts), False, prefixes, sampling, None)
         best = [ranked[0].text for ranked in found]
         return best[0] if isinstance(texts, str) else best
 
@@ -148,10 +138,9 @@ class Translator:
 
         Raises:
             ValueError: if the numbers of prefixes and texts differ, a prefix is longer than the position
-                table, the model folder lacks the truecaser that prefixes need, or the model's scores are not
-                numbers.
+                table, or the model's scores are not numbers.
         """
-        found = self._translate(listed(texts), keep_attention, prefixes, sampling, on_done)
+        found = self._translate(list_texts(texts), keep_attention, prefixes, sampling, on_done)
         return found[0] if isinstance(texts, str) else found
 
     @overload
@@ -181,11 +170,11 @@ class Translator:
             on_done: called with the number of texts of each batch.
 
         Raises:
-            ValueError: if the numbers of translations and texts differ, the model folder lacks the truecaser
-                that translations need, or the model's scores are not numbers.
+            ValueError: if the numbers of translations and texts differ, or the model's scores are not
+                numbers.
         """
-        sources = [self.source.tokenize(text) for text in listed(texts)]
-        targets = [self._target_words(text) for text in listed(translations)]
+        sources = [self.source.tokenize(text) for text in list_texts(texts)]
+        targets = [self.target.tokenize(text) for text in list_texts(translations)]
         check_number(sources, targets, "translations")
         found = score_given(self.words, sources, targets, on_done)
         return found[0] if isinstance(texts, str) else found
@@ -199,7 +188,7 @@ class Translator:
         on_done: Callable[[int], object] | None,
     ) -> list[list[Translation]]:
         sources = [self.source.tokenize(text) for text in texts]
-        given = None if prefixes is None else [self._target_words(text) for text in listed(prefixes)]
+        given = None if prefixes is None else [self.target.tokenize(text) for text in list_texts(prefixes)]
         if given is not None:
             check_number(sources, given, "prefixes")
         found = self.words.translate(
@@ -209,15 +198,6 @@ class Translator:
             [self._finish(source, hypothesis) for hypothesis in hypotheses]
             for source, hypotheses in zip(sources, found, strict=True)
         ]
-
-    def _target_words(self, text: str) -> list[str]:
-        if self.target.params.truecase and self.target.truecaser is None:
-            raise ValueError(
-                "The model's training text was truecased, but its folder has no truecaser of the target side "
-                "for given translations and prefixes. Wanted a folder packaged by the current version: run "
-                "dvc repro, and copy it again."
-            )
-        return self.target.tokenize(text)
 
     def _finish(self, source: Sequence[str], hypothesis: TextHypothesis) -> Translation:
         words, replacements = hypothesis.words, list[Replacement]()
@@ -237,7 +217,7 @@ class Translator:
         )
 
 
-def listed(texts: str | Sequence[str]) -> list[str]:
+def list_texts(texts: str | Sequence[str]) -> list[str]:
     """Return texts as a list; a lone surrogate, which is not a character, becomes a question mark."""
     several = [texts] if isinstance(texts, str) else texts
     return [text.encode("utf-8", "replace").decode("utf-8") for text in several]
@@ -247,7 +227,7 @@ def check_number(sources: Sequence[object], given: Sequence[object], nouns: str)
     """Raise ValueError unless as many translations or prefixes are given as texts."""
     if len(sources) != len(given):
         raise ValueError(
-            f"found {counted(len(sources), 'text')} but {len(given):,} {nouns}, wanted the same number."
+            f"expected as many {nouns} as texts, found {counted(len(sources), 'text')} but {len(given):,}."
         )
 
 
@@ -275,32 +255,29 @@ def load(
 
     Raises:
         FileNotFoundError: if a file of a model folder is missing.
-        OSError: as `located`, for a model on the Hub.
+        OSError: as `locate`, for a model on the Hub.
         ValueError: if a file is damaged, a value is impossible, the device does not exist or cannot be
             shared by this many processes, or the members of an ensemble have different vocabularies or
             tokenization.
     """
-    paths = [located(folder) for folder in ([folders] if isinstance(folders, str | Path) else folders)]
+    paths = [locate(folder) for folder in ([folders] if isinstance(folders, str | Path) else folders)]
     if not paths:
-        raise ValueError("no model folder was given; wanted one, or several for an ensemble.")
+        raise ValueError("expected a model folder, or several for an ensemble; found none.")
     settings = read_settings(paths[0])
     for other in paths[1:]:
         check_whole(other)
         check_same(paths[0], other)
-    params = changed(settings.translate, changes)
+    params = change_search(settings.translate, changes)
     if candidates is not None and params.selection is None:
         params = params.model_copy(update={"selection": SELECTION})
     table = paths[0] / "candidates.npz" if candidates is None else Path(candidates)
     words = load_words(paths, paths[0], table, params, device, processes)
-    source = load_tokenizer(settings.languages[0], settings.tokenize, paths[0] / TRUECASER)
-    truecaser = paths[0] / TARGET_TRUECASER
-    cased = read_truecaser(truecaser, settings.languages[1]) if truecaser.is_file() else None
-    target = Tokenizer(settings.languages[1], settings.tokenize, cased)
-    wanted = settings.replace if replace is None else replace
-    return Translator(words, source, target, read_dictionary(paths[0] / "dictionary.tsv") if wanted else None)
+    replaces = settings.replace if replace is None else replace
+    dictionary = read_dictionary(paths[0] / "dictionary.tsv") if replaces else None
+    return Translator(words, *load_tokenizers(paths[0], settings), dictionary)
 
 
-def changed(params: TranslateParams, changes: Mapping[str, Any]) -> TranslateParams:
+def change_search(params: TranslateParams, changes: Mapping[str, Any]) -> TranslateParams:
     """Return the parameters with some values replaced, validated as in params.yaml.
 
     Raises:

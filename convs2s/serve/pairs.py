@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from convs2s.package.folder import read_settings
-from convs2s.package.hub import located
+from convs2s.package.hub import locate
 from convs2s.package.layer_attention import LayerAttention, LayerReader
 from convs2s.package.translator import Translation, Translator, load
 from convs2s.serve.refusal import Refusal
@@ -89,7 +89,7 @@ def load_pairs(
         FileNotFoundError, ValueError: as `load` of convs2s.package.translator.
     """
     by_pair: dict[tuple[str, str], list[Path]] = defaultdict(list)
-    for folder in map(located, folders):
+    for folder in map(locate, folders):
         by_pair[read_settings(folder).languages].append(folder)
     pairs = []
     for (source, target), paths in by_pair.items():

@@ -9,7 +9,7 @@ from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateSection
 from convs2s.decode.tuned_alpha import settle
 from convs2s.package.folder import Settings, write_package
-from convs2s.package.model_card import Facts, model_card, read_sizes
+from convs2s.package.model_card import Facts, describe_model, model_card
 from convs2s.score.identity import SetIdentity
 from convs2s.text.corpus.json_files import read_json
 from convs2s.text.vocabulary.codec import read_kind
@@ -48,8 +48,7 @@ def run(
         params.data_license,
         kept["pairs"],
         (kept["source_words"], kept["target_words"]),
-        read_sizes(model),
-        read_kind(vocabulary / "segmentation.json"),
+        describe_model(model, read_kind(vocabulary / "segmentation.json")),
         seed,
         dict(zip(TRAINING, training, strict=True)),
         metrics["seeds"][str(seed)],

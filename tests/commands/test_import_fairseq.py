@@ -1,30 +1,35 @@
-"""`convs2s import-fairseq` as a user runs it, compared with real fairseq on the same files."""
+"""`convs2s import-fairseq` as a user runs it: equal to real fairseq, each option's effect, and errors."""
 
+import io
 import json
-import shutil
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-import torch
+import sentencepiece
 
 from convs2s.cli import main
 from convs2s.model.loading import load_model
 from convs2s.package.translator import load
 from convs2s.text.vocabulary.vocabulary import EOS
-from tests.commands.importing import failed, settings
 from tests.golden import (
     NAMES,
     golden,
     import_command,
-    tensors,
     write_checkpoint,
     write_dictionaries,
 )
 from tests.golden.judge import SENTENCES, check_hypotheses, check_outputs, sources, wanted_hypotheses
-from tests.package.small_package import without_digests
 
 FAIRSEQ = Path(__file__).parents[3] / "shared" / "fairseq"
+
+END, UNKNOWN = 2, 3  # fairseq's ids
+
+
+def settings(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "tokenizer.json").read_text(encoding="utf-8")))
 
 
 def shared_files(name: str) -> tuple[Path, tuple[Path, Path]]:
@@ -58,7 +63,7 @@ def test_every_format_gives_the_same_model(name: str, zipped: bool, config: bool
     check_outputs(load_model(tmp_path / "model"), name)
 
 
-def spelled(ids: list[int], letter: str) -> str:
+def spell(ids: list[int], letter: str) -> str:
     """Return our ids as made-up words: e4 for fairseq's id 4, which is our id 3."""
     return " ".join("<unk>" if id_ == 2 else f"{letter}{id_ + 1}" for id_ in ids if id_ != EOS)
 
@@ -68,7 +73,7 @@ def test_translate_writes_every_hypothesis_and_score_of_fairseq(
     plain: Path, beam: int, tmp_path: Path
 ) -> None:
     """From imported model to translated text; the source has unknown words, too."""
-    lines = [spelled(source.tolist(), "e") for source in sources("plain")]
+    lines = [spell(source.tolist(), "e") for source in sources("plain")]
     (tmp_path / "in.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     options = ["--beam-size", str(beam), "--n-best", str(beam), "--device", "cpu"]
     files = ["--input", str(tmp_path / "in.txt"), "--output", str(tmp_path / "out.txt")]
@@ -76,7 +81,7 @@ def test_translate_writes_every_hypothesis_and_score_of_fairseq(
     lines = (tmp_path / "out.txt").read_text(encoding="utf-8").split("\n")[:-1]
     rows = [line.split(" ||| ") for line in lines]
     wanted = [
-        (str(k), score, spelled(tokens, "d"))
+        (str(k), score, spell(tokens, "d"))
         for k in SENTENCES
         for tokens, score in wanted_hypotheses("plain", beam)[k]
     ]
@@ -98,17 +103,6 @@ def test_files_of_fairseq_translate_as_fairseq_does(tmp_path: Path) -> None:
         ]
         assert [t.score for t in translations] == pytest.approx([score for _, score in wanted], abs=1e-5)
     assert settings(tmp_path / "model")["source_language"] == "en"  # from the name dict.en.txt
-
-
-def test_a_folder_from_before_vocabulary_selection_translates_as_before(plain: Path, tmp_path: Path) -> None:
-    """Its settings lack the key, so the whole vocabulary is searched."""
-    old = without_digests(shutil.copytree(plain, tmp_path / "old"))
-    content = json.loads((old / "translate.json").read_text(encoding="utf-8"))
-    assert content["translate"].pop("selection", "none") is None
-    (old / "translate.json").write_text(json.dumps(content), encoding="utf-8")
-    texts = ["e5 e9 e7", "e12"]
-    assert load(old, "cpu").translate(texts) == load(plain, "cpu").translate(texts)
-    assert not (plain / "candidates.npz").exists()
 
 
 def test_the_folder_records_what_was_imported(plain: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,38 +128,124 @@ def test_the_folder_records_what_was_imported(plain: Path, capsys: pytest.Captur
     )
 
 
-def test_a_misfit_is_reported_in_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The error is on the first line, then each difference on its own line."""
-    weights = tensors("plain")
-    del weights["encoder.fc2.bias"]
-    file = write_checkpoint(tmp_path / "model.pt", "plain", decoder_out_embed_dim=21, tensors=weights)
-    first, *rows = failed(capsys, file, tmp_path).split("\n")
-    assert first.startswith("convs2s: error: ")
-    assert "in 5 tensor(s), listed below" in first
-    assert rows == [
-        "  decoder.fc2.bias: found (20,), wanted (21,)",
-        "  decoder.fc2.weight_g: found (20, 1), wanted (21, 1)",
-        "  decoder.fc2.weight_v: found (20, 32), wanted (21, 32)",
-        "  decoder.fc3.weight_v: found (376, 20), wanted (376, 21)",
-        "  encoder.fc2.bias: found nothing, wanted (24,)",
-        "",
-    ]
+def write_words(folder: Path, *words: str) -> tuple[Path, Path]:
+    """Write dictionaries whose first source words, fairseq's ids 4 and up, are the given ones."""
+    source, target = write_dictionaries(folder)
+    rows = source.read_text(encoding="utf-8").split("\n")
+    rows[: len(words)] = [f"{word} 9" for word in words]
+    source.write_text("\n".join(rows), encoding="utf-8")
+    return source, target
 
 
-def test_an_unknown_class_is_refused_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A pickle can run any code, so unknown classes are refused; the error is one line."""
-    file = write_checkpoint(tmp_path / "model.pt", "plain", seed=pytest.Item)
-    error = failed(capsys, file, tmp_path)
-    assert "contains an object of the class _pytest.nodes.Item, which is refused" in error
-    assert error.count("\n") == 1
+def look_up(folder: Path, text: str) -> list[int]:
+    """Return the source ids of a text, in fairseq's numbering."""
+    translator = load(folder, "cpu")
+    return [id_ + 1 for id_ in translator.words.source.encode(translator.source.tokenize(text))]
 
 
-def test_a_folder_that_exists_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It could be any folder, such as the home directory."""
-    (tmp_path / "out").mkdir()
+def test_hyphens_reach_the_model_as_in_stanfords_text(tmp_path: Path) -> None:
+    """Without --at-sign, split hyphens and at signs would be unknown to the released model (T30)."""
+    dictionaries = write_words(tmp_path, "a", "well", "##AT##-##AT##", "known", "##AT##", "&amp;", "@-@")
     file = write_checkpoint(tmp_path / "model.pt", "plain")
-    assert import_command(file, write_dictionaries(tmp_path), tmp_path / "out") == 2
-    assert f"{tmp_path / 'out'} already exists; wanted a new folder" in capsys.readouterr().err
+    moses = ("--tokenizer", "moses", "--aggressive-hyphens")
+    assert import_command(file, dictionaries, tmp_path / "new", *moses, "--at-sign", "##AT##") == 0
+    assert import_command(file, dictionaries, tmp_path / "old", *moses) == 0
+    text = "a well-known @ & Well"
+    assert look_up(tmp_path / "new", text) == [4, 5, 6, 7, 8, 9, UNKNOWN, END]
+    assert look_up(tmp_path / "old", text) == [4, 5, 10, 7, UNKNOWN, 9, UNKNOWN, END]
+    assert load(tmp_path / "new", "cpu").target.detokenize(["a", "##AT##-##AT##", "b"]) == "a-b"
+    tokenize = settings(tmp_path / "new")["tokenize"]
+    assert (tokenize["at_sign"], tokenize["lowercase"]) == ("##AT##", False)
+    card = (tmp_path / "new" / "README.md").read_text(encoding="utf-8")
+    assert "| words | Moses, aggressive hyphens, escape, `##AT##` for @ (T30) |" in card
+
+
+@pytest.mark.parametrize("tokenizer", ["moses", "none"])
+def test_lower_case_reaches_the_model(tmp_path: Path, tokenizer: str) -> None:
+    """A model trained on lower-cased text has no entries for capitalized words."""
+    dictionaries = write_words(tmp_path, "the", "cat")
+    file = write_checkpoint(tmp_path / "model.pt", "plain")
+    options = ("--tokenizer", tokenizer)
+    assert import_command(file, dictionaries, tmp_path / "new", *options, "--lowercase") == 0
+    assert import_command(file, dictionaries, tmp_path / "old", *options) == 0
+    assert look_up(tmp_path / "new", "The CAT") == [4, 5, END]
+    assert look_up(tmp_path / "old", "The cat") == [UNKNOWN, 5, END]
+    card = (tmp_path / "new" / "README.md").read_text(encoding="utf-8")
+    wanted = {"moses": "Moses, escape, lowercase", "none": "whitespace-separated, lowercase"}
+    assert f"| words | {wanted[tokenizer]} |" in card
+
+
+def test_the_length_limit_is_recorded_and_kept(plain: Path, tmp_path: Path) -> None:
+    """fairseq's default, --max-len-a 0 --max-len-b 200, differs from the limit of its golden outputs."""
+    file = write_checkpoint(tmp_path / "model.pt", "plain")
+    options = ("--max-length-ratio", "0.5", "--max-length-extra", "2.25", "--max-length-of", "batch")
+    assert import_command(file, write_dictionaries(tmp_path), tmp_path / "model", *options) == 0
+    text = "e5 e9 e7 e12"
+    for folder, longest in ((plain, 15), (tmp_path / "model", 4)):
+        [[found]] = load(folder, "cpu", min_length=longest).translate_n_best([text])
+        assert len(found.tokens) == longest + 1
+    card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+    limit = "0.5 S + 2.25 tokens for S source tokens, not counting EOS, of the longest sentence in the batch"
+    assert f"| longest translation | {limit} |" in card
+    assert "| longest translation | 1.2 S + 11.2 tokens" in (plain / "README.md").read_text(encoding="utf-8")
+
+
+def test_bpe_codes_are_applied_and_undone(tmp_path: Path) -> None:
+    """Text goes in and comes out in words, though the model works in pieces."""
+    pytest.importorskip("subword_nmt", reason="needs the package subword-nmt")
+    source, target = write_dictionaries(tmp_path)
+    rows = source.read_text(encoding="utf-8").split("\n")
+    source.write_text("\n".join(["th@@ 9", "e 9", *rows[2:]]), encoding="utf-8")
+    text = target.read_text(encoding="utf-8")
+    target.write_text("".join(line.replace(" ", "@@ ", 1) + "\n" for line in text.split("\n") if line))
+    (tmp_path / "codes").write_text("#version: 0.2\nt h\n", encoding="utf-8")
+    file = write_checkpoint(tmp_path / "model.pt", "plain", source_lang="fr", target_lang="it")
+    options = ("--bpe-codes", str(tmp_path / "codes"), "--tokenizer", "moses", "--aggressive-hyphens")
+    assert import_command(file, (source, target), tmp_path / "model", *options) == 0
+    translator = load(tmp_path / "model", "cpu")
+    assert translator.words.source.encode(["the"]) == [3, 4, EOS]  # fairseq's first two words
+    [translation] = translator.translate(["the the-the"])
+    [[best]] = translator.translate_n_best(["the the-the"])
+    assert [token for token in best.tokens if token.endswith("@@")]
+    assert "@@" not in translation.replace("@-@", "")
+    assert translator.source.tokenize("the-the") == ["the", "@-@", "the"]
+    found = settings(tmp_path / "model")
+    assert (found["source_language"], found["target_language"]) == ("fr", "it")
+
+
+def test_a_sentencepiece_model_is_applied(tmp_path: Path) -> None:
+    """The model loads whichever pieces the dictionary has; the others become unknown tokens."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["the cat", "the dog"] * 9), model_writer=model, vocab_size=15,
+        hard_vocab_limit=False, minloglevel=2,
+    )  # fmt: skip
+    (tmp_path / "m.model").write_bytes(model.getvalue())
+    file = write_checkpoint(tmp_path / "model.pt", "plain")
+    options = ("--sentencepiece-model", str(tmp_path / "m.model"))
+    assert import_command(file, write_dictionaries(tmp_path), tmp_path / "model", *options) == 0
+    translator = load(tmp_path / "model", "cpu")
+    program = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    assert translator.words.source.pieces(["the", "cat"]) == program.encode("the cat", out_type=str)
+    assert len(translator.translate(["the cat"])) == 1
+
+
+def test_pieces_below_the_threshold_are_split_further(tmp_path: Path) -> None:
+    """subword-nmt apply-bpe --vocabulary does the same; the model never saw such pieces in training."""
+    apply_bpe = pytest.importorskip("subword_nmt.apply_bpe", reason="needs the package subword-nmt")
+    (tmp_path / "codes").write_text("#version: 0.2\nl o\nlo w</w>\ne r</w>\n", encoding="utf-8")
+    (tmp_path / "pieces").write_text("low 9\nlo@@ 3\nw@@ 5\ner 2\n", encoding="utf-8")
+    file = write_checkpoint(tmp_path / "model.pt", "plain")
+    options = ("--bpe-codes", str(tmp_path / "codes"), "--bpe-vocabulary", str(tmp_path / "pieces"))
+    with (tmp_path / "codes").open(encoding="utf-8") as codes, (tmp_path / "pieces").open() as pieces:
+        program = apply_bpe.BPE(codes, vocab=apply_bpe.read_vocabulary(pieces, 4))
+    for name, extra in (("model", ("--bpe-vocabulary-threshold", "4")), ("all", ())):
+        assert import_command(file, write_dictionaries(tmp_path), tmp_path / name, *options, *extra) == 0
+    words = ["low", "lower", "lo"]
+    found = load(tmp_path / "model", "cpu").words.source.pieces(words)
+    assert found == program.process_line(" ".join(words)).split()
+    assert found == ["low", "l@@", "o@@", "w@@", "e@@", "r", "l@@", "o"]
+    assert load(tmp_path / "all", "cpu").words.source.pieces(["lower"]) == ["lo@@", "w@@", "er"]
 
 
 def test_a_tokenizer_needs_the_languages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -184,8 +264,61 @@ def test_a_tokenizer_needs_the_languages(tmp_path: Path, capsys: pytest.CaptureF
     assert settings(tmp_path / "split")["source_language"] == "und"
 
 
-def test_the_weights_are_those_of_the_file(plain: Path) -> None:
-    """A spot check: the layer before the softmax layer is fairseq's fc2, row by row."""
-    g, v = tensors("plain")["decoder.fc2.weight_g"], tensors("plain")["decoder.fc2.weight_v"]
-    weight = load_model(plain).decoder.output_map.weight
-    torch.testing.assert_close(weight, g * v / v.norm(dim=1, keepdim=True))
+CODES = ("--bpe-codes", "codes")
+PIECES = ("--bpe-vocabulary", "word", "--bpe-vocabulary-threshold", "4")
+TABLE: list[tuple[tuple[str, ...], str]] = [
+    (("--at-sign", "##AT##", "--aggressive-hyphens"), "--aggressive-hyphens, --at-sign ##AT## without --tok"),
+    (("--no-escape",), "--no-escape without --tokenizer moses would do nothing"),
+    (("--remove-nonprinting",), "--remove-nonprinting without"),
+    (("--normalize-punctuation",), "--normalize-punctuation without"),
+    (("--tokenizer", "moses", "--at-sign", "##AT##", "--lowercase"), "expected --lowercase or --at-sign"),
+    (("--max-length-extra", "0"), "max_length_extra: "),
+    (("--max-length-ratio", "-1"), "max_length_ratio: "),
+    (PIECES, "--bpe-vocabulary without --bpe-codes would do nothing"),
+    ((*CODES, *PIECES), "word, line 1: "),
+    ((*CODES, "--bpe-vocabulary", "rare", *PIECES[2:]), "rare has no piece with a count of 4 or more"),
+    (("--bpe-codes", "word"), "word, line 1: "),
+    (("--sentencepiece-model", "word"), "word is not a SentencePiece model"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), TABLE)
+def test_an_import_that_could_not_translate_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: tuple[str, ...],
+    message: str,
+) -> None:
+    """An option without effect, or a file of another kind, is one line on standard error; nothing is left."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("codes", "l o\n"), ("word", "word\n"), ("rare", "low 3\n")):
+        Path(name).write_text(text, encoding="utf-8")
+    file = write_checkpoint(tmp_path / "model.pt", "plain")
+    before = {path.name for path in tmp_path.iterdir()} | {"dict.en.txt", "dict.de.txt"}
+    assert import_command(file, write_dictionaries(tmp_path), tmp_path / "out", *options) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("convs2s: error: ")
+    assert message in error
+    assert error.count("\n") == 1
+    assert {path.name for path in tmp_path.iterdir()} == before
+
+
+def test_a_missing_package_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only BPE codes need it."""
+    (tmp_path / "codes").write_text("a b\n", encoding="utf-8")
+    file = write_checkpoint(tmp_path / "model.pt", "plain")
+    monkeypatch.setitem(sys.modules, "subword_nmt.apply_bpe", None)
+    options = ("--bpe-codes", str(tmp_path / "codes"))
+    assert import_command(file, write_dictionaries(tmp_path), tmp_path / "out", *options) == 2
+    assert "pip install 'convs2s[subword-nmt]'" in capsys.readouterr().err
+
+
+def test_a_folder_that_exists_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It could be any folder, such as the home directory."""
+    (tmp_path / "out").mkdir()
+    file = write_checkpoint(tmp_path / "model.pt", "plain")
+    assert import_command(file, write_dictionaries(tmp_path), tmp_path / "out") == 2
+    assert f"{tmp_path / 'out'} already exists; expected a new folder" in capsys.readouterr().err

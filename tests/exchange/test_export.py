@@ -19,7 +19,7 @@ from convs2s.cli import main
 from convs2s.config.model import ModelParams
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.stepwise_model import StepwiseModel
-from convs2s.exchange import export
+from convs2s.exchange import export, export_check
 from convs2s.exchange.export_parts import DecoderStepPart, EncoderPart
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import save_model
@@ -65,7 +65,7 @@ def test_the_parts_together_are_the_model(name: str) -> None:
         logits, attention, windows = step(*inputs[:5], list(inputs[5:]))
         return [logits, attention, *windows]
 
-    assert export.largest_difference(model, step, EncoderPart(model), run_step) < 1e-5
+    assert export_check.compare(model, step, EncoderPart(model), run_step) < 1e-5
 
 
 def test_an_exported_model_translates_elsewhere(
@@ -194,17 +194,15 @@ def test_a_part_that_differs_is_an_error() -> None:
 
     encoder = EncoderPart(model)
     for place, name in ((0, "keys"), (1, "values")):
-        with pytest.raises(ValueError, match=f"The exported {name} differ from the model's by up to"):
-            export.largest_difference(model, step, wrong(encoder, place, lambda x: x + 0.01), run_step)
+        with pytest.raises(ValueError, match=f"The exported {name} differ from the model's:"):
+            export_check.compare(model, step, wrong(encoder, place, lambda x: x + 0.01), run_step)
     for place, name in ((0, "logits"), (1, "attention"), (2, "logits")):
-        with pytest.raises(ValueError, match=f"The exported {name} differ from the model's by up to"):
-            export.largest_difference(model, step, encoder, wrong(run_step, place, lambda x: x + 0.01))
-    with pytest.raises(
-        ValueError, match=r"The exported keys have the shape \(1, 1, 23\), the model's \(1, 1, 24\)"
-    ):
-        export.largest_difference(model, step, wrong(encoder, 0, lambda x: x[:, :, 1:]), run_step)
-    with pytest.raises(ValueError, match=r"The exported values differ .* nan"):
-        export.largest_difference(model, step, wrong(encoder, 1, lambda x: x * math.nan), run_step)
+        with pytest.raises(ValueError, match=f"The exported {name} differ from the model's:"):
+            export_check.compare(model, step, encoder, wrong(run_step, place, lambda x: x + 0.01))
+    with pytest.raises(ValueError, match=r"keys differ from the model's: .*shape"):
+        export_check.compare(model, step, wrong(encoder, 0, lambda x: x[:, :, 1:]), run_step)
+    with pytest.raises(ValueError, match=r"(?s)values differ from the model's: .*nan"):
+        export_check.compare(model, step, wrong(encoder, 1, lambda x: x * math.nan), run_step)
 
 
 def test_a_missing_package_is_named(
@@ -222,7 +220,7 @@ def test_a_folder_that_exists_is_left_alone(tmp_path: Path, capsys: pytest.Captu
     """An existing folder could contain anything, even the model itself."""
     folder = write_model(tmp_path / "model", (9, 9))
     assert main(["export", "--model", str(folder), "--out", str(folder)]) == 2
-    assert f"{folder} already exists; wanted a new folder" in capsys.readouterr().err
+    assert f"{folder} already exists; expected a new folder" in capsys.readouterr().err
 
 
 def test_a_folder_without_a_model_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

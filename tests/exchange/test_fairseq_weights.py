@@ -7,9 +7,10 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from convs2s.exchange.fairseq_checkpoint import Checkpoint
+from convs2s.exchange.fairseq_files import Checkpoint
 from convs2s.exchange.fairseq_import import build_model, describe_model
-from convs2s.exchange.fairseq_weights import Layer, folded, has_old_norm, our_id_order
+from convs2s.exchange.fairseq_weights import Layer, fold_norm, has_old_norm, order_ids
+from convs2s.text.counted import counted
 from tests.golden import FAIRSEQ_SIZES, NAMES, checkpoint
 from tests.golden.judge import check_outputs
 
@@ -40,12 +41,12 @@ def test_weight_norm_is_over_the_dimensions_that_g_lacks() -> None:
     """By hand: K = 2, one input, two outputs; norms 5, 13 by position, sqrt(34), sqrt(160) by output."""
     v = torch.tensor([[[3.0, 4.0]], [[5.0, 12.0]]])
     layer = Layer("x", "y", (2, 1, 2), (2, 1, 1))
-    old = folded({"x.weight_v": v, "x.weight_g": torch.tensor([[[10.0]], [[26.0]]])}, layer)
+    old = fold_norm({"x.weight_v": v, "x.weight_g": torch.tensor([[[10.0]], [[26.0]]])}, layer)
     # Rows are outputs, columns positions.
     assert_close(old, torch.tensor([[6.0, 10.0], [8.0, 24.0]]))
-    new = folded({"x.weight_v": v, "x.weight_g": torch.tensor([[[34.0**0.5, 160.0**0.5]]])}, layer)
+    new = fold_norm({"x.weight_v": v, "x.weight_g": torch.tensor([[[34.0**0.5, 160.0**0.5]]])}, layer)
     assert_close(new, torch.tensor([[3.0, 5.0], [4.0, 12.0]]))
-    linear = folded({"x.weight_v": v[:, 0], "x.weight_g": torch.tensor([[5.0], [26.0]])}, layer)
+    linear = fold_norm({"x.weight_v": v[:, 0], "x.weight_g": torch.tensor([[5.0], [26.0]])}, layer)
     assert_close(linear, torch.tensor([[3.0, 4.0], [10.0, 24.0]]))
 
 
@@ -71,13 +72,15 @@ def test_the_version_and_the_shape_of_g_distinguish_old_from_new() -> None:
 def test_half_precision_is_widened_first() -> None:
     """Checkpoints of fp16 training are in half precision, where norms would overflow."""
     v = torch.full((1, 4), 300.0, dtype=torch.float16)
-    weight = folded({"x.weight_v": v, "x.weight_g": torch.tensor([[2.0]])}, Layer("x", "y", (1, 4), (1, 1)))
+    weight = fold_norm(
+        {"x.weight_v": v, "x.weight_g": torch.tensor([[2.0]])}, Layer("x", "y", (1, 4), (1, 1))
+    )
     assert_close(weight, torch.ones(1, 4))
 
 
 def test_fairseqs_start_symbol_goes_last() -> None:
     """Our ids are padding, EOS, unknown, and then the entries in order (T20)."""
-    assert our_id_order(6).tolist() == [1, 2, 3, 4, 5, 0]
+    assert order_ids(6).tolist() == [1, 2, 3, 4, 5, 0]
 
 
 def test_a_tied_output_layer_is_the_target_embedding() -> None:
@@ -94,10 +97,10 @@ def test_a_tied_output_layer_is_the_target_embedding() -> None:
 
 def misfit(read: Checkpoint, sizes: tuple[int, int] = SIZES) -> list[str]:
     """Return the rows of the report, one for each tensor that does not fit."""
-    with pytest.raises(ValueError, match="does not fit its own arguments and the dictionaries") as raised:
+    with pytest.raises(ValueError, match="listed below, do not fit the checkpoint's arguments") as raised:
         build_model(read, describe_model(read, sizes))
     rows = list(raised.value.__notes__)
-    assert f"in {len(rows)} tensor(s), listed below" in str(raised.value)
+    assert f": {counted(len(rows), 'tensor')}, listed below" in str(raised.value)
     return rows
 
 
@@ -109,13 +112,13 @@ def test_every_difference_is_reported() -> None:
     tensors["decoder.selfattention.0.bias"] = torch.zeros(3)
     tensors["decoder.attention.1.in_projection.weight_v"] = torch.zeros(2, 2)
     assert misfit(dataclasses.replace(read, tensors=tensors)) == [
-        "  decoder.attention.1.in_projection.weight_v: found (2, 2), wanted (24, 32)",
-        "  decoder.fc2.bias: found (20,), wanted (21,)",
-        "  decoder.fc2.weight_g: found (20, 1), wanted (21, 1)",
-        "  decoder.fc2.weight_v: found (20, 32), wanted (21, 32)",
-        "  decoder.fc3.weight_v: found (376, 20), wanted (376, 21)",
-        "  decoder.selfattention.0.bias: found (3,), wanted nothing",
-        "  encoder.fc2.bias: found nothing, wanted (24,)",
+        "  decoder.attention.1.in_projection.weight_v: expected (24, 32), found (2, 2)",
+        "  decoder.fc2.bias: expected (21,), found (20,)",
+        "  decoder.fc2.weight_g: expected (21, 1), found (20, 1)",
+        "  decoder.fc2.weight_v: expected (21, 32), found (20, 32)",
+        "  decoder.fc3.weight_v: expected (376, 21), found (376, 20)",
+        "  decoder.selfattention.0.bias: expected nothing, found (3,)",
+        "  encoder.fc2.bias: expected (24,), found nothing",
     ]
 
 
@@ -129,7 +132,7 @@ def test_dictionaries_of_another_model_are_reported() -> None:
         "decoder.fc3.weight_v",
         "encoder.embed_tokens.weight",
     ]
-    assert rows[-1] == "  encoder.embed_tokens.weight: found (352, 24), wanted (376, 24)"
+    assert rows[-1] == "  encoder.embed_tokens.weight: expected (376, 24), found (352, 24)"
 
 
 def test_a_new_version_with_the_weight_norm_of_2017_does_not_fit() -> None:
@@ -137,7 +140,7 @@ def test_a_new_version_with_the_weight_norm_of_2017_does_not_fit() -> None:
     old = of_2017("plain")
     tensors = {**old.tensors, "decoder.version": torch.tensor([2.0])}
     assert misfit(dataclasses.replace(old, tensors=tensors)) == [
-        f"  decoder.convolutions.{i}.weight_g: found (3, 1, 1), wanted (1, 1, 64)" for i in (0, 1)
+        f"  decoder.convolutions.{i}.weight_g: expected (1, 1, 64), found (3, 1, 1)" for i in (0, 1)
     ]
 
 

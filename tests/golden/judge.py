@@ -9,7 +9,7 @@ from torch.testing import assert_close
 from convs2s.decode.beam_search import BeamSearch, Hypothesis
 from convs2s.decode.ensemble import Ensemble
 from convs2s.decode.stepwise_model import StepwiseModel
-from convs2s.exchange.fairseq_weights import our_id_order
+from convs2s.exchange.fairseq_weights import order_ids
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
 from tests.golden import FAIRSEQ_SIZES, golden, our_ids
@@ -25,7 +25,7 @@ def shifted(target: torch.Tensor) -> torch.Tensor:
 def wanted_logits(name: str, sentence: int) -> torch.Tensor:
     """Return fairseq's logits (T, V), with entries in our order."""
     logits = torch.as_tensor(golden(name)[f"logits_{sentence}"])
-    return logits[:, our_id_order(FAIRSEQ_SIZES["target"])]
+    return logits[:, order_ids(FAIRSEQ_SIZES["target"])]
 
 
 def check_outputs(model: Seq2Seq, name: str) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 import convs2s
 from convs2s.cli import main
-from convs2s.package.hub import located, with_commit
+from convs2s.package.hub import add_commit, locate
 from tests.package.small_package import write_small_package
 
 REVISION = "1" * 40
@@ -144,7 +144,7 @@ def test_a_damaged_folder_is_not_uploaded(
 def test_a_missing_repository_is_an_error(hub: Any) -> None:
     """A typo in the name must not look like a local problem."""
     with pytest.raises(OSError, match="404"):
-        located("hf:me/other")
+        locate("hf:me/other")
 
 
 def test_without_the_library_the_extra_is_named(
@@ -153,7 +153,7 @@ def test_without_the_library_the_extra_is_named(
     """Both Python and the command line must say how to install it."""
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(ValueError, match=r"pip install 'convs2s\[hub\]'"):
-        located("hf:me/toy")
+        locate("hf:me/toy")
     assert main(["translate", "--model", "hf:me/toy"]) == 2
     assert "pip install 'convs2s[hub]'" in capsys.readouterr().err
 
@@ -161,18 +161,18 @@ def test_without_the_library_the_extra_is_named(
 @pytest.mark.parametrize("name", ["hf:", "hf:toy", "hf:me/toy@", "hf:me/../toy/x", "hf:me/toy name"])
 def test_a_name_of_another_form_is_refused(name: str) -> None:
     """A wrong name must be reported before anything is downloaded."""
-    with pytest.raises(ValueError, match=r"wanted hf:OWNER/NAME or hf:OWNER/NAME@REVISION"):
-        located(name)
+    with pytest.raises(ValueError, match=r"expected hf:OWNER/NAME or hf:OWNER/NAME@REVISION"):
+        locate(name)
 
 
 def test_other_names_are_folders() -> None:
     """Only the prefix hf: means the Hub."""
-    assert located("data/models/1") == Path("data/models/1")
+    assert locate("data/models/1") == Path("data/models/1")
 
 
 def test_a_card_gets_a_commit_once_and_only_if_known() -> None:
     """A card without a seed was written by the user."""
     card = "| seed | 7 |\n| seed | 8 |"
-    assert with_commit(card, "abc") == "| seed | 7 |\n| commit of the code | `abc` |\n| seed | 8 |"
-    assert with_commit(card, None) == card
-    assert with_commit("# mine", "abc") == "# mine"
+    assert add_commit(card, "abc") == "| seed | 7 |\n| commit of the code | `abc` |\n| seed | 8 |"
+    assert add_commit(card, None) == card
+    assert add_commit("# mine", "abc") == "# mine"

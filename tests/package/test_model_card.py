@@ -1,26 +1,28 @@
 """The model card describes a model from facts alone."""
 
 import dataclasses
+import json
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from markdown_it import MarkdownIt
+from ruamel.yaml import YAML
 
-from convs2s.package.model_card import Facts, Sizes, blocks, described, model_card, read_sizes
+from convs2s.package.model_card import (
+    Facts,
+    describe_language,
+    describe_model,
+    find_license,
+    front_matter,
+    model_card,
+)
 from tests.package.small_package import write_model
 
 
 def facts(scores: dict[str, float]) -> Facts:
-    sizes = Sizes(
-        parameters=1234567,
-        layers=(15, 5),
-        blocks=("9 x 512, kernel 3; 6 x 1024, kernel 3", "5 x 512, kernel 5"),
-        embedding=768,
-        seen=(31, 21),
-        entries=(40003, 39000),
-    )
     return Facts(
-        "news", ("en", "de"), "CC0", 4500000, (116000000, 110000000), sizes, "bpe", 7,
+        "news", ("en", "de"), "CC0", 4500000, (116000000, 110000000), {"parameters": "1,234,567"}, 7,
         {"train.dropout": 0.2, "train.patience": None, "train.precision": "float32"}, scores,
         {"bleu": "nrefs:1|tok:13a", "chrf": "chrF2"}, "newstest2014: 2,737 lines, sha256 00",
     )  # fmt: skip
@@ -34,11 +36,7 @@ def test_card_describes_the_model_its_scores_and_its_use() -> None:
         "from English (en) to German (de)",
         "license: CC0",
         "| sentence pairs | 4,500,000, after filtering |",
-        "| encoder, from the bottom | 9 x 512, kernel 3; 6 x 1024, kernel 3 |",
-        "| embedding | 768 channels |",
-        "| parameters | 1,234,567, with weight normalization folded in |",
-        "15 encoder, 5 decoder; they see 31 and 21 tokens",
-        "bpe; 40,003 source and 39,000 target entries",
+        "| parameters | 1,234,567 |",
         "| words in them | 116,000,000 source, 110,000,000 target |",
         "| seed | 7 |",
         "| `train.dropout` | 0.2 |",
@@ -81,8 +79,8 @@ def without_front_matter(card: str) -> str:
 
 def test_a_language_without_a_name_is_its_code() -> None:
     """ISO 639 has more languages than our list."""
-    assert described("tlh") == "tlh"
-    assert described("ro") == "Romanian (ro)"
+    assert describe_language("tlh") == "tlh"
+    assert describe_language("ro") == "Romanian (ro)"
 
 
 def test_card_without_scores_has_no_table() -> None:
@@ -91,19 +89,77 @@ def test_card_without_scores_has_no_table() -> None:
     assert "newstest" not in model_card(facts({}))
 
 
-def test_sizes_are_read_from_the_files(tmp_path: Path) -> None:
+def test_the_model_is_described_from_its_files(tmp_path: Path) -> None:
     """Width 8: tables (11 + 13 + 2 * 32) * 8, three encoder and four decoder maps, the softmax layer."""
-    sizes = read_sizes(write_model(tmp_path, (11, 13)))
     square, window = 8 * 8 + 8, 24 * 16 + 16
     tables = (11 + 13 + 2 * 32) * 8
-    assert sizes.parameters == tables + (2 * square + window) + (4 * square + window) + (8 * 13 + 13)
-    assert (sizes.layers, sizes.seen) == ((1, 1), (3, 3))
-    assert sizes.entries == (11, 13)
-    assert (sizes.blocks, sizes.embedding) == (("1 x 8, kernel 3", "1 x 8, kernel 3"), 8)
+    parameters = tables + (2 * square + window) + (4 * square + window) + (8 * 13 + 13)
+    folder = write_model(tmp_path, (11, 13))
+    content = json.loads((folder / "model.json").read_text())
+    content["architecture"] |= {"encoder_widths": [6, 6, 7], "encoder_kernels": [3, 3, 1]}
+    assert describe_model(folder, "bpe") == {
+        "layers": "1 encoder, 1 decoder; they see 3 and 3 tokens",
+        "encoder, from the bottom": "1 x 8, kernel 3",
+        "decoder, from the bottom": "1 x 8, kernel 3",
+        "embedding": "8 channels",
+        "parameters": f"{parameters:,}, with weight normalization folded in",
+        "vocabulary": "bpe; 11 source and 13 target entries",
+    }
+    (folder / "model.json").write_text(json.dumps(content))
+    rows = describe_model(folder, "bpe")
+    assert rows["layers"] == "3 encoder, 1 decoder; they see 5 and 3 tokens"
+    assert rows["encoder, from the bottom"] == "2 x 6, kernel 3; 1 x 7, kernel 1"
 
 
-def test_identical_blocks_are_counted_together() -> None:
-    """The paper's English-French encoder has three kinds of blocks."""
-    assert blocks([512] * 6 + [768] * 4 + [2048], [3] * 6 + [3] * 4 + [1]) == (
-        "6 x 512, kernel 3; 4 x 768, kernel 3; 1 x 2048, kernel 1"
-    )
+def test_front_matter_has_all_that_the_hub_lists() -> None:
+    """Names with a colon, which would begin a YAML mapping, must come back whole."""
+    scores = {"bleu": ("BLEU, detokenized", 25.163), "chrf": ("chrF2", 50.0)}
+    text = front_matter("News: en-de", ("en", "de"), "CC BY-NC-SA 4.0", scores, "news: 2,737 lines")
+    first, content, last = text.split("---\n")
+    assert first == last == ""
+    assert YAML(typ="safe").load(content) == {
+        "language": ["en", "de"],
+        "license": "cc-by-nc-sa-4.0",
+        "library_name": "convs2s",
+        "pipeline_tag": "translation",
+        "tags": ["convs2s", "fconv", "arxiv:1705.03122"],
+        "metrics": ["bleu", "chrf"],
+        "model-index": [
+            {
+                "name": "News: en-de",
+                "results": [
+                    {
+                        "task": {"type": "translation"},
+                        "dataset": {"type": "news-en-de", "name": "news: 2,737 lines"},
+                        "metrics": [
+                            {"type": "bleu", "name": "BLEU, detokenized", "value": 25.16},
+                            {"type": "chrf", "name": "chrF2", "value": 50.0},
+                        ],
+                    }
+                ],
+            }
+        ],
+    }
+
+
+def test_a_model_of_one_language_without_scores_is_listed_as_a_summarizer() -> None:
+    """Summarization is the paper's second task; a card without scores has no table."""
+    content = YAML(typ="safe").load(front_matter("headlines", ("en", "en"), "MIT", {}, "").strip("-\n"))
+    assert (content["language"], content["pipeline_tag"]) == (["en"], "summarization")
+    assert "model-index" not in content
+    assert "metrics" not in content
+
+
+@pytest.mark.parametrize(
+    ("data_license", "wanted"),
+    [
+        ("MIT", {"license": "mit"}),
+        ("see statmt.org/wmt14; research use", "see-statmt.org-wmt14-research-use"),
+        ("?", "unknown"),
+    ],
+)
+def test_a_license_that_the_hub_does_not_know_is_other(data_license: str, wanted: object) -> None:
+    """The Hub accepts an unknown license only as `other` with a name."""
+    if isinstance(wanted, str):
+        wanted = {"license": "other", "license_name": wanted}
+    assert find_license(data_license) == wanted

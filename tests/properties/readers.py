@@ -19,8 +19,7 @@ import torch
 from backports import zstd
 
 from convs2s.config.load import load_params
-from convs2s.exchange.fairseq_checkpoint import read_checkpoint
-from convs2s.exchange.fairseq_dictionary import read_fairseq_dictionary
+from convs2s.exchange.fairseq_files import read_checkpoint, read_fairseq_dictionary
 from convs2s.model.loading import load_model
 from convs2s.package.folder import read_settings
 from convs2s.score.identity import SetIdentity

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from convs2s.config.load import parse_params
 from convs2s.config.params import Params
 from convs2s.exchange.fairseq_architecture import read_architecture
-from convs2s.exchange.fairseq_checkpoint import Checkpoint
+from convs2s.exchange.fairseq_files import Checkpoint
 from tests.presets import content_of
 
 pytestmark = pytest.mark.fault("input")
