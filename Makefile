@@ -25,6 +25,7 @@ OUTSIDE := PATH="$${PATH\#$(CURDIR)/.venv/bin:}"
 	python -m compileall -qq -j 0 -x '/tests?/' .venv/lib || true
 # By default, Python takes two edits of the same length within a second for one, and runs the first.
 	python -m compileall -qq --invalidation-mode checked-hash convs2s pipelines
+	python -m pipelines.repair
 	touch $@
 
 # Write params.yaml: make preset NAME=multi30k-en-de, with other values SET="train.seeds=[1,2] train.dropout=0.3".

@@ -15,8 +15,7 @@ from convs2s.config.params import Params
 from pipelines import shell
 from pipelines.flows.dvc_stage import DVC
 from pipelines.flows.workspace import IDENTITY, git, snapshot
-from pipelines.repair.clone import repair
-from pipelines.repair.local_config import write_local
+from pipelines.repair import repair, write_local_config
 
 COPIES = Path(".dvc/tmp/flows")  # removed once their runs have succeeded; ignored by git, thanks to DVC
 
@@ -49,7 +48,7 @@ def copy_workspace(root: Path, name: str, text: str, params: Params) -> Path:
     cache = mine.get("cache", {}).get("dir") or root / ".dvc" / "cache"
     remotes = {f'remote "{name}"': remote for name, remote in mine.get("remote", {}).items()}
     settings = {"core": mine.get("core", {}), "cache": {"dir": cache}, **remotes}  # including credentials
-    write_local(folder, settings)
+    write_local_config(folder, settings)
     link_ignored_inputs(root, folder, params.download.folder)
     (folder / "params.yaml").write_text(text, encoding="utf-8")
     return folder

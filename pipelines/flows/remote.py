@@ -16,6 +16,7 @@ from uuid import UUID
 
 import httpx
 from dvc.config import Config
+from dvc.lock import LockError
 from prefect import get_client, get_run_logger, runtime
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.objects import FlowRun
@@ -27,7 +28,7 @@ from pipelines.flows.dvc_stage import DVC, GuardedRunner, StageEnded, StageFaile
 from pipelines.flows.graph import Stage
 from pipelines.flows.resources import queue
 from pipelines.flows.workspace import ROOT, git
-from pipelines.repair.locks import COMMANDS, locked
+from pipelines.repair import commands_lock
 
 POLL = 2.0  # seconds between queries of a remote run's state
 RECENT = 20.0  # seconds since its last query after which a worker counts as offline
@@ -60,7 +61,7 @@ def publish(stage: Stage, runner: GuardedRunner, git_remote: str) -> tuple[str, 
     while not tree:
         if runner.stop.is_set():
             raise StageNotStarted
-        with contextlib.suppress(ValueError), locked(runner.root, COMMANDS):
+        with contextlib.suppress(LockError), commands_lock(runner.root):
             tree = workspace.snapshot(runner.root)  # while nobody writes dvc.lock
     message = f"Inputs of {stage.name}"
     commit = git(runner.root, "commit-tree", tree, "-p", "HEAD", "-m", message, env=workspace.IDENTITY)

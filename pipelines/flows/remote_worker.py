@@ -12,7 +12,7 @@ from pipelines.flows.form import Positive, RunParams
 from pipelines.flows.graph import read_graph, restrict
 from pipelines.flows.run_stages import THREADS, StagesRun
 from pipelines.flows.workspace import ROOT, git
-from pipelines.repair.clone import repair
+from pipelines.repair import repair
 
 # Plain names only: git would also accept options, refspecs and programs.
 Name = Annotated[str, Field(pattern=r"^\w[\w@.-]*$")]

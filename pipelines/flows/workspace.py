@@ -10,9 +10,7 @@ import psutil
 
 from convs2s.config.load import load_params
 from pipelines import shell
-from pipelines.repair.clone import repair
-from pipelines.repair.locks import at_work
-from pipelines.repair.rwlock import readers_and_writers
+from pipelines.repair import find_dvc, repair
 
 ROOT = Path(__file__).parents[2]
 IDENTITY = {
@@ -30,15 +28,15 @@ def git(root: Path, *arguments: str, env: Mapping[str, str] | None = None) -> st
 def check_workspace(root: Path) -> list[str]:
     """Repair DVC files damaged by a kill, and check that a flow can start; return a sentence for each repair.
 
-    Raises a ValueError if params.yaml is invalid or DVC is running. DVC's lock may list dead processes; these
-    are ignored.
+    Raises a ValueError if params.yaml is invalid or DVC is running.
     """
     load_params(root / "params.yaml")
-    repaired = repair(root)
-    for holder in readers_and_writers(root):
-        if psutil.pid_exists(holder["pid"]):
-            raise at_work(root, f"process {holder['pid']}, {holder['cmd']}")
-    return repaired
+    if process := find_dvc(root):
+        raise ValueError(
+            f"a DVC command is running in {root}: expected none, found process {process.pid}. Wait for it to "
+            "finish, or stop it, and try again."
+        )
+    return repair(root)
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import psutil
 
-from pipelines.repair.clone import repair
+from pipelines.repair import repair
 from tests.faults import flow_kills, forked, repository
 from tests.faults.base import Base, Kills, make
 from tests.faults.cases import differences

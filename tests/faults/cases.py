@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.repair.databases import OWN
+from pipelines.repair import SITE
 from pipelines.stages._params import module_of
 from tests.faults import forked, injection, repository
 from tests.faults.surroundings import surroundings
@@ -224,7 +224,7 @@ def damaged_databases(how: str) -> Fault:
 
     def fault(setting: Setting) -> None:
         assert forked.repro(setting.folder) == 0  # a copy has none yet
-        for path in (setting.folder / OWN).rglob("*.db"):
+        for path in (setting.folder / SITE).rglob("*.db"):
             spoil(path, how)
 
     return fault

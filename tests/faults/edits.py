@@ -117,7 +117,7 @@ def repro(folder: Path) -> list[str]:
 
 def repair(folder: Path) -> int:
     """Repair DVC's files after a kill."""
-    importlib.import_module("pipelines.repair.clone").repair(folder)
+    importlib.import_module("pipelines.repair").repair(folder)
     return 0
 
 
@@ -183,7 +183,7 @@ def copy(base: Path, folder: Path, state: State) -> None:
     """Copy a repository and make edits."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(base, folder, symlinks=True)
-    config = folder / ".dvc" / "config"
+    config = folder / ".dvc" / "config.local"
     config.write_text(config.read_text().replace(str(base), str(folder)))
     for name in sorted(state):
         EDITS[name].apply(folder)

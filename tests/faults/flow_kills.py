@@ -57,9 +57,8 @@ class Clone:
 
     def clear(self) -> None:
         """Delete everything that has been computed."""
-        for name in ("data", ".dvc/cache", ".dvc/tmp/dvc.lock.whole"):
-            path = self.root / name
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        for name in ("data", ".dvc/cache"):
+            shutil.rmtree(self.root / name, ignore_errors=True)
         for name in ("dvc.lock", "notes.jsonl"):
             (self.root / name).unlink(missing_ok=True)
 

@@ -159,7 +159,7 @@ def start(
 
 def repro(folder: Path, hooks: Mapping[str, Hook] | None = None, *options: str) -> int:
     """Run `make repro` without the report: repair, then DVC; return its exit status."""
-    from pipelines.repair.clone import repair  # noqa: PLC0415
+    from pipelines.repair import repair  # noqa: PLC0415
 
     repair(folder)
     return start(folder, hooks, *options).wait()

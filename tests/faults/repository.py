@@ -10,7 +10,7 @@ from dvc.repo import Repo
 from ruamel.yaml import YAML
 
 from convs2s.config.params import Params
-from pipelines.repair.databases import OWN
+from pipelines.repair import repair
 from tests.train.tiny import tiny_params
 
 ROOT = Path(__file__).parents[2]
@@ -55,18 +55,15 @@ def make(folder: Path) -> Path:
     with (folder / "params.yaml").open("w", encoding="utf-8") as stream:
         YAML(typ="safe").dump(params.model_dump(mode="json"), stream)
     Repo.init(str(folder), no_scm=True).close()
-    # DVC's database of file hashes is in the repository, so that a case can damage it as well.
-    (folder / ".dvc" / "config").write_text(
-        f"[core]\n no_scm = true\n analytics = false\n site_cache_dir = {folder / OWN}\n"
-    )
+    (folder / ".dvc" / "config").write_text("[core]\n no_scm = true\n analytics = false\n")
+    repair(folder)  # keeps DVC's databases in the repository, so that a case can damage them as well
     return folder
 
 
 def copy(base: Path, folder: Path) -> Path:
     """Copy a repository."""
     shutil.copytree(base, folder, symlinks=True)
-    config = folder / ".dvc" / "config"
-    config.write_text(config.read_text().replace(str(base), str(folder)))
+    repair(folder)
     return folder
 
 

@@ -1,6 +1,5 @@
 """The workspace of a flow: when it refuses to start, and copies with other parameters."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,9 @@ import pytest
 from pipelines.flows import experiment, workspace
 from pipelines.flows.form import ValueParams
 from pipelines.flows.graph import read_graph
+from pipelines.repair import find_dvc
 from tests.flows import toy
+from tests.flows.server import soon
 
 
 @pytest.fixture
@@ -49,24 +50,17 @@ def test_a_dirty_lock_is_refused(repo: Path, text: str) -> None:
         read_graph(repo)
 
 
-def test_a_running_dvc_command_is_refused_but_not_a_dead_one(repo: Path) -> None:
-    """After a kill, DVC's list of readers and writers still has the dead process."""
-    child = subprocess.Popen([sys.executable, "-c", "pass"])
-    child.wait()
-    path = repo / ".dvc" / "tmp" / "rwlock"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps({"write": {}, "read": {"x": [{"pid": child.pid, "cmd": "dvc repro"}]}}))
+def test_a_running_dvc_command_is_refused(repo: Path) -> None:
+    """Every stage would have to wait for it."""
+    dvc = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "dvc"], cwd=repo)
+    try:
+        assert soon(lambda: find_dvc(repo) is not None)
+        with pytest.raises(ValueError, match=rf"expected none, found process {dvc.pid}\. Wait for it to fin"):
+            workspace.check_workspace(repo)
+    finally:
+        dvc.kill()
+        dvc.wait()
     workspace.check_workspace(repo)
-    other = subprocess.Popen(["sleep", "60"])
-    path.write_text(json.dumps({"write": {"x": {"pid": other.pid, "cmd": "dvc repro"}}}))
-    workspace.check_workspace(repo)  # another program has got that number since
-    dvc = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "dvc"])
-    path.write_text(json.dumps({"write": {"x": {"pid": dvc.pid, "cmd": "dvc repro train"}}}))
-    with pytest.raises(ValueError, match=rf"process {dvc.pid}, dvc repro train\. Wanted none: wait for it"):
-        workspace.check_workspace(repo)
-    for process in (other, dvc):
-        process.kill()
-        process.wait()
 
 
 def test_a_workspace_is_locked_by_one_run(repo: Path) -> None:

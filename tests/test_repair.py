@@ -1,0 +1,179 @@
+"""DVC's own files after a kill or a disk error; `tests.faults` has whole runs."""
+
+import json
+import os
+import runpy
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+from dvc.config import Config
+from dvc.repo import Repo
+from ruamel.yaml import YAML
+
+from pipelines.repair import DAMAGED, SITE, commands_lock, is_truncated, repair
+from tests.flows import toy
+
+PIPELINE = "stages:\n  one:\n    cmd: cp zero one\n    deps: [zero]\n    outs: [one]\n"
+# PIDs repeat after a container restarts, and DVC would wait for the program that has one now.
+OTHERS = json.dumps({"write": {"one": {"pid": os.getpid(), "cmd": "dvc repro"}}, "read": {}}).encode()
+DAMAGE: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "empty rwlock": (".dvc/tmp/rwlock", lambda _: b""),
+    "rwlock of another program": (".dvc/tmp/rwlock", lambda _: OTHERS),
+    "garbage database": (f"{SITE}/**/cache.db", lambda _: b"garbage" * 999),
+    "garbage in a database": (f"{SITE}/**/cache.db", lambda _: b"SQLite format 3\0" + b"\xff" * 8000),
+    "truncated run": (".dvc/cache/runs/*/*/*", lambda content: content[: content.index(b"outs:") + 20]),
+    "garbage run": (".dvc/cache/runs/*/*/*", lambda _: b"\xff\x00{["),
+    "truncated dvc.lock": ("dvc.lock", lambda content: content[:-5]),
+    "empty dvc.lock": ("dvc.lock", lambda _: b""),
+}
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """Return a clone in which DVC has run a stage."""
+    (tmp_path / "dvc.yaml").write_text(PIPELINE)
+    (tmp_path / "zero").write_text("1\n")
+    Repo.init(str(tmp_path), no_scm=True).close()
+    assert repair(tmp_path) == []
+    toy.dvc(tmp_path, "repro")
+    return tmp_path
+
+
+def damage(clone: Path, name: str) -> None:
+    pattern, change = DAMAGE[name]
+    path = next(clone.glob(pattern))
+    path.write_bytes(change(path.read_bytes()))
+    if name.endswith("run"):  # so that DVC looks there
+        (clone / "one").unlink()
+        (clone / "dvc.lock").unlink()
+
+
+def repeats(clone: Path) -> None:
+    """Check that DVC makes the output and its record again, and nothing is left to repair."""
+    toy.dvc(clone, "repro")
+    assert (clone / "one").read_text() == "1\n"
+    assert "one" in YAML(typ="safe").load(clone / "dvc.lock")["stages"]
+    assert repair(clone) == []
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_dvc_works_again(
+    name: str, clone: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """DVC alone would fail every time, wait forever, or restore too few outputs."""
+    damage(clone, name)
+    monkeypatch.chdir(clone)
+    runpy.run_path(repair.__code__.co_filename, run_name="__main__")
+    assert (f"was damaged; it is now in {clone / DAMAGED}." in capsys.readouterr().err) != ("rwlock" in name)
+    repeats(clone)
+
+
+@pytest.mark.parametrize("unfinished", [False, True])
+def test_a_run_without_its_record_is_forgotten(unfinished: bool, clone: Path) -> None:
+    """A kill leaves its folder empty, or with a temporary file that DVC would take for the record."""
+    (record,) = clone.glob(".dvc/cache/runs/*/*/*")
+    record.rename(record.with_name(".x.tmp") if unfinished else clone / "lost")
+    assert len(repair(clone)) == 1
+    repeats(clone)
+
+
+@contextmanager
+def dvc_command(clone: Path) -> Iterator[None]:
+    """Run a process that looks like a DVC command in the clone."""
+    command = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()", "dvc"]
+    with subprocess.Popen(command, cwd=clone, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout and process.stdout.readline()
+        yield
+        process.kill()
+
+
+@pytest.mark.parametrize("running", [dvc_command, commands_lock])
+def test_nothing_changes_while_dvc_runs(
+    running: Callable[[Path], AbstractContextManager[None]], clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It still has to take itself off the list, and would go on writing to a file that is gone."""
+    monkeypatch.setattr("dvc.lock.DEFAULT_TIMEOUT", 0.01)
+    for name in ("empty rwlock", "garbage database", "truncated dvc.lock"):
+        damage(clone, name)
+    with running(clone):
+        assert repair(clone) == []
+        assert (clone / ".dvc" / "tmp" / "rwlock").exists()
+    assert len(repair(clone)) == 2
+
+
+def test_a_truncated_lock_is_that_of_the_last_commit(clone: Path) -> None:
+    """A clone whose data was pulled has nothing in the run cache."""
+    whole = (clone / "dvc.lock").read_text()
+    toy.run(clone, "git", "init", "--quiet")
+    toy.commit(clone)
+    damage(clone, "truncated dvc.lock")
+    repair(clone)
+    assert (clone / "dvc.lock").read_text() == whole
+
+
+WHOLE = """\
+schema: '2.0'
+stages:
+  download:
+    cmd: python toy.py data/raw
+    params:
+      params.yaml:
+        download.train:
+        - kind: files
+          seed:
+    outs:
+    - path: data/raw
+      hash: md5
+      md5: 000b479d2abea2df788d16fef1d5abf9.dir
+      size: 72
+      nfiles: 1
+  train@1:
+    cmd: >-
+      python toy.py
+      data/trained/1
+    deps:
+    - path: data/raw
+      hash: md5
+      md5: 000b479d2abea2df788d16fef1d5abf9.dir
+      size: 72
+      nfiles: 1
+    outs:
+    - path: data/trained/1.json
+      hash: md5
+      md5: d7331409e5c4ad034becca526011dd94
+      size: 85
+"""
+CONFLICT = "stages:\n<<<<<<< HEAD\n  a: 1\n=======\n  a: 2\n>>>>>>> other\n"
+
+
+def test_a_truncated_lock_is_recognized_wherever_it_is_cut() -> None:
+    """Half a number or an output without a size must not pass for a record; conflicts are the user's."""
+    assert not any(map(is_truncated, (WHOLE, CONFLICT, "schema: '2.0'\nstages: {}\n")))
+    wanted = YAML(typ="safe").load(WHOLE)["stages"]
+    for end in range(len(WHOLE)):
+        if not is_truncated(WHOLE[:end]):  # cut between lines: DVC notices what is missing
+            *others, (name, last) = YAML(typ="safe").load(WHOLE[:end])["stages"].items()
+            assert others == list(wanted.items())[: len(others)]
+            assert "outs" not in last or last == wanted[name], end
+
+
+@pytest.mark.parametrize("name", ["Übung 翻译", "a'b\"c$HOME", "a #b, c", "100%"])
+def test_databases_are_private_wherever_the_clone_is(name: str, tmp_path: Path) -> None:
+    """DVC's default folder is open to all users. The other values of the local configuration stay."""
+    clone = tmp_path / name
+    clone.mkdir()
+    Repo.init(str(clone), no_scm=True).close()
+    local = clone / ".dvc" / "config.local"
+    local.write_text(
+        '[remote "lab"]\n    url = /lab\n[core]\n    site_cache_dir = /the/clone/it/was/copied/from\n'
+    )
+    for _ in range(2):
+        repair(clone)
+        assert stat.S_IMODE((clone / SITE).stat().st_mode) == 0o700
+        assert Repo(str(clone)).site_cache_dir.startswith(str(clone / SITE))
+        assert Config(str(clone / ".dvc"))["remote"]["lab"]["url"] == "/lab"
