@@ -58,12 +58,10 @@ FOR_FLOWS = {
     "pipelines.preset.overrides",
     "pipelines.preset.render",
     "pipelines.repair",
-    "pipelines.results",
-    "pipelines.results.comparison",
-    "pipelines.results.paper",
     "pipelines.stages._code",
     "pipelines.stages._params",
     "pipelines.stages.snapshot",
+    "pipelines.sweep_table",
 }
 
 

@@ -33,7 +33,7 @@ from pipelines.flows.form import ValueParams
 from pipelines.flows.resources import queues
 from pipelines.flows.workspace import ROOT
 from pipelines.preset.overrides import override
-from pipelines.results.paper import read_table
+from pipelines.sweep_table import read_table
 
 WAIT = 90.0  # seconds to wait for a server to come up
 MARK = "CONVS2S_BACKGROUND"  # environment variable that marks the server and worker started by this program

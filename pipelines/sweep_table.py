@@ -1,0 +1,185 @@
+"""The rows of a sweep, and their results side by side, next to the paper's if there are any (§5.4 to §5.6).
+
+A file in experiments/tables holds the rows of one of the paper's tables, or of your own.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import pandas as pd
+from dvc.repo import Repo
+from pydantic import Field, ValidationError, model_validator
+
+from convs2s.config.load import parse_yaml
+from convs2s.config.model import ModelParams
+from convs2s.config.section import Positive, Section
+from convs2s.score.identity import SetIdentity
+
+TABLES = Path(__file__).parents[1] / "experiments" / "tables"
+FIGURES = [f"{name}{of}" for name in ("perplexity", "bleu_tokenized") for of in (", paper", "", ", std")]
+SIGNATURES, TEST_SET = Path("data/evaluation/signatures.json"), Path("data/evaluation/test_set.json")
+
+
+class LayerStack(Section):
+    """Equal layers, as wide as the first layer in params.yaml."""
+
+    layers: Positive
+    kernel: Positive
+
+
+class TableRow(Section):
+    """A row of a table, or one cell of a grid; null keeps the setting in params.yaml."""
+
+    row: Annotated[str, Field(min_length=1)]  # its name in the paper
+    column: str | None = None  # in a grid
+    encoder: LayerStack | None = None
+    decoder: LayerStack | None = None
+    attention: list[Positive] | None = None  # decoder layers with it, from 1; with `decoder`; null: all
+    source_positions: bool | None = None
+    target_positions: bool | None = None
+    set: dict[str, Any] = Field(default={})  # further values of params.yaml, by dotted name
+    perplexity: float | None = None  # the paper's figures
+    bleu: float | None = None  # of tokenized text, before unknown words are replaced
+
+    def overrides(self, base: ModelParams) -> dict[str, Any]:
+        """Return the values of params.yaml that the row changes, by dotted name; `base` is its `model`."""
+        changed: dict[str, Any] = {}
+        for side in ("encoder", "decoder"):
+            if stack := getattr(self, side):
+                changed[f"model.{side}_widths"] = getattr(base, f"{side}_widths")[:1] * stack.layers
+                changed[f"model.{side}_kernels"] = [stack.kernel] * stack.layers
+        if self.decoder is not None:
+            layers = range(1, self.decoder.layers + 1)
+            changed["model.attention"] = [self.attention is None or i in self.attention for i in layers]
+        positions = {f"model.{key}": getattr(self, key) for key in ("source_positions", "target_positions")}
+        return changed | {key: value for key, value in positions.items() if value is not None} | self.set
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a sweep."""
+
+    changes: dict[str, Any]  # values of params.yaml, by dotted name
+    labels: dict[str, str] = field(default_factory=dict)  # names of row and column in a table, by title
+    paper: dict[str, float | None] = field(default_factory=dict)  # the paper's figures, by title
+
+
+class Table(Section):
+    """A table of the paper, or a sweep of your own."""
+
+    row: str = "row"  # what rows differ in
+    column: str = "column"  # what columns differ in, in a grid
+    rows: Annotated[list[TableRow], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _check_rows(self) -> Self:
+        places = [(row.row, row.column) for row in self.rows]
+        for row in self.rows:
+            layers = row.decoder.layers if row.decoder else 0
+            if places.count((row.row, row.column)) > 1:
+                raise ValueError(f"row {row.row!r}, column {row.column!r}: expected once, found twice")
+            if max(row.attention or [0]) > layers:
+                raise ValueError(
+                    f"row {row.row!r}: expected attention in layers of its decoder, which has {layers}, "
+                    f"found {row.attention}"
+                )
+        return self
+
+    def list_rows(self, base: ModelParams) -> list[Row]:
+        """Return the rows for a `model` section of params.yaml."""
+        return [
+            Row(
+                row.overrides(base),
+                {self.row: row.row} | ({self.column: row.column} if row.column else {}),
+                {"perplexity, paper": row.perplexity, "bleu_tokenized, paper": row.bleu},
+            )
+            for row in self.rows
+        ]
+
+
+def list_tables(folder: Path = TABLES) -> list[str]:
+    """Return the names of the tables in a folder."""
+    return sorted(path.stem for path in folder.glob("*.yaml"))
+
+
+def read_table(name: str, folder: Path = TABLES) -> Table:
+    """Read NAME.yaml of a folder; raise FileNotFoundError, or ValueError if it is not a table."""
+    path = folder / f"{name}.yaml"
+    if not path.is_file():
+        known = ", ".join(list_tables(folder))
+        raise FileNotFoundError(f"{path} does not exist: expected the name of a file there: {known}")
+    try:
+        return Table.model_validate(parse_yaml(path.read_text(encoding="utf-8"), str(path)))
+    except ValidationError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def label_rows(rows: Mapping[str, Row]) -> dict[str, str]:
+    """Return a label for each experiment: the table's, or NAME=VALUE with the shortest possible names."""
+    if all(row.labels for row in rows.values()):
+        return {name: ", ".join(row.labels.values()) for name, row in rows.items()}
+    for parts in (-1, 0):  # the last part of a dotted name, or all
+        labels = {
+            name: ", ".join(f"{'.'.join(k.split('.')[parts:])}={v}" for k, v in row.changes.items())
+            for name, row in rows.items()
+        }
+        if len(set(labels.values())) == len(labels):
+            break
+    return labels
+
+
+def read_results(root: Path) -> dict[str, Any]:
+    """Return the metrics of a finished experiment, with test set and signature if it has them.
+
+    `perplexity` and `bleu_tokenized` are means over seeds, the latter before unknown words are replaced, as
+    in the paper (§5.4).
+
+    Args:
+        root: of its workspace.
+    """
+    with Repo(str(root)) as repo:
+        found = flatten_metrics(repo.metrics.show()[""]["data"])
+    perplexities = pd.Series(
+        [v for k, v in found.items() if k.endswith(".validation_perplexity")], dtype=float
+    )
+    kept = "without_replacement." if "without_replacement.mean.bleu_tokenized" in found else ""
+    results = {
+        "perplexity": perplexities.mean(), "perplexity, std": perplexities.std(),
+        "bleu_tokenized": found.get(f"{kept}mean.bleu_tokenized"),
+        "bleu_tokenized, std": found.get(f"{kept}std.bleu_tokenized"),
+    }  # fmt: skip
+    if (root / SIGNATURES).is_file():
+        results["signature"] = json.loads((root / SIGNATURES).read_text(encoding="utf-8"))["bleu_tokenized"]
+        results["test_set"] = str(SetIdentity.read(root / TEST_SET))
+    return results | found
+
+
+def flatten_metrics(files: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metrics of all files, dotted; those of a training are prefixed with its folder's name."""
+    flat: dict[str, Any] = {}
+    for path, content in files.items():
+        folder = Path(path).parent.name
+        prefix = "" if folder == "evaluation" else f"{folder}."
+        for row in pd.json_normalize(content.get("data", {})).to_dict("records"):
+            flat |= {f"{prefix}{name}": value for name, value in row.items()}
+    return flat
+
+
+def compare(rows: Mapping[str, Row], results: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """Return a line per row: its labels or changes, the paper's figures and ours, then all else.
+
+    Args:
+        rows: by experiment.
+        results: by experiment, what `read_results` returns, or the reason of a failure as `failed`.
+    """
+    lines = [
+        {**row.labels, **row.changes, "failed": None, **row.paper, **results[name], "experiment": name}
+        for name, row in rows.items()
+    ]
+    settings = [key for row in rows.values() for key in row.labels or row.changes]
+    first = dict.fromkeys([*settings, "failed", *FIGURES])
+    table = pd.DataFrame(lines).dropna(axis="columns", how="all")
+    return table[[*(key for key in first if key in table), *(key for key in table if key not in first)]]

@@ -1,0 +1,170 @@
+"""Tables of sweeps: their rows as parameters, and our figures next to those published."""
+
+import json
+import math
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dvc.repo import Repo
+
+from convs2s.config.layers import expanded
+from convs2s.config.params import Params
+from pipelines.sweep_table import (
+    SIGNATURES,
+    TEST_SET,
+    Row,
+    compare,
+    label_rows,
+    list_tables,
+    read_results,
+    read_table,
+)
+from tests.presets import content_of, params_of
+
+ROOT = Path(__file__).parents[1]
+METRICS: dict[str, dict[str, Any]] = {
+    "evaluation": {"mean": {"bleu_tokenized": 30.0}, "std": {"bleu_tokenized": 0.5}},
+    "trained/1": {"validation_perplexity": 6.0},
+    "trained/2": {"validation_perplexity": 7.0},
+}
+
+
+def overridden(preset: str, changes: dict[str, object]) -> Params:
+    """Return a preset with some values changed."""
+    content = content_of(preset)
+    for name, value in changes.items():
+        section, key = name.split(".")
+        content[section][key] = value
+    return Params.model_validate(expanded(content))
+
+
+def test_tables_have_the_papers_rows() -> None:
+    """The rows were counted in the paper; those of Figure 2 are ours."""
+    assert {name: len(read_table(name).rows) for name in list_tables()} == {
+        "table4": 4, "table5": 10, "table7": 9, "table8": 9, "figure2": 14,
+    }  # fmt: skip
+    best = {name: max(row.bleu or 0 for row in read_table(name).rows) for name in list_tables()}
+    assert best == {"table4": 21.7, "table5": 21.63, "table7": 21.63, "table8": 21.71, "figure2": 21.63}
+
+
+@pytest.mark.parametrize("preset", ["ablation-en-de", "multi30k-en-de"])
+@pytest.mark.parametrize("name", list_tables())
+def test_every_row_gives_valid_parameters(name: str, preset: str) -> None:
+    """Tables must suit the paper's model and small ones, and no two rows may give the same model."""
+    rows = read_table(name).list_rows(params_of(preset).model)
+    same = Counter(overridden(preset, row.changes).model.model_dump_json() for row in rows)
+    assert max(same.values()) <= (2 if name == "figure2" else 1)  # both of its lines end at 13 and 5 layers
+
+
+@pytest.mark.parametrize(
+    ("table", "labels", "changes"),
+    [
+        (
+            "table7",
+            {"kernel width": "7", "encoder layers": "13"},
+            {"model.encoder_widths": [512] * 13, "model.encoder_kernels": [7] * 13},
+        ),
+        ("table5", {"layers with attention": "1,3,5"}, {"model.attention": [True, False, True, False, True]}),
+        ("table8", {"kernel width": "5", "decoder layers": "3"}, {"model.attention": [True] * 3}),
+        ("table4", {"position embeddings": "-source position"}, {"model.source_positions": False}),
+    ],
+)
+def test_a_row_is_the_model_that_the_paper_names(
+    table: str, labels: dict[str, str], changes: dict[str, object]
+) -> None:
+    """Widths are those of the base; in a grid, row and column name a row only together."""
+    rows = read_table(table).list_rows(params_of("ablation-en-de").model)
+    (found,) = [row for row in rows if row.labels == labels]
+    assert {name: found.changes[name] for name in changes} == changes
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("[]", "at least 1 item"),
+        ("[{row: a, colour: 3}]", "colour"),
+        ("[{row: a}, {row: a}]", r"row 'a', column None: expected once, found twice"),
+        ("[{row: a, decoder: {layers: 2, kernel: 3}, attention: [3]}]", r"which has 2, found \[3\]"),
+        ("[{row: a, attention: [1]}]", r"which has 0, found \[1\]"),
+        ("[", "is not valid YAML"),
+    ],
+)
+def test_an_error_in_a_table_names_its_file(tmp_path: Path, rows: str, message: str) -> None:
+    """There are several tables, so the error must say which one."""
+    (tmp_path / "mine.yaml").write_text(f"rows: {rows}\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=rf"(?s)mine\.yaml.*{message}"):
+        read_table("mine", tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"other\.yaml does not exist: expected .* there: mine"):
+        read_table("other", tmp_path)
+
+
+def test_a_users_own_table_sets_any_value(tmp_path: Path) -> None:
+    """It needs no published figures, and may write layers in short."""
+    text = (
+        "rows:\n- row: a\n- row: b\n"
+        "  set: {train.dropout: 0.3, model.encoder_widths: 4 x 256, model.encoder_kernels: 3}\n"
+    )
+    (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
+    first, second = read_table("mine", tmp_path).list_rows(params_of("multi30k-en-de").model)
+    assert first.changes == {}
+    changed = overridden("multi30k-en-de", second.changes)
+    assert (changed.train.dropout, changed.model.encoder_widths) == (0.3, [256] * 4)
+
+
+def test_results_are_means_over_seeds_with_test_set_and_signature(tmp_path: Path) -> None:
+    """The BLEU of the paper's tables is that before unknown words are replaced (§5.4)."""
+    Repo.init(str(tmp_path), no_scm=True).close()
+    for folder, content in METRICS.items():
+        (tmp_path / "data" / folder).mkdir(parents=True)
+        (tmp_path / "data" / folder / "metrics.json").write_text(json.dumps(content), encoding="utf-8")
+    paths = [f"data/{folder}/metrics.json" for folder in METRICS]
+    (tmp_path / "dvc.yaml").write_text(json.dumps({"metrics": paths}), encoding="utf-8")
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    found = read_results(tmp_path)
+    assert (found["perplexity"], found["perplexity, std"]) == (6.5, pytest.approx(math.sqrt(0.5)))
+    assert (found["bleu_tokenized"], found["bleu_tokenized, std"]) == (30.0, 0.5)
+    assert (found["1.validation_perplexity"], found["mean.bleu_tokenized"]) == (6.0, 30.0)
+    assert "signature" not in found
+    replaced = METRICS["evaluation"] | {"without_replacement": {"mean": {"bleu_tokenized": 28.0}}}
+    (tmp_path / paths[0]).write_text(json.dumps(replaced), encoding="utf-8")
+    (tmp_path / SIGNATURES).write_text(json.dumps({"bleu_tokenized": "tok:none"}), encoding="utf-8")
+    (tmp_path / TEST_SET).write_text(json.dumps({"name": "wmt14", "lines": 2737, "sha256": "00ff"}))
+    found = read_results(tmp_path)
+    assert (found["bleu_tokenized"], found["mean.bleu_tokenized"]) == (28.0, 30.0)
+    assert (found["signature"], found["test_set"]) == ("tok:none", "wmt14: 2,737 lines, sha256 00ff")
+
+
+def test_a_comparison_begins_with_what_differs_and_the_figures() -> None:
+    """Users compare these columns first; a row that failed gives the reason next to its settings."""
+    rows = {
+        "e1": Row(
+            {"train.dropout": 0.1}, {"side": "x"}, {"perplexity, paper": 6.6, "bleu_tokenized, paper": None}
+        ),
+        "e2": Row({"train.dropout": 0.2}, {"side": "y"}),
+    }
+    results: dict[str, dict[str, Any]] = {
+        "e1": {"bleu_tokenized": 7.5, "perplexity": 6.5, "std.bleu": 0.1},
+        "e2": {"failed": "train@1 ended"},
+    }
+    table = compare(rows, results)
+    figures = ["perplexity, paper", "perplexity", "bleu_tokenized"]
+    assert list(table) == ["side", "failed", *figures, "train.dropout", "std.bleu", "experiment"]
+    assert table["failed"].isna().tolist() == [True, False]
+    own = {name: Row(row.changes) for name, row in rows.items()}
+    assert list(compare(own, results))[:2] == ["train.dropout", "failed"]
+
+
+def test_labels_tell_rows_apart() -> None:
+    """The last part of a name is enough, unless two values share it; a table's rows have names."""
+    assert label_rows({"a": Row({"train.dropout": 1}), "b": Row({"train.dropout": 2})}) == {
+        "a": "dropout=1",
+        "b": "dropout=2",
+    }
+    assert label_rows({"a": Row({"x.train.pairs": 9}), "b": Row({"x.test.pairs": 9})}) == {
+        "a": "x.train.pairs=9",
+        "b": "x.test.pairs=9",
+    }
+    assert label_rows({"a": Row({}, {"kernel": "3", "layers": "5"})}) == {"a": "3, 5"}
