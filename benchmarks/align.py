@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,10 +24,26 @@ from typing import Any
 import pandas as pd
 
 from benchmarks._aligners import Links, available
-from convs2s.score.alignment_error_rate import alignment_error_rate
 from convs2s.text.alignment.dictionary_counting import build_dictionary
 from convs2s.text.alignment.fast_align_programs import parse_links
 from convs2s.text.corpus.files import read_lines, read_pairs
+
+
+def alignment_error_rate(hypotheses: Iterable[Links], references: Iterable[Links]) -> float:
+    """Return 1 - 2 |A and S| / (|A| + |S|) over all pairs (Och and Ney, 2003), for links S that are all sure.
+
+    Args:
+        hypotheses: for each pair, the links A that were found, as (source, target) positions.
+        references: for each pair, the true links S.
+
+    Raises:
+        ValueError: if the two differ in their number of pairs.
+    """
+    common, total = 0, 0
+    for found, true in zip(hypotheses, references, strict=True):
+        common += len(set(found) & set(true))
+        total += len(set(found)) + len(set(true))
+    return 1.0 - 2.0 * common / total if total else 0.0
 
 
 def measure(name: str, arguments: argparse.Namespace, out: Path) -> dict[str, float]:

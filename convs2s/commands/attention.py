@@ -61,14 +61,14 @@ def check_names(paths: list[Path]) -> None:
     for path in paths:
         if path.suffix.lower() not in SUFFIXES:
             raise ValueError(
-                f"--out {path}: found the suffix {path.suffix!r}, wanted .png for heat maps or .npz for the "
-                "weights. Rename the file."
+                f"--out {path}: expected the suffix .png for heat maps or .npz for the weights, found "
+                f"{path.suffix!r}."
             )
 
 
 def draw(path: Path, attention: "LayerAttention") -> None:
     """Write a heat map of every layer and of the average."""
-    from convs2s.score.layer_pictures import draw_layers  # noqa: PLC0415  # takes a second
+    from convs2s.score.pictures import draw_layers  # noqa: PLC0415  # takes a second
 
     titles = [f"layer {number}" for number in attention.numbers]
     maps = [*zip(titles, attention.layers, strict=True), ("average", attention.average)]

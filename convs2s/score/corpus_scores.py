@@ -4,7 +4,7 @@ The paper scores with multi-bleu on tokenized text, but En-Ro with mteval-v13a o
 both. A score without its signature cannot be compared with others.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sacrebleu.metrics.bleu import BLEU
@@ -56,12 +56,9 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str = 
         tokenizer: from `bleu_tokenizer`.
 
     Raises:
-        ValueError: if there are no sentences, or not as many references as hypotheses.
+        ValueError: as `score_corpus`.
     """
-    check_parallel(hypotheses, references)
-    metric = BLEU(tokenize=tokenizer)
-    value = metric.corpus_score(hypotheses, [references]).score
-    return Score(value, str(metric.get_signature()))
+    return score_corpus(BLEU(tokenize=tokenizer), hypotheses, references)
 
 
 def tokenized_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
@@ -70,23 +67,28 @@ def tokenized_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Scor
     The two differ only if no n-gram of some order matches: multi-bleu then returns 0, but we smooth.
 
     Raises:
-        ValueError: if there are no sentences, or not as many references as hypotheses.
+        ValueError: as `score_corpus`.
     """
-    check_parallel(hypotheses, references)
     # force: no warning, because the text is tokenized on purpose.
-    metric = BLEU(tokenize="none", force=True)
-    value = metric.corpus_score(hypotheses, [references]).score
-    return Score(value, str(metric.get_signature()))
+    return score_corpus(BLEU(tokenize="none", force=True), hypotheses, references)
 
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
     """Return chrF2 of detokenized text (Popović, 2015).
 
     Raises:
+        ValueError: as `score_corpus`.
+    """
+    return score_corpus(CHRF(), hypotheses, references)
+
+
+def score_corpus(metric: BLEU | CHRF, hypotheses: Sequence[str], references: Sequence[str]) -> Score:
+    """Return a score of sacreBLEU with its signature.
+
+    Raises:
         ValueError: if there are no sentences, or not as many references as hypotheses.
     """
     check_parallel(hypotheses, references)
-    metric = CHRF()
     value = metric.corpus_score(hypotheses, [references]).score
     return Score(value, str(metric.get_signature()))
 
@@ -108,23 +110,13 @@ def length_ratio(hypotheses: Sequence[str], references: Sequence[str]) -> float:
         ValueError: if there are no reference words, or not as many references as hypotheses.
     """
     check_parallel(hypotheses, references)
-    wanted = count_words(references)
-    if wanted == 0:
+    words, expected = (sum(len(line.split()) for line in lines) for lines in (hypotheses, references))
+    if expected == 0:
         raise ValueError(
-            f"found {len(references):,} references, all of them empty; wanted translations to compare with. "
-            "Is the target side of download.test the right file?"
+            f"expected translations to compare with, found {len(references):,} empty references. Is the "
+            "target side of download.test the right file?"
         )
-    return count_words(hypotheses) / wanted
-
-
-def count_words(lines: Iterable[str]) -> int:
-    """Return the number of words in tokenized lines."""
-    return sum(len(line.split()) for line in lines)
-
-
-def count_unknown(lines: Iterable[str]) -> int:
-    """Return how many words of tokenized lines are `<unk>`."""
-    return sum(line.split().count(UNKNOWN) for line in lines)
+    return words / expected
 
 
 def score_system(
@@ -144,7 +136,7 @@ def score_system(
         bleu_tokenized=tokenized_bleu(tokenized_hypotheses, tokenized_references).value,
         chrf=chrf(hypotheses, references).value,
         length_ratio=length_ratio(tokenized_hypotheses, tokenized_references),
-        unknown_words=count_unknown(tokenized_hypotheses),
+        unknown_words=sum(line.split().count(UNKNOWN) for line in tokenized_hypotheses),
     )
 
 
@@ -160,11 +152,9 @@ def signatures(tokenizer: str = WORDS) -> dict[str, str]:
 
 def check_parallel(hypotheses: Sequence[str], references: Sequence[str]) -> None:
     """Raise ValueError unless there is at least one hypothesis, and one reference for each."""
-    if len(hypotheses) != len(references):
+    if not references or len(hypotheses) != len(references):
         raise ValueError(
-            f"found {counted(len(hypotheses), 'hypothesis', 'hypotheses')} but "
-            f"{counted(len(references), 'reference')}; wanted one reference per hypothesis. "
-            "Translate the test set that is being scored: dvc repro"
+            f"expected a test set with one reference per hypothesis, found "
+            f"{counted(len(hypotheses), 'hypothesis', 'hypotheses')} and "
+            f"{counted(len(references), 'reference')}. Translate the test set that is being scored: dvc repro"
         )
-    if not references:
-        raise ValueError("there are no sentences to score; is the test set (download.test) empty?")

@@ -98,8 +98,8 @@ def evaluate(texts: Sequence[ScoredText], references: ReferenceSet, rouge: str |
 
 def score_text(text: ScoredText, references: ReferenceSet, rouge: Rouge | None) -> Result:
     """Return all scores of a translation."""
-    wanted = references.references, references.tokenized_references, references.tokenizer
-    scores = score_system(text.lines, text.tokenized, *wanted)
+    given = references.references, references.tokenized_references, references.tokenizer
+    scores = score_system(text.lines, text.tokenized, *given)
     found = rouge.scores(text.lines, references.all_references) if rouge else {}
     values = {name: score.value for name, score in found.items()}
     return Result(text.member, text.text, scores, values)

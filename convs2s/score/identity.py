@@ -1,7 +1,7 @@
 """The identity of a test set: name, lines and hash, without which scores cannot be compared (T30)."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -37,7 +37,7 @@ class SetIdentity:
         content = read_json(path)
         if {key: type(value) for key, value in content.items()} != {"name": str, "lines": int, "sha256": str}:
             raise ValueError(
-                f"{path} holds {content}; wanted name, lines and sha256. Run: dvc repro evaluate"
+                f"{path}: expected name, lines and sha256, found {content}. Run: dvc repro evaluate"
             )
         return cls(**content)
 
@@ -56,8 +56,8 @@ def identify(folder: Path) -> SetIdentity:
     provenance = folder / "provenance.json"
     if not provenance.is_file():
         raise FileNotFoundError(
-            f"{provenance} does not exist. Wanted the folder written by the stage download: run dvc repro "
-            "download@test."
+            f"{provenance} does not exist. Expected the folder written by the stage download. Run: dvc repro "
+            "download@test"
         )
     lines, digest = 0, hashlib.sha256()
     further = [list(read_lines(path)) for path in further_references(folder)]
@@ -67,16 +67,11 @@ def identify(folder: Path) -> SetIdentity:
         lines += 1
     content = read_json(provenance)
     files = content.get("references", [])
-    name = " and ".join([set_name(content["sources"]), *(file["name"] for file in files)])
+    name = " and ".join([", ".join(map(name_source, content["sources"])), *(file["name"] for file in files)])
     return SetIdentity(name, lines, digest.hexdigest())
 
 
-def set_name(sources: Sequence[Mapping[str, Any]]) -> str:
-    """Return the name of a split, composed of its sources in provenance.json."""
-    return ", ".join(source_name(source) for source in sources)
-
-
-def source_name(source: Mapping[str, Any]) -> str:
+def name_source(source: Mapping[str, Any]) -> str:
     """Return the name of one source: the sacreBLEU or mtdata name, or those of its files."""
     if source["kind"] == "generated":
         return f"generated {source['part']}, seed {source['seed']}"

@@ -1,5 +1,6 @@
 """Pictures of results: attention heat maps as in Fig. 3, and scores; byte-identical on every run."""
 
+import math
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -13,11 +14,16 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
+from matplotlib.image import AxesImage
 from numpy.typing import NDArray
+
+from convs2s.text.corpus.files import atomic_path
 
 FONT = "DejaVu Sans"  # comes with matplotlib, so pictures are the same everywhere
 MISSING = "\N{WHITE SQUARE}"
 LONGEST_LABEL = 20  # characters
+INCHES_PER_TOKEN = 0.22  # in maps side by side
+INCHES_OF_LABELS = 1.6
 LARGEST_MAP = 60  # tokens per side; beyond that, a picture is unreadable
 
 
@@ -40,19 +46,50 @@ def draw_attention(
     """
     if weights.shape != (len(target), len(source)):
         raise ValueError(
-            f"attention for {path.name} has shape {weights.shape}; wanted {(len(target), len(source))}: "
-            "a row per target token, a column per source token. Translate again: dvc repro --force translate"
+            f"attention for {path.name} has shape {weights.shape}; expected {(len(target), len(source))}, "
+            "a row per target token and a column per source token. Run: dvc repro --force translate"
         )
-    weights, source, target = weights[:LARGEST_MAP, :LARGEST_MAP], source[:LARGEST_MAP], target[:LARGEST_MAP]
+    source, target = source[:LARGEST_MAP], target[:LARGEST_MAP]
     with matplotlib.style.context("default"):  # ignore the user's own settings
         figure = Figure(figsize=(2 + 0.28 * len(target), 2 + 0.28 * len(source)), layout="constrained")
         axes = figure.add_subplot()
-        image = axes.imshow(weights.astype(np.float32).T, cmap="Greys", vmin=0, vmax=1, aspect="auto")
-        label_tokens(axes, source, target)
+        image = draw_map(axes, weights, source, target)
         figure.suptitle(title, fontsize="medium", parse_math=False)
-        bar = figure.colorbar(image, ax=axes, shrink=0.8)
-        bar.set_label("attention")
+        figure.colorbar(image, ax=axes, shrink=0.8).set_label("attention")
         save(figure, path)
+
+
+def draw_layers(
+    maps: Sequence[tuple[str, NDArray[np.floating[Any]]]],
+    source: Sequence[str],
+    target: Sequence[str],
+    path: Path,
+) -> None:
+    """Write a PNG with a grid of heat maps as in Fig. 3: source on the y axis, target on the x axis.
+
+    Of longer sentences, the first 60 tokens are drawn; the file appears once it is complete.
+
+    Args:
+        maps: title and weights (T, S) of each; row t is the distribution of target token t over the source.
+        source: S tokens.
+        target: T tokens.
+        path: file to write.
+    """
+    source, target = source[:LARGEST_MAP], target[:LARGEST_MAP]
+    columns = math.ceil(math.sqrt(len(maps)))
+    rows = math.ceil(len(maps) / columns)
+    width, height = (INCHES_OF_LABELS + INCHES_PER_TOKEN * len(tokens) for tokens in (target, source))
+    with matplotlib.style.context("default"):  # ignore the user's own settings
+        figure = Figure(figsize=(columns * width + 1, rows * height), layout="constrained")
+        grid = figure.subplots(rows, columns, squeeze=False)
+        for axes in grid.flat[len(maps) :]:
+            axes.set_axis_off()
+        for axes, (title, weights) in zip(grid.flat, maps, strict=False):
+            image = draw_map(axes, weights, source, target)
+            axes.set_title(title)
+        figure.colorbar(image, ax=grid, shrink=0.5).set_label("attention")
+        with atomic_path(path) as temporary:
+            save(figure, temporary)
 
 
 def easy_to_read(shapes: Sequence[tuple[int, ...]], count: int) -> list[int]:
@@ -66,17 +103,21 @@ def easy_to_read(shapes: Sequence[tuple[int, ...]], count: int) -> list[int]:
     return easy if len(easy) >= count else [i for i, shape in enumerate(shapes) if all(shape)]
 
 
-def label_tokens(axes: Axes, source: Sequence[str], target: Sequence[str]) -> None:
-    """Label the rows of a heat map with source tokens and the columns with target tokens, as in Fig. 3."""
+def draw_map(
+    axes: Axes, weights: NDArray[np.floating[Any]], source: Sequence[str], target: Sequence[str]
+) -> AxesImage:
+    """Draw the beginning of a heat map: source tokens label the rows, target tokens the columns (Fig. 3)."""
+    drawn = weights[: len(target), : len(source)].astype(np.float32).T
+    image = axes.imshow(drawn, cmap="Greys", vmin=0, vmax=1, aspect="auto")
     # Without parse_math=False, a token like $x^$ would be parsed as a formula, and fail.
-    axes.set_xticks(
-        range(len(target)), [drawable(t) for t in target], rotation=90, family=FONT, parse_math=False
-    )
-    axes.set_yticks(range(len(source)), [drawable(t) for t in source], family=FONT, parse_math=False)
+    columns, rows = ([make_label(token) for token in tokens] for tokens in (target, source))
+    axes.set_xticks(range(len(target)), columns, rotation=90, family=FONT, parse_math=False)
+    axes.set_yticks(range(len(source)), rows, family=FONT, parse_math=False)
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
     axes.set_xlabel("target")
     axes.set_ylabel("source")
+    return image
 
 
 def draw_scores(scores: pd.DataFrame, by_length: pd.DataFrame, path: Path) -> None:
@@ -120,10 +161,10 @@ def draw_members(axes: Axes, scores: pd.DataFrame) -> None:
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=len(series), fontsize="small")
 
 
-def drawable(token: str) -> str:
+def make_label(token: str) -> str:
     """Return a token as a label: shortened if too long, and only with characters that the font can show."""
-    shown = "".join(character if has_glyph(character) else MISSING for character in token)
-    return shown if len(shown) <= LONGEST_LABEL else shown[: LONGEST_LABEL - 1] + "…"
+    label = "".join(character if has_glyph(character) else MISSING for character in token)
+    return label if len(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1] + "…"
 
 
 @cache

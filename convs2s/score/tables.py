@@ -99,13 +99,13 @@ def length_table(
         members.setdefault(length_class(words), []).append(index)
     rows = []
     for name in sorted(members):
-        wanted = [references[i] for i in members[name]]
+        own = [references[i] for i in members[name]]
         found = [[system[i] for i in members[name]] for system in systems]
         rows.append({
             "source_words": name,
-            "sentences": len(wanted),
-            "bleu": sum(bleu(lines, wanted, tokenizer).value for lines in found) / len(found),
-            "chrf": sum(chrf(lines, wanted).value for lines in found) / len(found),
+            "sentences": len(own),
+            "bleu": sum(bleu(lines, own, tokenizer).value for lines in found) / len(found),
+            "chrf": sum(chrf(lines, own).value for lines in found) / len(found),
         })  # fmt: skip
     return pd.DataFrame(rows).round(DIGITS)
 

@@ -19,7 +19,7 @@ from convs2s.model.receptive_field import receptive_field
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.package.layer_attention import LayerReader
 from convs2s.package.translator import load
-from convs2s.score.pictures import drawable, save
+from convs2s.score.pictures import make_label, save
 from convs2s.text.corpus.files import atomic_path
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
@@ -96,7 +96,7 @@ def draw_gates(maps: dict[str, Map], tokens: Sequence[str], path: Path) -> None:
             limits = (0.0, 1.0, "Greys") if title == GATES else (-top, top, "RdBu")
             image = axes.imshow(values, vmin=limits[0], vmax=limits[1], cmap=limits[2], aspect="auto")
             axes.set_title(title)
-            axes.set_xticks(range(len(tokens)), [*map(drawable, tokens)], rotation=90, fontsize=7)
+            axes.set_xticks(range(len(tokens)), [*map(make_label, tokens)], rotation=90, fontsize=7)
             figure.colorbar(image, ax=axes, location="bottom", shrink=0.8)
         grid[0].set_ylabel(f"channels, {CHANNELS} of them")
         write(figure, path)

@@ -47,3 +47,12 @@ def test_each_aligner_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
     assert set(found) == {"seconds", "CPU seconds", "MB"}
     assert min(found.values()) > 0
     assert len((tmp_path / "links").read_text(encoding="utf-8").split("\n")) == 3
+
+
+def test_the_error_rate_is_one_minus_twice_the_common_links_over_all_links() -> None:
+    """Over both pairs, 1 link is common to the 3 found and the 2 true ones; repeats do not count."""
+    found, true = [[(0, 0), (1, 1), (0, 0)], [(0, 1)]], [[(0, 0)], [(1, 0)]]
+    assert align.alignment_error_rate(found, true) == pytest.approx(1 - 2 * 1 / 5)
+    assert align.alignment_error_rate([[]], [[]]) == 0.0
+    with pytest.raises(ValueError, match="shorter"):
+        align.alignment_error_rate([[], []], [[]])

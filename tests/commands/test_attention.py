@@ -41,7 +41,7 @@ def test_each_layer_and_the_average_are_drawn(
     """Each map carries its name, with the tokens of both sides on its axes."""
     drawn: list[tuple[list[str], list[str], list[str], Path]] = []
     monkeypatch.setattr(
-        "convs2s.score.layer_pictures.draw_layers",
+        "convs2s.score.pictures.draw_layers",
         lambda maps, source, target, path: drawn.append(([name for name, _ in maps], source, target, path)),
     )
     call("Haus", "--model", model, "--out", str(tmp_path / "plot.png"))
@@ -54,7 +54,7 @@ def test_each_layer_and_the_average_are_drawn(
 
 def test_an_unknown_file_type_is_refused_at_once(tmp_path: Path) -> None:
     """The suffix is checked before the model is loaded: this test has no model."""
-    with pytest.raises(ValueError, match=r"plot.svg: found the suffix '.svg', wanted .png for heat maps or"):
+    with pytest.raises(ValueError, match=r"plot.svg: expected the suffix .png for heat maps or"):
         call("Haus", "--model", str(tmp_path / "none"), "--out", str(tmp_path / "plot.svg"))
 
 

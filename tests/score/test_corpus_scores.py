@@ -97,22 +97,17 @@ def test_empty_hypotheses_score_zero() -> None:
 
 
 @pytest.mark.parametrize("score", [bleu, tokenized_bleu, chrf, length_ratio])
-def test_unequal_numbers_of_lines_are_refused(score: Callable[[list[str], list[str]], object]) -> None:
+@pytest.mark.parametrize(("hypotheses", "references"), [(["a"], ["a", "b"]), ([], [])])
+def test_unequal_or_no_lines_are_refused(
+    score: Callable[[list[str], list[str]], object], hypotheses: list[str], references: list[str]
+) -> None:
     """SacreBLEU would score only the first lines, which may no longer correspond."""
-    with pytest.raises(ValueError, match="found 1 hypothesis but 2 references; wanted one reference per"):
-        score(["a"], ["a", "b"])
-
-
-@pytest.mark.parametrize("score", [bleu, tokenized_bleu, chrf, length_ratio])
-def test_an_empty_test_set_is_refused(score: Callable[[list[str], list[str]], object]) -> None:
-    """There is nothing to score."""
-    with pytest.raises(ValueError, match=r"no sentences to score; is the test set \(download.test\) empty"):
-        score([], [])
+    expected = f"expected a test set with one reference per hypothesis, found {len(hypotheses)} hypothes[ei]s"
+    with pytest.raises(ValueError, match=expected):
+        score(hypotheses, references)
 
 
 def test_empty_references_are_refused() -> None:
     """A ratio to zero is undefined; the file is probably the wrong one."""
-    with pytest.raises(
-        ValueError, match="found 2 references, all of them empty; wanted translations to compare with"
-    ):
+    with pytest.raises(ValueError, match="expected translations to compare with, found 2 empty references"):
         length_ratio(["a", "b"], ["", ""])

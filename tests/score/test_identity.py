@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.english_german_grammar.corpus import generate
-from convs2s.score.identity import identify, set_name
+from convs2s.score.identity import identify, name_source
 from convs2s.text.corpus.files import write_lines
 from convs2s.text.corpus.pair_folder import write_folder
 from convs2s.text.sources.generated_pairs import generated_part
@@ -41,7 +41,7 @@ def test_further_references_are_part_of_the_test_set(tmp_path: Path) -> None:
 
 
 def test_every_kind_of_source_has_a_name() -> None:
-    """Names are those in params.yaml; several are joined in order."""
+    """Names are those in params.yaml."""
     files = [{"name": "test/a-src.en.sgm", "sha256": ""}, {"name": "test/a-ref.ro.sgm", "sha256": ""}]
     sources: list[dict[str, object]] = [
         {"kind": "url", "files": files, "fetched": []},
@@ -49,13 +49,13 @@ def test_every_kind_of_source_has_a_name() -> None:
         {"kind": "sacrebleu", "name": "wmt14/full", "files": files},
         {"kind": "mtdata", "id": "StanfordNLP-newstest2014-1-eng-deu"},
     ]
-    assert set_name(sources) == (
-        "test/a-src.en.sgm and test/a-ref.ro.sgm, b.tsv, wmt14/full, StanfordNLP-newstest2014-1-eng-deu"
-    )
+    assert [name_source(source) for source in sources] == [
+        "test/a-src.en.sgm and test/a-ref.ro.sgm", "b.tsv", "wmt14/full", "StanfordNLP-newstest2014-1-eng-deu"
+    ]  # fmt: skip
 
 
 def test_a_folder_of_unknown_origin_is_refused(tmp_path: Path) -> None:
     """A score is meaningless without its test set."""
     write_folder(tmp_path / "test", [("a", "b")])
-    with pytest.raises(FileNotFoundError, match=r"provenance\.json does not exist.*dvc repro download@test"):
+    with pytest.raises(FileNotFoundError, match=r"provenance\.json does not exist.*download@test"):
         identify(tmp_path / "test")

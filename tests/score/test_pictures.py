@@ -2,26 +2,27 @@
 
 import warnings
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 from PIL import Image
 
 from convs2s.score.corpus_scores import SystemScores
 from convs2s.score.pictures import (
     draw_attention,
+    draw_layers,
+    draw_map,
     draw_members,
     draw_scores,
-    drawable,
     easy_to_read,
-    label_tokens,
-    save,
+    make_label,
 )
 from convs2s.score.tables import Result, length_table, score_table
 
+TOKENS = (["a", "b", "c"], ["d", "e"])
 SCORES = score_table(
     [
         Result(member, text, SystemScores(bleu, bleu, 2 * bleu, 1.0, 0))
@@ -50,25 +51,10 @@ def test_a_heat_map_is_dark_where_attention_is(tmp_path: Path) -> None:
     assert cell == pytest.approx((left, bottom - height, left + width, bottom), abs=2)
 
 
-@pytest.mark.parametrize("layout", ["constrained", None])
-def test_the_layout_is_that_of_matplotlib(tmp_path: Path, layout: Any) -> None:
-    """A long label moves the axes, unless there is no layout engine."""
-    for name, write in (("ours.png", save), ("theirs.png", save_with_matplotlib)):
-        figure = Figure(figsize=(3, 2), layout=layout)
-        figure.add_subplot().set_yticks([0, 1], ["a" * 20, "b"])
-        write(figure, tmp_path / name)
-    assert (tmp_path / "ours.png").read_bytes() == (tmp_path / "theirs.png").read_bytes()
-
-
-def save_with_matplotlib(figure: Figure, path: Path) -> None:
-    figure.savefig(path, format="png", dpi=100, metadata={"Software": None})
-
-
 def test_source_is_on_the_y_axis_and_target_on_the_x_axis() -> None:
     """Fig. 3 has the same axes; tokens are the labels."""
     axes = Figure().add_subplot()
-    axes.imshow(np.zeros((3, 2)))
-    label_tokens(axes, ["the", "girl", "</s>"], ["Mädchen", "ß"])
+    draw_map(axes, np.zeros((2, 3)), ["the", "girl", "</s>"], ["Mädchen", "ß"])
     assert [label.get_text() for label in axes.get_yticklabels()] == ["the", "girl", "</s>"]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["Mädchen", "ß"]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("target", "source")
@@ -80,14 +66,15 @@ def test_any_token_can_be_drawn_without_warning(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         draw_attention(np.full((12, 12), 1 / 12), tokens, tokens, "$_$", tmp_path / "attention.png")
+        draw_layers([("average", np.full((12, 12), 1 / 12))], tokens, tokens, tmp_path / "layers.png")
     assert Image.open(tmp_path / "attention.png").size[0] > 300
 
 
 def test_labels_keep_characters_that_the_font_has() -> None:
     """Umlauts and sentencepiece's word mark are kept; other characters become boxes; long words are cut."""
-    assert drawable("▁Überraschungß") == "▁Überraschungß"
-    assert drawable("日\x07\u2028\u200ba") == "□□□□a"
-    assert drawable("Donaudampfschifffahrtsgesellschaft") == "Donaudampfschifffah…"
+    assert make_label("▁Überraschungß") == "▁Überraschungß"
+    assert make_label("日\x07\u2028\u200ba") == "□□□□a"
+    assert make_label("Donaudampfschifffahrtsgesellschaft") == "Donaudampfschifffah…"
 
 
 def test_a_very_long_sentence_gives_a_picture_of_its_beginning(
@@ -97,8 +84,11 @@ def test_a_very_long_sentence_gives_a_picture_of_its_beginning(
     monkeypatch.setattr("convs2s.score.pictures.LARGEST_MAP", 6)  # a map of 60 takes a second
     for length in (6, 10):
         weights = np.zeros((length, length), dtype=np.float16)
-        draw_attention(weights, ["s"] * length, ["t"] * length, "title", tmp_path / f"{length}.png")
-    assert (tmp_path / "10.png").read_bytes() == (tmp_path / "6.png").read_bytes()
+        tokens = ["s"] * length, ["t"] * length
+        draw_attention(weights, *tokens, "title", tmp_path / f"{length}.png")
+        draw_layers([("average", weights)], *tokens, tmp_path / f"{length}-layers.png")
+    for name in ("", "-layers"):
+        assert (tmp_path / f"10{name}.png").read_bytes() == (tmp_path / f"6{name}.png").read_bytes()
 
 
 def test_sentences_that_fill_a_picture_well_are_drawn_first() -> None:
@@ -110,8 +100,8 @@ def test_sentences_that_fill_a_picture_well_are_drawn_first() -> None:
 
 def test_attention_of_another_shape_is_refused(tmp_path: Path) -> None:
     """Wrongly labeled rows would be worse than no picture."""
-    wanted = r"attention for attention-1.png has shape \(2, 3\); wanted \(3, 2\): a row per target token"
-    with pytest.raises(ValueError, match=wanted):
+    expected = r"attention for attention-1.png has shape \(2, 3\); expected \(3, 2\), a row per target"
+    with pytest.raises(ValueError, match=expected):
         draw_attention(np.zeros((2, 3)), ["a", "b"], ["c", "d", "e"], "title", tmp_path / "attention-1.png")
 
 
@@ -148,3 +138,42 @@ def test_a_single_seed_is_drawn_once() -> None:
     axes = Figure().add_subplot()
     draw_members(axes, score_table([Result("1", "plain", SystemScores(20.0, 20.0, 40.0, 1.0, 0))]))
     assert [label.get_text() for label in axes.get_xticklabels()] == ["seed 1"]
+
+
+def draw_maps(maps: list[NDArray[np.float64]], path: Path) -> NDArray[np.int64]:
+    """Draw the maps; return the picture's gray values."""
+    draw_layers([(f"layer {i}", weights) for i, weights in enumerate(maps)], *TOKENS, path)
+    return np.asarray(Image.open(path).convert("L")).astype(int)
+
+
+def test_maps_are_laid_out_by_row_and_dark_where_attention_is(tmp_path: Path) -> None:
+    """With five maps in three columns, the fifth is second in row two; its target 2 attends to source 1."""
+    path = tmp_path / "layers.png"
+    none, all_, one = np.zeros((2, 3)), np.ones((2, 3)), np.array([[0.0, 0, 0], [1, 0, 0]])
+    blank = draw_maps([none] * 5, path)
+
+    def changed(maps: list[NDArray[np.float64]]) -> tuple[int, int, int, int]:
+        """Return left, top, right and bottom of the pixels that differ from blank maps."""
+        rows, columns = np.nonzero(draw_maps(maps, path) != blank)
+        return columns.min(), rows.min(), columns.max(), rows.max()
+
+    first = changed([all_, none, none, none, none])
+    fifth = changed([none, none, none, none, all_])
+    cell = changed([none, none, none, none, one])
+    assert fifth[0] > first[2]  # to the right of the first column
+    assert fifth[1] > first[3]  # below the first row
+    assert fifth[2] < Image.open(path).size[0] * 2 / 3
+    left, top, right, bottom = fifth
+    width, height = (right - left) / 2, (bottom - top) / 3
+    assert cell == pytest.approx((right - width, top, right, top + height), abs=2)
+
+
+def test_a_failed_picture_leaves_the_old_one(tmp_path: Path) -> None:
+    """A picture appears complete or not at all; its folder is created if needed."""
+    path = tmp_path / "new" / "layers.png"
+    draw_layers([("average", np.zeros((2, 3)))], *TOKENS, path)
+    before = path.read_bytes()
+    with pytest.raises(TypeError):
+        draw_layers([("average", np.zeros((2, 3, 5)))], *TOKENS, path)
+    assert path.read_bytes() == before
+    assert [file.name for file in path.parent.iterdir()] == ["layers.png"]

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from sacremoses import MosesTokenizer
 
-from convs2s.score.alignment_error_rate import alignment_error_rate
+from benchmarks.align import alignment_error_rate
 from convs2s.text.alignment.fast_align import Aligner, Links, align
 from convs2s.text.alignment.symmetrization import symmetrize
 from convs2s.text.alignment.threads import Threads
