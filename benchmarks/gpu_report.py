@@ -1,6 +1,6 @@
 """All GPU tests and benchmarks within minutes: `make gpu-report` writes report.json and report.md.
 
-    make gpu-report                          trains on the generated corpus, or
+    make gpu-report                          trains on the default corpus, or
     make gpu-report DATA=folder              on Multi30k, whose files (train.en.gz, ...) are in the folder
 
 It takes at most SECONDS (530) of one GPU, needs no network, and installs nothing: PYTHON (python3) must have
@@ -71,7 +71,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("data/gpu-report"), help="folder of the report")
-    parser.add_argument("--data", type=Path, help="folder with Multi30k's files; default: generated text")
+    parser.add_argument("--data", type=Path, help="folder with Multi30k's files; default: the default corpus")
     parser.add_argument("--seconds", type=float, default=530, help="time limit for all parts in total")
     parser.add_argument("--parts", nargs="+", choices=SHARES, default=list(SHARES))
     parser.add_argument("--toy", action="store_true", help="run at toy size, to check that it works")

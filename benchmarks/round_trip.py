@@ -51,7 +51,7 @@ PREPARATIONS = {
 
 def survivors(lines: Sequence[str], language: str, preparation: Preparation, size: int) -> list[bool]:
     """Return which lines come back unchanged."""
-    params = {**preset_params("generated").tokenize.model_dump(), **preparation.changes}
+    params = {**preset_params("tatoeba-en-de").tokenize.model_dump(), **preparation.changes}
     tokenizer = Tokenizer(language, TokenizeParams.model_validate(params))
     sentences = [tokenizer.words(line) for line in lines]
     counts = Counter(word for words in sentences for word in words)

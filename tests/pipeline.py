@@ -76,6 +76,6 @@ def stage_commands(params: Params, folder: Path) -> dict[str, str]:
 def bare_repository(folder: Path, overrides: Overrides = NO_OVERRIDES) -> Path:
     """Set up a folder where DVC can read this pipeline, with the default preset and some overrides."""
     shutil.copy(ROOT / "dvc.yaml", folder)
-    (folder / "params.yaml").write_text(render("generated", overrides=overrides), encoding="utf-8")
+    (folder / "params.yaml").write_text(render("tatoeba-en-de", overrides=overrides), encoding="utf-8")
     Repo.init(str(folder), no_scm=True).close()
     return folder

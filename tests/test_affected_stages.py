@@ -80,6 +80,7 @@ def append(name: str, text: str) -> Callable[[Path], None]:
 EDITS: dict[str, tuple[Callable[[Path], None], set[str] | None]] = {
     "filter.max_words": (set_param("filter.max_words", 100), {"filter"}),
     "vocabulary size": (set_param("vocabulary.source_size", 77, "target_size"), {"vocabulary"}),
+    "download.train_pairs": (set_param("download.train_pairs", None), {"download@train"}),
     "train.dropout": (set_param("train.dropout", 0.33), {"train@1"}),
     "train.seeds": (set_param("train.seeds", [1, 2]), {"train@2"}),
     "evaluate.ensembles": (
@@ -91,7 +92,7 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str] | None]] = {
     "tune.alphas": (set_param("tune.alphas", [0.5, 1.0]), {"tune@1"}),
     "replace.enabled": (set_param("replace.enabled", True), {"replace@1"}),
     "the test set": (
-        set_param("download.test", [{"kind": "generated", "pairs": 7, "seed": 9, "noise": 0.0}]),
+        set_param("download.test", [{"kind": "sacrebleu", "name": "wmt14"}]),
         {"download@test"},
     ),
     "decoding code": (append("convs2s/decode/beam_search.py", "EDITED = 1\n"), {"tune@1"}),
@@ -155,11 +156,11 @@ def reproduce_graph() -> "tuple[list[str], nx.DiGraph[PipelineStage]]":
 def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Yield a copy of the project in which `dvc repro` has run, with `play` in place of the commands."""
     folder = tmp_path_factory.mktemp("project")
-    for name in ("convs2s", "pipelines", "data/own"):
+    for name in ("convs2s", "pipelines", "data/tatoeba-en-de"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("dvc.yaml", "README.md", ".dvcignore", ".gitignore"):
         shutil.copy(ROOT / name, folder / name)
-    (folder / "params.yaml").write_text(rendered("generated"), encoding="utf-8")
+    (folder / "params.yaml").write_text(rendered("tatoeba-en-de"), encoding="utf-8")
     with (
         contextlib.chdir(folder),
         light_dvc(),

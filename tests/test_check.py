@@ -28,9 +28,9 @@ ATTACK = "1; touch F #"
 
 def write(folder: Path, **train: Any) -> Path:
     """Write the default params.yaml with changes in its train section, and the folder for local texts."""
-    content = content_of("generated")
+    content = content_of("tatoeba-en-de")
     content["train"].update(train)
-    (folder / "data" / "own").mkdir(parents=True, exist_ok=True)
+    (folder / content["download"]["folder"]).mkdir(parents=True, exist_ok=True)
     with (folder / "params.yaml").open("w", encoding="utf-8") as stream:
         YAML(typ="safe").dump(content, stream)
     return folder / "params.yaml"
@@ -166,9 +166,9 @@ def test_make_flow_starts_neither_server_nor_run(attacked: Path, monkeypatch: py
 def test_a_missing_folder_of_texts_is_named(tmp_path: Path) -> None:
     """DVC would only say that data are missing."""
     path = write(tmp_path)
-    (tmp_path / "data" / "own").rmdir()
+    (tmp_path / "data" / "tatoeba-en-de").rmdir()
     with pytest.raises(
-        FileNotFoundError, match=r"download\.folder is data/own, which is not a folder\. Wanted"
+        FileNotFoundError, match=r"download\.folder is data/tatoeba-en-de, which is not a folder\. Wanted"
     ):
         check(path)
 
@@ -199,5 +199,5 @@ def test_a_valid_file_is_reported_as_ok(
     monkeypatch.chdir(tmp_path)
     main([])
     assert capsys.readouterr().out == "params.yaml: OK\n"
-    assert load_params() == params_of("generated")
+    assert load_params() == params_of("tatoeba-en-de")
     assert shlex.quote(ATTACK) != ATTACK  # otherwise the tests above would prove nothing

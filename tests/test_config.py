@@ -18,13 +18,12 @@ from pipelines.stages.download import digest
 from tests.presets import content_of, params_of
 
 ROOT = Path(__file__).parent.parent
-GENERATED = {"kind": "generated", "pairs": 10, "seed": 1, "noise": 0.0}
 MISSING = object()
 
 
 def changed(folder: Path, name: str, value: Any) -> Path:
     """Write the default preset with one key changed, added or removed; return the file's path."""
-    content = content_of("generated")
+    content = content_of("tatoeba-en-de")
     *sections, key = name.split(".")
     target = content
     for section in sections:
@@ -45,7 +44,7 @@ def changed(folder: Path, name: str, value: Any) -> Path:
     [
         ("train.droput", 0.1, r"train\.droput: unknown key, found 0\.1; did you mean dropout\?"),
         ("trian", {}, r"trian: unknown key, found \{\}; did you mean train\?"),
-        ("download.train.0.nois", 0.1, r"download\.train\.0\.nois: unknown key.*did you mean noise\?"),
+        ("download.train.0.column", 0, r"download\.train\.0\.column: unknown key.*did you mean columns\?"),
         ("train.dropout", MISSING, r"train\.dropout: missing"),
         ("translate", MISSING, r"translate: missing"),
         ("translate.beam_size", "five", r"translate\.beam_size: found 'five', wanted an integer"),
@@ -100,7 +99,8 @@ def changed(folder: Path, name: str, value: Any) -> Path:
         ("tune.alphas", [], r"tune\.alphas: found \[\], wanted at least 1 item"),
         ("tune.alphas", [1.0, 1], r"tune: alphas \[1\.0, 1\.0\] has duplicates; wanted distinct values"),
         ("translate.n_best", 9, r"translate: n_best 9 exceeds beam_size"),
-        ("download.valid", [GENERATED], r"filter\.valid_every and download\.valid: exactly one"),
+        ("download.valid", [], r"filter\.valid_every and download\.valid: exactly one"),
+        ("download.train_pairs", 0, r"download\.train_pairs: found 0, wanted greater than or equal to 1"),
         (
             "translate.selection",
             {"common": 500, "candidates": 100},
@@ -159,7 +159,7 @@ def test_a_wrong_short_form_is_named(tmp_path: Path, text: str) -> None:
 
 def test_all_attention_off_is_impossible(tmp_path: Path) -> None:
     """The decoder would never see the source."""
-    layers = len(params_of("generated").model.attention)
+    layers = len(params_of("tatoeba-en-de").model.attention)
     with pytest.raises(ValueError, match="attention is off in every layer"):
         load_params(changed(tmp_path, "model.attention", [False] * layers))
 
@@ -198,7 +198,7 @@ def test_numbers_are_read_as_dvc_reads_them(tmp_path: Path) -> None:
 @pytest.mark.fault("input")
 def test_a_missing_file_and_invalid_yaml_are_errors(tmp_path: Path) -> None:
     """The message must say what to do next."""
-    with pytest.raises(FileNotFoundError, match=r"make preset NAME=generated"):
+    with pytest.raises(FileNotFoundError, match=r"make preset NAME=tatoeba-en-de"):
         load_params(tmp_path / "params.yaml")
     (tmp_path / "params.yaml").write_text("a: [1, 2\nb: }")
     with pytest.raises(ValueError, match=r"params\.yaml is not valid YAML"):
@@ -235,19 +235,19 @@ def test_aliases_may_be_used(tmp_path: Path) -> None:
     path = changed(tmp_path, "train.seeds", [1])
     text = path.read_text().replace("anneal_factor: 0.1", "anneal_factor: &one 0.1")
     path.write_text(text.replace("clip_norm: 0.1", "clip_norm: *one"))
-    assert load_params(path) == params_of("generated")
+    assert load_params(path) == params_of("tatoeba-en-de")
 
 
 def test_parameters_cannot_be_changed_after_reading() -> None:
     """The values in use must be those that were checked."""
-    params = params_of("generated")
+    params = params_of("tatoeba-en-de")
     with pytest.raises(ValueError, match="frozen"):
         params.train.dropout = 0.5
 
 
 def test_every_field_of_the_schema_is_documented() -> None:
     """Reference pages and forms are generated from the schema."""
-    for section in type(params_of("generated")).model_fields.values():
+    for section in type(params_of("tatoeba-en-de")).model_fields.values():
         name = getattr(section.annotation, "__name__", "")
         assert set(meanings(sections()[name])) == set(sections()[name].model_fields)
 

@@ -11,6 +11,7 @@ from convs2s.config.params import Params
 from convs2s.config.selection import SelectionParams
 from pipelines.report.__main__ import write
 from pipelines.report.scores import report
+from tests.corpus import NOISE, pairs, with_pairs
 from tests.pipeline import ROOT, run_all
 from tests.train.tiny import tiny_params
 
@@ -19,21 +20,14 @@ TEST_PAIRS = 30
 
 
 def toy_params(folder: Path, kind: str) -> Params:
-    """Return the tiny model's parameters for 400 generated pairs; `word` adds vocabulary selection."""
+    """Write a corpus of 400 pairs; return the tiny model's parameters. `word` adds vocabulary selection."""
     params = tiny_params(folder, seeds=SEEDS, max_epochs=1, max_tokens=500, batch_sentences=32)
-    generated = params.download.train[0]
+    params = with_pairs(params, folder / "own", [*pairs(400), *NOISE], pairs(TEST_PAIRS, start=400))
     selection = SelectionParams(common=50, candidates=5) if kind == "word" else None
     size = {"word": 300, "bpe": 400, "sentencepiece": 500}[kind]
     raw = {"tokenizer": "none", "lossless": True, "normalize_unicode": True}
     return params.model_copy(
         update={
-            "download": params.download.model_copy(
-                update={
-                    "train": [generated.model_copy(update={"pairs": 400, "noise": 0.1})],
-                    "test": [generated.model_copy(update={"pairs": TEST_PAIRS, "noise": 0.0})],
-                }
-            ),
-            "filter": params.filter.model_copy(update={"valid_every": 10}),
             "vocabulary": params.vocabulary.model_copy(
                 update={"kind": kind, "joint": kind != "word", "source_size": size, "target_size": size}
             ),

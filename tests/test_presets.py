@@ -10,9 +10,12 @@ import torch
 from convs2s.config.download import UrlSource
 from convs2s.config.selection import SelectionParams
 from convs2s.model.seq2seq import Seq2Seq
-from pipelines.preset.render import preset_names
+from convs2s.text.corpus.pair_folder import read_folder
+from pipelines.preset.render import EXPERIMENTS, preset_names
 from pipelines.stages.download import run
 from tests.presets import params_of, rendered
+
+ROOT = EXPERIMENTS.parent
 
 
 class Figures(NamedTuple):
@@ -44,19 +47,20 @@ LINES = {
     "multi30k-en-de": ("multi30k", {"train": 29_000, "valid": 1_014, "test": 1_000}),
     "multi30k-en-fr": ("multi30k", {"train": 29_000, "valid": 1_014, "test": 1_000}),
     "reuters-headlines": ("reuters21578-headlines", {"train": 11_258, "valid": 716, "test": 814}),
-    "tatoeba-en-de": ("tatoeba-en-de", {"train": 158_900, "valid": 1_917, "test": 2_628}),
 }
 
 
 @pytest.mark.parametrize("name", preset_names())
 def test_the_model_card_has_the_presets_name(name: str) -> None:
     """A recorded run is traced back to its preset by this name."""
-    assert params_of(name).package.name == (name if name != "generated" else "generated-en-de")
+    assert params_of(name).package.name == name
 
 
 def test_the_presets_exist() -> None:
     """The README names some of them, and each experiment of the paper has one."""
-    assert {"generated", "multi30k-en-de", "tatoeba-en-de", "own-data", *PAPER} <= set(preset_names())
+    assert {"tatoeba-en-de", "tatoeba-en-de-large", "multi30k-en-de", "own-data", *PAPER} <= set(
+        preset_names()
+    )
 
 
 @pytest.mark.parametrize("name", PAPER)
@@ -166,6 +170,27 @@ def test_local_files_of_a_corpus_are_found(
     first = (tmp_path / "test" / "source.txt").open(encoding="utf-8").readline()
     assert first.isascii(), "English is the source"
     assert not first.isupper(), "titles, in capitals, are the target"
+
+
+@pytest.mark.parametrize(("name", "train"), [("tatoeba-en-de", 50_000), ("tatoeba-en-de-large", 158_900)])
+def test_the_default_corpus_needs_no_network(name: str, train: int, tmp_path: Path) -> None:
+    """It is in the repository; no test or validation sentence is among the training sentences."""
+    params, texts = params_of(name).download, dict[str, list[tuple[str, str]]]()
+    for split in ("train", "valid", "test"):
+        run(
+            params.model_copy(update={"folder": str(ROOT / params.folder)}), split, tmp_path, tmp_path / split
+        )
+        texts[split] = list(read_folder(tmp_path / split))
+    assert {split: len(pairs) for split, pairs in texts.items()} == {
+        "train": train,
+        "valid": 1917,
+        "test": 2628,
+    }
+    for split in ("valid", "test"):
+        for seen, held_out in zip(
+            zip(*texts["train"], strict=True), zip(*texts[split], strict=True), strict=True
+        ):
+            assert not set(seen) & set(held_out)
 
 
 @pytest.mark.parametrize("target", ["de", "fr"])

@@ -124,6 +124,8 @@ class DownloadParams(Section):
     """Folder of local files, relative to the repository root; `dvc repro` detects changes in it."""
     train: Annotated[list[Source], Field(min_length=1)]
     """Training pairs: all of these sources, in order."""
+    train_pairs: Positive | None
+    """Training pairs to use, drawn at random from all of them, always the same ones; null: all."""
     valid: list[Source]
     """Validation pairs; [] holds out every Nth training pair instead (filter.valid_every)."""
     development: list[Source]

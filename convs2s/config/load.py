@@ -29,7 +29,7 @@ def load_params(path: Path = Path("params.yaml")) -> Params:
     if not path.is_file():
         raise FileNotFoundError(
             f"{path} does not exist. Run this from the repository root, or write the default: "
-            "make preset NAME=generated"
+            "make preset NAME=tatoeba-en-de"
         )
     return parse_params(read_text(path), str(path))
 
@@ -43,7 +43,7 @@ def read_text(path: Path) -> str:
     if path.stat().st_size > LONGEST:
         raise ValueError(
             f"{path} has {path.stat().st_size:,} bytes, wanted at most {LONGEST:,}. Is it the wrong file? "
-            "Write the default: make preset NAME=generated"
+            "Write the default: make preset NAME=tatoeba-en-de"
         )
     content = path.read_bytes()
     try:

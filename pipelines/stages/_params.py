@@ -17,8 +17,13 @@ TRAINING = (
 SPLITS = ("train", "valid", "development", "test")
 
 PARAMS: dict[str, tuple[str, ...]] = {
-    f"download@{split}": (*LANGUAGES, "download.folder", "download.references", f"download.{split}")
-    for split in SPLITS
+    f"download@{split}": (*LANGUAGES, "download.folder", "download.references", *keys)
+    for split, keys in {
+        "train": ("download.train", "download.train_pairs"),
+        "valid": ("download.valid",),
+        "development": ("download.development",),
+        "test": ("download.test",),
+    }.items()
 } | {
     "truecase": WORDS,
     "tokenize": WORDS,

@@ -32,7 +32,8 @@ def run(params: DownloadParams, split: Split, downloads: Path, out: Path) -> Non
     """
     opened = [open_parts(source, params, split, downloads) for source in getattr(params, split)]
     references = [Path(params.folder) / name for name in params.references] if split == "test" else []
-    write_split([part for parts in opened for part in parts], out, references)
+    sample = params.train_pairs if split == "train" else None
+    write_split([part for parts in opened for part in parts], out, references, sample)
 
 
 def open_parts(source: Source, params: DownloadParams, split: Split, downloads: Path) -> list[Part]:

@@ -22,7 +22,7 @@ def test_a_variant_changes_sizes_and_nothing_else() -> None:
 
 def test_a_model_of_another_form_is_refused() -> None:
     with pytest.raises(ValueError, match="wanted depths and widths"):
-        changed(params_of("generated"), Variant(1000, "4x256", 500, 0.4))
+        changed(params_of("tatoeba-en-de"), Variant(1000, "4x256", 500, 0.4))
 
 
 def test_a_row_is_that_of_a_table() -> None:

@@ -28,7 +28,7 @@ def test_preparations_differ_in_nothing_but_the_text() -> None:
 
 def test_pairs_are_drawn_at_random_and_stay_pairs(tmp_path: Path) -> None:
     """They come from the whole corpus: its first pairs may be its shortest."""
-    params = params_of("generated")
+    params = params_of("tatoeba-en-de")
     few = [params.download.train[0].model_copy(update={"pairs": 300})]
     download = params.download.model_copy(update={"train": few, "test": few})
     fetch(params.model_copy(update={"download": download}), 50, 5, tmp_path)

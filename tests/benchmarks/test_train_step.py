@@ -15,7 +15,7 @@ def test_it_measures_all_variants_of_a_preset(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A tiny model: plain and fast layers in two precisions, each with its share of the peak."""
-    params = preset_params("generated")
+    params = preset_params("tatoeba-en-de")
     model = params.model.model_copy(
         update=dict.fromkeys(("embedding_size", "output_embedding_size"), 16)
         | dict.fromkeys(("encoder_widths", "decoder_widths"), [16] * 3)
@@ -25,7 +25,7 @@ def test_it_measures_all_variants_of_a_preset(
     monkeypatch.setattr(train_step, "keep_freed_memory", lambda: True)
     options = [
         "--presets",
-        "generated",
+        "tatoeba-en-de",
         "--entries",
         "40",
         "--rounds",

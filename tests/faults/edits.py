@@ -79,27 +79,6 @@ def make(folder: Path) -> int:
         source = (folder / name).resolve()
         (folder / name).unlink()
         shutil.copytree(source, folder / name)
-    path = folder / "params.yaml"
-    params = YAML(typ="safe").load(path)
-    own = folder / params["download"]["folder"]
-    for split in ("train", "test"):
-        (source,) = params["download"][split]
-        forked.fork(functools.partial(write_pairs, own / f"{split}.tsv", source, split)).wait()
-        params["download"][split] = [
-            {"kind": "files", "source": None, "target": None, "tsv": f"{split}.tsv", "columns": [0, 1]}
-        ]
-    with path.open("w", encoding="utf-8") as stream:
-        YAML(typ="rt").dump(params, stream)
-    return 0
-
-
-def write_pairs(path: Path, source: dict[str, Any], split: str) -> int:
-    """Write the pairs that the default preset generates, and one more."""
-    from convs2s.text.sources.generated_pairs import generated_part  # noqa: PLC0415
-
-    part = generated_part(source["pairs"], source["seed"], source["noise"], split)  # type: ignore[arg-type]
-    lines = [f"{pair[0]}\t{pair[1]}\n" for pair in part.pairs]
-    path.write_text("".join(lines) + "END\tENDE\n", encoding="utf-8")
     return 0
 
 

@@ -11,27 +11,25 @@ from ruamel.yaml import YAML
 
 from convs2s.config.params import Params
 from pipelines.repair import repair
+from tests.corpus import pairs, with_pairs
 from tests.train.tiny import tiny_params
 
 ROOT = Path(__file__).parents[2]
 PAIRS, TEST_PAIRS, VOCABULARY = 60, 6, 170
+END = ("END", "ENDE")
+"""The last pair of training and test texts, which tests may edit."""
 
 
 def toy_params(folder: Path) -> Params:
-    """Return parameters that give every stage something to do, but not much."""
+    """Write a corpus; return parameters that give every stage something to do, but not much."""
     params = tiny_params(folder, max_epochs=2, batch_sentences=16, max_tokens=400, checkpoint_updates=1)
-    generated = params.download.train[0].model_copy(update={"noise": 0.0})
+    train, test = pairs(PAIRS), pairs(TEST_PAIRS, start=PAIRS)
+    params = with_pairs(params, folder / "data" / "own", [*train, END], [*test, END])
     sizes = {"joint": True, "source_size": VOCABULARY, "target_size": VOCABULARY}
     return params.model_copy(
         update={
-            "download": params.download.model_copy(
-                update={
-                    "train": [generated.model_copy(update={"pairs": PAIRS})],
-                    "test": [generated.model_copy(update={"pairs": TEST_PAIRS})],
-                }
-            ),
+            "download": params.download.model_copy(update={"folder": "data/own"}),
             "tokenize": params.tokenize.model_copy(update={"truecase": True}),
-            "filter": params.filter.model_copy(update={"valid_every": 10}),
             "vocabulary": params.vocabulary.model_copy(update=sizes),
             "translate": params.translate.model_copy(update={"beam_size": 2}),
             "evaluate": params.evaluate.model_copy(update={"heat_maps": 0}),
@@ -51,7 +49,6 @@ def make(folder: Path) -> Path:
     for name in ("dvc.yaml", ".dvcignore"):
         shutil.copy(ROOT / name, folder)
     params = toy_params(folder)
-    (folder / params.download.folder).mkdir(parents=True)
     with (folder / "params.yaml").open("w", encoding="utf-8") as stream:
         YAML(typ="safe").dump(params.model_dump(mode="json"), stream)
     Repo.init(str(folder), no_scm=True).close()

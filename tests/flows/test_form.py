@@ -65,10 +65,10 @@ def test_a_run_is_named_after_data_seeds_and_revision(
     monkeypatch: pytest.MonkeyPatch, seeds: list[int], words: str
 ) -> None:
     """The name also lists everything that differs from params.yaml, so that runs can be told apart."""
-    asked = SimpleNamespace(parameters={"params": {"preset": "generated", "seeds": seeds}})
+    asked = SimpleNamespace(parameters={"params": {"preset": "tatoeba-en-de", "seeds": seeds}})
     monkeypatch.setattr("pipelines.flows.reproduce.runtime", SimpleNamespace(flow_run=asked))
     monkeypatch.setattr("pipelines.flows.workspace.revision", lambda _: "abc")
-    assert run_name() == f"generated-en-de, {words}, abc, preset=generated"
+    assert run_name() == f"tatoeba-en-de, {words}, abc, preset=tatoeba-en-de"
 
 
 def test_a_value_must_be_named_and_given_once() -> None:

@@ -62,7 +62,7 @@ def test_a_run_shows_its_data_seeds_and_changes(server: Server, repo: Path) -> N
     """So that users can find the right one among a hundred runs."""
     run = server.run_flow(repo, targets=["download"])
     found = server.flow_run(run)
-    assert found["name"] == f"generated-en-de, seeds 1, 2, {workspace.revision(repo)}"
+    assert found["name"] == f"tatoeba-en-de, seeds 1, 2, {workspace.revision(repo)}"
     logged = server.logs(run)
     assert "Running stage 'download':" in logged
     assert "hunter2" not in logged and "password=*** at https://***@example.org/x" in logged

@@ -22,7 +22,7 @@ def _in_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Work in a git repository whose last commit has the default params.yaml."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    PARAMS.write_text(rendered("generated"), encoding="utf-8")
+    PARAMS.write_text(rendered("tatoeba-en-de"), encoding="utf-8")
     git("init", "--quiet")
     commit()
 
@@ -54,12 +54,12 @@ def test_a_preset_is_written_and_its_differences_are_listed(capsys: pytest.Captu
     assert main(["multi30k-en-de"]) == 0
     assert load_params() == params_of("multi30k-en-de")
     printed = capsys.readouterr().out.split("\n")
-    assert printed[0] == "params.yaml: 21 value(s) differ from preset multi30k-en-de"
+    assert printed[0] == "params.yaml: 22 value(s) differ from preset multi30k-en-de"
     assert "  train.dropout: 0.0 -> 0.2" in printed
     assert "  train.anneal_after_epoch: 2 -> null" in printed
-    assert '  package.name: "generated-en-de" -> "multi30k-en-de"' in printed
+    assert '  package.name: "tatoeba-en-de" -> "multi30k-en-de"' in printed
     (train,) = (line for line in printed if line.startswith("  download.train: "))
-    assert train.startswith('  download.train: [{"kind": "generated", "pairs": 40000')
+    assert train.startswith('  download.train: [{"kind": "files", "source": null, "')
     assert len(train) < 150
     assert files() == [".git", "params.yaml"]
 
@@ -118,11 +118,11 @@ def test_an_edited_comment_is_an_edit() -> None:
 
 def test_a_preset_nobody_edited_is_overwritten() -> None:
     """A rendered preset need not be in git, because it can be written again; an edit of it cannot."""
-    for name in ("multi30k-en-de", "own-data", "generated", "own-data"):
+    for name in ("multi30k-en-de", "own-data", "tatoeba-en-de", "own-data"):
         assert main([name]) == 0
         assert PARAMS.read_text(encoding="utf-8") == rendered(name)
     edit("dropout: 0.2", "dropout: 0.4")
-    assert main(["generated"]) == 1
+    assert main(["tatoeba-en-de"]) == 1
 
 
 def test_without_git_or_commit_only_presets_are_overwritten(capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,7 +136,7 @@ def test_without_git_or_commit_only_presets_are_overwritten(capsys: pytest.Captu
     assert capsys.readouterr().err.count("not in git") == 2
     PARAMS.unlink()
     assert main(["multi30k-en-de"]) == 0
-    assert main(["generated"]) == 0
+    assert main(["tatoeba-en-de"]) == 0
 
 
 def test_without_the_program_git_edits_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_without_the_program_git_edits_are_kept(monkeypatch: pytest.MonkeyPatch,
 def test_edits_of_an_unknown_preset_are_kept() -> None:
     """The preset may be from another version of the project, so the file cannot be written again."""
     PARAMS.write_text("# Preset gone, written by: make preset NAME=gone\ntrain:\n  dropout: 0.5\n")
-    assert main(["generated"]) == 1
+    assert main(["tatoeba-en-de"]) == 1
 
 
 def test_another_file_is_written(capsys: pytest.CaptureFixture[str]) -> None:

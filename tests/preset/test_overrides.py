@@ -15,14 +15,14 @@ AWKWARD = [{"kind": "files", "source": 'it\'s $HOME/50% "of" a b', "tsv": None}]
 
 def test_overrides_keep_comments_and_are_checked() -> None:
     """Overrides are typed by hand into a form or a command, so mistakes are likely."""
-    before = rendered("generated")
+    before = rendered("tatoeba-en-de")
     comments = [line.split("#")[1] for line in before.splitlines() if "#" in line]
-    values = {"train.dropout": 0.3, "download.train.0.pairs": 77, "train.seeds": [5]}
+    values = {"train.dropout": 0.3, "download.train.0.tsv": "a.tsv", "train.seeds": [5]}
     text, params = overridden(before, values)
     assert [line.split("#")[1] for line in text.splitlines() if "#" in line] == comments
     assert params.train.dropout == 0.3
     assert list(params.train.seeds) == [5]
-    for name in ("train.droput", "nothing.at.all", "download.train.7.pairs"):
+    for name in ("train.droput", "nothing.at.all", "download.train.7.tsv"):
         with pytest.raises(ValueError, match=f"overrides: params.yaml has no {name}"):
             overridden(before, {name: 1})
     with pytest.raises(ValueError, match=r"invalid overrides: params.yaml has 1 fault\(s\):\s+train.dropout"):
@@ -42,7 +42,7 @@ def test_only_the_lines_of_overrides_change() -> None:
 
 def test_a_list_written_over_several_lines_can_be_overridden() -> None:
     """Its comment and the next section must survive."""
-    before = rendered("generated")
+    before = rendered("tatoeba-en-de")
     line = next(line for line in before.splitlines() if line.startswith("  seeds: [1] #"))
     comment = line.split("#")[1]
     text, params = overridden(before.replace(line, f"  seeds: #{comment}\n  - 1"), {"train.seeds": [5]})

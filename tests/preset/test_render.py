@@ -32,12 +32,12 @@ def comments(lines: list[str]) -> list[str]:
 
 
 def test_params_yaml_is_the_rendered_default() -> None:
-    """A new key goes into base.yaml only; `make preset NAME=generated` then writes params.yaml.
+    """A new key goes into base.yaml only; `make preset NAME=tatoeba-en-de` then writes params.yaml.
 
     The last commit's file will also do, because anybody who experiments has edited theirs.
     """
     path = ROOT / "params.yaml"
-    assert render("generated") in (path.read_text(encoding="utf-8"), committed(path))
+    assert render("tatoeba-en-de") in (path.read_text(encoding="utf-8"), committed(path))
 
 
 @pytest.mark.parametrize("name", preset_names())
@@ -95,7 +95,7 @@ def test_a_list_is_replaced_whole(experiments: Path) -> None:
     assert whole["download.test"] == [
         {"kind": "files", "source": "a", "target": "b", "tsv": None, "columns": None}
     ]
-    assert whole["download.train"] == content_of("generated")["download"]["train"]
+    assert whole["download.train"] == content_of("own-data")["download"]["train"]
     assert whole["model.decoder_kernels"] == [5, 5, 5]
     assert "\n\nfilter:\n" in text
 

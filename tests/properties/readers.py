@@ -165,5 +165,7 @@ READERS = [
     ),
     Reader("dict.en.txt", read_fairseq_dictionary, bytes_of(b"the 12\n, 7\nmadeupword0000 0\n")),
     Reader("checkpoint.pt", read_checkpoint, checkpoint),
-    Reader("params.yaml", load_params, lambda path: path.write_text(rendered("generated"), encoding="utf-8")),
+    Reader(
+        "params.yaml", load_params, lambda path: path.write_text(rendered("tatoeba-en-de"), encoding="utf-8")
+    ),
 ]

@@ -44,7 +44,7 @@ EXPRESSIONS = st.sampled_from([
 @given(st.lists(st.tuples(st.sampled_from(PATHS), VALUES), min_size=1, max_size=3))
 def test_params_are_valid_or_every_fault_is_named(changes: list[tuple[tuple[str, str], Any]]) -> None:
     """Accepted values must not change when written and read again."""
-    content = copy.deepcopy(content_of("generated"))
+    content = copy.deepcopy(content_of("tatoeba-en-de"))
     for (section, key), value in changes:
         content[section][key] = value
     try:

@@ -133,7 +133,7 @@ def test_the_same_results_give_the_same_files_but_for_hardware_and_time(folder: 
 
 def test_the_page_has_the_command_that_repeats_the_run(text: str) -> None:
     """Readers can copy the command; it includes the overrides of the preset."""
-    assert "make preset NAME=generated && make repro" in Page(text).texts["runs"]
+    assert "make preset NAME=tatoeba-en-de && make repro" in Page(text).texts["runs"]
 
 
 def test_words_that_differ_are_marked_on_both_sides(text: str) -> None:

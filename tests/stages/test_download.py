@@ -5,32 +5,33 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from sacrebleu.dataset import DATASETS
 from sacrebleu.dataset.plain_text import PlainTextDataset
 
 from convs2s.config.download import DownloadParams
-from convs2s.english_german_grammar.corpus import generate
 from convs2s.text.corpus.files import read_lines, write_lines
 from convs2s.text.sources import pair_files
 from convs2s.text.sources.checksum import file_sha256
-from pipelines.preset.render import render
+from convs2s.text.sources.part import Split
 from pipelines.stages.__main__ import main
 from pipelines.stages.download import run
+from tests.corpus import pairs, with_pairs
+from tests.presets import params_of
 
 ROOT = Path(__file__).parents[2]
-GENERATED = {"kind": "generated", "pairs": 3, "seed": 1, "noise": 0.0}
 
 
-def params(folder: Path, **splits: list[Any]) -> DownloadParams:
-    """Return params with these splits, and references; train and test must not be empty."""
+def params(folder: Path, **splits: Any) -> DownloadParams:
+    """Return params with these splits, and other keys; train and test must not be empty."""
     given: dict[str, Any] = {
-        "train": [GENERATED],
+        "train": [files("a.en", "a.de")],
+        "train_pairs": None,
         "valid": [],
         "development": [],
-        "test": [GENERATED],
+        "test": [files("a.en", "a.de")],
         **splits,
     }
     common = {"source_language": "en", "target_language": "de", "folder": str(folder), "references": []}
@@ -47,14 +48,15 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_generated_pairs_come_with_alignment(tmp_path: Path) -> None:
-    """Pairs come from the split's own part of the grammar's sentences."""
-    run(params(tmp_path), "test", tmp_path / "downloads", tmp_path / "test")
-    pairs = list(generate(3, 1, 0.0, "test"))
-    found = content(tmp_path / "test")
-    assert found["source.txt"].decode().split("\n") == [*(pair.source for pair in pairs), ""]
-    assert found["target.txt"].decode().split("\n") == [*(pair.target for pair in pairs), ""]
-    assert found["alignment.txt"].count(b"\n") == 3
+def test_only_training_pairs_are_drawn(tmp_path: Path) -> None:
+    """Validation and test sets are used whole."""
+    write_lines(tmp_path / "a.en", list("abcde"))
+    write_lines(tmp_path / "a.de", list("ABCDE"))
+    few = params(tmp_path, train_pairs=2, valid=[files("a.en", "a.de")])
+    for split in get_args(Split):
+        run(few, split, tmp_path / "downloads", tmp_path / split)
+    lines = {split: content(tmp_path / split)["target.txt"].count(b"\n") for split in get_args(Split)}
+    assert lines == {"train": 2, "valid": 5, "development": 0, "test": 5}
 
 
 def test_sources_of_a_split_follow_each_other(tmp_path: Path) -> None:
@@ -72,7 +74,6 @@ def test_sources_of_a_split_follow_each_other(tmp_path: Path) -> None:
     found = content(tmp_path / "train")
     assert found["source.txt"] == b"one\ntwo\nthree\n"
     assert found["target.txt"] == b"eins\nzwei\ndrei\n"
-    assert "alignment.txt" not in found
     assert str(tmp_path).encode() not in found["provenance.json"]
 
 
@@ -148,7 +149,9 @@ def test_further_references_are_written_with_the_test_pairs(tmp_path: Path) -> N
 
 def test_bytes_are_the_same_every_time(tmp_path: Path) -> None:
     """DVC compares hashes: time, folder and a new download must not change the result."""
-    wanted = params(tmp_path, train=[GENERATED, GENERATED])
+    write_lines(tmp_path / "a.en", list("abcde"))
+    write_lines(tmp_path / "a.de", list("ABCDE"))
+    wanted = params(tmp_path, train=[files("a.en", "a.de"), files("a.en", "a.de")], train_pairs=7)
     run(wanted, "train", tmp_path / "downloads", tmp_path / "a")
     run(wanted, "train", tmp_path / "others", tmp_path / "deep" / "b")
     assert content(tmp_path / "a") == content(tmp_path / "deep" / "b")
@@ -174,8 +177,8 @@ def test_full_disk_leaves_the_old_result(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_command_of_the_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """This is how dvc.yaml runs it, with the working folder's params.yaml."""
-    few = render("generated", overrides={"download.test.0.pairs": 40})
-    (tmp_path / "params.yaml").write_text(few, encoding="utf-8")
+    few = with_pairs(params_of("tatoeba-en-de"), tmp_path / "own", pairs(3), pairs(40))
+    (tmp_path / "params.yaml").write_text(few.model_dump_json())  # JSON is YAML
     monkeypatch.chdir(tmp_path)
     main(["download", "--split=test", "--downloads=data/downloads", "--out=data/raw/test"])
     assert len((tmp_path / "data/raw/test/source.txt").read_text(encoding="utf-8").split("\n")) == 41

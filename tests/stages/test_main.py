@@ -184,6 +184,7 @@ def test_dvc_tracks_every_key_of_a_section_that_has_an_effect(pipeline: dict[str
     for split in ("train", "valid", "development", "test"):
         (item,) = [one for one in pipeline["download"] if one.name == f"download@{split}"]
         keys = {"source_language", "target_language", "folder", "references", split}
+        keys |= {"train_pairs"} if split == "train" else set()
         assert set(params_of(item)) == {f"download.{key}" for key in keys}
 
 

@@ -49,7 +49,7 @@ def write_tiny(folder: Path, train: int = 150, valid: int = 20) -> None:
 @functools.cache
 def default_params() -> Params:
     """Return the default preset."""
-    return params_of("generated")
+    return params_of("tatoeba-en-de")
 
 
 def tiny_params(folder: Path, layers: int = 2, **train: Any) -> Params:

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -15,16 +16,24 @@ from convs2s.text.sources.pair_files import clean
 from convs2s.text.sources.part import Part
 
 
-def write_split(parts: Sequence[Part], folder: Path, references: Sequence[Path] = ()) -> None:
+def write_split(
+    parts: Sequence[Part], folder: Path, references: Sequence[Path] = (), sample: int | None = None
+) -> None:
     """Write source.txt, target.txt and provenance.json, and alignment.txt if every part is aligned.
 
     Further references become target.2.txt and so on. The folder appears only once complete. Without parts,
     the files are empty.
 
+    Args:
+        parts: the sources of the split.
+        folder: where the files go.
+        references: files with further references, one line per pair.
+        sample: pairs to keep, drawn at random; None keeps all.
+
     Raises:
         FileNotFoundError: if a reference file is missing.
-        ValueError: if a part has no pairs or the wrong hash, or a reference file does not have one line per
-            pair; also any error from reading the pairs.
+        ValueError: if a part has no pairs or the wrong hash, there are fewer pairs than `sample`, or a
+            reference file does not have one line per pair; also any error from reading the pairs.
     """
     with atomic_path(folder) as temporary:
         temporary.mkdir()
@@ -36,13 +45,48 @@ def write_split(parts: Sequence[Part], folder: Path, references: Sequence[Path] 
                 for name in names
             ]
             sources = [write_part(part, streams) for part in parts]
-        provenance = {"lines": sum(source["lines"] for source in sources), "sources": sources}
+        lines = sum(source["lines"] for source in sources)
+        if sample is not None:
+            draw([temporary / name for name in names], lines, sample)
+            lines = sample
+        provenance: dict[str, Any] = {"lines": lines, "sources": sources}
         for number, path in enumerate(references, start=2):
-            write_references(path, provenance["lines"], temporary / f"target.{number}.txt")
+            write_references(path, lines, temporary / f"target.{number}.txt")
         if references:
             provenance["references"] = used_files(references)
         text = json.dumps(provenance, ensure_ascii=False, indent=2, sort_keys=True)
         (temporary / "provenance.json").write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
+def draw(paths: Sequence[Path], lines: int, sample: int) -> None:
+    """Keep this many lines of parallel files, drawn at random, in their order; the same ones every time.
+
+    Args:
+        paths: files whose lines belong together.
+        lines: that each of them has.
+        sample: lines to keep.
+
+    Raises:
+        ValueError: if there are fewer lines than that.
+    """
+    if sample > lines:
+        raise ValueError(
+            f"download.train_pairs: expected at most {lines:,}, the pairs of download.train, found "
+            f"{sample:,}. null takes all of them."
+        )
+    for path in paths:
+        dice, left = random.Random(1), sample
+        drawn = path.with_suffix(".drawn")
+        with (
+            path.open(encoding="utf-8", newline="\n") as old,
+            drawn.open("w", encoding="utf-8", newline="\n") as new,
+        ):
+            for number, line in enumerate(old):
+                # Selection sampling: all sets of lines are equally likely (Knuth, volume 2, algorithm S).
+                if dice.random() * (lines - number) < left:
+                    new.write(line)
+                    left -= 1
+        drawn.replace(path)
 
 
 def write_references(path: Path, pairs: int, out: Path) -> None:

@@ -1,5 +1,6 @@
 """Parts that are concatenated into a split."""
 
+import collections
 import hashlib
 import json
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.text.corpus.pair_folder import read_folder
 from convs2s.text.sources.part import Part, RawPair
 from convs2s.text.sources.split import write_split
 
@@ -27,6 +29,48 @@ def test_parts_follow_each_other(tmp_path: Path) -> None:
     assert provenance["lines"] == 3
     assert [source["lines"] for source in provenance["sources"]] == [2, 1]
     assert provenance["sources"][1]["pairs_sha256"] == hashlib.sha256(b"3\t3\n").hexdigest()
+
+
+def letters(count: int) -> list[RawPair]:
+    """Return pairs of a letter and its capital."""
+    return [RawPair(chr(97 + i), chr(65 + i)) for i in range(count)]
+
+
+def test_a_sample_keeps_pairs_together_and_in_order(tmp_path: Path) -> None:
+    """It is drawn from all parts, and another run draws the same."""
+    for name in ("o", "again"):
+        parts = [part("a", *letters(20)[:10]), part("b", *letters(20)[10:])]
+        write_split(parts, tmp_path / name, sample=9)
+    found = list(read_folder(tmp_path / "o"))
+    assert len(found) == 9
+    assert found == sorted(found)
+    assert found != [pair[:2] for pair in letters(9)]
+    assert all(target == source.upper() for source, target in found)
+    assert found == list(read_folder(tmp_path / "again"))
+    assert json.loads((tmp_path / "o" / "provenance.json").read_text())["lines"] == 9
+    assert sorted(path.name for path in (tmp_path / "o").iterdir()) == [
+        "provenance.json",
+        "source.txt",
+        "target.txt",
+    ]
+
+
+def test_every_pair_is_equally_likely_in_a_sample(tmp_path: Path) -> None:
+    """Of a corpus sorted by length, a sample has all lengths: each tenth is drawn about equally often."""
+    pairs = [RawPair(str(i), str(i)) for i in range(10_000)]
+    write_split([part("a", *pairs)], tmp_path / "o", sample=1000)
+    tenths = collections.Counter(int(source) // 1000 for source, _ in read_folder(tmp_path / "o"))
+    assert all(60 < tenths[tenth] < 140 for tenth in range(10))  # 100, with a standard deviation of 9.5
+
+
+def test_a_sample_may_take_all_pairs_but_no_more(tmp_path: Path) -> None:
+    """The message says how many there are."""
+    write_split([part("a", *letters(5))], tmp_path / "o", sample=5)
+    assert len(list(read_folder(tmp_path / "o"))) == 5
+    with pytest.raises(
+        ValueError, match=r"download\.train_pairs: expected at most 5, .*found 6\. null takes all"
+    ):
+        write_split([part("a", *letters(5))], tmp_path / "o", sample=6)
 
 
 def test_no_parts_give_empty_files(tmp_path: Path) -> None:
