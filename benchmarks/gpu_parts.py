@@ -1,5 +1,6 @@
 """The parts of the GPU report: each emits a row per measurement."""
 
+import json
 import os
 import subprocess
 import sys
@@ -16,7 +17,6 @@ from torch.profiler import ProfilerActivity, profile
 from benchmarks import train_step
 from benchmarks.limited import Emit
 from benchmarks.machine import machine, product_peaks, timed
-from convs2s.train.cost import read_sessions, target_tokens_per_second
 from convs2s.train.run import train_model
 
 GPU_TESTS = ("tests/train/fast/test_on_gpu.py", "tests/decode/test_on_gpu.py")
@@ -200,4 +200,5 @@ def parallel_speed(sizes: Sizes, workers: int, folder: Path) -> float | None:
     paths = [folder / name for name in ("encoded", "vocabulary", "candidates", "work", "out")]
     train_model(model, train.model_copy(update=changes), 1, *paths)
     (cost,) = (folder / "work" / "costs").iterdir()
-    return target_tokens_per_second(read_sessions(cost))
+    (session,) = json.loads(cost.read_text(encoding="utf-8"))
+    return float(session["target_tokens"] / session["training_seconds"])

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from convs2s.train.cost import cpu_name
+from convs2s.train.distributed import cpu_name
 
 DTYPES = ("float32", "bfloat16")
 ROWS = {"cuda": 8192, "cpu": 1024}  # of the matrices whose products show a device's peak speed

@@ -14,15 +14,16 @@ ROOT = Path(__file__).parent.parent
 ALLOWED: dict[str, set[str]] = {
     "convs2s.config": {"convs2s.config", "convs2s.messages"},
     "convs2s.processes": set(),
+    "convs2s.watch": {"convs2s.watch"},
     "convs2s.text": {
         "convs2s.config", "convs2s.english_german_grammar", "convs2s.messages", "convs2s.processes",
-        "convs2s.text",
+        "convs2s.text", "convs2s.watch",
     },
     "convs2s.model": {"convs2s.config", "convs2s.model"},
     "convs2s.engine": {"convs2s.engine", "convs2s.model", "convs2s.text"},
     "convs2s.train": {
         "convs2s.config", "convs2s.engine", "convs2s.messages", "convs2s.model", "convs2s.processes",
-        "convs2s.text", "convs2s.train",
+        "convs2s.text", "convs2s.train", "convs2s.watch",
     },
     "convs2s.decode": {
         "convs2s.config", "convs2s.decode", "convs2s.engine", "convs2s.model", "convs2s.processes",

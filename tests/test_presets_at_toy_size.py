@@ -217,8 +217,8 @@ def test_the_preset_runs_from_download_to_evaluation(name: str, played: Servers,
     assert ("ensemble" in metrics) == bool(params.evaluate.ensembles)
     assert ("without_replacement" in metrics) == params.replace.enabled
     training = json.loads((data / "trained/1/metrics.json").read_text(encoding="utf-8"))
-    assert ("selected_types" in training) == (params.train.selection is not None)
-    assert training.get("selected_types", 0) < ENTRIES["word"]
+    assert ("selected_entries" in training) == (params.train.selection is not None)
+    assert training.get("selected_entries", 0) < ENTRIES["word"]
     rouge = {name for name in metrics["mean"] if name.startswith("rouge")}
     assert rouge == ({"rouge1", "rouge2", "rougeL"} if name in SUMMARIES else set())
     signatures = json.loads((data / "evaluation/signatures.json").read_text(encoding="utf-8"))

@@ -2,8 +2,10 @@
 
 import contextlib
 import os
+import platform
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -12,6 +14,8 @@ from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import bf16_compr
 from torch.nn.parallel import DistributedDataParallel
 
 from convs2s.train.heartbeat import watched
+
+CPU_NAMES = Path("/proc/cpuinfo")
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,14 @@ class Workers:
         dist.broadcast(shared, 0)
         return int(shared)
 
+    def hardware(self) -> dict[str, str | int]:
+        """Return the name of the devices, what their number counts, their number, and PyTorch's version."""
+        if self.device.type == "cuda":
+            name, unit, count = torch.cuda.get_device_name(self.device), "GPU", self.count
+        else:
+            name, unit, count = cpu_name(), "CPU core", self.count * torch.get_num_threads()
+        return {"device": name, "unit": unit, "count": count, "torch": str(torch.__version__)}
+
     def barrier(self) -> None:
         """Wait until all workers have called this."""
         if self.count > 1:
@@ -105,6 +117,15 @@ def join_workers(local_workers: int) -> Iterator[Workers]:
         ) from error
     finally:
         dist.destroy_process_group()
+
+
+def cpu_name() -> str:
+    """Return the CPU's name, as reported by the system."""
+    if CPU_NAMES.is_file():
+        for line in CPU_NAMES.read_text(encoding="utf-8", errors="replace").split("\n"):
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.machine()
 
 
 def is_writer() -> bool:

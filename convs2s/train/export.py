@@ -53,6 +53,6 @@ def metrics(training: Training) -> dict[str, float | int]:
         "updates": state.updates,
         "parameters": sum(p.numel() for p in training.model.parameters()),
     }
-    if "selected_types" in best:
-        figures["selected_types"] = best["selected_types"]
+    if "selected_entries" in best:
+        figures["selected_entries"] = best["selected_entries"]
     return figures

@@ -24,6 +24,7 @@ class UpdateReport:
         gradient_norm: before clipping.
         target_tokens: non-padding target tokens, over all workers.
         sentences: over all workers.
+        batch: its number in this epoch, from 1.
         batches: total number in this epoch.
         selected: number of target vocabulary entries selected; None without vocabulary selection.
     """
@@ -35,6 +36,7 @@ class UpdateReport:
     learning_rate: float
     target_tokens: int
     sentences: int
+    batch: int
     batches: int
     selected: int | None
 
@@ -81,6 +83,7 @@ def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
                 learning_rate=learning_rate,
                 target_tokens=batch.target_tokens,
                 sentences=batch.sentences,
+                batch=state.batch,
                 batches=len(batches),
                 selected=done.selected,
             )
@@ -107,7 +110,7 @@ def _finish_epoch(training: Training, learning_rate: float, recorded: RecordedUp
         "validation_perplexity": math.exp(min(nats, 700.0)),
     }
     if state.epoch_selected:
-        record["selected_types"] = state.epoch_selected / state.batch
+        record["selected_entries"] = state.epoch_selected / state.batch
     state.epochs.append(record)
     state.batch, state.epoch_loss, state.epoch_tokens = 0, 0.0, 0
     state.epoch_selected = 0

@@ -4,26 +4,27 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from convs2s.config.model import ModelParams
 from convs2s.config.train import TrainParams
 from convs2s.messages import TRAINING_MEMORY, reported
-from convs2s.train.cost import Meter, keep_cost, timed
-from convs2s.train.curves import Curves
+from convs2s.model.digests import digest_of_file
 from convs2s.train.distributed import choose_device, is_writer, join_workers
 from convs2s.train.export import export
 from convs2s.train.fingerprint import training_fingerprint
 from convs2s.train.interruption import deferred_interrupt
 from convs2s.train.launch import end_with_launcher, launch
 from convs2s.train.lock import hold
-from convs2s.train.loop import UpdateReport, train
+from convs2s.train.loop import EpochReport, UpdateReport, train
 from convs2s.train.memory import keep_freed_memory
-from convs2s.train.progress import Progress, ProgressFile
 from convs2s.train.setup import build_training
 from convs2s.train.training import Training
 from convs2s.train.work_folder import WorkFolder
+from convs2s.watch.cost import Meter
+from convs2s.watch.training import Curves, Progress
 
 PATHS = ("encoded", "vocabulary", "candidates", "work", "out")
 NO_CODE: Mapping[str, str] = {}
@@ -106,14 +107,15 @@ def work_as_one(
             for _ in train(training):
                 pass
             return
+        meter = Meter(folder.cost, workers.hardware(), training.state.updates)
         # With several workers, the others would not learn why the writer stops.
         with deferred_interrupt() if workers.count == 1 else contextlib.nullcontext(never) as interrupted:
-            watch(training, params.checkpoint_updates, folder, interrupted)
+            watch(training, params.checkpoint_updates, folder, meter, interrupted)
         export(training, model_params, folder.best(training.state), work / "curves", out)
         reason = training.annealing.ends(training.state.perplexities)
         print(f"Training ended: {reason}.", file=sys.stderr)
-        weights = out / "model" / "weights.safetensors"
-        keep_cost(folder.cost, training.state.updates, weights, work / "costs")
+        name = digest_of_file(out / "model" / "weights.safetensors")
+        meter.finish(training.state.updates, work / "costs" / f"{name}.json")
         folder.mark_ended()
 
 
@@ -135,7 +137,11 @@ def never() -> bool:
 
 
 def watch(
-    training: Training, checkpoint_updates: int, folder: WorkFolder, interrupted: Callable[[], bool] = never
+    training: Training,
+    checkpoint_updates: int,
+    folder: WorkFolder,
+    meter: Meter,
+    interrupted: Callable[[], bool] = never,
 ) -> None:
     """Train to the end; show progress, write curves and checkpoints to the work folder.
 
@@ -143,27 +149,34 @@ def watch(
         KeyboardInterrupt: after the update or epoch in which `interrupted` became true, once it is saved.
     """
     state = training.state
-    meter = Meter(folder.cost, training.workers, state.updates)
-    curves = Curves(folder.work / "curves", state)
+    curves = Curves(folder.work / "curves", state.curve, state.epochs)
     perplexity = state.perplexities[-1] if state.epochs else None
-    progress = Progress(
-        ProgressFile(folder.work / "progress.json", training.annealing.max_epochs, perplexity)
-    )
+    progress = Progress(folder.work / "progress.json", training.annealing.max_epochs, perplexity)
     for report, seconds in timed(train(training)):
         if isinstance(report, UpdateReport):
             meter.count(report.target_tokens, seconds)
-            progress.update(report, state.batch, seconds)
+            progress.add_update(vars(report), seconds)
             if state.curve and state.curve[-1]["update"] == report.update:
                 curves.add_point(state.curve[-1])
             if report.update % checkpoint_updates != 0 and not interrupted():
                 continue
         else:
-            progress.epoch(report, seconds)
+            progress.add_epoch(report.record, report.is_best, seconds)
             curves.add_epoch(report.record)
         meter.save(state.updates, folder.kept(state))
         folder.save(training)
         if interrupted():
             raise KeyboardInterrupt
+
+
+def timed(
+    reports: Iterable[UpdateReport | EpochReport],
+) -> Iterator[tuple[UpdateReport | EpochReport, float]]:
+    """Yield each report of a training with the seconds spent on it, without the caller's own work between."""
+    begin = time.perf_counter()
+    for report in reports:
+        yield report, time.perf_counter() - begin
+        begin = time.perf_counter()
 
 
 def main() -> None:

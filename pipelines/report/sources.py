@@ -9,9 +9,8 @@ from dvc.exceptions import DvcException
 from dvc_data.index import DataIndexDirError
 from scmrepo.exceptions import SCMError
 
-from convs2s.train.cost import file_name
 from pipelines.report.run import SNAPSHOT, Cost, Run, read_metrics, read_run
-from pipelines.results.costs import cost_of_models
+from pipelines.results.costs import cost_file, cost_of_models
 from pipelines.results.provenance import listed, stale_stages
 from pipelines.results.reading import read
 
@@ -43,7 +42,7 @@ def read_folder(folder: Path, root: Path) -> Run:
 
     def cost(seed: str) -> Cost:
         weights = folder / "data" / "trained" / seed / "model" / "weights.safetensors"
-        return cost_of_models([file_name(weights)], [folder, root]) if weights.is_file() else None
+        return cost_of_models([cost_file(weights)], [folder, root]) if weights.is_file() else None
 
     name = "workspace" if folder.resolve() == root.resolve() else folder.resolve().name
     return read_run(name, folder, cost, staleness(folder))
@@ -112,4 +111,4 @@ def model_name(files: DVCFileSystem, seed: str, folder: Path) -> str:
     with TemporaryDirectory(dir=folder) as temporary:
         weights = Path(temporary, "weights")
         files.get_file(f"data/trained/{seed}/model/weights.safetensors", str(weights))
-        return file_name(weights)
+        return cost_file(weights)

@@ -13,7 +13,7 @@ from convs2s.text.corpus.filter import (
 )
 from convs2s.text.corpus.json_files import write_json
 from convs2s.text.corpus.pair_folder import read_folder
-from convs2s.text.progress_bar import progress_bar
+from convs2s.text.corpus.parallel import with_progress
 
 
 def run(params: FilterParams, train: Path, valid: Path, out: Path) -> None:
@@ -27,7 +27,7 @@ def run(params: FilterParams, train: Path, valid: Path, out: Path) -> None:
     in_characters = params.max_ratio is not None and params.ratio_of == "characters"
     usual = characters_per_character(read_folder(train)) if in_characters else None
     rules = PairFilter(params.max_words, params.max_ratio, params.drop_empty, repeated, usual)
-    pairs = progress_bar(read_folder(train), desc="filter", unit=" lines", unit_scale=True)
+    pairs = with_progress(read_folder(train), "filter", "lines")
     with atomic_path(out) as temporary:
         temporary.mkdir()
         splits = write_splits(temporary, rules.keep(pairs), read_folder(valid), params.valid_every)

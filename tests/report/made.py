@@ -14,8 +14,8 @@ from convs2s.score.identity import SetIdentity
 from convs2s.text.corpus.files import write_lines
 from convs2s.text.corpus.json_files import write_json
 from convs2s.text.corpus.pair_folder import write_folder
-from convs2s.train.cost import Session, file_name
 from pipelines.preset.overrides import overridden
+from pipelines.results.costs import cost_file
 from pipelines.stages import filter as filter_stage
 from pipelines.stages.evaluate import write_evaluation
 
@@ -82,7 +82,10 @@ def write_training(data: Path, seed: int) -> None:
     metrics = {"validation_perplexity": 4.5 + seed, "updates": 1200, "parameters": 2250876}
     write_json(trained / "metrics.json", metrics)
     write_lines(trained / "model" / "weights.safetensors", [f"weights of {seed}"])
-    session = Session("Toy CPU", "CPU core", 2, "2.13.0", 0, 1200, 1800.0, 100_000, 50.0)
-    cost = data / "checkpoints" / str(seed) / "costs" / file_name(trained / "model" / "weights.safetensors")
+    session = {
+        "device": "Toy CPU", "unit": "CPU core", "count": 2, "torch": "2.13.0", "first": 0, "last": 1200,
+        "seconds": 1800.0, "target_tokens": 100_000, "training_seconds": 50.0,
+    }  # fmt: skip
+    cost = data / "checkpoints" / str(seed) / "costs" / cost_file(trained / "model" / "weights.safetensors")
     cost.parent.mkdir(parents=True)
-    cost.write_text(json.dumps([asdict(session)]), encoding="utf-8")
+    cost.write_text(json.dumps([session]), encoding="utf-8")

@@ -214,7 +214,8 @@ def test_selection_learns_and_reports_how_much_it_selects(tmp_path: Path) -> Non
     assert run.state.perplexities[-1] < run.state.perplexities[0] / 1.5
     updates = [r.selected for r in reports if isinstance(r, UpdateReport) and r.epoch == 1]
     assert all(selected is not None and 5 <= selected <= VOCABULARY for selected in updates)
-    assert run.state.epochs[0]["selected_types"] == pytest.approx(sum(s or 0 for s in updates) / len(updates))
+    mean = sum(s or 0 for s in updates) / len(updates)
+    assert run.state.epochs[0]["selected_entries"] == pytest.approx(mean)
     assert run.state.epoch_selected == 0
 
 
@@ -223,4 +224,4 @@ def test_without_selection_no_record_has_it(tmp_path: Path) -> None:
     run = tiny_training(tmp_path, pairs=20, max_epochs=1)
     reports = list(train(run))
     assert all(r.selected is None for r in reports if isinstance(r, UpdateReport))
-    assert "selected_types" not in run.state.epochs[0]
+    assert "selected_entries" not in run.state.epochs[0]

@@ -16,16 +16,16 @@ from safetensors.torch import load_file
 from torch.testing import assert_close
 
 from convs2s.config.params import Params
+from convs2s.model.digests import digest_of_file
 from convs2s.model.loading import load_model
 from convs2s.text.corpus.encoded import EncodedCorpus
 from convs2s.train import run
-from convs2s.train.cost import file_name, read_sessions
 from convs2s.train.launch import launch
 from convs2s.train.loop import EpochReport, UpdateReport
-from convs2s.train.progress import ProgressFile
 from convs2s.train.run import PATHS, train_model
 from convs2s.train.training import Training
 from convs2s.train.work_folder import remove_ended
+from convs2s.watch.training import Progress
 from tests.train.forks import launch_forks
 from tests.train.test_lock import free
 from tests.train.tiny import ROOT, VOCABULARY, tiny_params, write_tiny
@@ -67,14 +67,14 @@ def test_outputs_are_a_model_metrics_and_curves(
     """DVC caches these; only the costs stay in the work folder, as a finished training needs nothing else."""
     folder = tmp_path / "a"
     seen = []
-    epoch = ProgressFile.epoch
+    add_epoch = Progress.add_epoch
 
-    def see(file: ProgressFile, *args: Any) -> None:
-        epoch(file, *args)
+    def see(progress: Progress, *args: Any) -> None:
+        add_epoch(progress, *args)
         assert not free(folder / "work")  # for another training
-        seen.append(json.loads(file.path.read_text()))
+        seen.append(json.loads(progress.path.read_text()))
 
-    monkeypatch.setattr(ProgressFile, "epoch", see)
+    monkeypatch.setattr(Progress, "add_epoch", see)
     in_process(folder, prepare(folder, pairs=40, max_epochs=4), monkeypatch)
     metrics = json.loads((folder / "out" / "metrics.json").read_text())
     assert metrics["epochs"] == 4
@@ -94,11 +94,13 @@ def test_outputs_are_a_model_metrics_and_curves(
     ]
     remove_ended(folder / "work")
     assert sorted(path.name for path in (folder / "work").iterdir()) == ["costs", "lock"]
-    (session,) = read_sessions(folder / "work/costs" / file_name(folder / "out/model/weights.safetensors"))
-    assert (session.first, session.last) == (0, 4 * 5)
+    name = digest_of_file(folder / "out" / "model" / "weights.safetensors")
+    (session,) = json.loads((folder / "work" / "costs" / f"{name}.json").read_text())
+    assert (session["first"], session["last"]) == (0, 4 * 5)
+    assert session["count"] == torch.get_num_threads()
     corpus = EncodedCorpus.open(folder / "encoded" / "train", "target")
-    assert session.target_tokens == 4 * corpus.lengths.sum()
-    assert 0 < (session.training_seconds or 0) < session.seconds
+    assert session["target_tokens"] == 4 * corpus.lengths.sum()
+    assert 0 < session["training_seconds"] < session["seconds"]
     assert capsys.readouterr().err.endswith("Training ended: it has run for 4 epochs.\n")
 
 
@@ -125,10 +127,10 @@ def test_killed_within_an_epoch_training_ends_as_if_never_interrupted(
     assert len(files) == 2 + 1 + 4
     for name in files:
         assert (broken / "out" / name).read_bytes() == (whole / "out" / name).read_bytes(), name
-    first, second = read_sessions(next((broken / "work" / "costs").iterdir()))
-    assert 0 < first.last == second.first == 65 < second.last == 6 * 19
-    (only,) = read_sessions(next((whole / "work" / "costs").iterdir()))
-    assert (first.target_tokens or 0) + (second.target_tokens or 0) == only.target_tokens
+    first, second = json.loads(next((broken / "work" / "costs").iterdir()).read_text())
+    assert 0 < first["last"] == second["first"] == 65 < second["last"] == 6 * 19
+    (only,) = json.loads(next((whole / "work" / "costs").iterdir()).read_text())
+    assert first["target_tokens"] + second["target_tokens"] == only["target_tokens"]
 
 
 def test_ctrl_c_saves_the_update_and_the_same_command_continues(
@@ -282,7 +284,7 @@ def test_with_selection_the_metrics_have_the_entries_of_a_batch(
     folder = tmp_path / "a"
     params = prepare(folder, pairs=40, max_epochs=1, selection={"common": 2, "candidates": 5})
     in_process(folder, params, monkeypatch)
-    selected = json.loads((folder / "out" / "metrics.json").read_text())["selected_types"]
+    selected = json.loads((folder / "out" / "metrics.json").read_text())["selected_entries"]
     assert 5 < selected < VOCABULARY
     assert f"{selected:,.0f} vocabulary entries selected" in capsys.readouterr().err
     assert load_model(folder / "out" / "model").output_layer.out_features == VOCABULARY

@@ -10,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
 from convs2s.processes import end_with_parent
-from convs2s.text.progress_bar import progress_bar
+from convs2s.watch.progress_bar import ProgressBar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -54,10 +54,18 @@ def map_chunks(
     everything = itertools.chain(first, chunks)
     alone = workers == 1 or len(first) < 3
     results = serial(make, everything) if alone else pooled(make, everything, workers)
-    with progress_bar(desc=title, unit=" lines", unit_scale=True) as progress:
+    with ProgressBar(desc=title, unit=" lines", unit_scale=True) as progress:
         for size, result in results:
-            progress.update(size)
+            progress.advance(size)
             yield result
+
+
+def with_progress(items: Iterable[Item], title: str, unit: str) -> Iterator[Item]:
+    """Yield the items, with a progress bar on stderr."""
+    with ProgressBar(desc=title, unit=f" {unit}", unit_scale=True) as progress:
+        for item in items:
+            progress.advance()
+            yield item
 
 
 def serial(

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from convs2s.text.corpus.files import atomic_path, read_lines, write_lines
+from convs2s.text.corpus.parallel import with_progress
 from convs2s.text.counted import counted
-from convs2s.text.progress_bar import progress_bar
 from convs2s.text.sources.checksum import used_files
 from convs2s.text.sources.pair_files import clean
 from convs2s.text.sources.part import Part
@@ -117,7 +117,7 @@ def write_part(part: Part, streams: Sequence[IO[str]]) -> dict[str, Any]:
         ValueError: as `write_split`.
     """
     lines, digest = 0, hashlib.sha256()
-    for pair in progress_bar(part.pairs, desc=part.name, unit=" pairs", unit_scale=True):
+    for pair in with_progress(part.pairs, part.name, "pairs"):
         digest.update(f"{pair.source}\t{pair.target}\n".encode())
         for stream, field in zip(streams, pair, strict=False):  # without alignment, its field is unused
             stream.write(field + "\n")

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
-from convs2s.text.progress_bar import progress_bar
+from convs2s.watch.progress_bar import ProgressBar
 
 logger = logging.getLogger(__name__)
 
@@ -106,11 +106,11 @@ def transfer(url: str, part: Path, verified: bool) -> None:
         with (
             # Unbuffered, because closing a buffer would try again to write to a full disk.
             part.open("ab" if begin else "wb", buffering=0) as stream,
-            progress_bar(desc=file_name(url), initial=begin, total=end, unit="B", unit_scale=True) as bar,
+            ProgressBar(desc=file_name(url), initial=begin, total=end, unit="B", unit_scale=True) as bar,
         ):
             for chunk in chunks(response):
                 write(stream, chunk, part)
-                bar.update(len(chunk))
+                bar.advance(len(chunk))
     if end is not None and size(part) < end:
         raise BrokenOff(f"connection ended after {size(part):,} of {end:,} bytes")
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from convs2s.text.progress_bar import progress_bar
+from convs2s.watch.progress_bar import ProgressBar
 
 
 @pytest.mark.parametrize(("terminal", "fewest", "most"), [(True, 50, 500), (False, 4, 14)])
@@ -19,6 +19,8 @@ def test_a_log_gets_fewer_lines_than_a_terminal(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     seconds = 0.0
     monkeypatch.setattr("tqdm.std.time", lambda: seconds)
-    for _ in progress_bar(range(400), desc="work"):
-        seconds += 0.5
+    with ProgressBar(desc="work", total=400) as bar:
+        for _ in range(400):
+            seconds += 0.5
+            bar.advance()
     assert fewest <= capsys.readouterr().err.count("work:") <= most
