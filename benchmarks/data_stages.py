@@ -1,4 +1,4 @@
-"""Time and memory of the data stages on generated pairs, to check that time is linear and memory constant.
+"""Time and memory of the data stages on many pairs, to check that time is linear and memory constant.
 
     python -m benchmarks.data_stages --pairs 100000 1000000
 
@@ -22,7 +22,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from convs2s.text.sources.generated_pairs import write_corpus
+from benchmarks.corpus import sample
+from convs2s.text.corpus.pair_folder import write_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 VALID_PAIRS = 1000
@@ -87,8 +88,8 @@ def parse() -> argparse.Namespace:
 def measure_all(folder: Path, pairs: int, params: Path, last: str) -> Iterator[tuple[str, Cost]]:
     """Run the stages in order on a corpus of this many pairs; yield each with its cost."""
     shutil.copy(params, folder / "params.yaml")
-    write_corpus(folder / "data/raw/train", pairs, seed=1, noise=0.03, part="train")
-    write_corpus(folder / "data/tokenized/valid", VALID_PAIRS, seed=1, noise=0.0, part="valid")
+    write_folder(folder / "data/raw/train", sample(pairs, seed=1))
+    write_folder(folder / "data/tokenized/valid", sample(VALID_PAIRS, seed=2))
     for stage, paths in STAGES.items():
         options = [f"--{name}={path}" for name, path in paths.items()]
         yield stage, measure([sys.executable, "-m", "pipelines.stages", stage, *options], folder)

@@ -16,7 +16,7 @@ ALLOWED: dict[str, set[str]] = {
     "convs2s.processes": set(),
     "convs2s.watch": {"convs2s.watch"},
     "convs2s.text": {
-        "convs2s.config", "convs2s.english_german_grammar", "convs2s.messages", "convs2s.processes",
+        "convs2s.config", "convs2s.messages", "convs2s.processes",
         "convs2s.text", "convs2s.watch",
     },
     "convs2s.model": {"convs2s.config", "convs2s.model"},
@@ -39,7 +39,6 @@ ALLOWED: dict[str, set[str]] = {
         "convs2s.model", "convs2s.package", "convs2s.score", "convs2s.serve", "convs2s.text",
     },
     "convs2s.serve": {"convs2s.package", "convs2s.serve", "convs2s.text"},
-    "convs2s.english_german_grammar": {"convs2s.english_german_grammar"},
     "convs2s.package": {
         "convs2s.config", "convs2s.decode", "convs2s.model", "convs2s.package", "convs2s.text",
     },

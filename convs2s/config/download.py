@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from convs2s.config.kinds import LANGUAGE, MD5, SHA256, checksum_key, without_password
-from convs2s.config.section import Count, Positive, Section, Share
+from convs2s.config.section import Count, Positive, Section
 
 Url = Annotated[str, AfterValidator(without_password)]
 Sha256 = Annotated[str, Field(pattern=SHA256)]
@@ -37,18 +37,6 @@ class PairFiles(Section):
         if one_file and (self.source is not None or self.target is not None):
             raise ValueError("give either `source` and `target`, or `tsv` and `columns`; the others null")
         return self
-
-
-class GeneratedSource(Section):
-    """Pairs from the built-in English-German grammar."""
-
-    kind: Literal["generated"]
-    pairs: Positive
-    """Number of sentence pairs."""
-    seed: Count
-    """A different seed gives a different corpus."""
-    noise: Share
-    """Share of pairs spoiled on purpose (too long, mismatched in length, empty); train only."""
 
 
 class FilesSource(PairFiles):
@@ -108,9 +96,7 @@ class SacrebleuSource(Section):
     """For example wmt14/full."""
 
 
-Source = Annotated[
-    GeneratedSource | FilesSource | UrlSource | MtdataSource | SacrebleuSource, Field(discriminator="kind")
-]
+Source = Annotated[FilesSource | UrlSource | MtdataSource | SacrebleuSource, Field(discriminator="kind")]
 
 
 class DownloadParams(Section):

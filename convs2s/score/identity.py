@@ -73,8 +73,6 @@ def identify(folder: Path) -> SetIdentity:
 
 def name_source(source: Mapping[str, Any]) -> str:
     """Return the name of one source: the sacreBLEU or mtdata name, or those of its files."""
-    if source["kind"] == "generated":
-        return f"generated {source['part']}, seed {source['seed']}"
     for key in ("name", "id"):
         if key in source:
             return str(source[key])

@@ -5,7 +5,6 @@ from pathlib import Path
 from convs2s.config.download import (
     DownloadParams,
     FilesSource,
-    GeneratedSource,
     Md5RemoteFile,
     MtdataSource,
     PairFiles,
@@ -14,7 +13,6 @@ from convs2s.config.download import (
     Source,
     UrlSource,
 )
-from convs2s.text.sources.generated_pairs import generated_part
 from convs2s.text.sources.mtdata_sets import mtdata_parts
 from convs2s.text.sources.pair_files import file_part
 from convs2s.text.sources.part import Part, Split
@@ -26,9 +24,8 @@ from convs2s.text.sources.split import write_split
 def run(params: DownloadParams, split: Split, downloads: Path, out: Path) -> None:
     """Write the sources of a split to out/{source,target}.txt, one after the other.
 
-    Also writes provenance.json (the origin of the pairs); alignment.txt, if all pairs are generated; and for
-    the test split, any additional references as target.2.txt and so on. Network downloads are kept in
-    `downloads`, which is safe to delete.
+    Also writes provenance.json (the origin of the pairs), and for the test split any additional references as
+    target.2.txt and so on. Network downloads are kept in `downloads`, which is safe to delete.
     """
     opened = [open_parts(source, params, split, downloads) for source in getattr(params, split)]
     references = [Path(params.folder) / name for name in params.references] if split == "test" else []
@@ -41,8 +38,6 @@ def open_parts(source: Source, params: DownloadParams, split: Split, downloads: 
     languages = (params.source_language, params.target_language)
     local = Path(params.folder)
     match source:
-        case GeneratedSource():
-            return [generated_part(source.pairs, source.seed, source.noise, split)]
         case FilesSource():
             return [file_part([local / name for name in names(source)], source.columns)]
         case UrlSource():

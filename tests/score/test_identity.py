@@ -6,38 +6,37 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.english_german_grammar.corpus import generate
 from convs2s.score.identity import identify, name_source
 from convs2s.text.corpus.files import write_lines
 from convs2s.text.corpus.pair_folder import write_folder
-from convs2s.text.sources.generated_pairs import generated_part
+from convs2s.text.sources.pair_files import file_part
 from convs2s.text.sources.split import write_split
 
 
 def test_name_lines_and_hash_are_those_of_the_download(tmp_path: Path) -> None:
     """With a single source, the hash equals the one in its provenance."""
-    write_split([generated_part(3, 1, 0.0, "test")], tmp_path / "test")
+    text = "One.\tEins.\nTwo.\tZwei.\nThree.\tDrei.\n"
+    (tmp_path / "test.tsv").write_text(text, encoding="utf-8")
+    write_split([file_part([tmp_path / "test.tsv"], (0, 1))], tmp_path / "test")
     found = identify(tmp_path / "test")
-    text = "".join(f"{pair.source}\t{pair.target}\n" for pair in generate(3, 1, 0.0, "test"))
     assert found.sha256 == hashlib.sha256(text.encode()).hexdigest()
     provenance = json.loads((tmp_path / "test/provenance.json").read_text(encoding="utf-8"))
     assert found.sha256 == provenance["sources"][0]["pairs_sha256"]
-    assert str(found) == f"generated test, seed 1: 3 lines, sha256 {found.sha256}"
+    assert str(found) == f"test.tsv: 3 lines, sha256 {found.sha256}"
 
 
 def test_further_references_are_part_of_the_test_set(tmp_path: Path) -> None:
     """ROUGE depends on them, so other references make it another test set."""
-    pairs, found = [generated_part(1, 1, 0.0, "test") for _ in range(3)], []
-    write_split([pairs[0]], tmp_path / "alone")
-    for name, text in (("ref1", "one"), ("ref2", "two")):
-        write_lines(tmp_path / name, [text])
-        write_split([pairs.pop()], tmp_path / f"with-{name}", [tmp_path / name])
+    write_lines(tmp_path / "a.tsv", ["one\teins"])
+    found = []
+    for name in ("ref1", "ref2", None):
+        if name is not None:
+            write_lines(tmp_path / name, [f"text of {name}"])
+        references = [tmp_path / name] if name is not None else []
+        write_split([file_part([tmp_path / "a.tsv"], (0, 1))], tmp_path / f"with-{name}", references)
         found.append(identify(tmp_path / f"with-{name}"))
-    assert [one.name for one in found] == [
-        "generated test, seed 1 and ref1",
-        "generated test, seed 1 and ref2",
-    ]
-    assert len({identify(tmp_path / "alone").sha256, *(one.sha256 for one in found)}) == 3
+    assert [one.name for one in found] == ["a.tsv and ref1", "a.tsv and ref2", "a.tsv"]
+    assert len({one.sha256 for one in found}) == 3
 
 
 def test_every_kind_of_source_has_a_name() -> None:

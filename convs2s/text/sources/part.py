@@ -12,8 +12,6 @@ class RawPair(NamedTuple):
 
     source: str
     target: str
-    alignment: str = ""
-    """True word alignment as `i-j` links, counted from 0; only generated pairs have one."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,5 @@ class Part:
     provenance: dict[str, Any]
     """What was requested and found, ready for JSON; without times or absolute paths, which would make the
     same data look new on another day or machine."""
-    aligned: bool = False
-    """Whether the pairs carry their alignment."""
     wanted_sha256: str | None = None
     """The hash that the pairs must have, as 'source TAB target LF' lines; None if unknown."""

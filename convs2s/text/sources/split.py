@@ -1,6 +1,5 @@
 """The parts of a split, concatenated into two line-by-line text files."""
 
-import contextlib
 import hashlib
 import json
 import random
@@ -19,10 +18,9 @@ from convs2s.text.sources.part import Part
 def write_split(
     parts: Sequence[Part], folder: Path, references: Sequence[Path] = (), sample: int | None = None
 ) -> None:
-    """Write source.txt, target.txt and provenance.json, and alignment.txt if every part is aligned.
+    """Write source.txt, target.txt and provenance.json; further references become target.2.txt and so on.
 
-    Further references become target.2.txt and so on. The folder appears only once complete. Without parts,
-    the files are empty.
+    The folder appears only once complete. Without parts, the files are empty.
 
     Args:
         parts: the sources of the split.
@@ -37,17 +35,15 @@ def write_split(
     """
     with atomic_path(folder) as temporary:
         temporary.mkdir()
-        aligned = bool(parts) and all(part.aligned for part in parts)
-        names = ["source.txt", "target.txt"] + ["alignment.txt"] * aligned
-        with contextlib.ExitStack() as stack:
-            streams = [
-                stack.enter_context((temporary / name).open("w", encoding="utf-8", newline="\n"))
-                for name in names
-            ]
-            sources = [write_part(part, streams) for part in parts]
-        lines = sum(source["lines"] for source in sources)
+        sides = temporary / "source.txt", temporary / "target.txt"
+        with (
+            sides[0].open("w", encoding="utf-8", newline="\n") as source,
+            sides[1].open("w", encoding="utf-8", newline="\n") as target,
+        ):
+            sources = [write_part(part, source, target) for part in parts]
+        lines = sum(part["lines"] for part in sources)
         if sample is not None:
-            draw([temporary / name for name in names], lines, sample)
+            draw(sides, lines, sample)
             lines = sample
         provenance: dict[str, Any] = {"lines": lines, "sources": sources}
         for number, path in enumerate(references, start=2):
@@ -110,8 +106,8 @@ def write_references(path: Path, pairs: int, out: Path) -> None:
     write_lines(out, lines)
 
 
-def write_part(part: Part, streams: Sequence[IO[str]]) -> dict[str, Any]:
-    """Append a part's pairs to the streams; return its provenance with the number of lines and their hash.
+def write_part(part: Part, source: IO[str], target: IO[str]) -> dict[str, Any]:
+    """Append a part's pairs to the two files; return its provenance with the number of lines and their hash.
 
     Raises:
         ValueError: as `write_split`.
@@ -119,8 +115,8 @@ def write_part(part: Part, streams: Sequence[IO[str]]) -> dict[str, Any]:
     lines, digest = 0, hashlib.sha256()
     for pair in with_progress(part.pairs, part.name, "pairs"):
         digest.update(f"{pair.source}\t{pair.target}\n".encode())
-        for stream, field in zip(streams, pair, strict=False):  # without alignment, its field is unused
-            stream.write(field + "\n")
+        source.write(pair.source + "\n")
+        target.write(pair.target + "\n")
         lines += 1
     if lines == 0:
         raise ValueError(f"{part.name} has no sentence pairs. Wanted at least one: is it the right file?")

@@ -13,9 +13,9 @@ from convs2s.text.sources.part import Part, RawPair
 from convs2s.text.sources.split import write_split
 
 
-def part(name: str, *pairs: RawPair, aligned: bool = False, wanted: str | None = None) -> Part:
+def part(name: str, *pairs: RawPair, wanted: str | None = None) -> Part:
     """Return a part with these pairs."""
-    return Part(name, iter(pairs), {"kind": "files", "files": []}, aligned, wanted)
+    return Part(name, iter(pairs), {"kind": "files", "files": []}, wanted)
 
 
 def test_parts_follow_each_other(tmp_path: Path) -> None:
@@ -80,15 +80,6 @@ def test_no_parts_give_empty_files(tmp_path: Path) -> None:
         "provenance.json", "source.txt", "target.txt"
     ]  # fmt: skip
     assert (tmp_path / "o" / "source.txt").read_bytes() == (tmp_path / "o" / "target.txt").read_bytes() == b""
-
-
-def test_alignment_is_written_only_if_every_part_has_one(tmp_path: Path) -> None:
-    """Line i of the alignment must belong to pair i, which parts without one would break."""
-    generated = RawPair("one", "eins", "0-0")
-    write_split([part("g", generated, aligned=True), part("h", generated, aligned=True)], tmp_path / "all")
-    write_split([part("g", generated, aligned=True), part("f", RawPair("a", "b"))], tmp_path / "some")
-    assert (tmp_path / "all" / "alignment.txt").read_bytes() == b"0-0\n0-0\n"
-    assert not (tmp_path / "some" / "alignment.txt").exists()
 
 
 def test_result_replaces_the_old_one_only_once_complete(tmp_path: Path) -> None:
