@@ -25,7 +25,7 @@ from convs2s.train.loop import EpochReport, UpdateReport, train
 from convs2s.train.memory import keep_freed_memory
 from convs2s.train.setup import build_training
 from convs2s.train.training import Training
-from pipelines.preset.render import preset_params
+from pipelines.preset import preset_params
 from pipelines.stages import download, tokenize, truecase
 
 FOR_TRANSLATION = 0.2

@@ -23,7 +23,7 @@ from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
-from pipelines.preset.render import preset_params
+from pipelines.preset import preset_params
 
 SOURCE, TARGET = 26, 30
 """Mean tokens per sentence, including EOS."""

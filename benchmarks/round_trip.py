@@ -24,7 +24,7 @@ from convs2s.text.corpus.files import read_lines
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.codec_learning import write_codecs
 from convs2s.text.words.tokenization import Tokenizer
-from pipelines.preset.render import preset_params
+from pipelines.preset import preset_params
 
 
 class Preparation(NamedTuple):

@@ -45,7 +45,7 @@ from convs2s.train.loss import SummedLoss
 from convs2s.train.memory import keep_freed_memory
 from convs2s.train.setup import build_training
 from convs2s.train.training import Training
-from pipelines.preset.render import preset_params
+from pipelines.preset import preset_params
 
 SENTENCE = 26  # tokens, including EOS
 VARIANTS = ("plain", "fast", "recorded", "compiled", "fairseq")

@@ -12,8 +12,7 @@ from dvc.repo import Repo
 from ruamel.yaml import YAML
 
 from convs2s.config.params import Params
-from pipelines.preset.overrides import Overrides
-from pipelines.preset.render import NO_OVERRIDES, render
+from pipelines.preset import NO_OVERRIDES, Overrides, render
 from pipelines.stages import _code as code
 from tests.fresh import run_fresh, run_here
 

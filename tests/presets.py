@@ -5,7 +5,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from pipelines.preset.render import preset_params, render
+from pipelines.preset import preset_params, render
 
 rendered = cache(render)
 params_of = cache(preset_params)

@@ -11,7 +11,7 @@ from convs2s.config.download import UrlSource
 from convs2s.config.selection import SelectionParams
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.corpus.pair_folder import read_folder
-from pipelines.preset.render import EXPERIMENTS, preset_names
+from pipelines.preset import EXPERIMENTS, list_presets
 from pipelines.stages.download import run
 from tests.presets import params_of, rendered
 
@@ -50,7 +50,7 @@ LINES = {
 }
 
 
-@pytest.mark.parametrize("name", preset_names())
+@pytest.mark.parametrize("name", list_presets())
 def test_the_model_card_has_the_presets_name(name: str) -> None:
     """A recorded run is traced back to its preset by this name."""
     assert params_of(name).package.name == name
@@ -59,7 +59,7 @@ def test_the_model_card_has_the_presets_name(name: str) -> None:
 def test_the_presets_exist() -> None:
     """The README names some of them, and each experiment of the paper has one."""
     assert {"tatoeba-en-de", "tatoeba-en-de-large", "multi30k-en-de", "own-data", *PAPER} <= set(
-        preset_names()
+        list_presets()
     )
 
 

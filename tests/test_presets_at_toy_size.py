@@ -15,14 +15,14 @@ from convs2s.config.layers import expanded
 from convs2s.config.params import Params
 from convs2s.text.corpus.pair_folder import read_folder
 from convs2s.text.sources.part import Split
-from pipelines.preset.render import preset_names
+from pipelines.preset import list_presets
 from pipelines.stages import download, encode, filter, tokenize, truecase, vocabulary
 from tests.corpus import pairs
 from tests.preset_servers import PAIRS, Servers, servers
 from tests.presets import params_of
 from tests.test_end_to_end import SEEDS, run_all
 
-NAMES = preset_names()
+NAMES = list_presets()
 TINY = {"embedding_size": 12, "output_embedding_size": 12, "max_positions": 512}
 ENTRIES = {"bpe": 120, "word": 100}
 SELECTION = {"common": 10, "candidates": 5}

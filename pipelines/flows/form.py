@@ -22,8 +22,7 @@ from pydantic import (
 )
 
 from convs2s.config.params import Params
-from pipelines.preset.overrides import overridden, override, written
-from pipelines.preset.render import preset_names, render
+from pipelines.preset import apply_overrides, list_presets, parse_override, render, write_value
 
 if TYPE_CHECKING:  # so that a wrong command line is reported before DVC is loaded
     from pipelines.flows.graph import Stage
@@ -40,14 +39,14 @@ USUAL = {
 def read_values(found: Any) -> Any:
     """Return a list of NAME=VALUE as a dictionary; raise a ValueError if an item has another form."""
     try:
-        return dict(map(override, found)) if isinstance(found, list) else found
+        return dict(map(parse_override, found)) if isinstance(found, list) else found
     except argparse.ArgumentTypeError as error:
         raise ValueError(str(error)) from error
 
 
 def write_values(values: Mapping[str, Any]) -> list[str]:
     """Return values as a list of NAME=VALUE."""
-    return [f"{name}={written(value)}" for name, value in values.items()]
+    return [f"{name}={write_value(value)}" for name, value in values.items()]
 
 
 AS_LIST: Any = (
@@ -85,7 +84,7 @@ def field(title: str, description: str, default: Any = None, **bounds: Any) -> A
 class ValueParams(Form):
     """Values that replace those of params.yaml."""
 
-    preset: Annotated[str | None, WithJsonSchema({"type": "string", "enum": preset_names()})] = field(
+    preset: Annotated[str | None, WithJsonSchema({"type": "string", "enum": list_presets()})] = field(
         "Preset", "source of all other values; if empty, params.yaml"
     )
     seeds: list[int] = field("Seeds", "one training for each (train.seeds)", [])
@@ -123,7 +122,7 @@ class ValueParams(Form):
         Raises a ValueError if there is no such preset or key, or a value is invalid.
         """
         base = render(self.preset) if self.preset else (root / "params.yaml").read_text(encoding="utf-8")
-        return overridden(base, {**self.values(), **(more or {})})
+        return apply_overrides(base, {**self.values(), **(more or {})})
 
 
 class RunParams(Form):

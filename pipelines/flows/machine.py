@@ -32,7 +32,7 @@ from pipelines.flows.access import HOME
 from pipelines.flows.form import ValueParams
 from pipelines.flows.resources import queues
 from pipelines.flows.workspace import ROOT
-from pipelines.preset.overrides import override
+from pipelines.preset import parse_override
 from pipelines.sweep_table import read_table
 
 WAIT = 90.0  # seconds to wait for a server to come up
@@ -242,7 +242,7 @@ def parser() -> argparse.ArgumentParser:
     reproduce, sweep = commands.add_parser("run"), commands.add_parser("sweep")
     sweep.add_argument("table", metavar="TABLE")
     for flow in (reproduce, sweep):
-        flow.add_argument("overrides", nargs="*", type=override, metavar="NAME=VALUE")
+        flow.add_argument("overrides", nargs="*", type=parse_override, metavar="NAME=VALUE")
     commands.add_parser("stop")
     commands.add_parser("deploy")
     commands.add_parser("server")

@@ -12,7 +12,7 @@ import pandas as pd
 from convs2s.score.identity import SetIdentity
 from convs2s.score.tables import DIGITS
 from convs2s.text.corpus.files import read_lines
-from pipelines.preset.changes import differences
+from pipelines.preset import list_differences
 from pipelines.results.reading import existing, read
 
 WIDTH = 100  # columns
@@ -67,7 +67,7 @@ def edits(data: Path) -> Iterator[str]:
     used, now = data / "snapshot" / "params.yaml", data.parent / "params.yaml"
     if used.is_file() and now.is_file():
         texts = (path.read_text(encoding="utf-8", errors="replace") for path in (used, now))
-        if changed := differences(*texts):
+        if changed := list_differences(*texts):
             lines = "\n  ".join(changed)
             yield (
                 "params.yaml was edited after this run had begun. The results above are of the old "

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from statistics import fmean
 
-from pipelines.preset.render import EXPERIMENTS
+from pipelines.preset import EXPERIMENTS
 from pipelines.report.differences import compact, differing, value
 from pipelines.report.run import Corpus, Cost, Run, Training, grouped
 from pipelines.report.scores import TITLES, number, score_table

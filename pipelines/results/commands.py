@@ -6,8 +6,7 @@ from typing import Any
 
 from convs2s.config.load import dotted
 from convs2s.config.params import Params
-from pipelines.preset.overrides import preset_command
-from pipelines.preset.render import preset_params
+from pipelines.preset import preset_command, preset_params
 
 MACHINES = {"download.folder", "train.checkpoint_updates", "train.nodes", "train.rendezvous"}
 """Not recorded: they say where files and machines are."""

@@ -12,7 +12,7 @@ from dvc.repo import Repo
 from convs2s.config.load import load_params
 from convs2s.score.identity import SetIdentity
 from pipelines import shell
-from pipelines.preset.render import preset_names, preset_params
+from pipelines.preset import list_presets, preset_params
 from pipelines.results.commands import recorded_params
 from pipelines.results.costs import weights
 from pipelines.results.reading import existing, read
@@ -94,7 +94,7 @@ def preset_of(wanted: str, experiments: Path) -> str:
     """Return the preset with this `package.name`; raise ValueError if there is none."""
     others = []
     # Most presets are named after their file, so try that one first.
-    for name in sorted(preset_names(experiments), key=lambda name: name != wanted):
+    for name in sorted(list_presets(experiments), key=lambda name: name != wanted):
         if (found := preset_params(name, experiments).package.name) == wanted:
             return name
         others.append(repr(found))

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from benchmarks import machine, train_step
-from pipelines.preset.render import preset_params
+from pipelines.preset import preset_params
 
 
 def test_it_measures_all_variants_of_a_preset(

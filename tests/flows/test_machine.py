@@ -176,8 +176,8 @@ def test_overrides_are_parsed_like_params_yaml() -> None:
         "train.learning_rate": 1e-4,
         "package.name": "a b",
     }
-    with pytest.raises(argparse.ArgumentTypeError, match=r"found 'train\.dropout', wanted NAME=VALUE"):
-        machine.override("train.dropout")
+    with pytest.raises(argparse.ArgumentTypeError, match=r"expected NAME=VALUE, such as .*, found"):
+        machine.parse_override("train.dropout")
 
 
 @pytest.mark.flows

@@ -14,7 +14,7 @@ from convs2s.score.identity import SetIdentity
 from convs2s.text.corpus.files import write_lines
 from convs2s.text.corpus.json_files import write_json
 from convs2s.text.corpus.pair_folder import write_folder
-from pipelines.preset.overrides import overridden
+from pipelines.preset import apply_overrides
 from pipelines.results.costs import cost_file
 from pipelines.stages import filter as filter_stage
 from pipelines.stages.evaluate import write_evaluation
@@ -39,7 +39,7 @@ def make_run(folder: Path, changes: Mapping[str, Any], hypotheses: Mapping[str, 
     """
     seeds = [int(member) for member in hypotheses if member != "ensemble"]
     own = {"train.seeds": seeds, "evaluate.ensembles": ["all"] * ("ensemble" in hypotheses)}
-    text, params = overridden((ROOT / "params.yaml").read_text(encoding="utf-8"), {**own, **changes})
+    text, params = apply_overrides((ROOT / "params.yaml").read_text(encoding="utf-8"), {**own, **changes})
     folder.mkdir(parents=True, exist_ok=True)
     data = folder / "data"
     (data / "snapshot").mkdir(parents=True, exist_ok=True)

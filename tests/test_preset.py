@@ -1,0 +1,329 @@
+"""Presets: rendered to a whole params.yaml, with other values, and never over somebody's edits."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from convs2s.config.load import load_params, parse_params
+from pipelines.preset import (
+    EXPERIMENTS,
+    apply_overrides,
+    list_presets,
+    main,
+    parse_command,
+    parse_override,
+    preset_command,
+    render,
+)
+from tests.presets import params_of, rendered
+
+ROOT = EXPERIMENTS.parent
+PARAMS = Path("params.yaml")
+DEFAULT = re.match(r"# Preset ([\w-]+)", (ROOT / "params.yaml").read_text(encoding="utf-8"))[1]  # type: ignore[index]
+AWKWARD = [{"kind": "files", "source": 'it\'s $HOME/50% "of" a b', "tsv": None}]
+COMMENT = re.compile(r"(?:^|\s)# (.*)")
+
+
+def keys_of(text: str) -> dict[str, Any]:
+    """Return the values of a file by dotted name."""
+    content = YAML(typ="safe", pure=True).load(text) or {}
+    return {f"{section}.{key}": value for section, keys in content.items() for key, value in keys.items()}
+
+
+def text_of(name: str) -> str:
+    """Return the text of the base, or of a preset's own file."""
+    return (EXPERIMENTS / ("base.yaml" if name == "base" else f"presets/{name}.yaml")).read_text(
+        encoding="utf-8"
+    )
+
+
+def lines_of(text: str) -> dict[str, str]:
+    """Return the line of each key of a section, by dotted name."""
+    section, found = "", {}
+    for line in text.split("\n"):
+        if match := re.match(r"(  )?(\w+):", line):
+            section = section if match[1] else match[2]
+            found[f"{section}.{match[2]}" if match[1] else section] = line
+    return found
+
+
+@pytest.mark.parametrize("name", list_presets())
+def test_a_preset_is_the_base_but_for_its_own_keys(name: str) -> None:
+    """Keys, their order and comments are the base's; values, comments and the header are the preset's."""
+    base, own, whole = text_of("base"), text_of(name), rendered(name)
+    assert list(keys_of(whole)) == list(keys_of(base))
+    assert keys_of(whole) == keys_of(base) | keys_of(own)
+    assert lines_of(whole) == lines_of(base) | {
+        key: line for key, line in lines_of(own).items() if "." in key or COMMENT.search(line)
+    }
+    header = own[: re.search(r"^\w", own, re.MULTILINE).start()].strip()  # type: ignore[union-attr]
+    assert whole.startswith(
+        f"# Preset {name}, written by: make preset NAME={name}. Edit it freely.\n#\n{header}\n\n"
+    )
+    assert set(COMMENT.findall(own)) <= set(COMMENT.findall(whole))
+    assert parse_params(whole, name) == params_of(name)
+
+
+@pytest.mark.parametrize("name", list_presets())
+def test_a_preset_repeats_no_value_of_the_base(name: str) -> None:
+    """A repeated value would hide what differs, and would not follow a new default."""
+    base = keys_of(text_of("base"))
+    assert [key for key, value in keys_of(text_of(name)).items() if value == base[key]] == []
+
+
+@pytest.mark.parametrize("name", [*list_presets(), "base"])
+def test_every_key_has_a_comment(name: str) -> None:
+    """A comment in the base explains the key; in a preset, it also says where the value comes from."""
+    lines = lines_of(text_of(name))
+    assert [key for key, line in lines.items() if "." in key and not COMMENT.search(line)] == []
+
+
+def test_params_yaml_is_a_rendered_preset() -> None:
+    """A new key goes into base.yaml only; `make preset` then writes params.yaml.
+
+    The last commit's file will also do, because anybody who experiments has edited theirs.
+    """
+    committed = subprocess.run(
+        ["git", "show", "HEAD:./params.yaml"], cwd=ROOT, capture_output=True, check=False
+    )
+    assert rendered(DEFAULT) in (
+        (ROOT / "params.yaml").read_text(encoding="utf-8"),
+        committed.stdout.decode(),
+    )
+
+
+@pytest.fixture
+def experiments(tmp_path: Path) -> Path:
+    """Return a folder with the repository's base.yaml and no presets."""
+    folder = tmp_path / "experiments"
+    (folder / "presets").mkdir(parents=True)
+    shutil.copy(EXPERIMENTS / "base.yaml", folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("train:\n  dropuot: 0.3\n", r"train\.dropuot: unknown key.*did you mean dropout\?"),
+        ("trian:\n  dropout: 0.3\n", r"trian: unknown key.*did you mean train\?"),
+        ("train:\n  dropout: 3.5\n", r"train\.dropout: .*3\.5"),
+        ("train: 3\n", r"train: .*3"),
+        ("- train\n", r"expected sections such as `train:` with keys below them, found \['train'\]"),
+        ("train:\n  dropout: [0.3\n", r"is not valid YAML"),
+        ("train:\n  dropout: &a [*a]\n", r"has more than 20,000 values, or more than 20 levels"),
+    ],
+)
+def test_a_faulty_preset_is_refused(experiments: Path, text: str, message: str) -> None:
+    """The error names the file, the key and what was expected."""
+    (experiments / "presets" / "mine.yaml").write_text(text)
+    with pytest.raises(ValueError, match=rf"(?s)^experiments/presets/mine\.yaml.*{message}"):
+        render("mine", experiments)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("multi30k", "no preset 'multi30k'; did you mean .*multi30k-en-de"),
+        ("zzz", "no preset 'zzz'; expected one of ablation-en-de, duc2004"),
+        ("../base", r"no preset '\.\./base'"),
+    ],
+)
+def test_an_unknown_preset_is_refused(name: str, message: str) -> None:
+    """The error suggests similar names, or lists all."""
+    with pytest.raises(ValueError, match=message):
+        render(name)
+
+
+def test_only_the_lines_of_overrides_change() -> None:
+    """Comments, nulls, quotes, long lines and indentation are kept; a list stays on its line."""
+    before = rendered("wmt14-en-fr-paper")
+    assert apply_overrides(before, {})[0] == before
+    after, params = apply_overrides(before, {"train.seeds": [4, 5], "download.test.0.source": "x"})
+    changed = [pair for pair in zip(before.split("\n"), after.split("\n"), strict=True) if len({*pair}) > 1]
+    found = [[line.split("#")[0].strip() for line in pair] for pair in changed]
+    assert found[1:] == [["seeds: [1, 2, 3]", "seeds: [4, 5]"]]
+    assert (list(params.train.seeds), found[0][1]) == ([4, 5], "source: x")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("train.droput", 1, "overrides: params.yaml has no train.droput"),
+        ("nothing.at.all", 1, "overrides: params.yaml has no nothing.at.all"),
+        ("download.train.7.kind", 1, "overrides: params.yaml has no download.train.7.kind"),
+        ("train.dropout", 3, r"(?s)invalid overrides: params.yaml .*train\.dropout"),
+    ],
+)
+def test_wrong_overrides_are_refused(name: str, value: object, message: str) -> None:
+    """They are typed by hand into a form or a command, so mistakes are likely."""
+    with pytest.raises(ValueError, match=message):
+        apply_overrides(rendered(DEFAULT), {name: value})
+
+
+def test_a_list_written_over_several_lines_can_be_overridden() -> None:
+    """Its comment and the next section must survive."""
+    before = rendered(DEFAULT)
+    line = next(line for line in before.splitlines() if line.startswith("  seeds: [1] #"))
+    comment = line.split("#")[1]
+    text, params = apply_overrides(before.replace(line, f"  seeds: #{comment}\n  - 1"), {"train.seeds": [5]})
+    assert list(params.train.seeds) == [5]
+    assert lines_of(text)["train.seeds"].split("#")[1] == comment
+
+
+@pytest.mark.parametrize(
+    ("overrides", "command"),
+    [
+        ({}, "make preset NAME=x"),
+        ({"a.b": [1, 2], "a.c": "word"}, 'make preset NAME=x SET="a.b=[1,2] a.c=word"'),
+        ({"a.b": None, "a.c": 1e-05, "a.d": True}, 'make preset NAME=x SET="a.b=null a.c=1e-05 a.d=true"'),
+        ({"a.b": ["all", "b"], "a.c": ["a,b", "1"]}, None),
+        ({"a.b": ["all"]}, 'make preset NAME=x SET="a.b=[all]"'),
+        ({"a.b": "true", "a.c": "", "a.d": "10"}, None),
+        ({"a.b": AWKWARD, "a.c": "$$ $(x) `y` é"}, None),
+    ],
+)
+def test_overrides_survive_the_command_that_sets_them(overrides: dict[str, Any], command: str | None) -> None:
+    """Values must pass through make and the shell unchanged, and text must stay text."""
+    found = preset_command("x", overrides)
+    assert command in {None, found}
+    assert parse_command(found) == overrides
+    make = ["make", "--no-print-directory", "--dry-run", "--assume-old=install", *shlex.split(found)[1:]]
+    recipe = subprocess.run([*make, "FORCE=1"], cwd=ROOT, check=True, capture_output=True, text=True)
+    words = shlex.split(recipe.stdout.strip().split("\n")[-1])
+    assert [*words[:4], words[-1]] == ["python", "-m", "pipelines.preset", "x", "--force"]
+    assert dict(map(parse_override, words[4:-1])) == overrides
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a git repository whose last commit has the default params.yaml."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    PARAMS.write_text(rendered(DEFAULT), encoding="utf-8")
+    git("init", "--quiet")
+    commit()
+    return tmp_path
+
+
+def git(*arguments: str) -> None:
+    who = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    subprocess.run(["git", *who, *arguments], check=True)
+
+
+def commit() -> None:
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "as it is")
+
+
+def edit(old: str = "dropout: ", new: str = "dropout: 0.4 #") -> str:
+    """Change a line of params.yaml; return the text."""
+    text = PARAMS.read_text(encoding="utf-8")
+    assert old in text
+    PARAMS.write_text(text.replace(old, new), encoding="utf-8")
+    return PARAMS.read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_preset_is_written_and_its_differences_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Users see which values change, by dotted name, as old -> new; long ones are shortened."""
+    assert main(["multi30k-en-de"]) == 0
+    assert load_params() == params_of("multi30k-en-de")
+    printed = capsys.readouterr().out.split("\n")
+    changed = len([line for line in printed if line.startswith("  ")])
+    assert printed[0] == f"params.yaml: {changed} value(s) differ from preset multi30k-en-de"
+    old = params_of(DEFAULT)
+    assert f"  train.max_epochs: {old.train.max_epochs} -> 100" in printed
+    assert f'  package.name: "{old.package.name}" -> "multi30k-en-de"' in printed
+    assert max(map(len, printed)) < 150
+
+
+@pytest.mark.usefixtures("repository")
+def test_edits_not_in_git_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    """Only --force overwrites the only copy, even of a comment; committed edits are safe in git."""
+    text = edit("# probability of dropping", "# 0.3 was worse")
+    assert main(["multi30k-en-de", "train.seeds=[4]"]) == 1
+    assert PARAMS.read_text(encoding="utf-8") == text
+    message = capsys.readouterr().err
+    assert message.startswith(
+        "params.yaml has edits that are not in git, so it was not overwritten. Commit it"
+    )
+    assert 'make preset NAME=multi30k-en-de SET="train.seeds=[4]" FORCE=1' in message
+    assert main(["multi30k-en-de", "--force", "train.dropout=0.35"]) == 0  # in any order
+    assert load_params().train.dropout == 0.35
+    edit()
+    commit()
+    assert main(["multi30k-en-de"]) == 0
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_preset_nobody_edited_is_overwritten() -> None:
+    """The header has the command, so the file can be written again; an edit of it cannot."""
+    assert main(["multi30k-en-de", "train.seeds=[1,2]", "translate.beam_size=7"]) == 0
+    params, preset = load_params(), params_of("multi30k-en-de")
+    assert (list(params.train.seeds), params.translate.beam_size) == ([1, 2], 7)
+    assert params.model_copy(update={"train": preset.train, "translate": preset.translate}) == preset
+    for name in ("own-data", DEFAULT, "own-data"):
+        assert main([name]) == 0
+        assert PARAMS.read_text(encoding="utf-8") == rendered(name)
+    edit()
+    assert main([DEFAULT]) == 1
+    PARAMS.write_text(
+        "# Preset gone, written by: make preset NAME=gone. Edit it freely.\ntrain:\n  dropout: 0.5\n"
+    )
+    assert main([DEFAULT]) == 1  # of another version of the project
+
+
+@pytest.mark.parametrize("lost", ["commit", "repository", "git"])
+def test_without_git_edits_are_kept(repository: Path, monkeypatch: pytest.MonkeyPatch, lost: str) -> None:
+    """The file could be the only copy."""
+    edit()
+    if lost == "git":
+        monkeypatch.setenv("PATH", str(repository))
+    else:
+        shutil.rmtree(".git")
+        if lost == "commit":
+            git("init", "--quiet")
+    assert main(["multi30k-en-de"]) == 1
+    assert main(["multi30k-en-de", "--force"]) == 0
+
+
+@pytest.mark.usefixtures("repository")
+def test_another_file_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    """--out leaves params.yaml alone, and protects edits of the other file in the same way."""
+    before = PARAMS.read_bytes()
+    assert main(["own-data", "--out", "mine/other.yaml"]) == 0
+    assert load_params(Path("mine/other.yaml")) == params_of("own-data")
+    Path("mine/other.yaml").write_text("mine: 1\n")
+    assert main(["own-data", "--out", "mine/other.yaml"]) == 1
+    assert PARAMS.read_bytes() == before
+    assert "mine/other.yaml has edits that are not in git" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("repository")
+@pytest.mark.parametrize("text", ["train: [\n", "", "just text", "train:\n  dropout: 0.1\n  old_key: 3\n"])
+def test_an_unreadable_or_old_file_can_be_replaced(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """This command is the way to fix it; keys that are missing or no longer exist are listed as such."""
+    PARAMS.write_text(text)
+    commit()
+    assert main(["multi30k-en-de"]) == 0
+    printed = capsys.readouterr().out
+    assert "  train.momentum: (none) -> 0.99\n" in printed
+    assert ("  train.old_key: 3 -> (none)\n" in printed) == ("old_key" in text)
+
+
+def test_the_module_lists_presets() -> None:
+    """Each is on one line, with its title."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "pipelines.preset"]
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    lines = done.stdout.split("\n")
+    assert [line.split()[0] for line in lines[: len(list_presets())]] == list_presets()
+    assert "wmt14-en-de-paper    WMT'14 English to German as in the paper (§5.1, Table 1)." in lines
