@@ -49,14 +49,14 @@ def run_all(params: Params, data: Path, *, processes: bool = False) -> dict[str,
 
 def module_of(path: Path) -> code.Module:
     """Return a module as stage `snapshot` reads it; all tests share the analysis of the same text."""
-    return module_with(path, path.read_text(encoding="utf-8"))
+    return module_with(path, path.read_bytes())
 
 
 @functools.cache
-def module_with(path: Path, text: str, read: Callable[[Path], code.Module] = code.Module) -> code.Module:
-    """Read a module, which must have this text."""
+def module_with(path: Path, content: bytes, read: Callable[[Path], code.Module] = code.Module) -> code.Module:
+    """Read a module, which must have this content."""
     found = read(path)
-    assert found.source == text
+    assert found.content == content
     return found
 
 

@@ -5,63 +5,27 @@ import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from ruamel.yaml import YAML
+import grimp
+import pytest
+
+from pipelines.stages._code import LEFT_OUT
 
 ROOT = Path(__file__).parent.parent
-# What each part may import from the others.
-ALLOWED: dict[str, set[str]] = {
-    "convs2s.config": {"convs2s.config", "convs2s.messages"},
-    "convs2s.processes": set(),
-    "convs2s.watch": {"convs2s.watch"},
-    "convs2s.text": {
-        "convs2s.config", "convs2s.messages", "convs2s.processes",
-        "convs2s.text", "convs2s.watch",
-    },
-    "convs2s.model": {"convs2s.config", "convs2s.model"},
-    "convs2s.engine": {"convs2s.engine", "convs2s.model", "convs2s.text"},
-    "convs2s.train": {
-        "convs2s.config", "convs2s.engine", "convs2s.messages", "convs2s.model", "convs2s.processes",
-        "convs2s.text", "convs2s.train", "convs2s.watch",
-    },
-    "convs2s.decode": {
-        "convs2s.config", "convs2s.decode", "convs2s.engine", "convs2s.model", "convs2s.processes",
-        "convs2s.text",
-    },
-    "convs2s.score": {"convs2s.score", "convs2s.text"},
-    "convs2s.exchange": {
-        "convs2s.config", "convs2s.decode", "convs2s.exchange", "convs2s.model", "convs2s.package",
-        "convs2s.text",
-    },
-    "convs2s.commands": {
-        "convs2s.commands", "convs2s.config", "convs2s.decode", "convs2s.exchange", "convs2s.messages",
-        "convs2s.model", "convs2s.package", "convs2s.score", "convs2s.serve", "convs2s.text",
-    },
-    "convs2s.serve": {"convs2s.package", "convs2s.serve", "convs2s.text"},
-    "convs2s.package": {
-        "convs2s.config", "convs2s.decode", "convs2s.model", "convs2s.package", "convs2s.text",
-    },
-    "convs2s.cli": {"convs2s.commands", "convs2s.messages"},
-    "convs2s.messages": set(),
-    "convs2s": {"convs2s.package"},
-}  # fmt: skip
-FOR_FLOWS = {
-    "convs2s.config.load",
-    "convs2s.config.model",
-    "convs2s.config.params",
-    "convs2s.score.curves",
-    "convs2s.text.corpus.files",
-    "convs2s.text.corpus.parallel",
-    "pipelines",
-    "pipelines.check",
-    "pipelines.preset",
-    "pipelines.repair",
-    "pipelines.stages._code",
-    "pipelines.stages._params",
-    "pipelines.stages.snapshot",
-    "pipelines.sweep_table",
-}
+# From the roof down: a floor imports only from those below it, and parts separated by | not from each other.
+FLOORS = """
+    cli
+    commands
+    serve | exchange
+    package
+    train | decode | score
+    model, engine
+    text, watch
+    config
+    messages | processes
+"""
+
+SEARCHING = {"search", "match", "fullmatch", "findall", "startswith", "endswith", "find", "index"}
 
 
 def modules(package: str) -> list[Path]:
@@ -74,65 +38,57 @@ def nodes(path: Path) -> list[ast.AST]:
     return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
-@functools.cache
-def imports(path: Path) -> frozenset[str]:
-    """Return all modules that a file imports, including inside functions."""
-    found: set[str] = set()
-    for node in nodes(path):
-        if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: import by the full name"
-            found.add(node.module or "")
-    return frozenset(found)
+def stage_code() -> list[Path]:
+    return [*modules("convs2s"), *modules("pipelines/stages")]
 
 
-def part(name: str) -> str:
-    """Return the part of the library that a module belongs to."""
-    return ".".join(name.split(".")[:2])
+@pytest.fixture(scope="module")
+def graph() -> grimp.ImportGraph:
+    return grimp.build_graph("convs2s", "pipelines", include_external_packages=True, cache_dir=None)
 
 
-def dotted(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-
-
-def stages() -> dict[str, dict[str, Any]]:
-    content = YAML(typ="safe").load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))
-    return dict(content["stages"])
-
-
-def imported(package: str) -> Iterator[tuple[str, str]]:
+def imports(graph: grimp.ImportGraph, package: str) -> Iterator[tuple[str, str]]:
     """Yield the imports of a package as (module, imported module) pairs."""
-    for path in modules(package):
-        for name in imports(path):
-            yield dotted(path), name
+    for module in graph.modules:
+        if f"{module}.".startswith(f"{package}."):
+            for name in graph.find_modules_directly_imported_by(module):
+                yield module, name
 
 
-def test_imports_point_one_way() -> None:
-    """flows -> stages -> library; the library must be usable without DVC and Prefect."""
-    for module, name in imported("convs2s"):
-        root = name.split(".", maxsplit=1)[0]
-        assert root not in {"dvc", "dvclive", "prefect", "pipelines"}, f"{module} imports {name}"
-        if root == "convs2s":
-            assert part(name) in ALLOWED[part(module)], f"{module} imports {name}"
+def test_imports_point_one_way(graph: grimp.ImportGraph) -> None:
+    """flows -> stages -> library, and within the library from the roof down."""
+    floors: list[grimp.Layer] = [
+        grimp.Layer(*re.findall(r"\w+", line), independent="|" in line)
+        for line in FLOORS.split("\n")
+        if line.strip()
+    ]
+    parts = {name for floor in floors for name in floor.module_tails}
+    assert {name.split(".")[1] for name in graph.find_children("convs2s")} <= parts
+    wrong = graph.find_illegal_dependencies_for_layers(floors, containers={"convs2s"})
+    assert not wrong, [(one.importer, one.imported) for one in wrong]
+    wrong = graph.find_illegal_dependencies_for_layers(
+        ["flows", "report", "stages"], containers={"pipelines"}
+    )
+    assert not wrong, [(one.importer, one.imported) for one in wrong]
 
 
-def test_stages_import_only_the_library() -> None:
-    """A stage must not depend on another stage or on what runs it."""
-    for module, name in imported("pipelines/stages"):
-        root = name.split(".", maxsplit=1)[0]
-        runner = name in {
-            f"pipelines.stages.{part}" for part in ("values", "_code", "_inputs", "_lifetime", "_params")
-        }
-        assert runner or root not in {"dvc", "prefect", "pipelines"}, f"{module} imports {name}"
+def test_the_library_is_usable_without_dvc_and_prefect(graph: grimp.ImportGraph) -> None:
+    """A stage, too, knows nothing of what runs it, and flows compute nothing."""
+    forbidden = {
+        "convs2s": {"dvc", "dvclive", "prefect", "pipelines"},
+        "pipelines.stages": {"dvc", "prefect"},
+        "pipelines.flows": {"torch", "numpy"},
+    }
+    for package, names in forbidden.items():
+        wrong = [pair for pair in imports(graph, package) if pair[1].split(".")[0] in names]
+        assert wrong == []
 
 
-def test_flows_run_stages_through_dvc_and_compute_nothing() -> None:
-    """Flows use the library only to check parameters, draw a picture and write files atomically."""
-    for module, name in imported("pipelines/flows"):
-        if name.split(".")[0] in {"convs2s", "pipelines"}:
-            assert name.startswith("pipelines.flows") or name in FOR_FLOWS, f"{module} imports {name}"
-        assert name.split(".")[0] not in {"torch", "numpy"}, f"{module} imports {name}"
+def test_a_stage_does_not_depend_on_another(graph: grimp.ImportGraph) -> None:
+    """What several stages need is in the library, or in a module whose name begins with _, or in values."""
+    for module, name in imports(graph, "pipelines.stages"):
+        if name.startswith("pipelines"):
+            assert re.fullmatch(r"pipelines\.stages\.(values|_\w+)", name), f"{module} imports {name}"
 
 
 def test_empty_package_files_stay_empty() -> None:
@@ -146,29 +102,19 @@ def test_empty_package_files_stay_empty() -> None:
             assert path.read_text(encoding="utf-8") == "", path
 
 
-def test_a_stage_depends_on_the_digest_of_its_code_and_on_no_other_code() -> None:
-    """The digest follows the stage's imports; a list kept by hand would miss some and leave stale results."""
-    for name, stage in stages().items():
-        module = re.match(r"python -m pipelines\.stages ([a-z]+) ", str(stage["cmd"]))
-        assert module is not None, stage["cmd"]
-        deps = [str(dep) for dep in stage.get("deps", [])]
-        code = [dep for dep in deps if dep.startswith(("convs2s", "pipelines", "data/snapshot"))]
-        first = name in {"checksums", "snapshot"}
-        item = "@${item.split}" * (name == "download")
-        wanted = ["convs2s", "pipelines/stages"] if first else [f"data/snapshot/{name}{item}.txt"]
-        assert code == wanted, name
-
-
 def test_imports_can_be_read_off_the_code() -> None:
     """Digests follow only `from ... import`; just the runner imports our modules by a computed name."""
-    for path in [*modules("convs2s"), *modules("pipelines/stages")]:
+    for path in stage_code():
         for node in nodes(path):
+            place = f"{path}:{getattr(node, 'lineno', 0)}"
             if isinstance(node, ast.Import):
                 ours = [a.name for a in node.names if a.name.split(".")[0] in {"convs2s", "pipelines"}]
-                assert not ours, f"{dotted(path)} imports {ours} without from"
+                assert not ours, f"{place} imports {ours} without from"
+            if isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{place}: import by the full name"
             if isinstance(node, ast.Call) and called(node) in {"import_module", "__import__"}:
-                assert path.stem == "__main__" or "convs2s" not in ast.unparse(node), dotted(path)
-                assert path.stem in {"__main__", "imported_codec", "export"}, f"{dotted(path)}:{node.lineno}"
+                assert path.stem == "__main__" or "convs2s" not in ast.unparse(node), place
+                assert path.stem in {"__main__", "imported_codec", "export"}, place
 
 
 def called(node: ast.Call) -> str:
@@ -176,9 +122,55 @@ def called(node: ast.Call) -> str:
     return str(getattr(node.func, "attr", getattr(node.func, "id", "")))
 
 
+def test_of_the_configuration_only_checked_values_get_out(graph: grimp.ImportGraph) -> None:
+    """Digests leave it out, because its values are recorded: sections do nothing but hold them."""
+    assert LEFT_OUT == ("convs2s.config.", "convs2s.watch.")
+    for path in modules("convs2s/config"):
+        for node in nodes(path):
+            if isinstance(node, ast.ClassDef):
+                methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
+                assert all(is_check(one) for one in methods), f"{path}: {node.name}"
+                assert not [one for one in node.body if isinstance(one, ast.AnnAssign) and one.value], (
+                    node.name
+                )
+
+
+def is_check(method: ast.FunctionDef) -> bool:
+    """Return whether a method is a validator that changes nothing."""
+    returned = {ast.unparse(one) for one in ast.walk(method) if isinstance(one, ast.Return)}
+    decorators = [ast.unparse(decorator) for decorator in method.decorator_list]
+    return decorators == ["model_validator(mode='after')"] and returned == {"return self"}
+
+
+def test_what_only_shows_and_counts_returns_nothing() -> None:
+    """Digests leave it out, because without a value it cannot change a result."""
+    for path in modules("convs2s/watch"):
+        for node in nodes(path):
+            if isinstance(node, ast.ClassDef | ast.Module):
+                for one in node.body:
+                    if isinstance(one, ast.FunctionDef) and not re.match(
+                        r"_(?!_)|__enter__|__init__", one.name
+                    ):
+                        assert one.returns and ast.unparse(one.returns) == "None", f"{path}: {one.name}"
+
+
+def test_no_code_decides_by_the_text_of_an_error() -> None:
+    """Digests leave it out. The text may decide which error is raised instead."""
+    for path in stage_code():
+        for handler in (node for node in nodes(path) if isinstance(node, ast.ExceptHandler) and node.name):
+            texts = {f"str({handler.name})", f"{handler.name}.args", f"{{{handler.name}}}"}
+            deciding = [
+                ast.unparse(node)
+                for node in ast.walk(handler)
+                if isinstance(node, ast.Compare) or (isinstance(node, ast.Call) and called(node) in SEARCHING)
+            ]
+            ends = isinstance(handler.body[-1], ast.Raise)
+            assert ends or not [one for one in deciding if any(text in one for text in texts)], path
+
+
 def test_paths_of_artifacts_are_only_in_dvc_yaml() -> None:
     """A stage without paths of its own can run on a temporary folder."""
-    for path in [*modules("convs2s"), *modules("pipelines/stages")]:
+    for path in stage_code():
         for node in nodes(path):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 assert not node.value.startswith("data/"), f"{path}:{node.lineno}: {node.value}"

@@ -57,11 +57,11 @@ def is_unharmed(folder: Path) -> bool:
 def test_dvc_repro_stops_at_the_first_stage_that_runs(
     attacked: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Every stage checks params.yaml first, even one that reads nothing from it, such as `encode`."""
-    with Repo(str(attacked)) as repo, pytest.raises(DvcException, match="failed to reproduce 'checksums'"):
+    """The snapshot cannot be taken."""
+    with Repo(str(attacked)) as repo, pytest.raises(DvcException, match="failed to reproduce 'snapshot'"):
         repo.reproduce()
     assert (
-        f"checksums: error: params.yaml has 1 fault(s):\n  train.seeds.0: found '{ATTACK}'"
+        f"snapshot: error: params.yaml has 1 fault(s):\n  train.seeds.0: found '{ATTACK}'"
         in capfd.readouterr().err
     )
     assert is_unharmed(attacked)

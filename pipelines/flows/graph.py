@@ -20,7 +20,7 @@ from pipelines.stages._code import read_project
 from pipelines.stages._params import params_of, row_of
 from pipelines.stages.snapshot import contents
 
-OF_ALL_VALUES = {"checksums", "snapshot"}  # stages that take values and code for all others
+SNAPSHOT = "snapshot"  # stage that takes values and code for all others
 HOURS = 24.0  # default deadline of a stage, if its `meta` sets none
 
 
@@ -75,12 +75,12 @@ def up_to_date(root: Path) -> set[str]:
     fresh, same = set[str](), set[str]()
     with contextlib.suppress(DvcException), Repo(str(root)) as repo, repo.lock:
         for stage, parents in _ordered(repo):
-            # An edit makes the first stages run, but leaves most others as they are.
-            needed = parents - OF_ALL_VALUES if row_of(stage.name) in same else parents
-            if needed <= fresh and not stage.changed():
-                fresh.add(stage.name)
-            elif stage.name == "snapshot":
+            # The snapshot is taken at every run, but leaves most of its files as they are.
+            needed = parents - {SNAPSHOT} if row_of(stage.name) in same else parents
+            if stage.name == SNAPSHOT:
                 same = unchanged_snapshots(root, root / stage.outs[0].def_path)
+            elif needed <= fresh and not stage.changed():
+                fresh.add(stage.name)
     return fresh
 
 
@@ -109,7 +109,7 @@ def _stage(stage: Any, parents: Sequence[Stage], root: Path, label: str) -> Stag
     params = {}
     if names or tracked:  # DVC tracks all values if it names none
         params = read_param_file(LocalFileSystem(), str(root / "params.yaml"), names, flatten=True)
-    others = [parent.signature for parent in parents if parent.name not in OF_ALL_VALUES]
+    others = [parent.signature for parent in parents if parent.name != SNAPSHOT]
     facts = [stage.cmd, params, sorted(others)]
     return Stage(
         name=stage.name,

@@ -3,7 +3,7 @@
     python -m pipelines.report.dag
 
 `dvc dag --mermaid` has a node for each seed and split, and an arrow from the stage `snapshot` to every other
-one. Here a stage is one node; `checksums`, `snapshot` and all arrows implied by others are left out.
+one. Here a stage is one node; `snapshot` and all arrows implied by others are left out.
 """
 
 import re
@@ -23,7 +23,7 @@ def mermaid(root: Path) -> str:
     with Repo(str(root)) as repo:
         for user, maker in repo.index.graph.edges:  # DVC's edges point to dependencies
             graph.add_edge(*(stage.name.partition("@")[0] for stage in (maker, user)))
-    graph.remove_nodes_from(["checksums", "snapshot"])
+    graph.remove_node("snapshot")
     reduced = nx.transitive_reduction(graph)
     arrows = [f"    {maker} --> {user}\n" for maker, user in sorted(reduced.edges)]
     return "".join(["flowchart TD\n", *arrows])

@@ -1,33 +1,37 @@
-"""The project's own code: for each stage, digests of all modules that it can execute.
+"""What determines a stage's result besides its files: values, the project's code, and libraries for text.
 
-Every stage depends on its digests, so an edit reruns the stages that can execute the edited code, and no
-others. Imports determine what a stage can execute, so there is no list to maintain:
+Every stage depends on these, so an edit reruns the stages that can execute the edited code, and no others.
+Imports determine what a stage can execute, so there is no list to maintain:
 
 - all imports are followed from the stage's module and the runner, including those inside functions;
 - a package's `__init__` runs when one of its modules is imported: its top-level statements count, but its
   functions count only where the package itself is imported (`from convs2s import load`).
 
-Comments and docstrings are left out because they cannot change an output; so are modules that only declare
-the schema of params.yaml, whose values the snapshot has.
+Left out is what cannot change a result: comments, docstrings, layout, the texts of errors and warnings, and
+two folders. `convs2s.config` turns params.yaml into values, which are recorded themselves. `convs2s.watch`
+only shows and counts; its functions return nothing.
+
+PyTorch and NumPy are not named: each kind of machine has its own build of PyTorch, and results could not be
+shared between machines. The record of a training's cost has PyTorch's version.
 """
 
 import ast
+import builtins
 import functools
 import hashlib
-import io
 import json
 import operator
-import tokenize
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 
-from convs2s.config.load import parse_params
 from convs2s.config.params import Params
 
 RUNNER = "pipelines.stages.__main__"
-WITHOUT_CODE = {"checksums", "snapshot"}  # stages that find out what the code is
-BLOCKS = ast.stmt, ast.excepthandler, ast.match_case
+LEFT_OUT = ("convs2s.config.", "convs2s.watch.")
+TEXT_LIBRARIES = {"nltk", "rouge_score", "sacrebleu", "sacremoses", "sentencepiece"}
+"""A new version of one of these can change words, pieces or scores."""
 
 
 class Module:
@@ -46,19 +50,14 @@ class Module:
         return self.path.read_bytes()
 
     @cached_property
-    def source(self) -> str:
-        """The file's text."""
-        return io.TextIOWrapper(io.BytesIO(self.content), encoding="utf-8").read()
-
-    @cached_property
     def checksum(self) -> str:
         """MD5 of the file."""
-        return md5(self.content)
+        return hashlib.md5(self.content, usedforsecurity=False).hexdigest()
 
     @cached_property
     def tree(self) -> ast.Module:
         """The file's syntax tree."""
-        return ast.parse(self.source, str(self.path))
+        return ast.parse(self.content, str(self.path))
 
     @cached_property
     def imports(self) -> set[str]:
@@ -71,19 +70,14 @@ class Module:
         return imported(self.tree, functions=False)
 
     @cached_property
-    def is_schema(self) -> bool:
-        """Whether the module only declares the schema of params.yaml."""
-        return self.path.parent.name == "config" and declares_schema(self.tree)
-
-    @cached_property
     def is_stage(self) -> bool:
         """Whether the module has a function `run`."""
         return any(isinstance(node, ast.FunctionDef) and node.name == "run" for node in self.tree.body)
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the code without comments and docstrings."""
-        return hashlib.sha256(bare(self.source, self.tree).encode()).hexdigest()
+        """SHA-256 of the code that can make a result."""
+        return hashlib.sha256(repr(essence(self.tree)).encode()).hexdigest()
 
 
 def imported(tree: ast.Module, functions: bool) -> set[str]:
@@ -99,105 +93,56 @@ def imported(tree: ast.Module, functions: bool) -> set[str]:
 
 def statements(tree: ast.AST, functions: bool) -> Iterator[ast.stmt]:
     """Yield the statements below a node of a syntax tree, with or without functions and their bodies."""
-    for child in parts(tree):
-        if functions or not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            if isinstance(child, ast.stmt):
-                yield child
-            yield from statements(child, functions)
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, ast.expr) or (
+            not functions and isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
+        ):
+            continue
+        if isinstance(child, ast.stmt):
+            yield child
+        yield from statements(child, functions)
 
 
-def parts(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node's statements, `except` clauses and `case` blocks, but not its many expressions."""
-    for field in node._fields:
-        held = getattr(node, field)
-        if isinstance(held, list) and held and isinstance(held[0], BLOCKS):
-            yield from held
+def essence(node: object) -> object:
+    """Return code as nested tuples, without docstrings and the texts of errors and warnings.
 
-
-def bare(source: str, tree: ast.Module) -> str:
-    """Return Python code without comments, strings that are statements (docstrings), and empty lines.
-
-    This returns text rather than a syntax tree because the same code has different trees in different
-    versions of Python.
+    Empty fields are left out because versions of Python differ in them.
     """
-    tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
-    in_string = set(lines_that_end_in_a_string(tokens))
-    lines = [(line, number in in_string) for number, line in enumerate(source.split("\n"), start=1)]
-    cuts = [(*token.start, *token.end) for token in tokens if token.type == tokenize.COMMENT]
-    for node in statements(tree, functions=True):
-        if is_docstring(node):
-            assert node.end_lineno is not None and node.end_col_offset is not None
-            first = character(lines[node.lineno - 1][0], node.col_offset)
-            last = character(lines[node.end_lineno - 1][0], node.end_col_offset)
-            cuts.append((node.lineno, first, node.end_lineno, last))
-    for first_line, first, last_line, last in sorted(cuts, reverse=True):
-        rest, verbatim = lines[last_line - 1]
-        lines[first_line - 1 : last_line] = [(lines[first_line - 1][0][:first] + rest[last:], verbatim)]
-    kept = (line if verbatim else line.rstrip() for line, verbatim in lines if verbatim or line.strip())
-    return "\n".join(kept)
+    if isinstance(node, list):
+        return tuple(essence(one) for one in node if not is_docstring(one))
+    if not isinstance(node, ast.AST):
+        return node
+    fields = {name: value for name, value in ast.iter_fields(node) if name != "ctx"}
+    if isinstance(node, ast.Call) and is_message(node):
+        fields["args"] = [argument for argument in node.args if not is_text(argument)]
+    kept = {name: essence(value) for name, value in fields.items()}
+    return type(node).__name__, *((name, value) for name, value in kept.items() if value not in (None, ()))
 
 
-def lines_that_end_in_a_string(tokens: Iterable[tokenize.TokenInfo]) -> Iterator[int]:
-    """Yield the numbers of the lines whose end belongs to a string, where white space counts."""
-    begun = []  # lines where f-strings begin, which are several tokens since Python 3.12
-    for token in tokens:
-        if tokenize.tok_name[token.type] == "FSTRING_START":
-            begun.append(token.start[0])
-        elif tokenize.tok_name[token.type] == "FSTRING_END":
-            yield from range(begun.pop(), token.end[0])
-        elif token.type == tokenize.STRING:
-            yield from range(token.start[0], token.end[0])
-
-
-def character(line: str, offset: int) -> int:
-    """Return the index of the character at a byte offset, which is how syntax trees count."""
-    return len(line.encode()[:offset].decode())
-
-
-def declares_schema(tree: ast.Module) -> bool:
-    """Return whether code consists of imports, type aliases, and classes of fields and validators.
-
-    The validators either raise an error or return the section unchanged. Such code cannot change what a stage
-    computes: values come from params.yaml.
-    """
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-    others = [node for node in tree.body if not isinstance(node, ast.ClassDef)]
-    return (
-        bool(classes)
-        and all(is_declaration(node) for node in others)
-        and all(is_field(node) or is_validator(node) for one in classes for node in one.body)
-    )
-
-
-def is_declaration(node: ast.stmt) -> bool:
-    """Return whether a statement is an import, a docstring, or a type alias."""
-    if isinstance(node, ast.Assign):
-        value = node.value
-        is_type_variable = isinstance(value, ast.Call) and ast.unparse(value.func) == "TypeVar"
-        return isinstance(value, ast.Subscript | ast.Name | ast.BinOp) or is_type_variable
-    return isinstance(node, ast.Import | ast.ImportFrom) or is_docstring(node)
-
-
-def is_docstring(node: ast.stmt) -> bool:
-    """Return whether a statement is a string, which has no effect."""
+def is_docstring(node: object) -> bool:
+    """Return whether a node is a string as a statement, which has no effect."""
     value = node.value if isinstance(node, ast.Expr) else None
     return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
-def is_field(node: ast.stmt) -> bool:
-    """Return whether a statement of a class declares a field or configures the schema."""
-    if isinstance(node, ast.Assign):
-        return [ast.unparse(target) for target in node.targets] == ["model_config"]
-    return (isinstance(node, ast.AnnAssign) and node.value is None) or is_docstring(node)
+def is_message(call: ast.Call) -> bool:
+    """Return whether a call makes one of Python's own errors, or warns.
+
+    No code decides by the text of an error (a test holds it), so the text cannot change a result.
+    """
+    name = ast.unparse(call.func) if isinstance(call.func, ast.Name | ast.Attribute) else ""
+    error = getattr(builtins, name, None)
+    return name == "warnings.warn" or (isinstance(error, type) and issubclass(error, BaseException))
 
 
-def is_validator(node: ast.stmt) -> bool:
-    """Return whether a statement of a class is a validator that changes nothing."""
-    if not isinstance(node, ast.FunctionDef):
-        return False
-    returned = [ast.unparse(one.value) for one in ast.walk(node) if isinstance(one, ast.Return) and one.value]
-    decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
-    return decorators == ["model_validator(mode='after')"] and set(returned) == {"self"}
+def is_text(node: ast.expr) -> bool:
+    """Return whether an expression is a string as written in code, also with values inserted or added."""
+    match node:
+        case ast.JoinedStr() | ast.Constant(value=str()):
+            return True
+        case ast.BinOp(op=ast.Add()):
+            return is_text(node.left) or is_text(node.right)
+    return False
 
 
 def read_project(packages: Iterable[Path], root: Path = Path()) -> dict[str, Module]:
@@ -216,12 +161,12 @@ def read_project(packages: Iterable[Path], root: Path = Path()) -> dict[str, Mod
 
 
 def reach(names: Iterable[str], project: Mapping[str, Module]) -> set[str]:
-    """Return these modules and all others of the project that they can execute."""
+    """Return these modules and all others of the project that they can execute and that can make results."""
     waiting = [(name, True) for name in names]
     seen: set[tuple[str, bool]] = set()
     while waiting:
         name, functions = waiting.pop()
-        if (name, functions) in seen:
+        if (name, functions) in seen or f"{name}.".startswith(LEFT_OUT):
             continue
         seen.add((name, functions))
         parts = name.split(".")
@@ -236,40 +181,18 @@ def reach(names: Iterable[str], project: Mapping[str, Module]) -> set[str]:
 
 
 def digests(project: Mapping[str, Module]) -> dict[str, list[str]]:
-    """Return, for each stage, a line with digest and name for each module that it can execute."""
+    """Return, for each stage, a line per module that it can execute and per library for text."""
     package = RUNNER.rpartition(".")[0]
     names = [name for name in project if name.startswith(f"{package}.") and name != RUNNER]
-    stages = {name.rpartition(".")[2]: name for name in names if project[name].is_stage}
-    return {
-        stage: [
-            f"{project[module].digest} {module}"
-            for module in sorted(reach([RUNNER, name], project))
-            if not project[module].is_schema
+    found = {}
+    for name in (name for name in names if project[name].is_stage):
+        modules = sorted(reach([RUNNER, name], project))
+        libraries = {target.split(".")[0] for module in modules for target in project[module].imports}
+        found[name.rpartition(".")[2]] = [
+            *(f"code {project[module].digest} {module}" for module in modules),
+            *(f"library {version(one)} {one}" for one in sorted(libraries & TEXT_LIBRARIES)),
         ]
-        for stage, name in stages.items()
-        if stage not in WITHOUT_CODE
-    }
-
-
-def checksums(params: str, project: Mapping[str, Module]) -> list[str]:
-    """Return a line with MD5 and name for params.yaml, whose comments do not count, and each module.
-
-    Args:
-        params: the text of params.yaml.
-
-    Raises:
-        ValueError: if params.yaml is invalid.
-    """
-    values = parse_params(params, "params.yaml").model_dump_json()
-    texts = {"params.yaml": values.encode()} | {
-        str(module.path): module.content for module in project.values()
-    }
-    return [f"{md5(content)} {name}" for name, content in texts.items()]
-
-
-def md5(content: bytes) -> str:
-    """Return the MD5 of a file's content."""
-    return hashlib.md5(content, usedforsecurity=False).hexdigest()
+    return found
 
 
 def param_lines(params: Params, keys: Sequence[str]) -> list[str]:

@@ -6,24 +6,32 @@ result may be of either version, and the stage fails at its end: nothing is reco
 """
 
 import contextlib
+import functools
 import os
 import re
 import sys
 import threading
 from collections.abc import Iterable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
-from convs2s.config.load import dotted, load_params
+from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from convs2s.text.corpus.files import read_lines
 from pipelines.stages._code import Module, param_lines
 
 SECONDS = 1.0  # between looks at the files
-SHOWN = 5  # maximum number of files or values in a message
+MOST_NAMES = 5  # in a message
+PARAMS = Path("params.yaml")
+WARNINGS = {
+    True: "This run goes on with the values that it began with, and its results are recorded with them. For "
+    "the new ones, run the same command again.",
+    False: "This stage will end without a result: it may have read either version.",
+}
+"""What a change means, by whether it is of params.yaml."""
 Stamp = tuple[int, int, int]
 
 
@@ -39,119 +47,94 @@ def unchanged(stage: str, item: str | None, snapshot: Path) -> Iterator[Params]:
         snapshot: the stage's file, written by stage snapshot.
 
     Raises:
-        ValueError: if the code is not that of the snapshot, or a file was written while the stage ran.
+        ValueError: if values, code or libraries are not those of the snapshot, or a file was written while
+            the stage ran.
     """
-    code, clone = code_of(snapshot), Path.cwd()
-    stamps = stamps_of(code)  # before the code is checked and imported
-    check_code(code, snapshot.with_name("files.txt"))
     values = snapshot.with_name("params.yaml")
-    params = load_params(values)
-    check_values(params, snapshot)
+    lines, params = list(read_lines(snapshot)), load_params(values)
+    # The stamps of code are taken before it is checked and imported.
+    stamps = stamps_of(path_of(line.split(" ")[2]) for line in lines if line.startswith("code "))
+    check_snapshot(lines, params, snapshot.with_name("digests.txt"))
     stamps |= stamps_of([values, *dependencies(item, params)] if item else [])
-    over = threading.Event()
-    watcher = threading.Thread(target=watch, args=(stage, params, stamps, over), daemon=True)
-    watcher.start()
+    watched, over = stamps | stamps_of([PARAMS]), threading.Event()
+    threading.Thread(target=warn_of_changes, args=(stage, watched, over), daemon=True).start()
     try:
         yield params
     except Exception as error:
-        check_place(clone)
         if changed := written(stamps):
-            error.add_note(f"{listed(changed)} changed while the stage ran, which may be the reason.")
+            error.add_note(f"{join(changed)} changed while the stage ran, which may be the reason.")
         raise
     finally:
         over.set()
-    check_place(clone)
     if changed := written(stamps):
         raise ValueError(
-            f"{listed(changed)} changed while the stage ran. Its result may be of either version, so it is "
+            f"{join(changed)} changed while the stage ran. Its result may be of either version, so it is "
             "not recorded. Run the same command again; a training continues from its last checkpoint if code "
             "and data are as before."
         )
 
 
-def check_place(clone: Path) -> None:
-    """Check that the clone is still where it was; raise a FileNotFoundError if not."""
-    if not (clone.is_dir() and clone.samefile(Path())):  # compiled code may be written to the old place
-        raise FileNotFoundError(
-            f"{clone} was renamed or removed while the stage ran, so DVC cannot record its result. Run the "
-            "same command again in its new place: finished stages and checkpoints are kept."
-        )
+def path_of(module: str) -> Path:
+    """Return the file of a module or package of the project."""
+    path = Path(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
-def code_of(snapshot: Path) -> dict[Path, str]:
-    """Return the digest of each module that a stage can execute, by path."""
-    found = {}
-    for line in read_lines(snapshot):
-        kind, digest, name = line.split(" ", 2)
-        if kind != "code":
-            continue
-        path = Path(*name.split("."))
-        found[path / "__init__.py" if path.is_dir() else path.with_suffix(".py")] = digest
-    return found
-
-
-def check_values(params: Params, snapshot: Path) -> None:
-    """Check that values are those that the stage will be recorded with; raise a ValueError if not."""
-    lines = [line for line in read_lines(snapshot) if line.startswith("param ")]
-    if lines != param_lines(params, [line.split(" ")[1] for line in lines]):
-        raise ValueError(
-            f"{snapshot.with_name('params.yaml')} and {snapshot} have different values; one of them has been "
-            "edited. Edit only params.yaml, and take the snapshot again: dvc repro -f snapshot"
-        )
-
-
-def check_code(code: dict[Path, str], files: Path) -> None:
-    """Check that code is that of the snapshot; raise a ValueError if not.
+def check_snapshot(lines: Iterable[str], params: Params, digests: Path) -> None:
+    """Check that what is here is what the stage will be recorded with; raise a ValueError if not.
 
     Args:
-        code: digests by path.
-        files: files.txt of the snapshot. Only files that have changed at all are parsed, which is slow.
+        lines: of the stage's file in the snapshot.
+        params: the values of the snapshot.
+        digests: digests.txt of the snapshot. Only files that have changed at all are parsed, which is slow.
     """
-    known = dict(line.rsplit(" ", 1)[::-1] for line in read_lines(files))
+    known = dict(line.split(" ") for line in read_lines(digests))
     changed = []
-    for path, digest in code.items():
-        with contextlib.suppress(OSError, SyntaxError, UnicodeDecodeError):
-            module = Module(path)
-            if known.get(str(path)) == f"{module.checksum} {digest}" or module.digest == digest:
-                continue
-        changed.append(str(path))
+    for line in lines:
+        kind, first, second = line.split(" ", 2)
+        if kind == "param":
+            found, name = param_lines(params, [first])[0], first
+        elif kind == "library":
+            found, name = f"library {version(second)} {second}", second
+        else:
+            path = path_of(second)
+            found, name = f"code {digest_of(path, known)} {second}", str(path)
+        if found != line:
+            changed.append(name)
     if changed:
         raise ValueError(
-            f"{listed(changed)} changed after this run had begun, but the stage would be recorded with the "
-            "code as it was then. Run the same command again (before a single stage: dvc repro snapshot). If "
-            "the change is undone, results so far come from DVC's cache."
+            f"{join(changed)} changed after this run had begun, but the stage would be recorded with the "
+            "snapshot. Run the same command again (before a single stage: dvc repro snapshot). If the change "
+            "is undone, results so far come from DVC's cache."
         )
+
+
+def digest_of(path: Path, known: dict[str, str]) -> str | None:
+    """Return the digest of a module, which is known for some MD5 hashes; None if it cannot be run."""
+    module = Module(path)
+    with contextlib.suppress(OSError, SyntaxError):
+        return known.get(module.checksum) or module.digest
+    return None
 
 
 def dependencies(item: str, params: Params) -> list[Path]:
-    """Return the paths that a stage item depends on according to dvc.yaml.
-
-    Raises:
-        ValueError: if dvc.yaml has no such stage any more.
-    """
+    """Return the paths that a stage item depends on according to dvc.yaml."""
     name, _, value = item.rpartition(":")[2].partition("@")
 
     def insert(place: re.Match[str]) -> str:
-        found: Any = params
-        for key in re.findall(r"\w+", place[1]):
-            found = found[int(key)] if key.isdigit() else getattr(found, key)
-        return str(found)
+        keys = re.findall(r"\w+", place[1])
+        if keys[0] == "item":
+            return value
+        found: Any = params.model_dump()
+        return str(functools.reduce(lambda at, key: at[int(key) if key.isdigit() else key], keys, found))
 
-    try:
-        entries = YAML(typ="safe").load(Path("dvc.yaml"))["stages"][name]["deps"]
-        texts = [re.sub(r"\$\{item\.\w+\}", lambda _: value, entry) for entry in entries]
-        return [Path(re.sub(r"\$\{(.*?)\}", insert, text)) for text in texts]
-    except (OSError, YAMLError, LookupError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"dvc.yaml changed after this run had begun: {error!r} for the stage {item}. Run the same "
-            "command again."
-        ) from error
+    deps = YAML(typ="safe").load(Path("dvc.yaml"))["stages"][name]["deps"]
+    return [Path(re.sub(r"\$\{(.*?)\}", insert, dep)) for dep in deps]
 
 
 def stamps_of(paths: Iterable[Path]) -> dict[Path, Stamp | None]:
     """Return the stamp of each file, and of each file in a folder."""
-    files = (file for path in paths for file in ([path] if not path.is_dir() else walk(path)))
-    return {file: stamp(file) for file in files}
+    return {file: stamp(file) for path in paths for file in (walk(path) if path.is_dir() else [path])}
 
 
 def walk(folder: Path) -> Iterator[Path]:
@@ -173,44 +156,22 @@ def stamp(path: Path) -> Stamp | None:
     return found.st_mtime_ns, found.st_ctime_ns, found.st_size
 
 
-def written(stamps: dict[Path, Stamp | None]) -> list[str]:
+def written(stamps: dict[Path, Stamp | None]) -> list[Path]:
     """Return the files that are no longer as they were."""
-    return [str(path) for path, before in stamps.items() if stamp(path) != before]
+    return [path for path, before in stamps.items() if stamp(path) != before]
 
 
-def watch(stage: str, params: Params, stamps: dict[Path, Stamp | None], over: threading.Event) -> None:
-    """Warn, once for each change, while a stage runs."""
-    known: set[str] = set()
-    last: Stamp | None = None
+def warn_of_changes(stage: str, stamps: dict[Path, Stamp | None], over: threading.Event) -> None:
+    """Warn while a stage runs, once for each file, whose stamp is then removed."""
     while not over.wait(SECONDS):
-        messages = [
-            f"{path} has changed. This stage will end without a result: it may have read either version."
-            for path in written(stamps)
-        ]
-        if (now := stamp(Path("params.yaml"))) != last:
-            last = now
-            with contextlib.suppress(OSError, ValueError):  # in the middle of an edit
-                messages += edits(params, load_params())
-        for message in messages:
-            if message not in known:
-                print(f"\n{stage}: warning: {message}", file=sys.stderr, flush=True)  # after a bar
-        known |= set(messages)
+        for path in written(stamps):
+            del stamps[path]
+            message = f"{stage}: warning: {path} has changed. {WARNINGS[path == PARAMS]}"
+            print(f"\n{message}", file=sys.stderr, flush=True)  # on a new line, after a bar
 
 
-def edits(before: Params, after: Params) -> list[str]:
-    """Return a sentence if values of params.yaml have changed since the run began."""
-    old, new = dotted(before.model_dump(mode="json")), dotted(after.model_dump(mode="json"))
-    names = [name for name in old | new if old.get(name) != new.get(name)]
-    changed = [f"{name} {old.get(name)} -> {new.get(name)}" for name in names]
-    if not changed:
-        return []
-    return [
-        f"params.yaml has changed: {listed(changed)}. This run goes on with the values that it began with, "
-        "and its results are recorded with them. For the new ones, run the same command again."
-    ]
-
-
-def listed(names: list[str]) -> str:
+def join(paths: Iterable[object]) -> str:
     """Return names, separated by commas; only the first few of many."""
-    rest = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + rest
+    names = list(map(str, paths))
+    rest = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + rest

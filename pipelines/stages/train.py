@@ -25,8 +25,8 @@ def run(
     Checkpoints live in `work`, which survives an interruption; `out` gets model/, metrics.json and curves/. A
     checkpoint is of use only to the code that wrote it, which `snapshot` names.
     """
-    code = [line.split(" ") for line in read_lines(snapshot) if line.startswith("code ")]
-    digests = {module: digest for _, digest, module in code}
+    lines = [line.split(" ", 2) for line in read_lines(snapshot)]
+    digests = {name: digest for kind, digest, name in lines if kind != "param"}
     train_model(model, train, seed, encoded, vocabulary, candidates, work, out, code=digests)
 
 

@@ -14,7 +14,7 @@ from tests.faults.surroundings import surroundings
 
 # Every stage of the DAG, each with one split or member.
 STAGES = [
-    "checksums", "snapshot", "download@train", "truecase", "tokenize@train", "filter", "vocabulary",
+    "snapshot", "download@train", "truecase", "tokenize@train", "filter", "vocabulary",
     "encode@train", "align", "candidates", "train@1", "tune@1", "translate@1", "replace@1", "evaluate",
     "package@1",
 ]  # fmt: skip
