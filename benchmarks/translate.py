@@ -40,7 +40,7 @@ from benchmarks.machine import (
     speeds_as_json,
     write_report,
 )
-from convs2s.commands.garbage import lasting
+from convs2s.commands.shared import pause_garbage_collection
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.model.loading import load_model
 from convs2s.package.translator import Translator, load
@@ -62,7 +62,7 @@ def main() -> None:
     print(", ".join(f"{key} {value}" for key, value in about["machine"].items()))
     results = []
     for beam_size in options.beam_sizes:
-        with lasting():  # as the command does
+        with pause_garbage_collection():  # as the command does
             ways = translators(options.model, beam_size, options.candidates, options.processes)
         of_peer = peer(options.fairseq, beam_size, ways[PLAIN]) if options.fairseq else {}
         flop = counted_flop(partial(work, ways[PLAIN], texts))

@@ -1,4 +1,4 @@
-"""The command `convs2s`; each of its commands is a module of `convs2s.commands`."""
+"""The command `convs2s`; its commands are in `convs2s.commands`."""
 
 import argparse
 import sys
@@ -6,12 +6,15 @@ import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from convs2s.commands import attention, candidates, export, import_fairseq, serve, translate, upload
-from convs2s.commands.suggesting_parser import SuggestingParser
+from convs2s.commands import folders, import_fairseq, serve, translate
+from convs2s.commands.shared import SuggestingParser
 from convs2s.messages import message_of, reader_is_gone, visible
 
-# Each has add(commands), which adds its parser, and run(options), which does the slow imports.
-COMMANDS = (translate, serve, attention, candidates, import_fairseq, export, upload)
+# Each adds the parser of a command, whose run(options) does the slow imports.
+COMMANDS = (
+    translate.add, serve.add, folders.add_attention, folders.add_candidates, import_fairseq.add,
+    folders.add_export, folders.add_upload,
+)  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,8 +48,8 @@ def parser() -> argparse.ArgumentParser:
     command = SuggestingParser(prog="convs2s", description="Convolutional sequence to sequence learning.")
     command.add_argument("--version", action="version", version=f"%(prog)s {version('convs2s')}")
     commands = command.add_subparsers(required=True, metavar="COMMAND")
-    for module in COMMANDS:
-        module.add(commands)
+    for add_parser in COMMANDS:
+        add_parser(commands)
     return command
 
 

@@ -130,7 +130,7 @@ def test_out_of_memory_says_what_to_do(
         r"--beam-size\.\n",
         capsys.readouterr().err,
     )
-    monkeypatch.setattr("convs2s.commands.export.run", lambda _: raise_again(error))
+    monkeypatch.setattr("convs2s.commands.folders.run_export", lambda _: raise_again(error))
     assert main(["export", "--model", "x", "--out", "y"]) == 2
     assert capsys.readouterr().err.endswith(". Use a machine with more memory.\n")
 

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from convs2s.commands.help import Help, examples
+from convs2s.commands.shared import add_command
 
 if TYPE_CHECKING:
     from convs2s.config.tokenize import TokenizeParams
@@ -20,32 +20,23 @@ MOSES = {
 
 
 def add(commands: Any) -> None:
-    """Add the command's parser.
-
-    Args:
-        commands: what argparse's `add_subparsers` returned.
-    """
-    command = commands.add_parser(
+    """Add the command's parser."""
+    command = add_command(
+        commands,
         "import-fairseq",
-        help="turn a fairseq fconv checkpoint into a model folder",
-        description="Turn a fairseq fconv checkpoint into a model folder; nothing in it is executed.",
-        formatter_class=Help,
-        epilog=examples(
-            "convs2s import-fairseq model.pt --source-dict dict.en.txt --target-dict dict.de.txt "
-            "--bpe-codes bpecodes --tokenizer moses --out model"
-        ),
+        run,
+        "turn a fairseq fconv checkpoint into a model folder",
+        "Turn a fairseq fconv checkpoint into a model folder; nothing in it is executed.",
+        "convs2s import-fairseq model.pt --source-dict dict.en.txt --target-dict dict.de.txt "
+        "--bpe-codes bpecodes --tokenizer moses --out model",
     )
-    command.set_defaults(run=run)
     add = command.add_argument
     add("checkpoint", type=Path, metavar="CHECKPOINT", help="checkpoint from any version of fairseq")
     add("--source-dict", required=True, type=Path, metavar="FILE", help="fairseq dictionary of the source")
     add("--target-dict", required=True, type=Path, metavar="FILE", help="fairseq dictionary of the target")
     add("--out", required=True, type=Path, metavar="DIR", help="model folder to write; must not exist")
-    add(
-        "--source-language",
-        metavar="CODE",
-        help="such as en (default: the checkpoint's, or CODE of dict.CODE.txt)",
-    )
+    text = "such as en (default: the checkpoint's, or CODE of dict.CODE.txt)"
+    add("--source-language", metavar="CODE", help=text)
     add("--target-language", metavar="CODE", help="such as de (default: likewise)")
     add_segmentation(command)
     add("--lowercase", action="store_true", help="lowercase all words, with either tokenizer")
@@ -56,75 +47,47 @@ def add(commands: Any) -> None:
 def add_segmentation(command: argparse.ArgumentParser) -> None:
     """Add the options for splitting text into words and pieces."""
     add, pieces = command.add_argument, command.add_mutually_exclusive_group()
-    pieces.add_argument(
-        "--bpe-codes",
-        type=Path,
-        metavar="FILE",
-        help="subword-nmt codes; without them, words are looked up whole, so segment the text first "
-        "(default: none)",
-    )
-    add(
-        "--bpe-vocabulary",
-        type=Path,
-        metavar="FILE",
-        help="with --bpe-codes: the --vocabulary given to subword-nmt apply-bpe for the source "
-        "(default: none)",
-    )
-    add(
-        "--bpe-vocabulary-threshold",
-        type=int,
-        default=1,
-        metavar="N",
-        help="its --vocabulary-threshold",
-    )
-    pieces.add_argument(
-        "--sentencepiece-model", type=Path, metavar="FILE", help="instead of --bpe-codes (default: none)"
-    )
-    add(
-        "--tokenizer",
-        choices=["moses", "none"],
-        default="none",
-        help="none: for whitespace-separated words, and for SentencePiece",
-    )
+    text = "subword-nmt codes; without them, whole words are looked up, so segment the text (default: none)"
+    pieces.add_argument("--bpe-codes", type=Path, metavar="FILE", help=text)
+    text = "with --bpe-codes: the --vocabulary given to subword-nmt apply-bpe for the source (default: none)"
+    add("--bpe-vocabulary", type=Path, metavar="FILE", help=text)
+    add("--bpe-vocabulary-threshold", type=int, default=1, metavar="N", help="its --vocabulary-threshold")
+    text = "instead of --bpe-codes (default: none)"
+    pieces.add_argument("--sentencepiece-model", type=Path, metavar="FILE", help=text)
+    text = "none: for whitespace-separated words, and for SentencePiece"
+    add("--tokenizer", choices=["moses", "none"], default="none", help=text)
 
 
 def add_length_limits(command: argparse.ArgumentParser) -> None:
     """Add the limits on the length of hypotheses."""
     add = command.add_argument
-    add(
-        "--max-length-ratio",
-        type=float,
-        metavar="X",
-        help="longest hypothesis: X * source tokens + N tokens, not counting EOS (default: 1.2); for "
-        "fairseq's --max-len-a A --max-len-b B, which count the source's EOS, give X = A and N = A + B",
+    text = (
+        "longest hypothesis: X * source tokens + N tokens, not counting EOS (default: 1.2); for fairseq's "
+        "--max-len-a A --max-len-b B, which count the source's EOS, give X = A and N = A + B"
     )
+    add("--max-length-ratio", type=float, metavar="X", help=text)
     add("--max-length-extra", type=float, metavar="N", help="see --max-length-ratio (default: 11.2)")
-    add(
-        "--max-length-of",
-        choices=["sentence", "batch"],
-        help="which source tokens count: the sentence's own, or those of the longest sentence in the batch, "
-        "as in fairseq (default: sentence)",
+    text = (
+        "which source tokens count: the sentence's own, or those of the longest sentence in the batch, as in "
+        "fairseq (default: sentence)"
     )
+    add("--max-length-of", choices=["sentence", "batch"], help=text)
 
 
 def add_moses(command: argparse.ArgumentParser) -> None:
     """Add the options of the Moses tokenizer."""
-    moses = command.add_argument_group("with --tokenizer moses")
-    flag = moses.add_argument
-    flag("--normalize-punctuation", action="store_true", help="like Moses' script of that name")
-    flag("--remove-nonprinting", action="store_true", help="replace control characters with spaces")
-    flag("--aggressive-hyphens", action="store_true", help="well-known -> well @-@ known")
-    flag(
-        "--no-escape", dest="escape", action="store_false", help="do not escape &, <, >, quotes and brackets"
+    add = command.add_argument_group("with --tokenizer moses").add_argument
+    add("--normalize-punctuation", action="store_true", help="like Moses' script of that name")
+    add("--remove-nonprinting", action="store_true", help="replace control characters with spaces")
+    add("--aggressive-hyphens", action="store_true", help="well-known -> well @-@ known")
+    text = "do not escape &, <, >, quotes and brackets"
+    add("--no-escape", dest="escape", action="store_false", help=text)
+    text = (
+        "how @ is written, including in split hyphens: ##AT## for models trained on Stanford's WMT'14 text, "
+        "such as fairseq's English-German model; with --aggressive-hyphens, well-known -> well ##AT##-##AT## "
+        "known"
     )
-    flag(
-        "--at-sign",
-        choices=["@", "##AT##"],
-        default="@",
-        help="how @ is written, including in split hyphens: ##AT## for models trained on Stanford's WMT'14 "
-        "text, such as fairseq's English-German model; with --aggressive-hyphens, well-known -> well "
-        "##AT##-##AT## known",
-    )
+    add("--at-sign", choices=["@", "##AT##"], default="@", help=text)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -7,56 +7,33 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from convs2s.commands.garbage import lasting
-from convs2s.commands.help import Help, examples
-from convs2s.commands.options import add_processor, check_positive
+from convs2s.commands.shared import add_command, add_processor, check_positive, pause_garbage_collection
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 EXTRA = ("fastapi", "uvicorn", "prometheus_client")
 
 
 def add(commands: Any) -> None:
-    """Add the command's parser.
-
-    Args:
-        commands: what argparse's `add_subparsers` returned.
-    """
-    command = commands.add_parser(
+    """Add the command's parser."""
+    command = add_command(
+        commands,
         "serve",
-        help="serve models over HTTP, with a page to try them",
-        description="Serve LibreTranslate's API and a page to try models. "
-        "Needs: pip install 'convs2s[serve]'.",
-        formatter_class=Help,
-        epilog=examples(
-            "convs2s serve --model data/models/1",
-            "convs2s serve --model en-de de-en --port 8000 --api-key-file keys.txt --host 0.0.0.0",
-        ),
+        run,
+        "serve models over HTTP, with a page to try them",
+        "Serve LibreTranslate's API and a page to try models. Needs: pip install 'convs2s[serve]'.",
+        "convs2s serve --model data/models/1",
+        "convs2s serve --model en-de de-en --port 8000 --api-key-file keys.txt --host 0.0.0.0",
     )
-    command.set_defaults(run=run)
     add = command.add_argument
-    add(
-        "--model",
-        required=True,
-        action="extend",
-        nargs="+",
-        type=Path,
-        metavar="DIR",
-        help="model folders; several for the same language pair form an ensemble",
-    )
+    text = "model folders; several for the same language pair form an ensemble"
+    add("--model", required=True, action="extend", nargs="+", type=Path, metavar="DIR", help=text)
     add("--host", default="127.0.0.1", help="address to listen on; other machines cannot reach the default")
     add("--port", type=int, default=5000, metavar="N", help="port to listen on; 0 picks a free port")
-    add(
-        "--api-key-file",
-        type=Path,
-        metavar="FILE",
-        help="API keys, one per line; each request must send one of them (default: no key needed)",
-    )
+    text = "API keys, one per line; each request must send one of them (default: no key needed)"
+    add("--api-key-file", type=Path, metavar="FILE", help=text)
     add("--beam-size", type=int, metavar="N", help="hypotheses kept per line (default: the model folder's)")
-    add(
-        "--replace",
-        action=argparse.BooleanOptionalAction,
-        help="replace unknown words by attention (default: the model folder's)",
-    )
+    text = "replace unknown words by attention (default: the model folder's)"
+    add("--replace", action=argparse.BooleanOptionalAction, help=text)
     add_processor(add)
     limit = command.add_argument_group("limits; requests beyond them are refused").add_argument
     limit("--max-characters", type=int, default=10_000, metavar="N", help="characters per request")
@@ -74,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
         OSError: if a model folder or file is missing, or the address cannot be used.
     """
     check(options)
-    with lasting():
+    with pause_garbage_collection():
         # These imports take seconds; --help must not.
         from convs2s.serve.app import create_app  # noqa: PLC0415
         from convs2s.serve.limits import Limits  # noqa: PLC0415
@@ -83,7 +60,7 @@ def run(options: argparse.Namespace) -> None:
 
     keys = read_keys(options.api_key_file) if options.api_key_file else ()
     with listen(options.host, options.port) as listening:
-        with lasting():
+        with pause_garbage_collection():
             pairs = load_pairs(options.model, options.device, options.beam_size, options.replace)
         limits = Limits(
             characters=options.max_characters,

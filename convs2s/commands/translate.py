@@ -6,17 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from convs2s.commands.garbage import lasting
-from convs2s.commands.help import Help, examples
-from convs2s.commands.options import add_processor, check_positive
-from convs2s.commands.translate_input import SecondFile, chunks, opened_input
-from convs2s.commands.translate_output import opened_output, progress, score_line, translation_lines
+from convs2s.commands.shared import add_command, add_processor, check_positive, pause_garbage_collection
+from convs2s.commands.translate_files import SecondFile, chunks, open_input, open_output, show_progress
 
 if TYPE_CHECKING:
     from convs2s.decode.sampling import Sampling
     from convs2s.package.translator import Translator
 
-FOLDER = "default: the model folder's"
+FOLDER = "(default: the model folder's)"
 SEARCH = (
     "beam_size", "alpha", "max_length_ratio", "max_length_extra", "n_best", "batch_sentences", "precision",
 )  # fmt: skip
@@ -24,36 +21,23 @@ SEARCH = (
 
 
 def add(commands: Any) -> None:
-    """Add the command's parser.
-
-    Args:
-        commands: what argparse's `add_subparsers` returned.
-    """
-    command = commands.add_parser(
+    """Add the command's parser."""
+    command = add_command(
+        commands,
         "translate",
-        help="translate text, one line in, one line out",
-        description="Translate text, one line in, one line out. Lines that are typed or piped in are "
-        "translated at once; files are translated in large chunks, which is faster.",
-        formatter_class=Help,
-        epilog=examples(
-            'echo "The cat sleeps." | convs2s translate --model data/models/1',
-            "convs2s translate --model data/models/1 --input source.txt --output target.txt",
-            "convs2s translate --model data/models/1 --input source.txt --n-best 5 > nbest.txt",
-            "convs2s translate --model data/models/1 --input source.txt --score target.txt",
-            "convs2s translate --model data/models/1 --sample --top-k 10 --seed 3 < source.txt",
-        ),
+        run,
+        "translate text, one line in, one line out",
+        "Translate text, one line in, one line out. Lines that are typed or piped in are translated at once; "
+        "files are translated in large chunks, which is faster.",
+        'echo "The cat sleeps." | convs2s translate --model data/models/1',
+        "convs2s translate --model data/models/1 --input source.txt --output target.txt",
+        "convs2s translate --model data/models/1 --input source.txt --n-best 5 > nbest.txt",
+        "convs2s translate --model data/models/1 --input source.txt --score target.txt",
+        "convs2s translate --model data/models/1 --sample --top-k 10 --seed 3 < source.txt",
     )
-    command.set_defaults(run=run)
     add = command.add_argument
-    add(
-        "--model",
-        required=True,
-        action="extend",
-        nargs="+",
-        type=Path,
-        metavar="DIR",
-        help="model folder, or several as an ensemble",
-    )
+    text = "model folder, or several as an ensemble"
+    add("--model", required=True, action="extend", nargs="+", type=Path, metavar="DIR", help=text)
     add("--input", type=Path, metavar="FILE", help="UTF-8 text (default: standard input)")
     add("--output", type=Path, metavar="FILE", help="file to write (default: standard output)")
     add_search(command)
@@ -65,63 +49,40 @@ def add(commands: Any) -> None:
 def add_search(command: argparse.ArgumentParser) -> None:
     """Add the options of the search."""
     add = command.add_argument_group("search").add_argument
-    add("--beam-size", type=int, metavar="N", help=f"hypotheses kept per sentence; 1 is greedy ({FOLDER})")
-    add("--alpha", type=float, metavar="X", help=f"scores are log-likelihood / length^alpha ({FOLDER})")
-    add(
-        "--max-length-ratio",
-        type=float,
-        metavar="X",
-        help=f"longest hypothesis: X * source tokens + N tokens ({FOLDER})",
-    )
-    add(
-        "--max-length-extra",
-        type=float,
-        metavar="N",
-        help=f"see --max-length-ratio; EOS does not count ({FOLDER})",
-    )
-    add(
-        "--replace",
-        action=argparse.BooleanOptionalAction,
-        help=f"replace unknown words by attention ({FOLDER})",
-    )
-    add(
-        "--prefix",
-        type=Path,
-        metavar="FILE",
-        help="line i has the whole words that translation i begins with; may be empty (default: none)",
-    )
+    add("--beam-size", type=int, metavar="N", help=f"hypotheses kept per sentence; 1 is greedy {FOLDER}")
+    add("--alpha", type=float, metavar="X", help=f"scores are log-likelihood / length^alpha {FOLDER}")
+    text = f"longest hypothesis: X * source tokens + N tokens {FOLDER}"
+    add("--max-length-ratio", type=float, metavar="X", help=text)
+    text = f"see --max-length-ratio; EOS does not count {FOLDER}"
+    add("--max-length-extra", type=float, metavar="N", help=text)
+    text = f"replace unknown words by attention {FOLDER}"
+    add("--replace", action=argparse.BooleanOptionalAction, help=text)
+    text = "line i has the whole words that translation i begins with; may be empty (default: none)"
+    add("--prefix", type=Path, metavar="FILE", help=text)
 
 
 def add_forms(command: argparse.ArgumentParser) -> None:
     """Add the options for the output."""
     add = command.add_argument_group("output").add_argument
-    add(
-        "--n-best",
-        type=int,
-        metavar="N",
-        help="write up to N lines per sentence, best first: SENTENCE ||| TEXT ||| SCORE, with sentences "
-        "counted from 0; N is at most the beam size (default: only the best text)",
+    text = (
+        "write up to N lines per sentence, best first: SENTENCE ||| TEXT ||| SCORE, with sentences counted "
+        "from 0; N is at most the beam size (default: only the best text)"
     )
+    add("--n-best", type=int, metavar="N", help=text)
     add("--scores", action="store_true", help="put the score and a TAB before the text")
-    add(
-        "--score",
-        type=Path,
-        metavar="FILE",
-        help="do not translate: line i of FILE is a translation of line i; write its log-likelihood in nats, "
-        "a TAB and its number of tokens, both including EOS (default: translate)",
+    text = (
+        "do not translate: line i of FILE is a translation of line i; write its log-likelihood in nats, a "
+        "TAB and its number of tokens, both including EOS (default: translate)"
     )
+    add("--score", type=Path, metavar="FILE", help=text)
 
 
 def add_sampling(command: argparse.ArgumentParser) -> None:
     """Add the options of sampling."""
     add = command.add_argument_group("sampling").add_argument
     add("--sample", action="store_true", help="draw translations (--n-best: how many) instead of searching")
-    add(
-        "--temperature",
-        type=float,
-        metavar="X",
-        help="below 1, likely words become likelier; above 1, less likely (default: 1.0)",
-    )
+    text = "below 1, likely words become likelier; above 1, less likely (default: 1.0)"
+    add("--temperature", type=float, metavar="X", help=text)
     add("--top-k", type=int, metavar="N", help="draw only from the N likeliest tokens (default: all)")
     add("--seed", type=int, metavar="N", help="the same seed gives the same translations (default: 1)")
 
@@ -129,27 +90,17 @@ def add_sampling(command: argparse.ArgumentParser) -> None:
 def add_machine(command: argparse.ArgumentParser) -> None:
     """Add the options for speed."""
     add = command.add_argument_group("speed").add_argument
-    add("--batch-sentences", type=int, metavar="N", help=f"sentences translated at once ({FOLDER})")
+    add("--batch-sentences", type=int, metavar="N", help=f"sentences translated at once {FOLDER}")
     add_processor(add)
-    add(
-        "--processes",
-        type=int,
-        default=1,
-        metavar="N",
-        help="on a CPU: translate in N parallel processes, each on one thread, which share the model",
+    text = "on a CPU: translate in N parallel processes, each on one thread, which share the model"
+    add("--processes", type=int, default=1, metavar="N", help=text)
+    text = f"precision of matrix products; int8 is the fastest on a CPU {FOLDER}"
+    add("--precision", choices=["float32", "bfloat16", "int8"], help=text)
+    text = (
+        "file from `convs2s candidates`: consider only the target entries that it lists for the sentences "
+        "(default: as set in the model folder)"
     )
-    add(
-        "--precision",
-        choices=["float32", "bfloat16", "int8"],
-        help=f"precision of matrix products; int8 is the fastest on a CPU ({FOLDER})",
-    )
-    add(
-        "--candidates",
-        type=Path,
-        metavar="FILE",
-        help="file from `convs2s candidates`: consider only the target entries that it lists for the "
-        "sentences (default: as set in the model folder)",
-    )
+    add("--candidates", type=Path, metavar="FILE", help=text)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -160,95 +111,23 @@ def run(options: argparse.Namespace) -> None:
         ValueError: if options conflict, or as for `load` and `translate` of the library.
     """
     check(options)
-    second, sampling = second_file(options), sampling_of(options)
-    translator = loaded(options)
+    given = [(f"--{name}", getattr(options, name)) for name in ("score", "prefix")]
+    second = next((SecondFile(option, path) for option, path in given if path is not None), None)
+    sampling, translator = make_sampling(options), load_translator(options)
     with (
-        opened_input(options.input) as source,
-        opened_output(options.output) as out,
-        progress(source, options.output) as on_done,
+        open_input(options.input) as source,
+        open_output(options.output) as out,
+        show_progress(source, options.output) as on_done,
     ):
         number = 0
         for texts in chunks(options.input, source, translator.words.params.batch_sentences):
             paired = None if second is None else second.take(len(texts))
-            for line in answers(translator, texts, number, paired, sampling, options, on_done):
+            for line in answer(translator, texts, number, paired, sampling, options, on_done):
                 out.write(line.encode("utf-8") + b"\n")
             out.flush()
             number += len(texts)
         if second is not None:
             second.check_end()
-
-
-def loaded(options: argparse.Namespace) -> "Translator":
-    """Load the model with the requested settings."""
-    changes = {name: getattr(options, name) for name in SEARCH if getattr(options, name) is not None}
-    if options.sample:
-        changes["n_best"] = changes["beam_size"] = options.n_best or 1
-    elif "beam_size" in changes and "n_best" not in changes:
-        changes["n_best"] = 1  # else a model packaged with a larger n_best would refuse a small beam
-    with lasting():
-        # These imports take seconds; --help must not.
-        import torch  # noqa: PLC0415
-
-        from convs2s.package.translator import load  # noqa: PLC0415
-
-        if options.threads is not None:
-            torch.set_num_threads(options.threads)
-        return load(
-            options.model,
-            options.device,
-            replace=options.replace,
-            candidates=options.candidates,
-            processes=options.processes,
-            **changes,
-        )
-
-
-def answers(
-    translator: "Translator",
-    texts: list[str],
-    number: int,
-    paired: list[str] | None,
-    sampling: "Sampling | None",
-    options: argparse.Namespace,
-    on_done: Callable[[int], object],
-) -> Iterator[str]:
-    """Yield the output lines for some texts.
-
-    Args:
-        translator: with the requested settings.
-        texts: lines of the input.
-        number: of the first line, from 0.
-        paired: the matching lines of the second file, if there is one.
-        sampling: how to draw translations; None to search.
-        options: of the command.
-        on_done: called with the number of sentences that each batch completes.
-    """
-    if options.score and paired is not None:
-        yield from map(score_line, translator.score(texts, paired, on_done))
-        return
-    sampling = sampling and replace(sampling, first=number)
-    found = translator.translate_n_best(texts, prefixes=paired, sampling=sampling, on_done=on_done)
-    for sentence, ranked in enumerate(found, start=number):
-        yield from translation_lines(ranked, sentence, options)
-
-
-def sampling_of(options: argparse.Namespace) -> "Sampling | None":
-    """Return how to draw translations; None to search."""
-    if not options.sample:
-        return None
-    from convs2s.decode.sampling import Sampling  # noqa: PLC0415  # as in loaded
-
-    given = {name: getattr(options, name) for name in ("temperature", "top_k", "seed")}
-    values = {name: value for name, value in given.items() if value is not None}
-    return Sampling(**{"seed": 1, **values})
-
-
-def second_file(options: argparse.Namespace) -> SecondFile | None:
-    """Return the file that goes with the input: translations to score, or prefixes."""
-    for option, path in (("--score", options.score), ("--prefix", options.prefix)):
-        if path is not None:
-            return SecondFile(option, path)
-    return None
 
 
 def check(options: argparse.Namespace) -> None:
@@ -272,6 +151,80 @@ def check(options: argparse.Namespace) -> None:
     for model in options.model:
         if not (model.is_dir() or str(model).startswith("hf:")):  # a model on the Hub
             raise FileNotFoundError(
-                f"--model {model} is not a folder. Wanted a model folder, such as data/models/1; text to "
+                f"--model {model} is not a folder. Expected a model folder, such as data/models/1; text to "
                 "translate goes after --input, or to standard input."
             )
+
+
+def make_sampling(options: argparse.Namespace) -> "Sampling | None":
+    """Return how to draw translations; None to search."""
+    if not options.sample:
+        return None
+    from convs2s.decode.sampling import Sampling  # noqa: PLC0415  # as in load_translator
+
+    given = {name: getattr(options, name) for name in ("temperature", "top_k", "seed")}
+    values = {name: value for name, value in given.items() if value is not None}
+    return Sampling(**{"seed": 1, **values})
+
+
+def load_translator(options: argparse.Namespace) -> "Translator":
+    """Load the model with the requested settings."""
+    changes = {name: getattr(options, name) for name in SEARCH if getattr(options, name) is not None}
+    if options.sample:
+        changes["n_best"] = changes["beam_size"] = options.n_best or 1
+    elif "beam_size" in changes and "n_best" not in changes:
+        changes["n_best"] = 1  # else a model packaged with a larger n_best would refuse a small beam
+    with pause_garbage_collection():
+        # These imports take seconds; --help must not.
+        import torch  # noqa: PLC0415
+
+        from convs2s.package.translator import load  # noqa: PLC0415
+
+        if options.threads is not None:
+            torch.set_num_threads(options.threads)
+        return load(
+            options.model,
+            options.device,
+            replace=options.replace,
+            candidates=options.candidates,
+            processes=options.processes,
+            **changes,
+        )
+
+
+def answer(
+    translator: "Translator",
+    texts: list[str],
+    number: int,
+    paired: list[str] | None,
+    sampling: "Sampling | None",
+    options: argparse.Namespace,
+    on_done: Callable[[int], object],
+) -> Iterator[str]:
+    """Yield the output lines for some texts.
+
+    A text has its translation, after its score if requested; or a line per hypothesis, in the n-best format
+    of Moses and Marian; or the log-likelihood and number of tokens of a given translation.
+
+    Args:
+        translator: with the requested settings.
+        texts: lines of the input.
+        number: of the first line, from 0.
+        paired: the matching lines of the second file, if there is one.
+        sampling: how to draw translations; None to search.
+        options: of the command.
+        on_done: called with the number of sentences that each batch completes.
+    """
+    if options.score and paired is not None:
+        for given in translator.score(texts, paired, on_done):
+            yield f"{given.log_likelihood:.4f}\t{given.tokens}"
+        return
+    sampling = sampling and replace(sampling, first=number)
+    found = translator.translate_n_best(texts, prefixes=paired, sampling=sampling, on_done=on_done)
+    for sentence, ranked in enumerate(found, start=number):
+        if options.n_best:
+            yield from (f"{sentence} ||| {one.text} ||| {one.score:.4f}" for one in ranked)
+        elif options.scores:
+            yield f"{ranked[0].score:.4f}\t{ranked[0].text}"
+        else:
+            yield ranked[0].text

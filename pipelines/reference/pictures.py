@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float32
 from matplotlib.figure import Figure
 
-from convs2s.commands.attention import draw
+from convs2s.commands.folders import draw
 from convs2s.decode.batches import padded
 from convs2s.model.loading import load_model
 from convs2s.model.receptive_field import receptive_field

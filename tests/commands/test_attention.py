@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from convs2s.commands import attention
+from convs2s.commands.folders import add_attention
 from tests.package.small_package import write_small_package
 
 
 def call(*arguments: str) -> None:
     """Run the command as `convs2s` does."""
     parser = argparse.ArgumentParser()
-    attention.add(parser.add_subparsers(required=True))
+    add_attention(parser.add_subparsers(required=True))
     options = parser.parse_args(["attention", *arguments])
     options.run(options)
 

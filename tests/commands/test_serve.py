@@ -71,8 +71,8 @@ def test_a_local_server_without_keys_answers_only_to_its_names(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--max-lines", "0"], "error: --max-lines: found 0, wanted 1 or more."),
-        (["--port", "0"], "error: nowhere is not a folder. Wanted a model folder"),
+        (["--max-lines", "0"], "error: --max-lines: expected 1 or more, found 0."),
+        (["--port", "0"], "error: nowhere is not a folder. Expected a model folder"),
         (["--api-key-file", "/dev/null"], "error: /dev/null is empty; wanted an API key on each line."),
         (["--host", "192.0.2.1"], "error: cannot listen on 192.0.2.1 port 5000"),
     ],

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import torch
 
+from convs2s.model.digests import seal
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import save_model
 from convs2s.package.folder import Settings, write_package
@@ -71,6 +72,15 @@ def without_digests(folder: Path) -> Path:
     for key in ("files", "sha256"):
         del content[key]
     (folder / "model.json").write_text(json.dumps(content), encoding="utf-8")
+    return folder
+
+
+def edit_settings(folder: Path, name: str, section: str, **changes: object) -> Path:
+    """Change values of a section in a JSON file of a model folder, and its digests; return the folder."""
+    content = json.loads((folder / name).read_text(encoding="utf-8"))
+    content[section] |= changes
+    (folder / name).write_text(json.dumps(content), encoding="utf-8")
+    seal(folder)
     return folder
 
 

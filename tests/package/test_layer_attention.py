@@ -1,6 +1,5 @@
 """Attention of every decoder layer: the weights that the search itself used, layer by layer."""
 
-import json
 import warnings
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from convs2s.text.alignment.candidates import Candidates, write_candidates
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.vocabulary import PAD
 from tests.decode.parrot import TRANSLATE, WORDS, write_word_vocabulary
-from tests.package.small_package import MODEL, without_digests, write_small_package
+from tests.package.small_package import MODEL, edit_settings, write_small_package
 
 
 def reader(vocabulary: Path, attention: list[bool]) -> LayerReader:
@@ -80,14 +79,11 @@ def test_a_model_folder_and_a_text_are_enough(tmp_path: Path, text: str) -> None
 
 def test_tokens_are_selected_as_in_translation(tmp_path: Path) -> None:
     """The attention must be that of the folder's translation: here of one token and the special ones."""
-    folder = without_digests(write_small_package(tmp_path))
+    folder = write_small_package(tmp_path)
     text = "Das ist ein Haus."
     everything = load(folder, "cpu").translate_n_best([text])[0][0].tokens
-    path = folder / "translate.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
-    content["translate"]["selection"] = {"common": 0, "candidates": 1}
-    path.write_text(json.dumps(content), encoding="utf-8")
     write_candidates(folder / "candidates.npz", Candidates(np.arange(21), np.full(20, 7, np.int32)))
+    edit_settings(folder, "translate.json", "translate", selection={"common": 0, "candidates": 1})
     selected = load(folder, "cpu").translate_n_best([text])[0][0].tokens
     assert selected != everything
     assert read_attention_of(folder, text).target == selected

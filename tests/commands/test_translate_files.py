@@ -13,7 +13,12 @@ from typing import IO
 import pytest
 
 from convs2s.cli import main
-from convs2s.commands.translate_input import arriving, decoded, is_file, lines_left
+from convs2s.commands.translate_files import (
+    chunks_as_they_arrive,
+    count_lines_left,
+    decode_lines,
+    is_file,
+)
 from tests.package.small_package import write_small_package
 
 SECONDS = 60
@@ -72,7 +77,7 @@ def test_a_pipe_is_answered_line_by_line(package: Path, monkeypatch: pytest.Monk
 def test_lines_that_arrive_together_are_translated_together() -> None:
     """Chunks start at one batch, and double while more lines are waiting."""
     lines = [str(i) for i in range(40)]
-    found = list(arriving(iter(lines), 4, 16))
+    found = list(chunks_as_they_arrive(iter(lines), 4, 16))
     assert [len(chunk) for chunk in found] == [4, 8, 16, 12]
     assert [line for chunk in found for line in chunk] == lines
 
@@ -84,7 +89,7 @@ def test_lines_before_an_error_are_answered() -> None:
         yield "a"
         raise ValueError("line 2")
 
-    found = arriving(lines(), 4, 16)
+    found = chunks_as_they_arrive(lines(), 4, 16)
     assert next(found) == ["a"]
     with pytest.raises(ValueError, match="line 2"):
         next(found)
@@ -100,7 +105,7 @@ def test_lines_are_read_as_they_come() -> None:
             seen += 1
             yield b"a\n"
 
-    lines = decoded(endless(), "x")  # type: ignore[arg-type]
+    lines = decode_lines(endless(), "x")  # type: ignore[arg-type]
     assert [next(lines), next(lines)] == ["a", "a"]
     assert seen == 2
 
@@ -108,7 +113,7 @@ def test_lines_are_read_as_they_come() -> None:
 def test_a_byte_order_mark_is_not_text() -> None:
     """Windows editors write one at the start of a file; elsewhere it is a character like any other."""
     stream = io.BytesIO("\ufeffja\r\n\ufeffnein\u2028".encode())
-    assert list(decoded(stream, "x")) == ["ja", "\ufeffnein\u2028"]
+    assert list(decode_lines(stream, "x")) == ["ja", "\ufeffnein\u2028"]
 
 
 def test_a_user_who_types_gets_a_hint_and_a_prompt(
@@ -168,7 +173,7 @@ def test_lines_are_counted_from_the_current_position(tmp_path: Path) -> None:
     with (tmp_path / "in.txt").open("rb") as stream:
         assert is_file(stream)
         stream.seek(2)
-        assert lines_left(stream) == 2
+        assert count_lines_left(stream) == 2
         assert stream.read() == b"b\nc"
     source, to_source = pipe()
     with source, to_source:

@@ -1,4 +1,4 @@
-"""Lines to translate: from files in large chunks, from pipes and terminals as soon as they arrive."""
+"""Lines in, from files in large chunks, from pipes and terminals as they arrive; the output and its bar."""
 
 import contextlib
 import itertools
@@ -7,27 +7,19 @@ import queue
 import stat
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from convs2s.messages import conversion
-from convs2s.text.corpus.files import read_lines
+from convs2s.text.corpus.files import atomic_path, read_lines
 from convs2s.text.counted import counted
 
 CHUNK_BATCHES = 32
 """Batches read ahead: enough to group sentences of similar length, few enough to hold in memory."""
 QUIET_SECONDS = 0.005
 """If no further line arrives for this long, the lines that have arrived are translated."""
-
-
-@dataclass(frozen=True)
-class End:
-    """The end of the lines, and the error that caused it, if any."""
-
-    error: Exception | None
 
 
 def chunks(path: Path | None, stream: IO[bytes], batch_sentences: int) -> Iterator[list[str]]:
@@ -42,87 +34,63 @@ def chunks(path: Path | None, stream: IO[bytes], batch_sentences: int) -> Iterat
         ValueError: if a line is not UTF-8; the lines before it have been yielded, if they are from a pipe.
     """
     if path is None and sys.stdin.isatty():
-        return ([line] for line in typed())
+        return ([line] for line in read_typed_lines())
     name, most = str(path or "standard input"), CHUNK_BATCHES * batch_sentences
     if is_file(stream):
-        return in_chunks(decoded(stream, name), most)
+        lines = decode_lines(stream, name)
+        return iter(lambda: list(itertools.islice(lines, most)), [])
     # The thread needs its own stream: Python could not close this one at exit while a thread waits on it.
     own = os.fdopen(os.dup(stream.fileno()), "rb")
-    return arriving(decoded(own, name), batch_sentences, most)
+    return chunks_as_they_arrive(decode_lines(own, name), batch_sentences, most)
 
 
-def in_chunks(lines: Iterator[str], most: int) -> Iterator[list[str]]:
-    """Yield lines in lists of `most` lines; the last may be shorter."""
-    while chunk := list(itertools.islice(lines, most)):
-        yield chunk
-
-
-def arriving(lines: Iterator[str], fewest: int, most: int) -> Iterator[list[str]]:
+def chunks_as_they_arrive(lines: Iterator[str], fewest: int, most: int) -> Iterator[list[str]]:
     """Yield lists of lines as they arrive; a list ends when no more lines come for a few milliseconds.
 
     A list has up to `fewest` lines, so that output starts soon. As long as lists fill up, each may be twice
     as long as the last, up to `most`, because long lists sort better into batches of similar length.
     """
-    waiting: queue.Queue[str | End] = queue.Queue(most)
+    waiting: queue.Queue[str | BaseException] = queue.Queue(most)
     threading.Thread(target=read_ahead, args=(lines, waiting), name="input", daemon=True).start()
     limit = fewest
     while True:
-        found = arrived(waiting, limit)
+        found = [waiting.get()]
+        with contextlib.suppress(queue.Empty):
+            while len(found) < limit and isinstance(found[-1], str):
+                found.append(waiting.get(timeout=QUIET_SECONDS))
         if chunk := [line for line in found if isinstance(line, str)]:
             yield chunk
-        if isinstance(found[-1], End):
-            if found[-1].error is not None:
-                raise found[-1].error
+        if isinstance(found[-1], EOFError):
             return
+        if isinstance(found[-1], BaseException):
+            raise found[-1]
         limit = min(2 * limit, most) if len(found) == limit else fewest
 
 
-def arrived(waiting: "queue.Queue[str | End]", most: int) -> list[str | End]:
-    """Wait for a line; return it with those already waiting and those that follow at once."""
-    found = [waiting.get()]
-    with contextlib.suppress(queue.Empty):
-        while len(found) < most and isinstance(found[-1], str):
-            found.append(waiting.get(timeout=QUIET_SECONDS))
-    return found
-
-
-def read_ahead(lines: Iterator[str], waiting: "queue.Queue[str | End]") -> None:
-    """Put lines into a queue, followed by an `End`."""
+def read_ahead(lines: Iterator[str], waiting: "queue.Queue[str | BaseException]") -> None:
+    """Put lines into a queue, followed by the error that ended them: an EOFError if all is well."""
     try:
         for line in lines:
             waiting.put(line)
+        waiting.put(EOFError())
     except Exception as error:
-        waiting.put(End(error))
-    else:
-        waiting.put(End(None))
+        waiting.put(error)
 
 
-def typed() -> Iterator[str]:
-    """Yield typed lines, with a hint, a prompt, line editing and history."""
+def read_typed_lines() -> Iterator[str]:
+    """Yield typed lines, with a hint and a prompt, and with line editing if the output is a terminal, too."""
     print("Type a sentence and press Enter. Ctrl-D ends.", file=sys.stderr)
-    if not sys.stdout.isatty():  # the prompt must not become part of the output
-        yield from without_editing()
-        return
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401, PLC0415  # makes input() edit lines
     while True:
         try:
-            line = input("> ")
+            # The prompt must not become part of the output.
+            with contextlib.redirect_stdout(sys.stdout if sys.stdout.isatty() else sys.stderr):
+                line = input("> ")
         except EOFError:
             print(file=sys.stderr)  # so that the shell's prompt starts on a new line
             return
         yield line
-
-
-def without_editing() -> Iterator[str]:
-    """Yield typed lines while standard output goes elsewhere."""
-    while True:
-        print("> ", end="", file=sys.stderr, flush=True)
-        line = sys.stdin.readline()
-        if not line:
-            print(file=sys.stderr)
-            return
-        yield line.removesuffix("\n")
 
 
 def is_file(stream: IO[bytes]) -> bool:
@@ -133,7 +101,7 @@ def is_file(stream: IO[bytes]) -> bool:
         return True
 
 
-def lines_left(stream: IO[bytes]) -> int:
+def count_lines_left(stream: IO[bytes]) -> int:
     """Return the number of lines left in a file, without moving its position."""
     position, count, last = stream.tell(), 0, b"\n"
     while block := stream.read(1 << 20):
@@ -142,7 +110,7 @@ def lines_left(stream: IO[bytes]) -> int:
     return count + (last != b"\n")
 
 
-def decoded(stream: IO[bytes], name: str) -> Iterator[str]:
+def decode_lines(stream: IO[bytes], name: str) -> Iterator[str]:
     r"""Yield lines without the line end, \n or \r\n, and without the byte order mark of Windows editors.
 
     Raises:
@@ -159,7 +127,7 @@ def decoded(stream: IO[bytes], name: str) -> Iterator[str]:
 
 
 @contextmanager
-def opened_input(path: Path | None) -> Iterator[IO[bytes]]:
+def open_input(path: Path | None) -> Iterator[IO[bytes]]:
     """Open a file, or take standard input.
 
     Raises:
@@ -198,8 +166,8 @@ class SecondFile:
         self._taken += len(found)
         if len(found) < count:
             raise ValueError(
-                f"{self._name} has {counted(self._taken, 'line')}, fewer than the input. Wanted one for each "
-                "line of the input."
+                f"{self._name}: expected a line for each line of the input, found "
+                f"{counted(self._taken, 'line')}, fewer than the input."
             )
         return found
 
@@ -207,8 +175,8 @@ class SecondFile:
         """Raise ValueError if the file has more lines than the input."""
         if next(self._lines, None) is not None:
             raise ValueError(
-                f"{self._name} has more lines than the input, which has {self._taken:,}. Wanted one for each "
-                "line of the input."
+                f"{self._name}: expected a line for each line of the input, found more than "
+                f"{counted(self._taken, 'line')}."
             )
 
 
@@ -217,5 +185,40 @@ def check_file(option: str, path: Path, otherwise: str = "") -> None:
     if path.is_dir() or not path.exists():
         found = "is a folder" if path.is_dir() else "does not exist"
         raise FileNotFoundError(
-            f"{option} {path} {found}. Wanted UTF-8 text, one sentence per line: check the name{otherwise}."
+            f"{option} {path} {found}. Expected UTF-8 text, one sentence per line: check the name{otherwise}."
         )
+
+
+@contextmanager
+def open_output(path: Path | None) -> Iterator[IO[bytes]]:
+    """Open a file that appears only once complete, or take standard output.
+
+    Raises:
+        IsADirectoryError: if the path is a folder.
+    """
+    if path is None:
+        yield sys.stdout.buffer
+        return
+    if path.is_dir():
+        raise IsADirectoryError(f"--output {path} is a folder. Expected a file, such as {path / 'out.txt'}.")
+    with atomic_path(path) as temporary, temporary.open("wb") as stream:
+        yield stream
+
+
+@contextmanager
+def show_progress(source: IO[bytes], output: Path | None) -> Iterator[Callable[[int], object]]:
+    """Show a bar on standard error while a file is translated, if that is a terminal and the output is not.
+
+    Yields:
+        A function to call with the number of sentences just finished.
+    """
+    if not (sys.stderr.isatty() and is_file(source)) or (output is None and sys.stdout.isatty()):
+        yield lambda _: None
+        return
+    from tqdm import tqdm  # noqa: PLC0415  # takes time, and is rarely needed
+
+    # Long sentences come first in each chunk, so recent speed misleads; smoothing=0 shows the average.
+    with tqdm(
+        total=count_lines_left(source), desc="translate", unit=" sentences", smoothing=0, dynamic_ncols=True
+    ) as bar:
+        yield bar.update

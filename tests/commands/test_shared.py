@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from convs2s.commands.garbage import lasting
+from convs2s.commands.shared import pause_garbage_collection
 
 
 @pytest.mark.parametrize("enabled", [True, False])
@@ -14,7 +14,7 @@ def test_long_lived_objects_are_frozen_and_collection_goes_on_as_before(enabled:
     try:
         gc.enable() if enabled else gc.disable()
         frozen = gc.get_freeze_count()
-        with pytest.raises(ValueError, match="no model"), lasting():
+        with pytest.raises(ValueError, match="no model"), pause_garbage_collection():
             assert not gc.isenabled()
             raise ValueError("no model")
         assert gc.isenabled() == enabled

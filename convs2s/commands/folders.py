@@ -1,0 +1,160 @@
+"""Commands on a model folder: `attention`, `candidates`, `export` and `upload`."""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from convs2s.commands.shared import add_command
+
+if TYPE_CHECKING:
+    from convs2s.package.layer_attention import LayerAttention
+
+# Slow imports are within the functions that run: --help must not take seconds.
+
+
+def add_attention(commands: Any) -> None:
+    """Add the parser of `convs2s attention`."""
+    command = add_command(
+        commands,
+        "attention",
+        run_attention,
+        "show what each decoder layer attends to",
+        "Translate a text and show what each decoder layer attended to, and the average. A .png file gets "
+        "heat maps; a .npz file gets the weights, as the arrays layers (layer, target, source), numbers (of "
+        "the layers), average (target, source), source and target (the tokens).",
+        'convs2s attention "A dog runs." --model data/models/1 --out attention.png --out attention.npz',
+    )
+    add = command.add_argument
+    add("text", help="a sentence")
+    add("--model", required=True, type=Path, metavar="DIR", help="model folder")
+    out = "file to write, .png or .npz; may be given several times"
+    add("--out", required=True, type=Path, action="append", metavar="FILE", help=out)
+
+
+def run_attention(options: argparse.Namespace) -> None:
+    """Translate the text; write the requested files.
+
+    Raises:
+        FileNotFoundError: if a file of the model folder is missing.
+        ValueError: if an output file is neither PNG nor NPZ, the model is damaged or the text is empty.
+    """
+    for path in options.out:  # before any slow work
+        if path.suffix.lower() not in (".png", ".npz"):
+            raise ValueError(
+                f"--out {path}: expected the suffix .png for heat maps or .npz for the weights, found "
+                f"{path.suffix!r}."
+            )
+    from convs2s.package.layer_attention import read_attention_of, write_layers  # noqa: PLC0415
+
+    attention = read_attention_of(options.model, options.text)
+    for path in options.out:
+        if path.suffix.lower() == ".npz":
+            write_layers(path, attention)
+        else:
+            draw(path, attention)
+
+
+def draw(path: Path, attention: "LayerAttention") -> None:
+    """Write a heat map of every layer and of the average."""
+    from convs2s.score.pictures import draw_layers  # noqa: PLC0415
+
+    titles = [f"layer {number}" for number in attention.numbers]
+    maps = [*zip(titles, attention.layers, strict=True), ("average", attention.average)]
+    draw_layers(maps, attention.source, attention.target, path)
+
+
+def add_candidates(commands: Any) -> None:
+    """Add the parser of `convs2s candidates`."""
+    command = add_command(
+        commands,
+        "candidates",
+        run_candidates,
+        "make the file for `translate --candidates`, which speeds up translation",
+        "Split parallel text into a model's vocabulary entries, align them, and write the target entries "
+        "that each source entry is linked to. With this file, translation considers only the target entries "
+        "that the source sentences need. The model's own training data work best.",
+        "convs2s candidates --model MODEL --source train.en --target train.de --output candidates.npz",
+        "convs2s translate --model MODEL --candidates candidates.npz --input new.en",
+    )
+    for name, kind, text in (
+        ("--model", "DIR", "model folder, trained or imported"),
+        ("--source", "FILE", "UTF-8 text, one sentence per line"),
+        ("--target", "FILE", "its translation, line by line"),
+        ("--output", "FILE", "file to write, such as candidates.npz"),
+    ):
+        command.add_argument(name, required=True, type=Path, metavar=kind, help=text)
+
+
+def run_candidates(options: argparse.Namespace) -> None:
+    """Write the candidates."""
+    from convs2s.package.candidates import write_candidates_of_text  # noqa: PLC0415
+
+    summary = write_candidates_of_text(options.model, options.source, options.target, options.output)
+    print(f"{options.output}: {summary}", file=sys.stderr)
+
+
+def add_export(commands: Any) -> None:
+    """Add the parser of `convs2s export`."""
+    command = add_command(
+        commands,
+        "export",
+        run_export,
+        "export a model's encoder and decoder step as torch.export and ONNX files",
+        "Write a model's encoder and decoder step as .pt2 (torch.export) and .onnx files, with weight norm "
+        "folded in, and compare them with the model. The vocabularies are included, and so is translate.py, "
+        "an example that decodes with only onnxruntime and NumPy. Needs: pip install 'convs2s[export]'.",
+        "convs2s export --model data/models/1 --out exported",
+    )
+    add = command.add_argument
+    add("--model", required=True, type=Path, metavar="DIR", help="model folder")
+    add("--out", required=True, type=Path, metavar="DIR", help="folder to write; must not exist")
+
+
+def run_export(options: argparse.Namespace) -> None:
+    """Export a model and print how closely the result matches it.
+
+    Raises:
+        OSError, ValueError: as `export_model` of convs2s.exchange.
+    """
+    from convs2s.exchange.export import export_model  # noqa: PLC0415
+
+    print(f"{options.out}: {export_model(options.model, options.out)}")
+
+
+def add_upload(commands: Any) -> None:
+    """Add the parser of `convs2s upload`."""
+    command = add_command(
+        commands,
+        "upload",
+        run_upload,
+        "upload a model folder to the Hugging Face Hub",
+        "Upload a model folder to the Hugging Face Hub; --model hf:OWNER/NAME then loads it from there. Log "
+        "in first: hf auth login. Needs: pip install 'convs2s[hub]'.",
+        "convs2s upload OWNER/NAME --model data/models/1",
+    )
+    add = command.add_argument
+    add("repository", metavar="OWNER/NAME", help="repository; created if needed")
+    add("--model", required=True, type=Path, metavar="DIR", help="model folder")
+    text = "commit of the code that made the model, for the model card (default: left out)"
+    add("--commit", type=parse_commit, metavar="HASH", help=text)
+    add("--private", action="store_true", help="make a new repository private")
+
+
+def parse_commit(text: str) -> str:
+    """Check the hash of a commit."""
+    if not re.fullmatch(r"[0-9a-f]{7,64}", text):
+        raise argparse.ArgumentTypeError(f"expected a hash as git rev-parse HEAD prints it, found {text!r}")
+    return text
+
+
+def run_upload(options: argparse.Namespace) -> None:
+    """Upload, and print the address.
+
+    Raises:
+        OSError, ValueError: as `upload` of convs2s.package.
+    """
+    from convs2s.package.hub import upload  # noqa: PLC0415
+
+    print(upload(options.model, options.repository, options.commit, options.private))
