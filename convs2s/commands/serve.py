@@ -54,8 +54,8 @@ def run(options: argparse.Namespace) -> None:
     with pause_garbage_collection():
         # These imports take seconds; --help must not.
         from convs2s.serve.app import create_app  # noqa: PLC0415
-        from convs2s.serve.limits import Limits  # noqa: PLC0415
         from convs2s.serve.pairs import load_pairs  # noqa: PLC0415
+        from convs2s.serve.requests import Limits  # noqa: PLC0415
         from convs2s.serve.server import listen, read_keys, serve  # noqa: PLC0415
 
     keys = read_keys(options.api_key_file) if options.api_key_file else ()

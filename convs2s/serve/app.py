@@ -7,15 +7,14 @@ from pathlib import Path
 from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from convs2s.serve.batching import Batcher
 from convs2s.serve.insight import add_insight
 from convs2s.serve.libretranslate import add_libretranslate
-from convs2s.serve.limits import Limits
-from convs2s.serve.metrics import Metrics
-from convs2s.serve.middleware import Counting, Headers, Hosts
+from convs2s.serve.middleware import Border, Metrics
 from convs2s.serve.pairs import Pairs
-from convs2s.serve.refusal import Refusal
+from convs2s.serve.requests import Limits, Refusal
 from convs2s.serve.service import Service
 
 PAGE = Path(__file__).parent / "page"
@@ -43,7 +42,7 @@ def create_app(
     """
     metrics = Metrics()
     batcher = Batcher(limits, threads, metrics.batch_lines.observe)
-    metrics.watch(batcher.waiting)
+    metrics.waiting.set_function(batcher.waiting)
     service = Service(pairs, batcher, limits, metrics, keys)
 
     @asynccontextmanager
@@ -57,18 +56,18 @@ def create_app(
                   lifespan=lifespan)  # fmt: skip
     add_libretranslate(app, service)
     add_insight(app, service)
-    add_metrics(app, service)
-    add_files(app)
+    add_files(app, service)
     add_errors(app)
-    if names:
-        app.add_middleware(Hosts, names=names)
-    app.add_middleware(Counting, metrics=metrics)
-    app.add_middleware(Headers)
+    # Any site can point a name of its own at 127.0.0.1; its pages could then read answers (DNS rebinding).
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=sorted(names) or ["*"], www_redirect=False)
+    app.add_middleware(Border, metrics=metrics)
     return app
 
 
-def add_metrics(app: FastAPI, service: Service) -> None:
-    """Add `/metrics`, which requires a key if the other routes do."""
+def add_files(app: FastAPI, service: Service) -> None:
+    """Add the page and its files, and `/metrics`, which requires a key if the other routes do."""
+    for path, file in FILES.items():
+        app.add_api_route(path, lambda file=file: FileResponse(PAGE / file), include_in_schema=False)
 
     @app.get("/metrics", response_class=Response)
     async def metrics(request: Request) -> Response:
@@ -77,23 +76,17 @@ def add_metrics(app: FastAPI, service: Service) -> None:
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-def add_files(app: FastAPI) -> None:
-    """Add the page and its files."""
-    for path, file in FILES.items():
-        app.add_api_route(path, lambda file=file: FileResponse(PAGE / file), include_in_schema=False)
-
-
 def add_errors(app: FastAPI) -> None:
     """Return every error in LibreTranslate's format."""
 
     @app.exception_handler(Refusal)
-    async def refused(_: Request, refusal: Refusal) -> Response:
+    async def refuse(_: Request, refusal: Refusal) -> Response:
         return JSONResponse({"error": refusal.message}, refusal.status, refusal.headers)
 
     @app.exception_handler(HTTPException)
-    async def failed(_: Request, error: HTTPException) -> Response:
+    async def report(_: Request, error: HTTPException) -> Response:
         return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
 
     @app.exception_handler(Exception)
-    async def broken(_: Request, __: Exception) -> Response:
+    async def apologize(_: Request, __: Exception) -> Response:
         return JSONResponse({"error": "Internal error; the server's log has the details."}, 500)

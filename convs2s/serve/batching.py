@@ -10,8 +10,7 @@ from typing import Any
 
 import torch
 
-from convs2s.serve.limits import Limits
-from convs2s.serve.refusal import Refusal
+from convs2s.serve.requests import Limits, Refusal
 
 Work = Callable[[list[str]], Sequence[Any]]
 """Returns one result per line; lines with the same work share a batch."""

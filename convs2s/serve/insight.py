@@ -1,16 +1,17 @@
 """What the page shows besides the translation: hypotheses with scores, replaced words, attention."""
 
-from typing import Any, Literal
+import re
+from collections.abc import Sequence
+from typing import Literal
 
 from fastapi import FastAPI, Request
 from pydantic import BaseModel, Field
 
 from convs2s.package.layer_attention import LayerAttention
 from convs2s.package.translator import Translation
-from convs2s.serve.refusal import Refusal
-from convs2s.serve.replaced_words import replaced_words
-from convs2s.serve.requests import TextRequest, body_schema, parsed
+from convs2s.serve.requests import Refusal, TextRequest, body_schema, parse
 from convs2s.serve.service import Service
+from convs2s.text.words.tokenization import Tokenizer
 
 
 class Replaced(BaseModel):
@@ -22,7 +23,7 @@ class Replaced(BaseModel):
     how: Literal["dictionary", "copy"]
 
 
-class Hypothesis(BaseModel):
+class Alternative(BaseModel):
     """A translation of a line."""
 
     text: str
@@ -35,7 +36,7 @@ class Line(BaseModel):
     """A line of the text with its translations, best first."""
 
     source: str
-    hypotheses: list[Hypothesis]
+    hypotheses: list[Alternative]
 
 
 class Weights(BaseModel):
@@ -59,48 +60,62 @@ def add_insight(app: FastAPI, service: Service) -> None:
     @app.post("/n-best", openapi_extra=body_schema(TextRequest))
     async def n_best(request: Request) -> list[Line]:
         """Translate a text; for each line, return all hypotheses of the beam, with scores."""
-        asked = await checked(request)
+        asked = await parse_single(request)
         tokenizer = service.pairs.find(asked.source, asked.target).translator.target
         [lines] = await service.translate(asked, request)
         sources = asked.texts[0].split("\n")
         return [
-            Line(source=source, hypotheses=[hypothesis(found, tokenizer) for found in ranked])
+            Line(source=source, hypotheses=[describe(found, tokenizer) for found in ranked])
             for source, ranked in zip(sources, lines, strict=True)
         ]
 
     @app.post("/attention", openapi_extra=body_schema(TextRequest))
     async def attention(request: Request) -> Attended:
         """Translate one line; return what each decoder layer attended to (§3.3)."""
-        asked = await checked(request)
+        asked = await parse_single(request)
         service.check_size(asked.texts)
         pair, line = service.pairs.find(asked.source, asked.target), asked.texts[0].strip()
         if not line or "\n" in line:
-            raise Refusal(400, "Invalid request: wanted one line of text in q.")
+            raise Refusal(400, "Invalid request: expected one line of text in q.")
         if pair.members > 1:
             raise Refusal(400, f"{asked.source}-{asked.target} is an ensemble of {pair.members} models; "
                           "attention is shown for single models.")  # fmt: skip
         [found] = await service.work(pair, pair.attend, [line], request)
-        return attended(found)
+        return round_weights(found)
 
-    async def checked(request: Request) -> TextRequest:
-        asked = await parsed(request, TextRequest, service.limits.body_bytes)
+    async def parse_single(request: Request) -> TextRequest:
+        asked = await parse(request, TextRequest, service.limits.body_bytes)
         service.check_key(request, asked.api_key)
         if len(asked.texts) != 1:
-            raise Refusal(400, f"Invalid request: found {len(asked.texts)} texts in q, wanted one.")
+            raise Refusal(400, f"Invalid request: expected one text in q, found {len(asked.texts)}.")
         return asked
 
 
-def hypothesis(found: Translation, tokenizer: Any) -> Hypothesis:
+def describe(found: Translation, tokenizer: Tokenizer) -> Alternative:
     """Return a translation in the API's format."""
-    return Hypothesis(
-        text=found.text,
-        score=round(found.score, 4),
-        log_likelihood=round(found.log_likelihood, 4),
-        replaced=[Replaced(**word) for word in replaced_words(found, tokenizer)],
-    )
+    spans = find_spans(found.text, [tokenizer.detokenize([word]) for word in found.words])
+    replaced = [
+        Replaced(start=spans[one.word][0], end=spans[one.word][1], source_word=one.source_word, how=one.how)
+        for one in found.replacements
+    ]
+    score, likelihood = round(found.score, 4), round(found.log_likelihood, 4)
+    return Alternative(text=found.text, score=score, log_likelihood=likelihood, replaced=replaced)
 
 
-def attended(found: LayerAttention) -> Attended:
+def find_spans(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the start and end of each word in detokenized text; an empty span if the word is not there.
+
+    Detokenization moves spaces and may change case, but keeps the order of words.
+    """
+    found, position = list[tuple[int, int]](), 0
+    for word in words:
+        match = re.compile(re.escape(word), re.IGNORECASE).search(text, position)
+        found.append(match.span() if match else (position, position))
+        position = found[-1][1]
+    return found
+
+
+def round_weights(found: LayerAttention) -> Attended:
     """Return attention in the API's format, rounded to three decimals."""
     layers = [
         Weights(layer=number, weights=layer.astype(float).round(3).tolist())

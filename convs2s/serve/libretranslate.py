@@ -6,8 +6,7 @@ from fastapi import FastAPI, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from convs2s.package.translator import Translation
-from convs2s.serve.refusal import Refusal
-from convs2s.serve.requests import TranslateRequest, body_schema, parsed
+from convs2s.serve.requests import Refusal, TranslateRequest, body_schema, parse
 from convs2s.serve.service import Service
 from convs2s.text.languages import name
 
@@ -34,16 +33,13 @@ def add_libretranslate(app: FastAPI, service: Service) -> None:
     @app.post("/translate", response_model_exclude_none=True, openapi_extra=body_schema(TranslateRequest))
     async def translate(request: Request) -> Translated:
         """Translate a text or a list of texts, given as JSON, as a form or in the query string."""
-        asked = await parsed(request, TranslateRequest, service.limits.body_bytes)
+        asked = await parse(request, TranslateRequest, service.limits.body_bytes)
         service.check_key(request, asked.api_key)
         if asked.format != "text":
             raise Refusal(400, f"{asked.format} format is not supported; send plain text as format text.")
         found = await service.translate(asked, request)
-        best = [joined(lines, 0) for lines in found]
-        others = [
-            list(dict.fromkeys(joined(lines, rank) for rank in range(1, 1 + most(lines, asked.alternatives))))
-            for lines in found
-        ]
+        best = [join(lines, 0) for lines in found]
+        others = [list_alternatives(lines, asked.alternatives) for lines in found]
         answer: dict[str, Any] = {"translatedText": best, "alternatives": others}
         if isinstance(asked.q, str):
             answer = {key: value[0] for key, value in answer.items()}
@@ -84,11 +80,12 @@ def add_libretranslate(app: FastAPI, service: Service) -> None:
         }
 
 
-def most(lines: list[list[Translation]], wanted: int) -> int:
-    """Return the number of alternatives of a text: that of its line with the most, at most `wanted`."""
-    return min(wanted, max(map(len, lines)) - 1)
+def list_alternatives(lines: list[list[Translation]], limit: int) -> list[str]:
+    """Return further translations of a text, best first; as many as its line with the most, up to a limit."""
+    ranks = range(1, 1 + min(limit, max(map(len, lines)) - 1))
+    return list(dict.fromkeys(join(lines, rank) for rank in ranks))
 
 
-def joined(lines: list[list[Translation]], rank: int) -> str:
+def join(lines: list[list[Translation]], rank: int) -> str:
     """Return the translation of a text's lines, each with this rank (from 0), or its last one."""
     return "\n".join(ranked[min(rank, len(ranked) - 1)].text for ranked in lines)

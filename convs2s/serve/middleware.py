@@ -1,15 +1,10 @@
-"""Middleware for every request: security headers, counting and the check of the host."""
+"""What happens at the border of every request: security headers, and metrics for Prometheus."""
 
-import re
 import time
-from collections.abc import Set
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.datastructures import MutableHeaders
-from starlette.requests import Request
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from convs2s.serve.metrics import Metrics
 
 # The page loads only its own files, connects only to this server, and cannot be framed.
 HEADERS = {
@@ -22,27 +17,39 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+BATCHES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
-class Headers:
-    """Adds the security headers to every response."""
+class Metrics:
+    """The metrics of one server."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        self.requests = Counter(
+            "convs2s_requests", "Requests answered.", ["path", "status"], registry=registry
+        )
+        self.seconds = Histogram(
+            "convs2s_request_seconds", "Time to the answer.", ["path"], buckets=SECONDS, registry=registry
+        )
+        self.lines = Counter(
+            "convs2s_lines", "Lines accepted for translation.", ["source", "target"], registry=registry
+        )
+        self.batch_lines = Histogram(
+            "convs2s_batch_lines", "Lines translated at once.", buckets=BATCHES, registry=registry
+        )
+        self.waiting = Gauge("convs2s_waiting_lines", "Lines waiting now.", registry=registry)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-
-        async def with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS)
-            await send(message)
-
-        await self.app(scope, receive, with_headers)
+    def text(self) -> bytes:
+        """Return all metrics in Prometheus' text format."""
+        return generate_latest(self.registry)
 
 
-class Counting:
-    """Counts requests and their duration, by path; unknown paths share one label, to bound the series."""
+class Border:
+    """Adds the security headers to every response, and counts requests and their duration, by path.
+
+    Unknown paths share one label, to bound the series.
+    """
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self.app, self.metrics = app, metrics
@@ -54,36 +61,16 @@ class Counting:
             return
         begin, status = time.perf_counter(), 500
 
-        async def noting(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
         try:
-            await self.app(scope, receive, noting)
+            await self.app(scope, receive, send_with_headers)
         finally:
             path = scope["path"] if "route" in scope else "other"
             self.metrics.requests.labels(path, status).inc()
             self.metrics.seconds.labels(path).observe(time.perf_counter() - begin)
-
-
-class Hosts:
-    """Refuses requests whose Host is not one of the names, whatever the port.
-
-    Any site can point a name of its own at 127.0.0.1; its pages could then read responses (DNS rebinding).
-    """
-
-    def __init__(self, app: ASGIApp, names: Set[str]) -> None:
-        self.app, self.names = app, names
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        app = self.app
-        if scope["type"] == "http":
-            host = Request(scope).headers.get("host", "")
-            if re.sub(r":\d*$", "", host.lower()) not in self.names:
-                advice = "A server with keys (--api-key-file) accepts any."
-                error = f"Host {host!r}: expected {', '.join(sorted(self.names))}. {advice}"
-                app = JSONResponse({"error": error}, 400)
-        await app(scope, receive, send)

@@ -9,7 +9,7 @@ from convs2s.package.folder import read_settings
 from convs2s.package.hub import locate
 from convs2s.package.layer_attention import LayerAttention, LayerReader
 from convs2s.package.translator import Translation, Translator, load
-from convs2s.serve.refusal import Refusal
+from convs2s.serve.requests import Refusal
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +49,6 @@ class Pairs:
 
     def __iter__(self) -> Iterator[Pair]:
         return iter(self._pairs.values())
-
-    @property
-    def beam_size(self) -> int:
-        """The largest beam size, and thus the most hypotheses for a line."""
-        return max(pair.translator.words.params.beam_size for pair in self._pairs.values())
 
     def targets(self) -> dict[str, list[str]]:
         """Return the languages, each with the languages it can be translated to."""

@@ -80,5 +80,5 @@ def read_keys(path: Path) -> tuple[str, ...]:
     """
     keys = tuple(line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
     if not keys:
-        raise ValueError(f"{path} is empty; wanted an API key on each line.")
+        raise ValueError(f"{path} is empty; expected an API key on each line.")
     return keys

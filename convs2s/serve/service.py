@@ -11,11 +11,9 @@ from fastapi import Request
 
 from convs2s.package.translator import Translation
 from convs2s.serve.batching import Batcher, Work
-from convs2s.serve.limits import Limits
-from convs2s.serve.metrics import Metrics
+from convs2s.serve.middleware import Metrics
 from convs2s.serve.pairs import Pair, Pairs
-from convs2s.serve.refusal import Refusal
-from convs2s.serve.requests import TextRequest
+from convs2s.serve.requests import Limits, Refusal, TextRequest
 
 EMPTY = Translation("", 0.0, 0.0, [], [], [], None)
 
@@ -66,8 +64,8 @@ class Service:
         self.check_size(asked.texts)
         pair = self.pairs.find(asked.source, asked.target)
         texts = [text.split("\n") for text in asked.texts]
-        wanted = [line for lines in texts for line in lines if line.strip()]
-        found = iter(await self.work(pair, pair.translate, wanted, request))
+        filled = [line for lines in texts for line in lines if line.strip()]
+        found = iter(await self.work(pair, pair.translate, filled, request))
         return [[next(found) if line.strip() else [EMPTY] for line in lines] for lines in texts]
 
     async def work(self, pair: Pair, work: Work, lines: Sequence[str], request: Request) -> list[Any]:
@@ -75,7 +73,7 @@ class Service:
         futures = self.batcher.submit(work, lines, request.client.host if request.client else "")
         self.metrics.lines.labels(pair.source, pair.target).inc(len(lines))
         results = asyncio.gather(*map(asyncio.wrap_future, futures))
-        gone = asyncio.ensure_future(disconnected(request))
+        gone = asyncio.ensure_future(wait_for_disconnect(request))
         both: set[asyncio.Future[Any]] = {results, gone}
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         gone.cancel()
@@ -87,7 +85,7 @@ class Service:
         return results.result()
 
 
-async def disconnected(request: Request) -> None:
+async def wait_for_disconnect(request: Request) -> None:
     """Return when the client disconnects; the request's body must have been read."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from convs2s.package.folder import Settings, write_package
 from convs2s.serve.app import create_app
-from convs2s.serve.limits import Limits
 from convs2s.serve.pairs import Pairs, load_pairs
+from convs2s.serve.requests import Limits
 from convs2s.serve.server import listen, make_server
 from tests.decode.parrot import TOKENIZE, TRANSLATE
 from tests.package.small_package import write_parts

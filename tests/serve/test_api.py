@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from convs2s.serve.limits import Limits
 from convs2s.serve.pairs import Pair, Pairs
+from convs2s.serve.requests import Limits
 from tests.serve.running import running
 
 TEXT = "ein Haus und"
@@ -77,7 +77,7 @@ def test_auto_needs_a_single_source_language(pairs: Pairs) -> None:
         ({"q": "a" * 10_001}, 400, "Invalid request: request (10001) exceeds text limit (10000 characters)."),
         ({"q": ["a"] * 201}, 400, "Invalid request: request (201) exceeds batch limit (200 lines)."),
         ({"q": "\n" * 200}, 400, "Invalid request: request (201) exceeds batch limit (200 lines)."),
-        ({"q": "a" * (1 << 20)}, 413, "The request is too large; wanted at most 1048576 bytes"),
+        ({"q": "a" * (1 << 20)}, 413, "The request is too large; expected at most 1048576 bytes"),
     ],
 )
 def test_a_refusal_says_why(server: str, fields: dict[str, Any], status: int, error: str) -> None:
@@ -91,13 +91,13 @@ def test_a_refusal_says_why(server: str, fields: dict[str, Any], status: int, er
     ("body", "content_type", "status", "error"),
     [
         (b"{", "application/json", 400, "Invalid request: the body is not application/json in UTF-8"),
-        (b"[]", "application/json", 400, "Invalid request: found JSON that is not an object"),
+        (b"[]", "application/json", 400, "Invalid request: the body is not application/json"),
         (b"[" * 99_999, "application/json", 400, "Invalid request: the body is not application/json"),
         (b"q=%ff", "application/x-www-form-urlencoded", 400, "Invalid request: the body is not"),
         (b"q=%ed%a0%80", "application/x-www-form-urlencoded", 400, "Invalid request: the body is not"),
         (b'{"q": ["a", "\xed\xa0\x80"]}', "application/json", 400, "Invalid request: the body is not"),
         (b'{"\\udfff": 1}', "application/json", 400, "Invalid request: the body is not application/json"),
-        (b"q", "text/plain", 415, "Content-Type text/plain: wanted application/json or"),
+        (b"q", "text/plain", 415, "expected the Content-Type application/json"),
     ],
 )
 def test_a_body_that_cannot_be_read_is_refused(
@@ -163,7 +163,7 @@ def test_attention_has_a_row_per_target_token_and_layer(server: str) -> None:
     assert [sum(row) for row in layer["weights"]] == pytest.approx([1.0] * len(found["target"]), abs=0.02)
     assert found["source"][-1] == found["target"][-1] == "</s>"
     assert post(server, "attention", q="a\nb").json() == {
-        "error": "Invalid request: wanted one line of text in q."
+        "error": "Invalid request: expected one line of text in q."
     }
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from convs2s.serve.batching import Batcher
-from convs2s.serve.limits import Limits
-from convs2s.serve.refusal import Refusal
+from convs2s.serve.requests import Limits, Refusal
 
 
 class Gate:

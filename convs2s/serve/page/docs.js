@@ -23,8 +23,8 @@ function kind(schema, all) {
 function fields(title, schema, all) {
   if (!schema || !schema.properties) return [];
   const rows = Object.entries(schema.properties).map(([name, one]) => {
-    const wanted = (schema.required || []).includes(name) ? "" : "optional";
-    return element("tr", "", element("th", name), element("td", kind(one, all)), element("td", wanted),
+    const needed = (schema.required || []).includes(name) ? "" : "optional";
+    return element("tr", "", element("th", name), element("td", kind(one, all)), element("td", needed),
       element("td", one.description || ""));
   });
   return [element("h3", title), element("table", "", ...rows)];

@@ -77,10 +77,10 @@ async function translate() {
 function showTranslation() {
   const parts = lines.flatMap((line, i) => [...(i ? ["\n"] : []), marked(line.hypotheses[0])]);
   byId("translation").replaceChildren(...parts);
-  const wanted = lines.map((line, i) => [line, i]).filter(([line]) => line.source.trim());
-  byId("line").replaceChildren(...wanted.map(([line, i]) => element("option", line.source, { value: i })));
-  byId("line-label").hidden = wanted.length < 2;
-  byId("line").value = wanted[wanted.length - 1][1];
+  const filled = lines.map((line, i) => [line, i]).filter(([line]) => line.source.trim());
+  byId("line").replaceChildren(...filled.map(([line, i]) => element("option", line.source, { value: i })));
+  byId("line-label").hidden = filled.length < 2;
+  byId("line").value = filled[filled.length - 1][1];
   byId("details").hidden = false;
   showLine();
 }
