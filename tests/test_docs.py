@@ -23,7 +23,14 @@ GUIDES = sorted(
 PAGES = ["README.md", "SECURITY.md", *GUIDES, "data/own/README.md"]
 LINKED = [*PAGES, "docs/results.md", "CHANGELOG.md", "CONTRIBUTING.md"]
 PROGRAMS = ("make", "python", "convs2s", "dvc")
-UNDECLARED = ("data/own", "data/sweeps", "data/checkpoints", "data/downloads", "data/report")
+UNDECLARED = (
+    "data/own",
+    "data/tatoeba-en-de",
+    "data/sweeps",
+    "data/checkpoints",
+    "data/downloads",
+    "data/report",
+)
 """Folders of data/ that are not outputs of a stage."""
 
 
