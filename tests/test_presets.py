@@ -158,7 +158,7 @@ def test_local_files_of_a_corpus_are_found(
     def no_network(*_: object) -> None:
         raise AssertionError("the network was used")
 
-    monkeypatch.setattr("convs2s.text.sources.fetch.from_mirrors", no_network)
+    monkeypatch.setattr("convs2s.text.sources.remote.download", no_network)
     folder, lines = LINES[preset]
     params = params_of(preset).download
     params = params.model_copy(update={"folder": str(shared_data / folder)})

@@ -14,11 +14,10 @@ from convs2s.config.download import (
     UrlSource,
 )
 from convs2s.text.sources.mtdata_sets import mtdata_parts
-from convs2s.text.sources.pair_files import file_part
-from convs2s.text.sources.part import Part, Split
+from convs2s.text.sources.pair_files import Part, file_part
 from convs2s.text.sources.remote import Remote, remote_part
 from convs2s.text.sources.sacrebleu_sets import sacrebleu_part
-from convs2s.text.sources.split import write_split
+from convs2s.text.sources.split import Split, write_split
 
 
 def run(params: DownloadParams, split: Split, downloads: Path, out: Path) -> None:

@@ -276,7 +276,7 @@ TABLE: list[tuple[tuple[str, ...], str]] = [
     (("--max-length-ratio", "-1"), "max_length_ratio: "),
     (PIECES, "--bpe-vocabulary without --bpe-codes would do nothing"),
     ((*CODES, *PIECES), "word, line 1: "),
-    ((*CODES, "--bpe-vocabulary", "rare", *PIECES[2:]), "rare has no piece with a count of 4 or more"),
+    ((*CODES, "--bpe-vocabulary", "rare", *PIECES[2:]), "rare: expected pieces with a count of 4 or more"),
     (("--bpe-codes", "word"), "word, line 1: "),
     (("--sentencepiece-model", "word"), "word is not a SentencePiece model"),
 ]

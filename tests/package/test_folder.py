@@ -97,7 +97,7 @@ def test_missing_folder_and_files_are_named(tmp_path: Path) -> None:
     [
         ("tokenizer.json", "{", r"tokenizer.json is not JSON: "),
         ("translate.json", "[" * 100_000, r"translate.json is not JSON: maximum recursion depth exceeded"),
-        ("tokenizer.json", "[]", r"tokenizer.json holds a list"),
+        ("tokenizer.json", "[]", r"tokenizer.json: expected a JSON object, found list"),
         ("tokenizer.json", "{}", r"tokenizer.json: expected source_language .* found None and None"),
         (
             "tokenizer.json",

@@ -29,8 +29,7 @@ from convs2s.text.corpus.encoded import EncodedCorpus, EncodedSentences, write_e
 from convs2s.text.corpus.files import read_lines
 from convs2s.text.corpus.pair_folder import read_folder
 from convs2s.text.sources.pair_files import read_tsv
-from convs2s.text.sources.segments import read_segments
-from convs2s.text.sources.tagged_talks import read_tagged_pairs
+from convs2s.text.sources.tagged_text import read_segments, read_tagged_pairs
 from convs2s.text.sources.unpack import unpack
 from convs2s.text.vocabulary.bpe import Bpe
 from convs2s.text.vocabulary.codec import read_kind, read_model

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, get_args
 
+import pooch
 import pytest
 from sacrebleu.dataset import DATASETS
 from sacrebleu.dataset.plain_text import PlainTextDataset
@@ -14,8 +15,7 @@ from sacrebleu.dataset.plain_text import PlainTextDataset
 from convs2s.config.download import DownloadParams
 from convs2s.text.corpus.files import read_lines, write_lines
 from convs2s.text.sources import pair_files
-from convs2s.text.sources.checksum import file_sha256
-from convs2s.text.sources.part import Split
+from convs2s.text.sources.split import Split
 from pipelines.stages.__main__ import main
 from pipelines.stages.download import run
 from tests.corpus import pairs, with_pairs
@@ -87,7 +87,7 @@ def test_no_validation_sources_give_empty_files(tmp_path: Path) -> None:
 def test_url_is_fetched(tmp_path: Path) -> None:
     """The source is a TSV with a file URL; its hash is in the provenance."""
     (tmp_path / "a.tsv").write_bytes(b"one\teins\n")
-    fetch = [{"urls": [(tmp_path / "a.tsv").as_uri()], "sha256": file_sha256(tmp_path / "a.tsv")}]
+    fetch = [{"urls": [(tmp_path / "a.tsv").as_uri()], "sha256": pooch.file_hash(tmp_path / "a.tsv")}]
     remote = {
         "kind": "url",
         "fetch": fetch,
@@ -140,7 +140,7 @@ def test_further_references_are_written_with_the_test_pairs(tmp_path: Path) -> N
     run(read, "train", tmp_path / "downloads", tmp_path / "train")
     assert set(content(tmp_path / "train")) == {"source.txt", "target.txt", "provenance.json"}
     write_lines(tmp_path / "own" / "ref2", ["A2"])
-    with pytest.raises(ValueError, match=r"ref2 has 1 line for 2 test pairs; wanted one reference"):
+    with pytest.raises(ValueError, match=r"ref2: expected 2 lines, one reference per test pair, found 1"):
         run(read, "test", tmp_path / "downloads", tmp_path / "test")
     (tmp_path / "own" / "ref2").unlink()
     with pytest.raises(FileNotFoundError, match=r"ref2 does not exist .* download\.references in params"):

@@ -49,7 +49,7 @@ def read_dictionary(path: Path) -> dict[str, str]:
     header = next(lines, "")
     if header != HEADER:
         raise ValueError(
-            f"{path}, line 1: found {header!r}, wanted the header {HEADER!r}. Is this a dictionary? "
+            f"{path}, line 1: expected the header {HEADER!r}, found {header!r}. Is this a dictionary? "
             "Write it again with: dvc repro align"
         )
     dictionary: dict[str, str] = {}
@@ -57,8 +57,8 @@ def read_dictionary(path: Path) -> dict[str, str]:
         entry = parse(line, f"{path}, line {number}")
         if entry.source in dictionary:
             raise ValueError(
-                f"{path}, line {number}: {entry.source!r} already has an entry, "
-                f"{dictionary[entry.source]!r}; wanted one per source word. Delete one of the two lines."
+                f"{path}, line {number}: expected one entry per source word, found another for "
+                f"{entry.source!r} besides {dictionary[entry.source]!r}. Delete one of the two lines."
             )
         dictionary[entry.source] = entry.target
     return dictionary
@@ -69,19 +69,19 @@ def parse(line: str, place: str) -> Entry:
     columns = line.split("\t")
     if len(columns) != 4 or not all(columns):
         raise ValueError(
-            f"{place}: found {line!r}, wanted four tab-separated columns: {HEADER.replace(chr(9), ', ')}. "
+            f"{place}: expected four tab-separated columns ({HEADER.replace(chr(9), ', ')}), found {line!r}. "
             "Correct the line or delete it."
         )
     source, target, *numbers = columns
     if not all(number.isascii() and number.isdigit() for number in numbers):
         raise ValueError(
-            f"{place}: found counts {numbers[0]!r} and {numbers[1]!r}, wanted whole numbers. "
+            f"{place}: expected whole numbers, found the counts {numbers[0]!r} and {numbers[1]!r}. "
             "Correct the line."
         )
     entry = Entry(source, target, int(numbers[0]), int(numbers[1]))
     if not 1 <= entry.count <= entry.links:
         raise ValueError(
-            f"{place}: found count {entry.count} of {counted(entry.links, 'link')}, wanted at least 1 "
-            "and at most all links. Correct the line."
+            f"{place}: expected a count of at least 1 and at most all links, found {entry.count} of "
+            f"{counted(entry.links, 'link')}. Correct the line."
         )
     return entry

@@ -46,9 +46,9 @@ def align_with_programs(
         printed = sum(1 for _ in read_lines(both))
         if printed != count:
             raise ChildProcessError(
-                f"atools printed {counted(printed, 'line')} for {counted(count, 'sentence pair')}, wanted "
-                "one each. Are the programs damaged? Rebuild them, or choose align.backend: builtin in "
-                "params.yaml."
+                f"expected a line from atools for each of {counted(count, 'sentence pair')}, found "
+                f"{counted(printed, 'line')}. Are the programs damaged? Rebuild them, or choose "
+                "align.backend: builtin in params.yaml."
             )
         alignments = read_lines(both)
         for left, right in read_pairs(source, target):
@@ -108,7 +108,7 @@ def execute(command: list[str], output: Path) -> None:
         code = subprocess.run(command, stdout=stream, check=False).returncode
     if code != 0:
         raise ChildProcessError(
-            f"'{' '.join(command)}' ended with status {code}, wanted 0. Its messages above say why; "
+            f"'{' '.join(command)}' ended with status {code}, expected 0. Its messages above say why; "
             "or choose align.backend: builtin in params.yaml."
         )
 
@@ -128,8 +128,8 @@ def parse_links(line: str, sizes: tuple[int, int]) -> list[tuple[int, int]]:
         i, dash, j = link.partition("-")
         if not (dash and i.isdecimal() and j.isdecimal() and int(i) < sizes[0] and int(j) < sizes[1]):
             raise ValueError(
-                f"found the link {link!r} for {sizes[0]} source and {sizes[1]} target words, wanted "
-                "SOURCE-TARGET positions from 0. Is this the alignment of another text?"
+                f"expected SOURCE-TARGET positions from 0 in {sizes[0]} source and {sizes[1]} target words, "
+                f"found the link {link!r}. Is this the alignment of another text?"
             )
         links.append((int(i), int(j)))
     return sorted(links)

@@ -182,9 +182,9 @@ class IdWriter(SideWriter):
     def add(self, ids: NDArray[np.integer], offsets: Offsets, kept: NDArray[np.bool_]) -> None:
         """Write sentences without their final EOS; those not kept become empty."""
         lengths = np.diff(offsets)
-        wanted = np.repeat(kept, lengths)
-        wanted[offsets[1:] - 1] = False
-        chosen = ids[wanted]
+        within = np.repeat(kept, lengths)
+        within[offsets[1:] - 1] = False
+        chosen = ids[within]
         missing = (int(chosen.max()) + 1 if len(chosen) else 0) - len(self.numbers)
         self.numbers = np.append(self.numbers, np.full(max(missing, 0), -1, np.int32))
         new, first = np.unique(chosen[self.numbers[chosen] < 0], return_index=True)

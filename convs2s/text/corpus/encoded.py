@@ -54,7 +54,7 @@ class EncodedCorpus(FlatIds):
             found = f"goes from {offsets[0]:,} to {offsets[-1]:,}" if len(offsets) else "is empty"
             raise ValueError(
                 f"{folder}: {side}.ids.npy has {counted(len(ids), 'id')} but {side}.offsets.npy {found}. "
-                "Wanted offsets that rise from 0 to the number of ids: was a file truncated or swapped? "
+                "Expected offsets that rise from 0 to the number of ids: was a file truncated or swapped? "
                 "Make both again: dvc repro -f encode."
             )
         check_sides(folder)
@@ -84,14 +84,14 @@ def check_ids(ids: Ids, offsets: Offsets, vocabulary_size: int, origin: Path) ->
         part = np.asarray(ids[start : start + CHECKED_IDS])
         stop = start + len(part)
         finished = int(np.searchsorted(offsets, stop, side="right")) - 1
-        ends, wanted = np.flatnonzero(part == EOS) + start, offsets[sentence + 1 : finished + 1] - 1
+        ends, expected = np.flatnonzero(part == EOS) + start, offsets[sentence + 1 : finished + 1] - 1
         lowest, highest = int(part.min()), int(part.max())
-        if lowest < EOS or highest >= vocabulary_size or not np.array_equal(ends, wanted):
+        if lowest < EOS or highest >= vocabulary_size or not np.array_equal(ends, expected):
             raise ValueError(
                 f"{origin}: ids at positions {start:,} to {stop:,} range from {lowest} to {highest:,}, with "
-                f"{len(ends):,} EOS for {len(wanted):,} sentences. Wanted {EOS} to {vocabulary_size - 1:,}, "
-                f"and {EOS} (EOS) only where a sentence ends. Is the file damaged, or does it belong to "
-                "another vocabulary? Make it again: dvc repro -f encode."
+                f"{len(ends):,} EOS for {len(expected):,} sentences. Expected {EOS} to "
+                f"{vocabulary_size - 1:,}, and {EOS} (EOS) only where a sentence ends. Is the file damaged, "
+                "or does it belong to another vocabulary? Make it again: dvc repro -f encode."
             )
         sentence = finished
 
@@ -104,17 +104,17 @@ def open_array(path: Path) -> NDArray[Any]:
         ValueError: if the file is truncated or holds something else.
     """
     if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist. Wanted an encoded corpus: run dvc repro encode.")
+        raise FileNotFoundError(f"{path} does not exist. Expected an encoded corpus: run dvc repro encode.")
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception as error:  # the header is Python source, and numpy passes on its parser's errors
         raise ValueError(
-            f"{path} is truncated or not a .npy file ({error}). Wanted the complete file written by the "
+            f"{path} is truncated or not a .npy file ({error}). Expected the complete file written by the "
             "stage encode: make it again with dvc repro -f encode."
         ) from error
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ValueError(
-            f"{path} holds {array.dtype} of shape {array.shape}, wanted a list of integers. Did another "
+            f"{path}: expected a list of integers, found {array.dtype} of shape {array.shape}. Did another "
             "program write it? Make it again: dvc repro -f encode."
         )
     return array

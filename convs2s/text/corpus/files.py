@@ -32,7 +32,7 @@ def open_bytes(path: Path) -> IO[bytes]:
     """
     if not path.is_file():
         raise FileNotFoundError(
-            f"{path} does not exist or is not a file. Wanted a text file, plain or .gz/.bz2/.xz/.zst: "
+            f"{path} does not exist or is not a file. Expected a text file, plain or .gz/.bz2/.xz/.zst: "
             "check the path in params.yaml, or run the stage that makes it."
         )
     opener = DECOMPRESSORS.get(path.suffix)
@@ -56,7 +56,7 @@ def read_lines(path: Path) -> Iterator[str]:
                 raw = next(lines, None)
             except BROKEN as error:
                 raise ValueError(
-                    f"{path} cannot be read past line {number - 1}: {error}. Wanted an undamaged "
+                    f"{path} cannot be read past line {number - 1}: {error}. Expected an undamaged "
                     f"{path.suffix} file: is the download incomplete? Fetch it again."
                 ) from error
             if raw is None:

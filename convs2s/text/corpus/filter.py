@@ -138,8 +138,8 @@ class PairFilter:
         if self.kept == 0:
             rules = ", ".join(f"{rule} {count:,}" for rule, count in self.removed.items())
             raise ValueError(
-                f"{where}: none of {counted(self.read, 'pair')} is kept (removed: {rules}). Wanted at least "
-                "one: check the pairs, or loosen filter.* in params.yaml."
+                f"{where}: none of {counted(self.read, 'pair')} is kept (removed: {rules}). Expected at "
+                "least one: check the pairs, or loosen filter.* in params.yaml."
             )
 
     @property
@@ -220,13 +220,13 @@ def require_validation(counts: dict[str, dict[str, int]], given: Path, every: in
         return
     if every is None:
         raise ValueError(
-            f"{given} has no pairs, and filter.valid_every is null. Wanted validation pairs: give some in "
+            f"{given} has no pairs, and filter.valid_every is null. Expected validation pairs: give some in "
             "download.valid, or set filter.valid_every in params.yaml."
         )
     kept = counts["train"]["pairs"]
     raise ValueError(
         f"filter.valid_every is {every:,} but the filter keeps only {counted(kept, 'pair')}, so validation "
-        f"would be empty. Wanted at most {kept:,}: lower filter.valid_every in params.yaml, or "
+        f"would be empty. Expected at most {kept:,}: lower filter.valid_every in params.yaml, or "
         "add training pairs."
     )
 

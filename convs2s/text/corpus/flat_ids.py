@@ -34,7 +34,7 @@ class FlatIds:
     def __getitem__(self, i: int) -> Ids:
         """Return the ids of sentence i."""
         if not 0 <= i < len(self):
-            raise IndexError(f"sentence {i} of {len(self):,}; wanted 0 to {len(self) - 1:,}")
+            raise IndexError(f"expected a sentence from 0 to {len(self) - 1:,}, found {i}")
         return self.ids[self.offsets[i] : self.offsets[i + 1]]
 
     def load(self, first: int, last: int) -> tuple[Ids, Offsets]:

@@ -15,7 +15,7 @@ def read_json(path: Path) -> dict[str, Any]:
         ValueError: if it is not JSON, or not an object.
     """
     if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist. Wanted a JSON file: run the stage that writes it.")
+        raise FileNotFoundError(f"{path} does not exist. Expected a JSON file: run the stage that writes it.")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -24,7 +24,7 @@ def read_json(path: Path) -> dict[str, Any]:
         ) from error
     if not isinstance(content, dict):
         raise ValueError(
-            f"{path} holds a {type(content).__name__}; wanted a JSON object. Make or fetch it again."
+            f"{path}: expected a JSON object, found {type(content).__name__}. Make or fetch it again."
         )
     return content
 

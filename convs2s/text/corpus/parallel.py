@@ -100,7 +100,7 @@ def pooled(
             yield size, future.result()
     except BrokenProcessPool as error:
         raise ChildProcessError(
-            f"one of {workers} worker processes died before its chunk was done; wanted all to finish. Did "
+            f"one of {workers} worker processes died before its chunk was done; expected all to finish. Did "
             "memory run out? Free some, or allow fewer cores (taskset --cpu-list 0 COMMAND)."
         ) from error
     finally:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from convs2s.text.sources.part import Part, RawPair
+from convs2s.text.sources.pair_files import Part, RawPair
 
 BREAKS = re.compile(r"[\t\r\n\f\v]+")  # allowed in a TMX segment, but not in a line or a TSV cell
 
@@ -36,7 +36,7 @@ def mtdata_parts(
     entries = [find_entry(name, languages) for name in ids]  # check all before the first long transfer
     opened = [read_entry(entry, swapped, fetch_entry(entry, downloads)) for entry, swapped in entries]
     return [
-        Part(name, pairs, {"kind": "mtdata", "id": name}, wanted_sha256=sha256.get(name))
+        Part(name, pairs, {"kind": "mtdata", "id": name}, expected_sha256=sha256.get(name))
         for name, pairs in zip(ids, opened, strict=True)
     ]
 
@@ -61,12 +61,12 @@ def find_entry(name: str, languages: tuple[str, str]) -> tuple[Any, bool]:
         key = DatasetId.parse(name)
     except Exception as error:  # mtdata raises bare exceptions, and AssertionError
         raise ValueError(
-            f"{name!r} is not an mtdata id: {error}. Wanted group-name-version-language-language. {hint}"
+            f"{name!r} is not an mtdata id: {error}. Expected group-name-version-language-language. {hint}"
         ) from error
     if key not in INDEX:
         raise ValueError(f"mtdata has no data set {name!r}. Check its spelling and version. {hint}")
     if len(key.langs) != 2:
-        raise ValueError(f"mtdata's {name!r} is not parallel text: wanted two languages at its end. {hint}")
+        raise ValueError(f"mtdata's {name!r} is not parallel text: expected two languages at its end. {hint}")
     fits, swapped = BCP47Tag.check_compat_swap(tuple(map(bcp47, languages)), key.langs)
     if not fits:
         raise ValueError(f"mtdata's {name!r} is not in the languages {' and '.join(languages)}. {hint}")

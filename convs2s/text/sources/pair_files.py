@@ -4,16 +4,38 @@ The file name determines the format: .sgm and .xml are the segments of a test se
 talks of WIT3; anything else is plain lines of text.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
+
+import pooch
 
 from convs2s.text.corpus.files import read_lines, read_pairs
-from convs2s.text.sources.checksum import used_files
-from convs2s.text.sources.part import Part, RawPair
-from convs2s.text.sources.segments import is_segmented, read_segment_pairs
-from convs2s.text.sources.tagged_talks import is_tagged, read_tagged_pairs
+from convs2s.text.sources.tagged_text import is_segmented, is_tagged, read_segment_pairs, read_tagged_pairs
 
 BYTE_ORDER_MARK = "\ufeff"
+
+
+class RawPair(NamedTuple):
+    """A sentence pair as found in its source: without line ends, otherwise unchanged."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """One source of a split, opened but not yet read."""
+
+    name: str
+    """For messages and the progress bar."""
+    pairs: Iterator[RawPair]
+    provenance: dict[str, Any]
+    """What was requested and found, ready for JSON; without times or absolute paths, which would make the
+    same data look new on another day or machine."""
+    expected_sha256: str | None = None
+    """The hash that the pairs must have, as 'source TAB target LF' lines; None if unknown."""
 
 
 def file_part(paths: list[Path], columns: tuple[int, int] | None) -> Part:
@@ -30,8 +52,9 @@ def file_part(paths: list[Path], columns: tuple[int, int] | None) -> Part:
     missing = [path for path in paths if not path.is_file()]
     if missing:
         raise FileNotFoundError(
-            f"{missing[0]} does not exist or is not a file. Wanted a text file, plain or .gz/.bz2/.xz/.zst: "
-            "check the names under `download` in params.yaml, which are looked up in download.folder."
+            f"{missing[0]} does not exist or is not a file. Expected a text file, plain or "
+            ".gz/.bz2/.xz/.zst: check the names under `download` in params.yaml, which are looked up in "
+            "download.folder."
         )
     pairs = read_two_files(*paths) if columns is None else read_tsv(paths[0], columns)
     provenance = {"kind": "files", "files": used_files(paths)}
@@ -62,8 +85,8 @@ def reader(source: Path, target: Path) -> Callable[[Path, Path], Iterator[tuple[
         if is_such(source) or is_such(target):
             one, other = (source, target) if is_such(source) else (target, source)
             raise ValueError(
-                f"{one.name} has segments or tags, judging by its name, but {other.name} does not. Wanted "
-                "two files of the same kind: .sgm or .xml, train.tags.*, or plain text."
+                f"{one.name} has segments or tags, judging by its name, but {other.name} does not. "
+                "Expected two files of the same kind: .sgm or .xml, train.tags.*, or plain text."
             )
     return read_pairs
 
@@ -74,14 +97,14 @@ def read_tsv(path: Path, columns: tuple[int, int]) -> Iterator[RawPair]:
     Raises:
         ValueError: if the file is not UTF-8 or damaged, or a line has too few columns.
     """
-    wanted = max(columns) + 1
+    needed = max(columns) + 1
     for number, line in enumerate(read_lines(path), start=1):
         cells = line.split("\t")
-        if len(cells) < wanted:
+        if len(cells) < needed:
             raise ValueError(
-                f"{path}, line {number}: {len(cells)} tab-separated column(s), wanted at least {wanted} to "
-                f"take columns {columns[0]} and {columns[1]}, counted from 0. Correct the line, or `columns` "
-                "in params.yaml."
+                f"{path}, line {number}: expected at least {needed} tab-separated columns, to take "
+                f"{columns[0]} and {columns[1]}, counted from 0; found {len(cells)}. Correct the line, or "
+                "`columns` in params.yaml."
             )
         yield RawPair(clean(cells[columns[0]]), clean(cells[columns[1]]))
 
@@ -89,3 +112,8 @@ def read_tsv(path: Path, columns: tuple[int, int]) -> Iterator[RawPair]:
 def clean(line: str) -> str:
     """Return a line without leading byte order marks, which concatenated files have in any line."""
     return line.lstrip(BYTE_ORDER_MARK)
+
+
+def used_files(paths: Sequence[Path]) -> list[dict[str, str]]:
+    """Return the name and hash of each file, for the provenance; without folders, which differ by machine."""
+    return [{"name": path.name, "sha256": pooch.file_hash(path)} for path in paths]

@@ -1,32 +1,78 @@
-"""A corpus on the network: fetched files and archives, in which the two sides are found by name."""
+"""A corpus on the network: files and archives, fetched with pooch from the first mirror that has them.
 
+Messages show URLs without queries, which may contain tokens, and without passwords.
+"""
+
+import contextlib
 import difflib
-from collections.abc import Sequence
+import fcntl
+import hashlib
+import logging
+import re
+import shutil
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
-from convs2s.text.sources.checksum import algorithm
-from convs2s.text.sources.fetch import download_key, fetch, locked
-from convs2s.text.sources.pair_files import file_part
-from convs2s.text.sources.part import Part
-from convs2s.text.sources.transfer import file_name
+import pooch
+import requests
+
+from convs2s.text.corpus.files import atomic_path, temporary_folder
+from convs2s.text.sources.pair_files import Part, file_part
 from convs2s.text.sources.unpack import is_archive, unpack
+from convs2s.watch.progress_bar import ProgressBar
 
-SHOWN = 20  # names in an error message
+logger = logging.getLogger(__name__)
+pooch.get_logger().setLevel("WARNING")  # below that, it prints whole URLs
+
+RETRIES = 3  # of each mirror, with pauses of 1, 2 and 3 seconds
+TIMEOUT = 60.0  # seconds without a byte
+CHUNK = 1 << 18  # bytes
+MD5_LENGTH = 32  # hexadecimal digits; SHA-256 has 64
+NAMES_SHOWN = 20  # in an error message
+# HTTP statuses of the client's fault that may go away all the same: timeout, too early, too many requests.
+TEMPORARY = {408, 425, 429}
 
 
 @dataclass(frozen=True)
 class Remote:
-    """A file to fetch, with its SHA-256 or MD5 if one is known."""
+    """A file to fetch from one of several mirrors, with its SHA-256 or MD5 if one is known."""
 
     urls: Sequence[str]
     digest: str | None
 
     @property
+    def name(self) -> str:
+        """The last component of the first URL's path.
+
+        Raises:
+            ValueError: if a URL is not http, https or file, or has no name at its end.
+        """
+        name, *_ = [file_name(url) for url in self.urls]  # checks each URL
+        return name
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm of the digest, which follows from its length."""
+        return "md5" if len(self.digest or "") == MD5_LENGTH else "sha256"
+
+    @property
+    def known_hash(self) -> str | None:
+        """The digest as pooch expects it."""
+        return self.digest and f"{self.algorithm}:{self.digest}"
+
+    @property
+    def key(self) -> str:
+        """What downloads are kept under: the digest, or else a hash of the first URL."""
+        return self.digest or f"unverified-{hashlib.sha256(self.urls[0].encode()).hexdigest()[:16]}"
+
+    @property
     def provenance(self) -> dict[str, str]:
         """Name, and digest if known; otherwise only the hashes of the files used identify the content."""
-        known = {} if self.digest is None else {algorithm(self.digest): self.digest}
-        return {"name": file_name(self.urls[0])} | known
+        return {"name": self.name} | ({self.algorithm: self.digest} if self.digest else {})
 
 
 def remote_part(
@@ -43,14 +89,16 @@ def remote_part(
         names: of the source file and the target file, or of one TSV: names of fetched files, or paths inside
             fetched archives.
         columns: as in `file_part`.
-        local: folder whose files are used instead of the network's if name and hash match.
+        local: folder whose files are used instead of the network's if name and digest match.
         downloads: where fetched and unpacked files are kept.
 
     Raises:
-        ConnectionError, ValueError, OSError: as `fetch`, `unpack` and `file_part`.
+        ConnectionError: if no mirror has a file with the right digest.
         FileNotFoundError: if no fetched file has or contains a name.
+        ValueError: if a URL is malformed; also as `unpack` and `file_part`.
+        OSError: if a file cannot be written, for example because the disk is full.
     """
-    places = [place for file in files for place in found_in(file, local, downloads).items()]
+    places = [place for file in files for place in provide(file, local, downloads).items()]
     part = file_part([locate(name, places) for name in names], columns)
     fetched = [file.provenance for file in files]
     # Use the requested names: a fetched file's name contains its hash, unlike that of a file in `local`.
@@ -58,19 +106,146 @@ def remote_part(
     return Part(" and ".join(names), part.pairs, {"kind": "url", "files": used, "fetched": fetched})
 
 
-def found_in(file: Remote, local: Path, downloads: Path) -> dict[str, Path]:
+def provide(file: Remote, local: Path, downloads: Path) -> dict[str, Path]:
     """Fetch a file if necessary; return its path by name or, for an archive, those of the unpacked files."""
-    name, key = file_name(file.urls[0]), download_key(file.urls, file.digest)
-    folder = downloads / key
-    if not is_archive(name):
-        return {name: fetch(file.urls, file.digest, local, downloads)}
-    if not folder.is_dir():
-        archive = fetch(file.urls, file.digest, local, downloads)
-        downloads.mkdir(parents=True, exist_ok=True)
-        with locked(downloads / f"{key}.lock"):  # against the stages of other splits
-            if not folder.is_dir():
-                unpack(archive, folder)
-    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    own, fetched = local / file.name, downloads / f"{file.key}.{file.name}"
+    unpacked = downloads / file.key
+    downloads.mkdir(parents=True, exist_ok=True)
+    with locked(downloads / f"{file.key}.lock"):  # the stages of several splits may need the same file
+        if not unpacked.is_dir():
+            path = own if is_right(own, file) else fetched
+            if path is fetched and not is_right(fetched, file):
+                download(file, fetched, f"{own} may hold it instead")
+            if file.digest is None:
+                logger.warning(
+                    "%s is not verified, because its checksum is unknown; its sha256 is %s. To have it "
+                    "verified from now on, put that into params.yaml instead of null.",
+                    file.name,
+                    pooch.file_hash(path),
+                )
+            if not is_archive(file.name):
+                return {file.name: path}
+            unpack(path, unpacked)
+    return {
+        path.relative_to(unpacked).as_posix(): path for path in sorted(unpacked.rglob("*")) if path.is_file()
+    }
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other processes out; a lock is released when the process that holds it dies."""
+    with path.open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def is_right(path: Path, file: Remote) -> bool:
+    """Return whether a path has a file's content, as far as that is known; warn if it has another."""
+    if not path.is_file():
+        return False
+    if file.digest is None or (found := pooch.file_hash(path, file.algorithm)) == file.digest:
+        return True
+    logger.warning("%s is not used: expected %s, found %s:%s", path, file.known_hash, file.algorithm, found)
+    return False
+
+
+def download(file: Remote, path: Path, hint: str) -> None:
+    """Fetch a file from the first mirror that has it; it appears at `path` once complete and verified.
+
+    Raises:
+        ConnectionError: if no mirror has it; the message has the reasons, and the hint.
+    """
+    reasons = []
+    transferred = partial(transfer, verified=file.digest is not None)
+    with atomic_path(path) as complete, temporary_folder(path.parent) as folder:
+        for url in file.urls:
+            registry = {file.name: file.known_hash}, {file.name: url}
+            mirror = pooch.create(folder, "", None, "", None, *registry, retry_if_failed=RETRIES)
+            try:
+                Path(mirror.fetch(file.name, downloader=transferred)).replace(complete)
+                return
+            except (ValueError, FileNotFoundError, requests.RequestException) as error:
+                reasons.append(f"{redact(url)}: {redact(str(error))}")
+                logger.warning(reasons[-1])
+        raise ConnectionError(
+            f"{file.name} could not be fetched:\n  " + "\n  ".join(reasons) + "\nCheck the network, and the "
+            f"urls and the checksum in params.yaml, then run this again. {hint}."
+        )
+
+
+def transfer(url: str, output: str, _: object, *, verified: bool) -> None:
+    """Copy a URL's content to a file, with a progress bar.
+
+    Args:
+        verified: whether pooch verifies the file; if not, its length must be known.
+
+    Raises:
+        FileNotFoundError: if the server does not have the file, so that another attempt would not help.
+        requests.RequestException: if the transfer fails or ends early; pooch then tries again.
+    """
+    if url.startswith("file:"):
+        shutil.copyfile(unquote(urlsplit(url).path), output)
+        return
+    with TransferBar(desc=file_name(url), total=0, unit="B", unit_scale=True) as bar:
+        pooch.HTTPDownloader(
+            progressbar=bar,
+            chunk_size=CHUNK,
+            timeout=TIMEOUT,
+            headers={"User-Agent": "convs2s", "Accept-Encoding": "identity"},
+            hooks={"response": partial(refuse, verified=verified)},
+        )(url, output, None)
+
+
+class TransferBar(ProgressBar):
+    """A bar that pooch drives: it sets the total, and counts everything once more at the end."""
+
+    @property
+    def total(self) -> int:
+        """Number of bytes."""
+        return int(self._bar.total)
+
+    @total.setter
+    def total(self, total: int) -> None:
+        self._bar.total = total
+
+    update = ProgressBar.advance
+
+    def reset(self) -> None:
+        """Begin again."""
+        self._bar.reset()
+
+
+def refuse(response: requests.Response, *, verified: bool, **_: Any) -> None:
+    """Raise FileNotFoundError if another attempt would not help, or a truncated file would go unnoticed."""
+    if 400 <= response.status_code < 500 and response.status_code not in TEMPORARY:
+        raise FileNotFoundError(f"HTTP {response.status_code} {response.reason}")
+    has_end = "Content-Length" in response.headers or "Transfer-Encoding" in response.headers
+    if not (has_end or verified or response.is_redirect):
+        raise FileNotFoundError(
+            "the server does not say how long the file is, so a truncated download would go unnoticed. "
+            "Expected its sha256 in params.yaml; or fetch it yourself and put it into download.folder"
+        )
+
+
+def file_name(url: str) -> str:
+    """Return the last component of a URL's path.
+
+    Raises:
+        ValueError: if there is none, or the scheme is unknown.
+    """
+    found = re.fullmatch(r"(?:https?|file)://[^?#]*/([^/?#]+)(?:[?#].*)?", url)
+    name = PurePosixPath(unquote(found[1])).name if found else ""
+    if name in ("", ".."):
+        raise ValueError(
+            f"URL {redact(url)!r}: expected http://, https:// or file://, and a file name at the end, such "
+            "as https://host/train.en.gz."
+        )
+    return name
+
+
+def redact(text: str) -> str:
+    """Return a text with URLs, for messages, without their user names, passwords and queries."""
+    return re.sub(r"\?[^\s'\")]+", "?...", re.sub(r"//[^/\s@]*@", "//", text))
 
 
 def locate(name: str, places: Sequence[tuple[str, Path]]) -> Path:
@@ -83,14 +258,14 @@ def locate(name: str, places: Sequence[tuple[str, Path]]) -> Path:
     found = [path for place, path in places if place == name]
     if len(found) > 1:
         raise ValueError(
-            f"{name!r} is in {len(found)} of the fetched files. Wanted exactly one: give each archive its "
+            f"{name!r} is in {len(found)} of the fetched files, expected exactly one: give each archive its "
             "own source entry in params.yaml."
         )
     if not found:
         names = [place for place, _ in places]
-        shown = difflib.get_close_matches(name, names, n=SHOWN, cutoff=0.3) or names[:SHOWN]
+        near = difflib.get_close_matches(name, names, n=NAMES_SHOWN, cutoff=0.3) or names[:NAMES_SHOWN]
         raise FileNotFoundError(
-            f"{name!r} is not among the {len(names)} fetched file(s). Wanted one of these names under "
-            f"`source`, `target` or `tsv` in params.yaml: {', '.join(shown)}"
+            f"{name!r} is not among the names of the fetched files. Expected one of these under `source`, "
+            f"`target` or `tsv` in params.yaml: {', '.join(near)}"
         )
     return found[0]

@@ -8,8 +8,7 @@ from sacrebleu.dataset import DATASETS
 from sacrebleu.dataset.base import Dataset
 
 from convs2s.text.corpus.files import atomic_path
-from convs2s.text.sources.pair_files import file_part
-from convs2s.text.sources.part import Part
+from convs2s.text.sources.pair_files import Part, file_part
 
 
 def sacrebleu_part(name: str, languages: tuple[str, str], downloads: Path) -> Part:
@@ -40,7 +39,7 @@ def find(name: str, pair: str) -> Dataset:
         raise ValueError(f"sacreBLEU has no test set {name!r}. {hint}")
     if pair not in DATASETS[name].langpairs:
         known = ", ".join(sorted(DATASETS[name].langpairs))
-        raise ValueError(f"sacreBLEU's {name} does not exist for {pair}. Wanted one of its pairs: {known}")
+        raise ValueError(f"sacreBLEU's {name} does not exist for {pair}. Expected one of its pairs: {known}")
     return DATASETS[name]
 
 

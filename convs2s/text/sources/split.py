@@ -5,14 +5,14 @@ import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from convs2s.text.corpus.files import atomic_path, read_lines, write_lines
 from convs2s.text.corpus.parallel import with_progress
 from convs2s.text.counted import counted
-from convs2s.text.sources.checksum import used_files
-from convs2s.text.sources.pair_files import clean
-from convs2s.text.sources.part import Part
+from convs2s.text.sources.pair_files import Part, clean, used_files
+
+Split = Literal["train", "valid", "development", "test"]
 
 
 def write_split(
@@ -94,14 +94,14 @@ def write_references(path: Path, pairs: int, out: Path) -> None:
     """
     if not path.is_file():
         raise FileNotFoundError(
-            f"{path} does not exist or is not a file. Wanted a text file, plain or .gz/.bz2/.xz/.zst: check "
-            "download.references in params.yaml, whose names are looked up in download.folder."
+            f"{path} does not exist or is not a file. Expected a text file, plain or .gz/.bz2/.xz/.zst: "
+            "check download.references in params.yaml, whose names are looked up in download.folder."
         )
     lines = [clean(line) for line in read_lines(path)]
     if len(lines) != pairs:
         raise ValueError(
-            f"{path} has {counted(len(lines), 'line')} for {counted(pairs, 'test pair')}; wanted one "
-            "reference per pair. Is it the right file for download.references?"
+            f"{path}: expected {counted(pairs, 'line')}, one reference per test pair, found {len(lines):,}. "
+            "Is it the right file for download.references?"
         )
     write_lines(out, lines)
 
@@ -119,12 +119,12 @@ def write_part(part: Part, source: IO[str], target: IO[str]) -> dict[str, Any]:
         target.write(pair.target + "\n")
         lines += 1
     if lines == 0:
-        raise ValueError(f"{part.name} has no sentence pairs. Wanted at least one: is it the right file?")
+        raise ValueError(f"{part.name} has no sentence pairs. Expected at least one: is it the right file?")
     found = digest.hexdigest()
-    if part.wanted_sha256 not in (None, found):
+    if part.expected_sha256 not in (None, found):
         raise ValueError(
-            f"{part.name}: sha256 of its {counted(lines, 'pair')} is {found}, wanted "
-            f"{part.wanted_sha256}. The data has changed, or was damaged in transfer: delete it from the "
+            f"{part.name}: expected sha256 {part.expected_sha256} of its pairs, found {found} of "
+            f"{counted(lines, 'pair')}. The data has changed, or was damaged in transfer: delete it from the "
             "downloads and fetch it again, or correct sha256 in params.yaml."
         )
     return {**part.provenance, "lines": lines, "pairs_sha256": found}

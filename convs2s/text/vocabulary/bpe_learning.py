@@ -49,7 +49,7 @@ def learn_bpe(counts: Mapping[str, int], size: int, name: str) -> bytes:
         raise ValueError(
             f"{name} is {size:,} but the training text has "
             f"{counted(len(characters), 'different character')}, each of which needs a piece. "
-            f"Wanted at least {len(characters):,}: raise {name} in params.yaml, clean the text of stray "
+            f"Expected at least {len(characters):,}: raise {name} in params.yaml, clean the text of stray "
             "scripts, or set vocabulary.kind: sentencepiece, which writes rare characters in bytes."
         )
     model = io.BytesIO()

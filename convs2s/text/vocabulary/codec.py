@@ -126,7 +126,7 @@ def read_model(path: Path, kind: Callable[[bytes], Segmentation]) -> Segmentatio
     """
     if not path.is_file():
         raise FileNotFoundError(
-            f"{path} does not exist. Wanted the folder written by the stage vocabulary: run dvc repro "
+            f"{path} does not exist. Expected the folder written by the stage vocabulary: run dvc repro "
             "vocabulary, or copy the whole folder."
         )
     content = path.read_bytes()
@@ -136,6 +136,6 @@ def read_model(path: Path, kind: Callable[[bytes], Segmentation]) -> Segmentatio
         return kind(content)
     except RuntimeError as error:
         raise ValueError(
-            f"{path} is not a sentencepiece model ({error}). Wanted the complete file written by the stage "
+            f"{path} is not a sentencepiece model ({error}). Expected the complete file written by the stage "
             "vocabulary: make it again with dvc repro -f vocabulary, or copy it again."
         ) from error

@@ -101,16 +101,16 @@ def read_codes(path: Path, allowed: Path | None = None) -> Any:
         # subword-nmt itself would end the program here.
         if len(line.strip(" ").split(" ")) != 2:
             raise ValueError(
-                f"{path}, line {number}: found {line!r}, wanted two symbols separated by one space, as "
-                "subword-nmt learn-bpe writes them. Is this the file of codes, not a dictionary?"
+                f"{path}, line {number}: expected two symbols separated by one space, as subword-nmt "
+                f"learn-bpe writes them, found {line!r}. Is this the file of codes, not a dictionary?"
             )
     if first and not re.fullmatch(r"#version: \d{1,3}\.\d{1,3}", lines[0]):
         raise ValueError(
-            f"{path}, line 1: found {lines[0]!r}, wanted a version such as #version: 0.2. Was the "
+            f"{path}, line 1: expected a version such as #version: 0.2, found {lines[0]!r}. Was the "
             "file edited?"
         )
     if not lines[first:]:
-        raise ValueError(f"{path} has no merges; wanted codes as subword-nmt learn-bpe writes them.")
+        raise ValueError(f"{path} has no merges; expected codes as subword-nmt learn-bpe writes them.")
     try:
         apply_bpe = importlib.import_module("subword_nmt.apply_bpe")
     except ModuleNotFoundError as error:
@@ -134,13 +134,13 @@ def read_pieces(path: Path, threshold: int) -> list[str]:
         piece, space, count = line.strip(" ").partition(" ")
         if not (piece and space and count.isdecimal()):
             raise ValueError(
-                f"{path}, line {number}: found {line!r}, wanted a piece, a space and its count, as "
-                "subword-nmt get-vocab writes them."
+                f"{path}, line {number}: expected a piece, a space and its count, as subword-nmt get-vocab "
+                f"writes them, found {line!r}."
             )
         if int(count) >= threshold:
             pieces.append(piece)
     if not pieces:
-        raise ValueError(f"{path} has no piece with a count of {threshold:,} or more; wanted some.")
+        raise ValueError(f"{path}: expected pieces with a count of {threshold:,} or more, found none.")
     return pieces
 
 
@@ -153,6 +153,6 @@ def check_pieces_of_words(pieces: Iterable[str], path: Path) -> None:
     for piece in pieces:
         if WORD_END in piece[1:-1]:
             raise ValueError(
-                f"{path} has the piece {piece!r}, which spans several words; wanted pieces of single words, "
-                "because text is segmented word by word. Such a model cannot be imported."
+                f"{path} has the piece {piece!r}, which spans several words; expected pieces of single "
+                "words, because text is segmented word by word. Such a model cannot be imported."
             )

@@ -35,7 +35,7 @@ class VocabularySelection:
         if largest >= target_size:
             raise ValueError(
                 f"the alignment candidates go up to target id {largest:,} but the vocabulary has "
-                f"{target_size:,} entries (including 3 special ones). Wanted candidates made with the same "
+                f"{target_size:,} entries (including 3 special ones). Expected candidates made with the same "
                 "vocabulary: run dvc repro candidates."
             )
         self.candidates = candidates.top(most)

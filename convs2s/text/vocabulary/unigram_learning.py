@@ -51,8 +51,8 @@ def of_wrong_size(said: str, size: int, name: str) -> Exception:
         fewest = int(too_small[1]) - 1
         return ValueError(
             f"{name} is {size:,} but the {len(BYTES)} bytes and the characters of the training text need "
-            f"{fewest:,} pieces. Wanted at least {fewest:,}: raise {name} in params.yaml, or clean the text "
-            "of stray scripts."
+            f"{fewest:,} pieces. Expected at least {fewest:,}: raise {name} in params.yaml, or clean the "
+            "text of stray scripts."
         )
     if too_high := re.search(r"set it to a value <= (\d+)", said):
         return too_large(name, size, int(too_high[1]) - 1, "useful pieces")

@@ -55,13 +55,13 @@ def read_vocabulary(path: Path) -> Vocabulary:
         entry, tab, count = line.partition("\t")
         if not (entry and tab and count.isdecimal()):
             raise ValueError(
-                f"{path}, line {number}: found {line!r}, wanted 'entry TAB count'. Was the file edited? Make "
-                "it again: dvc repro -f vocabulary."
+                f"{path}, line {number}: expected 'entry TAB count', found {line!r}. Was the file edited? "
+                "Make it again: dvc repro -f vocabulary."
             )
         if entry in lines:
             raise ValueError(
-                f"{path}, line {number}: the entry {entry!r} is already on line {lines[entry]}, wanted each "
-                "once. Was the file edited? Make it again: dvc repro -f vocabulary."
+                f"{path}, line {number}: expected each entry once, found {entry!r} again, as on line "
+                f"{lines[entry]}. Was the file edited? Make it again: dvc repro -f vocabulary."
             )
         lines[entry] = number
     return Vocabulary(list(lines))

@@ -30,8 +30,8 @@ def frequent_words(counts: Mapping[str, int], size: int, name: str) -> list[tupl
 def too_large(name: str, size: int, most: int, what: str) -> ValueError:
     """Return the error for a vocabulary larger than the training text allows."""
     return ValueError(
-        f"{name} is {size:,} but the training text has only {most:,} {what}. Wanted at most {most:,}: lower "
-        f"{name} in params.yaml, or add training data."
+        f"{name} is {size:,} but the training text has only {most:,} {what}. Expected at most {most:,}: "
+        f"lower {name} in params.yaml, or add training data."
     )
 
 

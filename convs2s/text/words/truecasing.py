@@ -91,7 +91,7 @@ def read_truecaser(path: Path, language: str = "") -> Truecaser:
         word, tab, count = line.partition("\t")
         if not (word and tab and count.isdecimal()):
             raise ValueError(
-                f"{path}, line {number}: found {line!r}, wanted a word, a tab and its count. Make the file "
+                f"{path}, line {number}: expected a word, a tab and its count, found {line!r}. Make the file "
                 "again: dvc repro -f truecase."
             )
         counts[word] = int(count)

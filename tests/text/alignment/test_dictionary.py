@@ -78,17 +78,20 @@ def test_an_empty_dictionary_is_its_header(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", r"dictionary\.tsv, line 1: found '', wanted the header"),
-        ("a\tb\t1\t1\n", r"line 1: found 'a\\tb\\t1\\t1', wanted the header .* dvc repro align"),
-        (HEADER + "a\tb\t1\t1\nc d\n", r"line 3: found 'c d', wanted four tab-separated columns: source, "),
-        (HEADER + "a\tb\t1\t1\t1\n", r"line 2: .* wanted four tab-separated columns"),
-        (HEADER + "a\t\t1\t1\n", r"line 2: .* wanted four tab-separated columns"),
-        (HEADER + "\n", r"line 2: found '', wanted four tab-separated columns"),
-        (HEADER + "a\tb\t1.5\t-2\n", r"line 2: found counts '1.5' and '-2', wanted whole numbers"),
-        (HEADER + "a\tb\t²\t3\n", r"line 2: found counts '²' and '3', wanted whole numbers"),
-        (HEADER + "a\tb\t0\t3\n", r"line 2: found count 0 of 3 links, wanted at least 1"),
-        (HEADER + "a\tb\t4\t3\n", r"line 2: found count 4 of 3 links, wanted .* at most all links"),
-        (HEADER + "a\tb\t1\t1\na\tc\t1\t1\n", r"line 3: 'a' already has an entry, 'b'; .* Delete one"),
+        ("", r"dictionary\.tsv, line 1: expected the header .*, found ''"),
+        ("a\tb\t1\t1\n", r"line 1: expected the header .*, found 'a\\tb\\t1\\t1'.* dvc repro align"),
+        (
+            HEADER + "a\tb\t1\t1\nc d\n",
+            r"line 3: expected four tab-separated columns .*, found 'c d'",
+        ),
+        (HEADER + "a\tb\t1\t1\t1\n", "line 2: expected four tab-separated columns"),
+        (HEADER + "a\t\t1\t1\n", "line 2: expected four tab-separated columns"),
+        (HEADER + "\n", "line 2: expected four tab-separated columns .*, found ''"),
+        (HEADER + "a\tb\t1.5\t-2\n", r"line 2: expected whole numbers, found the counts '1.5' and '-2'"),
+        (HEADER + "a\tb\t²\t3\n", r"line 2: expected whole numbers, found the counts '²' and '3'"),
+        (HEADER + "a\tb\t0\t3\n", r"line 2: expected a count of at least 1.*, found 0 of 3 links"),
+        (HEADER + "a\tb\t4\t3\n", r"line 2: .* at most all links, found 4 of 3 links"),
+        (HEADER + "a\tb\t1\t1\na\tc\t1\t1\n", r"line 3: expected one entry .* 'a' besides 'b'. Delete one"),
     ],
 )
 def test_an_invalid_dictionary_is_an_error_with_its_line(tmp_path: Path, text: str, message: str) -> None:

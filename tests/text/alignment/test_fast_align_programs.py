@@ -90,14 +90,16 @@ def test_a_missing_program_is_named_with_a_remedy(tmp_path: Path, programs: Path
 def test_a_failing_program_is_named_with_its_command_and_status(tmp_path: Path, programs: Path) -> None:
     """The program prints the cause to stderr itself."""
     install(programs, "fast_align", "#!/bin/sh\necho 'out of memory' >&2\nexit 3\n")
-    with pytest.raises(ChildProcessError, match=r"fast_align -i .* ended with status 3, wanted 0"):
+    with pytest.raises(ChildProcessError, match=r"fast_align -i .* ended with status 3, expected 0"):
         list(align_with_programs(*corpus(tmp_path, "a\n", "x\n"), 5, tmp_path))
 
 
 def test_too_few_lines_are_an_error(tmp_path: Path, programs: Path) -> None:
     """Links would be assigned to the wrong pairs."""
     install(programs, "atools", "#!/bin/sh\necho 0-0\n")
-    with pytest.raises(ChildProcessError, match="atools printed 1 line for 2 sentence pairs"):
+    with pytest.raises(
+        ChildProcessError, match="a line from atools for each of 2 sentence pairs, found 1 line"
+    ):
         list(align_with_programs(*corpus(tmp_path, "a\nb\n", "x\ny\n"), 5, tmp_path))
 
 
@@ -110,5 +112,5 @@ def test_links_are_parsed_and_sorted() -> None:
 @pytest.mark.parametrize("link", ["0", "0-", "-0", "a-0", "0-0-0", "2-0", "0-3", "0--1"])
 def test_an_invalid_link_is_an_error(link: str) -> None:
     """A position outside the sentence would raise an IndexError far from its cause."""
-    with pytest.raises(ValueError, match=f"found the link '{link}' for 2 source and 3 target words"):
+    with pytest.raises(ValueError, match=f"in 2 source and 3 target words, found the link '{link}'"):
         parse_links(f"0-0 {link}", (2, 3))

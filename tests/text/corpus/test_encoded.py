@@ -71,7 +71,7 @@ def test_a_corpus_without_sentences_can_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("i", [-1, 3])
 def test_a_sentence_out_of_range_is_an_error(folder: Path, i: int) -> None:
     """ids[offsets[-1]:offsets[0]] would silently be empty."""
-    with pytest.raises(IndexError, match=rf"sentence {i} of 3; wanted 0 to 2"):
+    with pytest.raises(IndexError, match=rf"expected a sentence from 0 to 2, found {i}"):
         EncodedCorpus.open(folder, "source")[i]
 
 
@@ -126,7 +126,7 @@ def test_impossible_ids_are_found_when_opened_for_training(
     ids[place] = value
     np.save(folder / "source.ids.npy", ids)
     found = found if chunk == 100 else r"ids at positions \d to \d range from"
-    with pytest.raises(ValueError, match=rf"source\.ids\.npy: .*{found}.*Wanted 1 to 9.*dvc repro -f encode"):
+    with pytest.raises(ValueError, match=rf"source\.ids\.npy: .*{found}.*Expected 1 to 9.*repro -f encode"):
         EncodedCorpus.open(folder, "source", 10)
 
 
@@ -143,7 +143,7 @@ def test_an_array_of_something_else_is_an_error(folder: Path) -> None:
     """Floats or tables were not written by this program."""
     np.save(folder / "source.ids.npy", np.zeros((2, 3)))
     with pytest.raises(
-        ValueError, match=r"source\.ids\.npy holds float64 of shape \(2, 3\), wanted a list of int"
+        ValueError, match=r"source\.ids\.npy: expected a list of integers, found float64 of shape \(2, 3\)"
     ):
         EncodedCorpus.open(folder, "source")
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from convs2s.text.sources import transfer
-
 
 @dataclass
 class Site:
@@ -17,7 +15,6 @@ class Site:
 
     address: str
     files: dict[str, bytes] = field(default_factory=dict)
-    ranges: bool = True
     breaks: list[int] = field(default_factory=list)
     """Bytes after which the next responses end early, one number per response."""
     statuses: list[int] = field(default_factory=list)
@@ -26,44 +23,35 @@ class Site:
     """Targets of redirects, by path without the leading slash."""
     lengths: bool = True
     """Whether responses have a Content-Length."""
-    ranges_from: int = 0
-    """Added to the first byte of a range, as by a faulty server."""
-    asked: list[tuple[str, str | None]] = field(default_factory=list)
-    """Path and Range header of each request."""
+    asked: list[str] = field(default_factory=list)
+    """Path of each request."""
 
     def url(self, name: str) -> str:
         return f"{self.address}/{name}"
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    monkeypatch.setattr("time.sleep", lambda _: None)  # pooch's pauses
+
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            wanted = self.headers.get("Range")
-            served.asked.append((self.path, wanted))
-            target = served.redirects.get(self.path.removeprefix("/"))
-            if target is not None:
+            name = self.path.removeprefix("/").partition("?")[0]
+            served.asked.append(name)
+            if name in served.redirects:
                 self.send_response(302)
-                self.send_header("Location", target)
+                self.send_header("Location", served.redirects[name])
                 self.end_headers()
                 return
-            content = served.files.get(self.path.removeprefix("/"))
+            content = served.files.get(name)
             if served.statuses or content is None:
                 self.send_error(served.statuses.pop(0) if served.statuses else 404)
                 return
-            begin = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted and served.ranges else 0
-            if begin >= len(content) > 0:
-                self.send_error(416)
-                return
-            self.send_response(206 if begin else 200)
+            self.send_response(200)
             if served.lengths:
-                self.send_header("Content-Length", str(len(content) - begin))
-            if begin:
-                begin += served.ranges_from
-                self.send_header("Content-Range", f"bytes {begin}-{len(content) - 1}/{len(content)}")
+                self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            end = begin + served.breaks.pop(0) if served.breaks else len(content)
-            self.wfile.write(content[begin:end])
+            self.wfile.write(content[: served.breaks.pop(0)] if served.breaks else content)
 
         def log_message(self, *_: Any) -> None:
             pass
@@ -76,8 +64,3 @@ def site() -> Iterator[Site]:
     server.shutdown()
     thread.join()
     server.server_close()
-
-
-@pytest.fixture(autouse=True)
-def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transfer, "PAUSE", 0.0)

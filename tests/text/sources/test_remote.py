@@ -1,16 +1,220 @@
-"""A corpus of fetched files and archives."""
+"""Files and archives from the network: mirrors, verification, and what is kept between runs."""
 
+import errno
 import gzip
 import hashlib
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from convs2s.text.sources import remote
-from convs2s.text.sources.part import Part
-from convs2s.text.sources.remote import Remote, remote_part
+from convs2s.text.sources.pair_files import Part
+from convs2s.text.sources.remote import RETRIES, Remote, file_name, locked, provide, remote_part
 from tests.text.sources.conftest import Site
 from tests.text.sources.test_unpack import make_tar, make_zip
+
+CONTENT = b"0123456789" * 500
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+OTHER = b"another file"
+
+
+def get(site: Site, folder: Path, *names: str, digest: str | None = SHA256) -> bytes:
+    """Fetch a file from the given mirrors into a folder; return its content."""
+    found = provide(Remote([site.url(name) for name in names], digest), folder / "own", folder / "downloads")
+    ((name, path),) = found.items()
+    assert name == "a.txt"
+    return path.read_bytes()
+
+
+def test_mirrors_are_tried_in_turn(site: Site, tmp_path: Path) -> None:
+    """One dead link, or another file under the same name, does not stop the stage."""
+    site.files |= {"bad/a.txt": OTHER, "good/a.txt": CONTENT}
+    assert get(site, tmp_path, "gone/a.txt", "bad/a.txt", "good/a.txt") == CONTENT
+    assert site.asked == ["gone/a.txt", *["bad/a.txt"] * (1 + RETRIES), "good/a.txt"]
+
+
+def test_no_mirror_gives_each_reason_and_leaves_nothing(site: Site, tmp_path: Path) -> None:
+    """The user must see why each mirror failed; a later run must not take a wrong file for the right one."""
+    site.files["bad/a.txt"] = OTHER
+    site.statuses = [404, 403]
+    with pytest.raises(ConnectionError) as caught:
+        get(site, tmp_path, "one/a.txt", "two/a.txt", "bad/a.txt")
+    message = str(caught.value)
+    assert message.startswith("a.txt could not be fetched:")
+    assert re.search(r"one/a\.txt: HTTP 404.*\n.*two/a\.txt: HTTP 403", message)
+    assert re.search(
+        rf"bad/a\.txt: .*expected sha256:{SHA256} but got {hashlib.sha256(OTHER).hexdigest()}", message
+    )
+    assert "Check the network, and the urls and the checksum in params.yaml" in message
+    assert message.endswith("own/a.txt may hold it instead.")
+    assert [path.suffix for path in (tmp_path / "downloads").iterdir()] == [".lock"]
+
+
+@pytest.mark.parametrize("trouble", [{"breaks": [2000, 0]}, {"statuses": [503, 429]}])
+def test_a_broken_or_refused_transfer_is_repeated(site: Site, tmp_path: Path, trouble: Any) -> None:
+    """Half a file must not pass for the whole, digest or not; a busy server may recover."""
+    for digest in (SHA256, None):
+        for name, values in trouble.items():
+            setattr(site, name, [*values])
+        site.files["a.txt"], site.asked = CONTENT, []
+        assert get(site, tmp_path / str(digest), "a.txt", digest=digest) == CONTENT
+        assert len(site.asked) == 3
+
+
+def test_attempts_are_limited(site: Site, tmp_path: Path) -> None:
+    """A server that always breaks off is given up."""
+    site.files["a.txt"], site.breaks = CONTENT, [400] * 100
+    with pytest.raises(ConnectionError, match=r"IncompleteRead\(400 bytes read, 4600 more expected\)"):
+        get(site, tmp_path, "a.txt")
+    assert len(site.asked) == 1 + RETRIES
+
+
+def test_fetched_file_is_used_as_long_as_it_is_right(site: Site, tmp_path: Path) -> None:
+    """DVC does not track the downloads, so the digest is checked at every use."""
+    site.files["a.txt"] = CONTENT
+    for _ in range(2):
+        assert get(site, tmp_path, "a.txt") == CONTENT
+    assert len(site.asked) == 1
+    (tmp_path / "downloads" / f"{SHA256}.a.txt").write_bytes(CONTENT[:100])
+    assert get(site, tmp_path, "a.txt") == CONTENT
+    assert len(site.asked) == 2
+
+
+@pytest.mark.fault("security")
+def test_own_file_is_used_if_it_is_right(
+    site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A machine without network works from a folder; a warning says why another version is not used."""
+    (tmp_path / "own").mkdir()
+    own = tmp_path / "own" / "a.txt"
+    own.write_bytes(CONTENT)
+    assert get(site, tmp_path, "gone/a.txt") == CONTENT
+    assert not site.asked
+    own.write_bytes(OTHER)
+    site.files["a.txt"] = CONTENT
+    assert get(site, tmp_path, "a.txt") == CONTENT
+    found = hashlib.sha256(OTHER).hexdigest()
+    assert f"{own} is not used: expected sha256:{SHA256}, found sha256:{found}" in caplog.text
+
+
+def test_two_stages_fetch_a_file_once(site: Site, tmp_path: Path) -> None:
+    """Two splits may need the same archive at once; the second stage waits, and then finds it."""
+    site.files["a.txt"] = CONTENT
+    (tmp_path / "downloads").mkdir()
+    with ThreadPoolExecutor(2) as pool:
+        with locked(tmp_path / "downloads" / f"{SHA256}.lock"):  # both find the lock held
+            both = [pool.submit(get, site, tmp_path, "a.txt") for _ in range(2)]
+            wait(both, timeout=0.2)
+            assert not site.asked
+        assert [future.result() for future in both] == [CONTENT, CONTENT]
+    assert len(site.asked) == 1
+
+
+def test_md5_is_checked_where_only_that_is_known(site: Site, tmp_path: Path) -> None:
+    """WMT's test sets come with MD5 only; the kind of digest follows from its length."""
+    site.files["a.txt"] = CONTENT
+    md5 = hashlib.md5(CONTENT).hexdigest()
+    assert get(site, tmp_path, "a.txt", digest=md5) == CONTENT
+    with pytest.raises(ConnectionError, match=rf"expected md5:{md5[::-1]} but got {md5}"):
+        get(site, tmp_path, "a.txt", digest=md5[::-1])
+
+
+@pytest.mark.parametrize("place", ["own", "network"])
+def test_without_a_digest_any_file_is_accepted_and_its_hash_logged(
+    site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture, place: str
+) -> None:
+    """Users can then put the hash into params.yaml; the file is not fetched again."""
+    if place == "own":
+        (tmp_path / "own").mkdir()
+        (tmp_path / "own" / "a.txt").write_bytes(CONTENT)
+    site.files["a.txt"] = CONTENT
+    for _ in range(2):
+        assert get(site, tmp_path, "a.txt", digest=None) == CONTENT
+    assert len(site.asked) == (place == "network")
+    assert f"a.txt is not verified, because its checksum is unknown; its sha256 is {SHA256}" in caplog.text
+    assert "put that into params.yaml instead of null" in caplog.text
+
+
+@pytest.mark.fault("security")
+def test_a_file_of_unknown_length_is_refused(site: Site, tmp_path: Path) -> None:
+    """Without length and digest, the first half would pass for the whole file."""
+    site.files["a.txt"], site.lengths, site.breaks = CONTENT, False, [2000, 2000]
+    with pytest.raises(ConnectionError, match=r"does not say how long the file is.*Expected its sha256"):
+        get(site, tmp_path, "a.txt", digest=None)
+    assert get(site, tmp_path, "a.txt") == CONTENT  # the digest has shown that the second answer is half
+
+
+def test_file_url_is_copied(site: Site, tmp_path: Path) -> None:
+    """A mounted folder can be a mirror."""
+    (tmp_path / "a.txt").write_bytes(CONTENT)
+    urls = [(tmp_path / name).as_uri() for name in ("gone.txt", "a.txt")]
+    assert provide(Remote(urls, SHA256), tmp_path / "own", tmp_path)["gone.txt"].read_bytes() == CONTENT
+
+
+def test_full_disk_stops_at_once(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other mirrors cannot help; the error names the file, and nothing is left."""
+
+    def fill(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(remote, "transfer", fill)
+    with pytest.raises(OSError, match=r"No space left on device.*Nothing was left half-written") as caught:
+        get(site, tmp_path, "a.txt", "b/a.txt")
+    assert caught.value.filename == str(tmp_path / "downloads" / f"{SHA256}.a.txt")
+    assert [path.suffix for path in (tmp_path / "downloads").iterdir()] == [".lock"]
+
+
+@pytest.mark.fault("security")
+@pytest.mark.parametrize("target", ["ftp://host/a.txt", "file:///etc/passwd", "data:,hello"])
+def test_a_redirect_leads_to_the_web_only(site: Site, tmp_path: Path, target: str) -> None:
+    """Otherwise a server could choose another protocol, or a file of this machine."""
+    site.redirects["a.txt"] = target
+    with pytest.raises(ConnectionError, match="No connection adapters"):
+        get(site, tmp_path, "a.txt", digest=None)
+
+
+def test_a_redirect_within_the_web_is_followed(site: Site, tmp_path: Path) -> None:
+    """Mirrors and storage services use such redirects."""
+    site.files["b.txt"], site.redirects["a.txt"] = CONTENT, "/b.txt"
+    assert get(site, tmp_path, "a.txt", digest=None) == CONTENT
+
+
+@pytest.mark.fault("security")
+def test_no_message_has_a_password_or_token(
+    site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Users share logs and errors; requests quotes whole URLs, also those of redirects."""
+    secret = "hunter2"
+    site.redirects["b.txt"] = f"ftp://me:{secret}@host/b?token={secret}"
+    urls = [site.url(f"{name}?token={secret}") for name in ("a.txt", "b.txt", "a b.txt")]
+    for url in [*urls, f"http://127.0.0.1:1/a.txt?token={secret}", f"http://host:port/a?token={secret}"]:
+        site.statuses = [503, 404]
+        with pytest.raises(ConnectionError) as failed:
+            provide(Remote([url], None), tmp_path, tmp_path)
+        assert secret not in str(failed.value)
+        assert failed.value.__cause__ is None
+    assert secret not in caplog.text + "".join(capsys.readouterr())
+    assert f"{site.url('a.txt')}?..." in caplog.text
+
+
+def test_file_name_is_the_last_component_of_the_path() -> None:
+    """The query is not part of the name, and an escaped slash must not smuggle in a folder."""
+    assert file_name("https://host/a/train.en.gz?download=1") == "train.en.gz"
+    assert file_name("https://host/a%20b.txt") == "a b.txt"
+    assert file_name("https://host/x%2F..%2Fpasswd") == "passwd"
+
+
+@pytest.mark.parametrize(
+    "url", ["https://host/", "https://host", "https://host/..", "ftp://host/a.txt", "data:,hello", "a.en.gz"]
+)
+def test_another_url_is_an_error(url: str) -> None:
+    """The name decides how the file is read; a path instead of a URL is a likely mistake."""
+    with pytest.raises(ValueError, match="expected http://, https:// or file://, and a file name at the end"):
+        file_name(url)
 
 
 def offer(site: Site, name: str, content: bytes) -> Remote:
@@ -52,39 +256,22 @@ def test_members_of_archives_are_found_by_their_paths(site: Site, tmp_path: Path
     tar = make_tar(tmp_path / "a.tgz", {"corpus/a.en": b"one\n"}).read_bytes()
     zipped = make_zip(tmp_path / "b.zip", {"a.de.gz": gzip.compress(b"eins\n")}).read_bytes()
     files = [offer(site, "a.tgz", tar), offer(site, "b.zip", zipped)]
-    names = ["corpus/a.en", "a.de.gz"]
-    assert texts(remote_part(files, names, None, tmp_path / "own", tmp_path / "downloads")) == [
-        ("one", "eins")
-    ]
-    assert (tmp_path / "downloads" / str(files[0].digest) / "corpus" / "a.en").is_file()
+    part = remote_part(files, ["corpus/a.en", "a.de.gz"], None, tmp_path / "own", tmp_path / "downloads")
+    assert texts(part) == [("one", "eins")]
 
 
-def test_tsv_in_an_archive(site: Site, tmp_path: Path) -> None:
-    """It is read as a local TSV is."""
-    archive = make_zip(tmp_path / "b.zip", {"a.tsv": b"one\teins\n"}).read_bytes()
-    part = remote_part([offer(site, "b.zip", archive)], ["a.tsv"], (1, 0), tmp_path / "own", tmp_path)
-    assert texts(part) == [("eins", "one")]
-
-
-def test_unpacked_archive_is_not_fetched_again(site: Site, tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", ["own", "network"])
+def test_unpacked_archive_is_not_fetched_again(site: Site, tmp_path: Path, place: str) -> None:
     """The folder exists only when complete, so users may delete the archive to save space."""
-    archive = make_tar(tmp_path / "a.tar", {"a.tsv": b"one\teins\n"}).read_bytes()
-    files = [offer(site, "a.tar", archive)]
+    (tmp_path / "own").mkdir()
+    (tmp_path / "network").mkdir()
+    archive = make_tar(tmp_path / place / "a.tar", {"a.tsv": b"one\teins\n"})
+    files = [offer(site, "a.tar", archive.read_bytes())]
     for _ in range(2):
         part = remote_part(files, ["a.tsv"], (0, 1), tmp_path / "own", tmp_path / "downloads")
         assert texts(part) == [("one", "eins")]
         (tmp_path / "downloads" / f"{files[0].digest}.a.tar").unlink(missing_ok=True)
-    assert len(site.asked) == 1
-
-
-def test_own_archive_is_unpacked_without_network(site: Site, tmp_path: Path) -> None:
-    """A plain file with the right hash would be used in the same way."""
-    own = tmp_path / "own"
-    own.mkdir()
-    content = make_zip(own / "b.zip", {"a.tsv": b"one\teins\n"}).read_bytes()
-    part = remote_part([offer(site, "b.zip", content)], ["a.tsv"], (0, 1), own, tmp_path / "downloads")
-    assert texts(part) == [("one", "eins")]
-    assert site.asked == []
+    assert len(site.asked) == (place == "network")
 
 
 def test_interrupted_unpacking_starts_over(
@@ -97,7 +284,7 @@ def test_interrupted_unpacking_starts_over(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("convs2s.text.sources.unpack.copy", interrupt)
+        patch.setattr("convs2s.text.sources.unpack.unpack_tar", interrupt)
         with pytest.raises(KeyboardInterrupt):
             remote_part(files, ["a.tsv"], (0, 1), tmp_path / "own", tmp_path / "downloads")
     part = remote_part(files, ["a.tsv"], (0, 1), tmp_path / "own", tmp_path / "downloads")
@@ -107,17 +294,8 @@ def test_interrupted_unpacking_starts_over(
 def test_unknown_name_shows_existing_ones(site: Site, tmp_path: Path) -> None:
     """The most similar names come first: paths in archives are long and hard to guess."""
     archive = make_tar(tmp_path / "a.tar", {"corpus/train.en": b"", "README": b""}).read_bytes()
-    with pytest.raises(FileNotFoundError, match=r"'train\.en' is not among the 2 .*: corpus/train\.en"):
+    with pytest.raises(FileNotFoundError, match=r"'train\.en' is not among.*: corpus/train\.en"):
         remote_part([offer(site, "a.tar", archive)], ["train.en"], (0, 1), tmp_path / "own", tmp_path)
-
-
-def test_long_lists_of_names_are_cut(tmp_path: Path) -> None:
-    """An archive may have thousands of members."""
-    places = [(f"{i:03}", tmp_path) for i in range(100)]
-    with pytest.raises(FileNotFoundError) as caught:
-        remote.locate("train.en", places)
-    assert "100 fetched file(s)" in str(caught.value)
-    assert str(caught.value).count(", 0") == remote.SHOWN - 1
 
 
 def test_name_in_two_archives_is_an_error(site: Site, tmp_path: Path) -> None:

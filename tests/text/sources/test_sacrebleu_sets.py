@@ -69,6 +69,6 @@ def test_unknown_set_suggests_similar_names(tmp_path: Path) -> None:
 def test_unknown_language_pair_shows_existing_ones(tmp_path: Path) -> None:
     """Many sets exist in one direction only."""
     with pytest.raises(
-        ValueError, match=r"own/dev does not exist for de-en\. Wanted one of its pairs: en-de"
+        ValueError, match=r"own/dev does not exist for de-en\. Expected one of its pairs: en-de"
     ):
         sacrebleu_part("own/dev", ("de", "en"), tmp_path)

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from convs2s.text.corpus.pair_folder import read_folder
-from convs2s.text.sources.part import Part, RawPair
+from convs2s.text.sources.pair_files import Part, RawPair
 from convs2s.text.sources.split import write_split
 
 
-def part(name: str, *pairs: RawPair, wanted: str | None = None) -> Part:
+def part(name: str, *pairs: RawPair, expected: str | None = None) -> Part:
     """Return a part with these pairs."""
-    return Part(name, iter(pairs), {"kind": "files", "files": []}, wanted)
+    return Part(name, iter(pairs), {"kind": "files", "files": []}, expected)
 
 
 def test_parts_follow_each_other(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_part_without_pairs_is_an_error(tmp_path: Path) -> None:
 def test_pairs_with_another_hash_are_an_error(tmp_path: Path) -> None:
     """mtdata verifies nothing itself; the hash is over 'source TAB target LF' lines."""
     right = hashlib.sha256(b"one\teins\n").hexdigest()
-    write_split([part("a", RawPair("one", "eins"), wanted=right)], tmp_path / "o")
-    with pytest.raises(ValueError, match=f"a: sha256 of its 1 pair is .*, wanted {right}"):
-        write_split([part("a", RawPair("one", "zwei"), wanted=right)], tmp_path / "p")
+    write_split([part("a", RawPair("one", "eins"), expected=right)], tmp_path / "o")
+    with pytest.raises(ValueError, match=f"a: expected sha256 {right} of its pairs, found .* of 1 pair"):
+        write_split([part("a", RawPair("one", "zwei"), expected=right)], tmp_path / "p")
     assert not (tmp_path / "p").exists()

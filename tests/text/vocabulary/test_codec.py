@@ -189,7 +189,7 @@ def test_a_damaged_model_is_named(joint_folder: Path, content: bytes) -> None:
     [
         ("", "is not JSON"),
         ("[" * 100_000, "is not JSON"),
-        ("3", "holds a int; wanted a JSON object"),
+        ("3", "expected a JSON object, found int"),
         ("{}", "has the kind None; expected bpe, sentencepiece or word"),
         ('{"kind": "bytes"}', "has the kind 'bytes'; expected bpe, sentencepiece or word"),
     ],
@@ -197,7 +197,7 @@ def test_a_damaged_model_is_named(joint_folder: Path, content: bytes) -> None:
 def test_a_damaged_segmentation_is_named(joint_folder: Path, text: str, message: str) -> None:
     """Without it, pieces and words are indistinguishable."""
     (joint_folder / "segmentation.json").write_text(text)
-    with pytest.raises(ValueError, match=rf"segmentation\.json {message}"):
+    with pytest.raises(ValueError, match=rf"segmentation\.json:? {message}"):
         Codec.load(joint_folder, "source")
 
 
@@ -254,7 +254,7 @@ def test_invalid_bytes_can_be_decoded(raw_folder: Path) -> None:
     ("size", "message"),
     [
         (200, r"vocabulary\.source_size is 200 but the 256 bytes and the characters .* need 2\d\d pieces"),
-        (9_000, r"vocabulary\.source_size is 9,000 but .* useful pieces. Wanted at most"),
+        (9_000, r"vocabulary\.source_size is 9,000 but .* useful pieces. Expected at most"),
     ],
 )
 def test_sentencepiece_sizes_that_the_text_does_not_allow_are_named(

@@ -44,7 +44,9 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str) -> None:
     """A lost or split entry would shift all later ids, and translations would be nonsense."""
     path = tmp_path / "source.tsv"
     path.write_text(f"a\t2\n{line}\nb\t1\n")
-    with pytest.raises(ValueError, match=r"source\.tsv, line 2: found .*wanted 'entry TAB count'.*dvc repro"):
+    with pytest.raises(
+        ValueError, match=r"source\.tsv, line 2: expected 'entry TAB count', found .*dvc repro"
+    ):
         read_vocabulary(path)
 
 
@@ -52,7 +54,7 @@ def test_a_duplicate_entry_is_named(tmp_path: Path) -> None:
     """A word cannot have two ids."""
     path = tmp_path / "source.tsv"
     path.write_text("a\t2\nb\t1\na\t1\n")
-    with pytest.raises(ValueError, match=r"line 3: the entry 'a' is already on line 1"):
+    with pytest.raises(ValueError, match=r"line 3: expected each entry once, found 'a' again, as on line 1"):
         read_vocabulary(path)
 
 

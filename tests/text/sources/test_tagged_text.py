@@ -1,4 +1,4 @@
-"""Test sets in segments, the format of WMT and IWSLT."""
+"""Text within tags: test sets of WMT and IWSLT, and talks of WIT3."""
 
 import gzip
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.text.sources.pair_files import file_part
-from convs2s.text.sources.segments import is_segmented, read_segment_pairs, read_segments
+from convs2s.text.sources.tagged_text import read_segment_pairs, read_segments
 
 WMT = """<srcset setid="newstest2014" srclang="any">
 <doc sysid="src" docid="cnn.1" genre="news" origlang="en">
@@ -22,6 +22,14 @@ WMT = """<srcset setid="newstest2014" srclang="any">
 two lines </seg><seg id="3"></seg>
 </DOC>
 </srcset>
+"""
+GERMAN = """<url>http://www.ted.com/talks/x.html</url>
+<keywords>talks, TED</keywords>
+<talkid>535</talkid>
+<title>Stephen Palumbi: Der Spur folgen</title>
+<description>TED Talk Subtitles</description>
+Es kann <b>kompliziert</b> sein.
+<laughter> Lachen
 """
 
 
@@ -60,13 +68,13 @@ def test_pairs_have_the_same_document_and_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("plain text\n", r"a\.sgm has no segments\. Wanted <seg id=\.\.\.>"),
+        ("plain text\n", r"a\.sgm has no segments\. Expected <seg id=\.\.\.>"),
         (
             '<doc docid="d">\n<seg id="1">one\n<seg id="2">two</seg></doc>',
             r"a\.sgm, line 2: segment 1 has no end",
         ),
         ('<doc docid="d"><seg id="1">one</doc>', r"line 1: segment 1 has no end"),
-        ('<doc docid="d"><seg>one</seg></doc>', r"segment \? has the id ''\. Wanted a number"),
+        ('<doc docid="d"><seg>one</seg></doc>', r"segment \? has the id ''\. Expected a number"),
         (
             '<doc docid="d"><seg id="2">b</seg>\n<seg id="1">a</seg>',
             r"line 2: segment 1 of document 'd' follows",
@@ -94,7 +102,7 @@ def test_broken_segments_are_an_error_with_their_line(tmp_path: Path, text: str,
             '<doc docid="e"><seg id="1">x</seg><seg id="2">y</seg></doc>',
             r"document 'd' where .* of document 'e'",
         ),
-        ('<doc docid="d"><seg id="1">x</seg></doc>', r"has 2 segments but .* has 1\. Wanted the same"),
+        ('<doc docid="d"><seg id="1">x</seg></doc>', r"has 2 segments but .* has 1\. Expected the same"),
     ],
 )
 def test_files_of_different_segments_are_an_error(tmp_path: Path, target: str, message: str) -> None:
@@ -105,17 +113,36 @@ def test_files_of_different_segments_are_an_error(tmp_path: Path, target: str, m
         list(read_segment_pairs(*paths))
 
 
-def test_segments_against_plain_text_are_an_error(tmp_path: Path) -> None:
-    """Tags would be taken for sentences."""
-    paths = [write(tmp_path / "a.sgm", WMT), write(tmp_path / "b.txt", "x\n")]
-    with pytest.raises(
-        ValueError, match=r"a\.sgm has segments or tags, judging by its name, but b\.txt does not"
-    ):
-        list(file_part(paths[::-1], None).pairs)
+def write_talks(folder: Path, source: str, target: str) -> list[Path]:
+    paths = [folder / "train.tags.de-en.de", folder / "train.tags.de-en.en"]
+    return [write(path, text) for path, text in zip(paths, (source, target), strict=True)]
 
 
-def test_names_decide_the_format() -> None:
-    """The names are those of WMT and IWSLT."""
-    assert is_segmented(Path("newstest2014-deen-src.en.sgm"))
-    assert is_segmented(Path("IWSLT14.TED.tst2010.de-en.de.xml"))
-    assert not is_segmented(Path("europarl-v7.de-en.de"))
+def test_titles_and_descriptions_are_text_and_other_tags_are_dropped(tmp_path: Path) -> None:
+    """The authors' script does the same; unknown tags belong to the sentence."""
+    english = GERMAN.replace("Der Spur folgen", "Following it").replace("kompliziert", "complicated")
+    part = file_part(write_talks(tmp_path, GERMAN, english), None)
+    assert [pair.source for pair in part.pairs] == [
+        "Stephen Palumbi: Der Spur folgen",
+        "TED Talk Subtitles",
+        "Es kann <b>kompliziert</b> sein.",
+        "<laughter> Lachen",
+    ]
+
+
+def test_different_tags_are_an_error(tmp_path: Path) -> None:
+    """All lines after the difference would be paired wrongly."""
+    english = GERMAN.replace("<talkid>535</talkid>\n", "")
+    part = file_part(write_talks(tmp_path, GERMAN, english), None)
+    with pytest.raises(ValueError, match=r"line 3: .*\.de has talkid but .*\.en has title\. Line i"):
+        list(part.pairs)
+
+
+@pytest.mark.parametrize("name", ["a.sgm", "IWSLT14.TED.tst2010.de-en.de.xml", "train.tags.de-en.de"])
+def test_the_names_of_both_files_decide_the_format(tmp_path: Path, name: str) -> None:
+    """Tags would be taken for sentences if only one side is read as tagged; plain text is left alone."""
+    tagged, plain = write(tmp_path / name, WMT), write(tmp_path / "b.txt", WMT)
+    for paths in ([tagged, plain], [plain, tagged]):
+        with pytest.raises(ValueError, match=rf"{name} has segments or tags.*, but b\.txt does not"):
+            list(file_part(paths, None).pairs)
+    assert len(list(file_part([plain, plain], None).pairs)) == WMT.count("\n")

@@ -1,4 +1,4 @@
-"""Test sets in mteval's SGML, documents of numbered segments: WMT's .sgm and IWSLT's .xml files."""
+"""Text within tags: test sets in SGML (WMT's .sgm, IWSLT's .xml), and WIT3's talks (train.tags.*)."""
 
 import html
 import re
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from convs2s.text.corpus.files import read_lines
+from convs2s.text.corpus.files import read_lines, read_pairs
 from convs2s.text.counted import counted
 
 SUFFIXES = (".sgm", ".sgml", ".xml")
@@ -17,6 +17,14 @@ MARK = re.compile(
 )
 # XML's five entities, and numbers. HTML has thousands, many without a semicolon; "AT&T" is not a reference.
 REFERENCE = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});")
+KEPT = ("title", "description")
+"""Tags of talks that contain translated text."""
+DROPPED = ("url", "talkid", "keywords", "speaker", "reviewer", "translator", "doc")
+"""Tags that contain metadata of the talk."""
+TAGGED = re.compile(
+    rf"^\s*</?(?P<tag>{'|'.join((*KEPT, *DROPPED))})\b[^>]*>(?P<text>.*?)(?:</(?P=tag)\s*>)?\s*$",
+    re.IGNORECASE,
+)
 
 
 class Segment(NamedTuple):
@@ -45,14 +53,14 @@ def read_segment_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
         if ours[:2] != theirs[:2]:
             raise ValueError(
                 f"{source} has segment {ours.number} of document {ours.document!r} where {target} has segment"
-                f" {theirs.number} of document {theirs.document!r}. Wanted the same segments in the same "
+                f" {theirs.number} of document {theirs.document!r}. Expected the same segments in the same "
                 "order: do the files belong to the same test set?"
             )
         yield ours.text, theirs.text
     if len(sources) != len(targets):
         raise ValueError(
-            f"{source} has {counted(len(sources), 'segment')} but {target} has {len(targets):,}. Wanted the "
-            "same segments: is a download incomplete, or does one belong to another test set?"
+            f"{source} has {counted(len(sources), 'segment')} but {target} has {len(targets):,}. Expected "
+            "the same segments: is a download incomplete, or does one belong to another test set?"
         )
 
 
@@ -71,18 +79,18 @@ def read_segments(path: Path) -> list[Segment]:
         number = attribute(mark["segment"], "id") or ""
         where = f"{path}, line {text.count(chr(10), 0, mark.start()) + 1}: segment {number or '?'}"
         if mark["text"] is None:
-            raise ValueError(f"{where} has no end. Wanted <seg id=...>text</seg>: is the file complete?")
+            raise ValueError(f"{where} has no end. Expected <seg id=...>text</seg>: is the file complete?")
         if not number.isdecimal():
-            raise ValueError(f'{where} has the id {number!r}. Wanted a number, as in <seg id="1">.')
+            raise ValueError(f'{where} has the id {number!r}. Expected a number, as in <seg id="1">.')
         if int(number) <= last:
             raise ValueError(
-                f"{where} of document {document!r} follows segment {last}. Wanted ascending numbers within "
+                f"{where} of document {document!r} follows segment {last}. Expected ascending numbers within "
                 "a document: was the file concatenated or sorted?"
             )
         last = int(number)
         found.append(Segment(document, number, one_line(mark["text"])))
     if not found:
-        raise ValueError(f"{path} has no segments. Wanted <seg id=...>text</seg> within <doc docid=...>.")
+        raise ValueError(f"{path} has no segments. Expected <seg id=...>text</seg> within <doc docid=...>.")
     return found
 
 
@@ -102,3 +110,31 @@ def resolved(reference: str) -> str:
     """Return the character that a reference stands for; a space for a line end."""
     character = html.unescape(reference)
     return " " if character in "\r\n" else character
+
+
+def is_tagged(path: Path) -> bool:
+    """Return whether a file has such tags, judging by its name, which WIT3 prescribes."""
+    return path.name.startswith("train.tags.")
+
+
+def read_tagged_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    """Yield the sentence pairs, titles and descriptions of talks; tags not listed here count as text.
+
+    Raises:
+        ValueError: if line i of the two files has different tags, or as `read_pairs`.
+    """
+    for number, (ours, theirs) in enumerate(read_pairs(source, target), start=1):
+        (our_tag, our_text), (their_tag, their_text) = untag(ours), untag(theirs)
+        if our_tag != their_tag:
+            raise ValueError(
+                f"line {number}: {source} has {our_tag} but {target} has {their_tag}. Line i of one must "
+                "translate line i of the other: is a file incomplete?"
+            )
+        if our_tag not in DROPPED:
+            yield our_text, their_text
+
+
+def untag(line: str) -> tuple[str, str]:
+    """Return the tag around a line, or "no tag", and its text."""
+    match = TAGGED.match(line)
+    return (match["tag"].lower(), match["text"].strip()) if match else ("no tag", line)
