@@ -6,7 +6,7 @@ export DVC_NO_ANALYTICS := 1
 export USER := $(or $(USER),$(shell id -un 2>/dev/null))
 export HOME := $(or $(HOME),$(shell getent passwd "$$(id -u)" | cut -d: -f6),/)
 
-.PHONY: install preset repro report runs flow sweep flow-stop docs reference test test-flows test-faults test-properties test-slow gpu-report check
+.PHONY: install preset repro report runs flow sweep flow-stop docs test test-flows test-faults test-properties test-slow gpu-report check
 
 install: .venv/installed
 
@@ -64,17 +64,14 @@ flow-stop: install
 # Build the site of docs/ in site/. Warnings are errors; the site loads nothing from other hosts.
 docs: install .venv/docs-installed
 	python -m sphinx -c docs --fail-on-warning --keep-going -q -d site/.doctrees . site
-	@python -m pipelines.reference.outside_hosts site
+	@! grep -rnoE --include='*.html' --include='*.css' \
+	    '<(script|link|img|iframe)[^>]* (src|href)="(https?:)?//[^"]*|(url\(|@import )["'\'']?(https?:)?//[^)"]*' site
 	@echo '<meta http-equiv="refresh" content="0; url=docs/README.html">' > site/index.html
 	@echo "site/index.html"
 
 .venv/docs-installed: .venv/installed
 	python -m pip install --quiet -c constraints.txt -e '.[docs]'
 	touch $@
-
-# The pages in docs/ that are generated from code: parameters and commands
-reference: install
-	python -m pipelines.reference
 
 test: install
 	python -m pytest -n auto --dist worksteal

@@ -2,14 +2,13 @@
 
 import re
 
-from docutils import nodes
 from sphinx.application import Sphinx
 
-from pipelines.reference.flowchart import svg
+from pipelines.reference import write_page
 
 project = "convs2s"
 author = "the authors of convs2s"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinxcontrib.programoutput"]
 root_doc = "docs/README"
 include_patterns = ["docs/*.md", "README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 exclude_patterns = [".venv", ".git", ".dvc", "data", "site"]  # else Sphinx walks through all their files
@@ -45,15 +44,14 @@ def plain_bars(app: Sphinx, kind: str, name: str, thing: object, options: object
     lines[:] = [line.replace("|", r"\|") for line in lines]
 
 
-def draw_flowcharts(app: Sphinx, page: nodes.document) -> None:
-    """Put pictures in the place of Mermaid's text, which GitHub draws itself."""
-    for block in page.findall(nodes.literal_block):
-        if block.get("language") == "mermaid":
-            block.replace_self(nodes.raw("", svg(block.astext()), format="html"))
+def list_parameters(app: Sphinx, name: str, source: list[str]) -> None:
+    """Add the schema of params.yaml to the page about it."""
+    if name == "docs/all-parameters":
+        source[0] += write_page()
 
 
 def setup(app: Sphinx) -> None:
     """Register the functions above."""
     app.connect("source-read", table_of_contents)
-    app.connect("doctree-read", draw_flowcharts)
+    app.connect("source-read", list_parameters)
     app.connect("autodoc-process-docstring", plain_bars)

@@ -13,10 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from convs2s.messages import visible
 from convs2s.text.corpus.files import atomic_path, write_lines
-from pipelines.report.charts import write_curves
-from pipelines.report.page import render
-from pipelines.report.sources import open_run
+from pipelines.report import charts, sentences, tables
+from pipelines.report.run import Run, group, open_run
+
+TEMPLATES = Path(__file__).parent
 
 
 def write(names: Sequence[str], root: Path, out: Path) -> None:
@@ -27,8 +32,27 @@ def write(names: Sequence[str], root: Path, out: Path) -> None:
             runs = [replace(run, name=name) for run, name in zip(runs, dict.fromkeys(names), strict=True)]
         text = render(runs)
         with atomic_path(out.with_name(f"{out.stem}-curves.png")) as picture:
-            write_curves(runs, picture)
+            charts.write_curves(runs, picture)
     write_lines(out, text.rstrip("\n").split("\n"))
+
+
+def render(runs: Sequence[Run]) -> str:
+    """Return the page about one run, or several side by side; it loads nothing from other files or hosts."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    page = environment.get_template("page.html").render(
+        runs=runs,
+        several=len(runs) > 1,
+        same_scores=group(runs, lambda run: f"{run.test_set} {run.json('evaluation/signatures.json')}"),
+        same_test_set=group(runs, lambda run: run.test_set),  # only these are compared
+        tables=tables,
+        charts=charts,
+        sentences=sentences,
+        style=Markup((TEMPLATES / "page.css").read_text(encoding="utf-8")),
+    )
+    return visible(page)  # a corpus may have control characters
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

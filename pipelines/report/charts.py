@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from convs2s.score.curves import no_formula, plot_curves
 from convs2s.score.pictures import save
-from pipelines.report.run import Corpus, Run
+from pipelines.report.run import Run
 
 INK = "#010203"  # inline() replaces it with the page's text color
 COLORS = ["#3b82d6", "#e07b20", "#2f9e6b", "#c2589b", "#8a6fd1", "#b08d1f", "#d05a4a", "#5f8f9e"]
@@ -47,25 +47,25 @@ def inline(text: str) -> str:
     return start + end + re.sub(r' id="([^"]*)"', lambda m: m[0] if m[1] in used else "", rest)
 
 
-def curve_folders(runs: Sequence[Run]) -> dict[str, Path]:
+def list_curves(runs: Sequence[Run]) -> dict[str, Path]:
     """Return the folder of curves of every training, by run and seed."""
     prefix = len(runs) > 1
     return {
-        f"{run.name}, seed {one.seed}" if prefix else f"seed {one.seed}": one.curves
+        f"{run.name}, seed {seed}" if prefix else f"seed {seed}": run.folder / f"data/trained/{seed}/curves"
         for run in runs
-        for one in run.trainings
+        for seed in run.seeds
     }
 
 
 def write_curves(runs: Sequence[Run], path: Path) -> None:
     """Write a PNG of all curves."""
     with matplotlib.style.context("default"):
-        save(plot_curves(curve_folders(runs)), path)
+        save(plot_curves(list_curves(runs)), path)
 
 
 def curves(runs: Sequence[Run]) -> Markup:
     """Return the curves of all trainings."""
-    return svg(lambda: plot_curves(curve_folders(runs)), "Training curves")
+    return svg(lambda: plot_curves(list_curves(runs)), "Training curves")
 
 
 def by_length(runs: Sequence[Run]) -> Markup:
@@ -74,10 +74,11 @@ def by_length(runs: Sequence[Run]) -> Markup:
     def draw() -> Figure:
         figure = Figure(figsize=(9, 3.6), layout="constrained")
         axes = figure.add_subplot(xlabel="source words", ylabel="BLEU")
-        classes = sorted({name for run in runs for name in run.by_length["source_words"]})
+        tables = [run.table("evaluation/by_length.csv").set_index("source_words") for run in runs]
+        classes = sorted({name for table in tables for name in table.index})
         width = 0.8 / len(runs)
         for number, run in enumerate(runs):
-            bleu = run.by_length.set_index("source_words")["bleu"].reindex(classes)
+            bleu = tables[number]["bleu"].reindex(classes)
             places = np.arange(len(classes)) + (number - (len(runs) - 1) / 2) * width
             bars = axes.bar(places, bleu.to_numpy(), width, label=no_formula(run.name))
             axes.bar_label(bars, ["" if pd.isna(one) else f"{one:.1f}" for one in bleu], fontsize=8)
@@ -89,11 +90,11 @@ def by_length(runs: Sequence[Run]) -> Markup:
     return svg(draw, "BLEU by source length")
 
 
-def lengths(corpus: Corpus, names: str) -> Markup:
-    """Return the numbers of sentences read and kept, by length and side; `names` are the corpus's runs."""
+def lengths(run: Run, names: str) -> Markup:
+    """Return the numbers of sentences read and kept, by length and side; `names` are its runs."""
 
     def draw() -> Figure:
-        table = corpus.lengths
+        table = run.table("filtered/lengths.csv")
         figure = Figure(figsize=(9, 3.2), layout="constrained")
         used = table[table.drop(columns="words").any(axis=1)]["words"]
         edges = [*table["words"], float(table["words"].iloc[-1] + table["words"].iloc[1])]

@@ -1,160 +1,211 @@
-"""A finished run of the pipeline, read from its folder: scores, trainings, corpus, translations."""
+"""A finished run of the pipeline: a folder, or a revision or experiment whose outputs are in DVC's cache."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from dvc.api import DVCFileSystem
+from dvc.exceptions import DvcException
+from dvc.repo import Repo
+from dvc_data.index import DataIndexDirError
 from pydantic import TypeAdapter
+from scmrepo.exceptions import SCMError
 
-from convs2s.config.older import with_added_keys
+from convs2s.config.load import dotted, parse_yaml
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.decode.attention import Attention, read_attention
+from convs2s.model.digests import digest_of_file
 from convs2s.score.identity import SetIdentity
 from convs2s.text.corpus.files import read_lines
 from convs2s.text.words.tokenization import Tokenizer
-from pipelines.results.commands import recorded
-from pipelines.results.reading import checked, existing, read
-from pipelines.results.records import SeedMetrics
+from pipelines.report.scores import find, read_json
 
-SNAPSHOT = Path("data/snapshot/params.yaml")  # the values that a run has used
-REMEDY = "the run has not finished, or its outputs are missing. Run `make repro` (or `dvc repro`) there."
-Cost = dict[str, Any] | None
-
-
-@dataclass(frozen=True)
-class Training:
-    """The training of a seed."""
-
-    seed: str
-    curves: Path
-    metrics: dict[str, Any]
-    cost: Cost  # as `results.costs` returns it; None if unknown
-
-
-@dataclass(frozen=True)
-class Corpus:
-    """The training data: what the filter read, kept and removed."""
-
-    counts: dict[str, Any]
-    rules: list[dict[str, Any]]  # rule, limit, removed, share
-    lengths: pd.DataFrame
-    removed: dict[str, list[dict[str, Any]]]  # a sample by rule; empty in older runs
+SNAPSHOT = "data/snapshot/params.yaml"  # the values that a run has used
+FILES = (
+    "data/evaluation", "data/raw/test", "data/filtered/report.json", "data/filtered/rules.csv",
+    "data/filtered/lengths.csv", "data/filtered/removed.json",
+)  # fmt: skip
+OF_SEED = ("trained/{}/metrics.json", "trained/{}/curves", "translations/{}/attention.npz", "replaced/{}")
+WEIGHTS = "data/trained/{}/model/weights.safetensors"
+MACHINES = {"download.folder", "train.checkpoint_updates", "train.nodes", "train.rendezvous"}
+"""Parameters that say where files and machines are, and change no result."""
+MOST_STAGES = 5  # to name in a note
 
 
 @dataclass(frozen=True)
 class Translations:
     """The test set and a run's final translation of it, an item per sentence."""
 
-    member: str  # a seed, or `ensemble`
     sources: list[str]
-    references: list[str]
+    references: list[str]  # as scored
     hypotheses: list[str]
     attention: list[Attention]  # of the first seed
 
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run."""
+    """A finished run, whose files are read when they are needed.
+
+    Those of a run that has not finished raise FileNotFoundError, damaged ones ValueError.
+    """
 
     name: str
-    params: dict[str, Any]  # by dotted name, without those of machines
-    metrics: SeedMetrics
-    scores: pd.DataFrame  # text, member and the scores, as stage evaluate writes them
-    signatures: dict[str, str]
-    test_set: str
-    by_length: pd.DataFrame
-    trainings: list[Training]
-    corpus: Corpus
-    translations: Translations
-    note: str  # a warning for the reader, or empty
+    folder: Path  # with data/
+    costs: dict[str, list[dict[str, Any]]]  # sessions of each seed's training; empty if unknown
+    note: str = ""  # a warning for the reader
+
+    @cached_property
+    def sections(self) -> dict[str, Any]:
+        """The values of params.yaml that the run has used."""
+        found: dict[str, Any] = parse_yaml(find(self.folder / SNAPSHOT).read_text(encoding="utf-8"), SNAPSHOT)
+        return found
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The same by dotted name, without those of machines."""
+        return {name: value for name, value in dotted(self.sections).items() if name not in MACHINES}
 
     @property
     def title(self) -> str:
         """Data set and languages."""
-        return str(self.params["package.name"])
+        return str(self.sections["package"]["name"])
+
+    @property
+    def seeds(self) -> list[str]:
+        return [str(seed) for seed in self.sections["train"]["seeds"]]
+
+    @property
+    def test_set(self) -> str:
+        return str(SetIdentity.read(find(self.folder / "data/evaluation/test_set.json")))
+
+    def json(self, path: str) -> Any:
+        """Return the content of a JSON file of data/."""
+        return read_json(self.folder / "data" / path)
+
+    def table(self, path: str) -> pd.DataFrame:
+        """Return the content of a CSV file of data/."""
+        return pd.read_csv(find(self.folder / "data" / path), dtype={"member": str})
+
+    @cached_property
+    def translations(self) -> Translations:
+        """Those of the ensemble if there is one, or else of the first seed."""
+        data, seed = self.folder / "data", self.seeds[0]
+        member = "ensemble" if self.json("evaluation/metrics.json").get("ensemble") else seed
+        text = "replaced" if self.sections["replace"]["enabled"] else "plain"
+        paths = (
+            data / "raw/test/source.txt",
+            data / "raw/test/target.txt",
+            data / f"replaced/{member}/{text}.txt",
+        )
+        sources, references, hypotheses = (list(read_lines(find(path))) for path in paths)
+        if not len(sources) == len(references) == len(hypotheses):
+            raise ValueError(
+                f"{data}: expected equal numbers of lines, found {len(sources):,} in the source, "
+                f"{len(references):,} in the reference, {len(hypotheses):,} in the translation by {member}. "
+                "Run dvc repro to bring them up to date."
+            )
+        params = TypeAdapter(TokenizeParams).validate_python(self.sections["tokenize"])
+        tokenizer = Tokenizer(self.sections["download"]["target_language"], params)
+        attention = read_attention(find(data / f"translations/{seed}/attention.npz"))
+        return Translations(
+            sources, [tokenizer.reference(line) for line in references], hypotheses, attention
+        )
 
 
-def read_run(name: str, folder: Path, cost_of: Callable[[str], Cost], note: str = "") -> Run:
-    """Read a run.
+def open_run(name: str, root: Path, temporary: Path) -> Run:
+    """Return a run.
 
     Args:
-        name: to show to the reader.
-        folder: with data/.
-        cost_of: returns the cost of a seed's training.
-        note: a warning for the reader.
+        name: of a folder with params.yaml and data/, or of a git revision or a DVC experiment.
+        root: of the repository that has the revision and the costs of experiments.
+        temporary: folder for files from DVC's cache.
 
     Raises:
-        FileNotFoundError: if the run has not finished.
-        ValueError: if a file is damaged.
+        ValueError: if there is no such run, or its outputs are not in the cache.
     """
-    params = read(folder / SNAPSHOT, REMEDY)
-    evaluation, seeds = folder / "data" / "evaluation", [str(seed) for seed in params["train"]["seeds"]]
-    metrics = read_metrics(folder / "data")
-    member = "ensemble" if metrics.ensemble else seeds[0]
-    return Run(
-        name=name,
-        params=recorded(params),
-        metrics=metrics,
-        scores=pd.read_csv(existing(evaluation / "scores.csv", REMEDY), dtype={"member": str}),
-        signatures=read(evaluation / "signatures.json", REMEDY),
-        test_set=str(SetIdentity.read(existing(evaluation / "test_set.json", REMEDY))),
-        by_length=pd.read_csv(existing(evaluation / "by_length.csv", REMEDY)),
-        trainings=[read_training(folder / "data" / "trained" / seed, cost_of) for seed in seeds],
-        corpus=read_corpus(folder / "data" / "filtered"),
-        translations=read_translations(folder / "data", params, member, seeds[0]),
-        note=note,
+    folder = Path(name)
+    if not (folder / "params.yaml").is_file():
+        return open_revision(name, root, temporary / name.replace("/", "-"))
+    title = "workspace" if folder.resolve() == root.resolve() else folder.resolve().name
+    run = Run(title, folder, {}, describe_staleness(folder))
+    for seed in run.seeds:
+        weights = folder / WEIGHTS.format(seed)
+        run.costs[seed] = read_cost(weights, [folder, root]) if weights.is_file() else []
+    return run
+
+
+def describe_staleness(folder: Path) -> str:
+    """Return a sentence on stages that are not up to date; empty if all are, or the folder has no .dvc."""
+    if not (folder / ".dvc").is_dir():
+        return ""
+    try:
+        with Repo(str(folder)) as repo:
+            stale = sorted(name.rpartition(":")[2] for name in repo.status())  # after another dvc.yaml's path
+    except DvcException as error:
+        return f"Whether these results are up to date is unknown: dvc status failed: {error}"
+    if not stale:
+        return ""
+    more = f" and {len(stale) - MOST_STAGES} more" if len(stale) > MOST_STAGES else ""
+    return (
+        "These results are not up to date with params.yaml, code and data: "
+        f"{', '.join(stale[:MOST_STAGES])}{more} would rerun. Run dvc repro, then make report."
     )
 
 
-def read_metrics(data: Path) -> SeedMetrics:
-    """Read the scores of seeds and, if there is one, of the ensemble."""
-    path = data / "evaluation" / "metrics.json"
-    found: SeedMetrics = checked(SeedMetrics, read(path, REMEDY), path)
-    return found
-
-
-def read_training(folder: Path, cost_of: Callable[[str], Cost]) -> Training:
-    """Read the results of a seed's training."""
-    seed = folder.name
-    return Training(seed, folder / "curves", read(folder / "metrics.json", REMEDY), cost_of(seed))
-
-
-def read_corpus(folder: Path) -> Corpus:
-    """Read the filter's reports; older runs have no sample of removed pairs."""
-    sample, removed = folder / "removed.json", dict[str, list[dict[str, Any]]]()
-    for row in read(sample) if sample.is_file() else []:
-        removed.setdefault(row["rule"], []).append(row)
-    rules = pd.read_csv(existing(folder / "rules.csv", REMEDY))
-    return Corpus(
-        counts=read(folder / "report.json", REMEDY),
-        rules=[{str(key): value for key, value in row.items()} for row in rules.to_dict("records")],
-        lengths=pd.read_csv(existing(folder / "lengths.csv", REMEDY)),
-        removed=removed,
-    )
-
-
-def read_translations(data: Path, params: dict[str, Any], member: str, seed: str) -> Translations:
-    """Read the test set, its references as scored, a member's final text, and a seed's attention."""
-    text = "replaced" if params["replace"]["enabled"] else "plain"
-    section = TypeAdapter(TokenizeParams).validate_python(with_added_keys("tokenize", params["tokenize"]))
-    tokenizer, test = Tokenizer(params["download"]["target_language"], section), data / "raw" / "test"
-    sources, references, hypotheses = (
-        list(read_lines(existing(path, REMEDY)))
-        for path in (test / "source.txt", test / "target.txt", data / "replaced" / member / f"{text}.txt")
-    )
-    if not len(sources) == len(references) == len(hypotheses):
+def open_revision(name: str, root: Path, folder: Path) -> Run:
+    """Return the run of a revision or an experiment, whose files are copied to a folder."""
+    try:
+        files = DVCFileSystem(str(root), rev=name)
+        files.info("params.yaml")  # only this looks up the revision
+    except (DvcException, SCMError, OSError) as error:
         raise ValueError(
-            f"{test} has {len(sources):,} source and {len(references):,} target lines, its translation by "
-            f"{member} {len(hypotheses):,}; wanted equal numbers. Run dvc repro to bring them up to date."
+            f"{name}: found neither a folder nor a revision ({error}). Expected a folder with params.yaml "
+            "and data/, a git revision, or an experiment that dvc exp list shows."
+        ) from error
+    if not files.exists("dvc.lock"):
+        raise ValueError(
+            f"{name}: this revision has no dvc.lock, so it has no results. Expected a commit that has "
+            "one: after make repro, git add dvc.lock params.yaml && git commit."
         )
-    attention = read_attention(existing(data / "translations" / seed / "attention.npz", REMEDY))
-    scored = [tokenizer.reference(line) for line in references]
-    return Translations(member, sources, scored, hypotheses, attention)
+    run = Run(name, folder, {})
+    try:
+        fetch(files, [SNAPSHOT, *FILES], folder)
+        for seed in run.seeds:
+            weights = folder / WEIGHTS.format(seed)
+            fetch(files, [*(f"data/{path.format(seed)}" for path in OF_SEED), WEIGHTS.format(seed)], folder)
+            run.costs[seed] = read_cost(weights, [root])
+            weights.unlink()  # which may be large
+        if run.json("evaluation/metrics.json").get("ensemble"):
+            fetch(files, ["data/replaced/ensemble"], folder)
+    except (DvcException, DataIndexDirError, OSError) as error:
+        raise ValueError(
+            f"{name}: the outputs of this revision are not in DVC's cache ({error}). If another machine ran "
+            "it, get them: dvc pull --all-commits, or dvc exp pull. Otherwise, run it again."
+        ) from error
+    return run
 
 
-def grouped(runs: Sequence[Run], key: Callable[[Run], str]) -> list[list[Run]]:
+def fetch(files: DVCFileSystem, paths: Iterable[str], folder: Path) -> None:
+    """Copy files and folders of a revision."""
+    for path in paths:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        files.get(path, str(folder / path), recursive=files.isdir(path))
+
+
+def read_cost(weights: Path, places: Sequence[Path]) -> list[dict[str, Any]]:
+    """Return the sessions of the training that made these weights, kept in one of the places; or none.
+
+    Each has its hardware, seconds and target tokens: see `convs2s.watch.cost`.
+    """
+    name = f"{digest_of_file(weights)}.json"
+    kept = [path for place in places for path in sorted(place.glob(f"data/checkpoints/*/costs/{name}"))]
+    return list(read_json(kept[0])) if kept else []
+
+
+def group(runs: Sequence[Run], key: Callable[[Run], str]) -> list[list[Run]]:
     """Return runs grouped by key, in the order in which keys first occur."""
     groups: dict[str, list[Run]] = {}
     for run in runs:

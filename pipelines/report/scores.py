@@ -1,11 +1,13 @@
 """The summary that `make repro` prints at the end: scores, example translations, corpus and training."""
 
 import argparse
+import json
 import re
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -13,18 +15,31 @@ from convs2s.score.identity import SetIdentity
 from convs2s.score.tables import DIGITS
 from convs2s.text.corpus.files import read_lines
 from pipelines.preset import list_differences
-from pipelines.results.reading import existing, read
 
 WIDTH = 100  # columns
-REMEDY = (
-    "the pipeline has not finished. Run `make repro` (or `dvc repro`) to create it; `dvc status` shows "
-    "what is missing."
-)
 TITLES = {
     "text": "unknown words", "bleu": "BLEU", "bleu_tokenized": "tokenized BLEU", "chrf": "chrF2",
     "rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "length_ratio": "length ratio",
     "unknown_words": "<unk>",
 }  # fmt: skip
+
+
+def find(path: Path) -> Path:
+    """Return the path of a file or folder of a run; raise FileNotFoundError if it is not there."""
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{path} does not exist: the run has not finished, or its outputs are missing. Run `make repro` "
+            "(or `dvc repro`) there; `dvc status` shows what is missing."
+        )
+    return path
+
+
+def read_json(path: Path) -> Any:
+    """Return the content of a JSON file of a run; raise ValueError if it is damaged."""
+    try:
+        return json.loads(find(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON: {error}. Run dvc repro to make it again.") from error
 
 
 def report(data: Path, experiment: str = "") -> str:
@@ -34,14 +49,14 @@ def report(data: Path, experiment: str = "") -> str:
         experiment: the DVC experiment that the results become, if they are from a copy of the workspace.
     """
     evaluation = data / "evaluation"
-    scores = pd.read_csv(existing(evaluation / "scores.csv", REMEDY), dtype={"member": str})
-    signatures = read(evaluation / "signatures.json", REMEDY)
-    test_set = SetIdentity.read(existing(evaluation / "test_set.json", REMEDY))
+    scores = pd.read_csv(find(evaluation / "scores.csv"), dtype={"member": str})
+    signatures = read_json(evaluation / "signatures.json")
+    test_set = SetIdentity.read(find(evaluation / "test_set.json"))
     named = [f"{TITLES.get(score, score):16}{signature}" for score, signature in signatures.items()]
     table = score_table(scores)
-    corpus = [figures(path).to_string() for path in data.glob("filtered/report.json")]
+    corpus = [list_figures(path).to_string() for path in data.glob("filtered/report.json")]
     trained = {
-        path.parent.name: figures(path)
+        path.parent.name: list_figures(path)
         for path in sorted(data.glob("trained/*/metrics.json"))
         if path.parent.name in set(scores["member"])  # seeds of earlier runs may be there, too
     }
@@ -49,20 +64,20 @@ def report(data: Path, experiment: str = "") -> str:
         "Scores of the test set": [
             table.to_string(col_space={title: len(str(title)) + 1 for title in table}),
             "",
-            wrapped("of ", str(test_set)),
+            wrap("of ", str(test_set)),
             "",
             *named,
         ],
-        "Example translations": [examples(existing(evaluation / "examples.tsv", REMEDY))],
+        "Example translations": [show_examples(find(evaluation / "examples.tsv"))],
         "Corpus": corpus,
         "Training": [pd.DataFrame(trained).rename_axis(columns="seed").to_string()] if trained else [],
     }
     texts = ["\n".join([title, "-" * len(title), *lines]) for title, lines in sections.items() if lines]
     seeds = [member for member in scores["member"].unique() if member.isdigit()]
-    return "\n\n".join([*texts, *edits(data), *next_steps(data, seeds, experiment)]) + "\n"
+    return "\n\n".join([*texts, *describe_edits(data), *suggest_next_steps(data, seeds, experiment)]) + "\n"
 
 
-def edits(data: Path) -> Iterator[str]:
+def describe_edits(data: Path) -> Iterator[str]:
     """Yield a warning if params.yaml was edited after the run had begun."""
     used, now = data / "snapshot" / "params.yaml", data.parent / "params.yaml"
     if used.is_file() and now.is_file():
@@ -75,7 +90,7 @@ def edits(data: Path) -> Iterator[str]:
             )
 
 
-def next_steps(data: Path, seeds: Sequence[str], experiment: str) -> Iterator[str]:
+def suggest_next_steps(data: Path, seeds: Sequence[str], experiment: str) -> Iterator[str]:
     """Yield what to do with the models of these seeds."""
     others = sorted(path for path in data.glob("models/*") if path.name not in seeds)
     stale = [path for path in others if path.name.isdigit()]  # not imported models
@@ -101,33 +116,33 @@ def score_table(scores: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def examples(path: Path) -> str:
-    """Return the examples, wrapped, separated by blank lines."""
+def show_examples(path: Path) -> str:
+    """Return the examples, wrap, separated by blank lines."""
     header, *rows = [line.split("\t") for line in read_lines(path)]
     texts = []
     for one in (dict(zip(header, row, strict=True)) for row in rows):
         model = f"seed {one['model']}" if one["model"].isdigit() else f"the {one['model']}"
         head = f"line {one['line']}, by {model}: sentence BLEU {one['bleu']}, chrF2 {one['chrf']}"
-        sides = (wrapped(f"  {name:12}", one[name]) for name in ("source", "hypothesis", "reference"))
+        sides = (wrap(f"  {name:12}", one[name]) for name in ("source", "hypothesis", "reference"))
         texts.append("\n".join([head, *sides]))
     return "\n\n".join(texts)
 
 
-def wrapped(label: str, text: str) -> str:
-    """Return a text after its label, wrapped; no control character may reach the terminal."""
+def wrap(label: str, text: str) -> str:
+    """Return a text after its label, wrap; no control character may reach the terminal."""
     visible = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text) or "(empty)"
     return textwrap.fill(
         visible, WIDTH, initial_indent=label, subsequent_indent=" " * len(label), break_on_hyphens=False
     )
 
 
-def figures(path: Path) -> "pd.Series[str]":
+def list_figures(path: Path) -> "pd.Series[str]":
     """Return the nested figures of a JSON file, flattened and formatted."""
-    found = pd.json_normalize(read(path)).iloc[0].rename(lambda name: re.sub("[._]", " ", name))
-    return found.map(number)
+    found = pd.json_normalize(read_json(path)).iloc[0].rename(lambda name: re.sub("[._]", " ", name))
+    return found.map(format_number)
 
 
-def number(found: float) -> str:
+def format_number(found: float) -> str:
     """Return a number, formatted: 30,000, 12.35 or 0.04321."""
     return f"{found:,.4g}" if 0 < abs(found) < 1 else f"{found:,.{2 if found % 1 else 0}f}"
 

@@ -1,123 +1,141 @@
 """The tables of the report: rows of text by column title."""
 
 import json
+from collections import defaultdict
 from collections.abc import Sequence
 from statistics import fmean
+from typing import Any
 
-from pipelines.preset import EXPERIMENTS
-from pipelines.report.differences import compact, differing, value
-from pipelines.report.run import Corpus, Cost, Run, Training, grouped
-from pipelines.report.scores import TITLES, number, score_table
-from pipelines.results.commands import changes, command
-from pipelines.results.markdown import figure
-from pipelines.results.provenance import preset_of
+from convs2s.config.load import dotted
+from pipelines.preset import list_presets, preset_command, preset_params
+from pipelines.report.run import Run, group
+from pipelines.report.scores import TITLES, format_number, score_table
 
 Rows = list[dict[str, str]]
 
 
-def summary(runs: Sequence[Run]) -> Rows:
+def list_runs(runs: Sequence[Run]) -> Rows:
     """Return a row per run: its differing parameters and main scores; ± is over seeds."""
-    names = differing(runs)
-    rows = [{"run": run.name, **{name: value(run, name) for name in names}, **scores(run)} for run in runs]
+    names = [
+        name
+        for name in dict.fromkeys(name for run in runs for name in run.params)
+        if len({show_value(run, name) for run in runs}) > 1
+    ]
+    rows = [
+        {"run": run.name, **{name: show_value(run, name) for name in names}, **main_scores(run)}
+        for run in runs
+    ]
     return [{title: cell for title, cell in row.items() if any(one[title] for one in rows)} for row in rows]
 
 
-def scores(run: Run) -> dict[str, str]:
+def show_value(run: Run, name: str) -> str:
+    """Return a parameter's value as in params.yaml, on one line; a dash if the run lacks it."""
+    found = run.params.get(name, "–")
+    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False, default=str)
+
+
+def main_scores(run: Run) -> dict[str, str]:
     """Return a run's perplexity, and its scores over seeds and of the ensemble."""
-    deviation, ensemble = run.metrics.std or {}, run.metrics.ensemble or {}
-    perplexity = fmean(one.metrics["validation_perplexity"] for one in run.trainings)
-    found = {"validation perplexity": figure(perplexity)}
+    metrics = run.json("evaluation/metrics.json")
+    perplexities = [run.json(f"trained/{seed}/metrics.json")["validation_perplexity"] for seed in run.seeds]
+    found = {"validation perplexity": f"{fmean(perplexities):,.2f}"}
     for name in ("bleu", "chrf"):
-        found[TITLES[name]] = figure(run.metrics.mean[name], deviation.get(name))
-        found[f"{TITLES[name]}, ensemble"] = figure(ensemble.get(name))
+        deviation = f" ± {metrics['std'][name]:,.2f}" if metrics.get("std") else ""
+        ensemble = f"{metrics['ensemble'][name]:,.2f}" if metrics.get("ensemble") else ""
+        found |= {
+            TITLES[name]: f"{metrics['mean'][name]:,.2f}{deviation}",
+            f"{TITLES[name]}, ensemble": ensemble,
+        }
     return found
 
 
-def of_models(run: Run) -> Rows:
-    """Return all scores of a run, a row per model."""
-    table = score_table(run.scores)
-    return [
-        {"model": str(model), **dict(zip(table.columns, map(str, row), strict=True))}
-        for model, row in zip(table.index, table.itertuples(index=False), strict=True)
-    ]
-
-
-def trainings(runs: Sequence[Run]) -> Rows:
-    """Return a row per training: its metrics."""
-
-    def metrics(one: Training) -> dict[str, str]:
-        return {name.replace("_", " "): number(x) for name, x in one.metrics.items()}
-
-    return [{"run": run.name, "seed": one.seed, **metrics(one)} for run in runs for one in run.trainings]
-
-
-def costs(runs: Sequence[Run]) -> Rows:
-    """Return a row per training: its hardware and time."""
-    return [{"run": run.name, "seed": one.seed, **spent(one.cost)} for run in runs for one in run.trainings]
-
-
-def spent(cost: Cost) -> dict[str, str]:
-    """Return the cost of a training."""
-    if cost is None:
-        return {"hardware": "not measured", "time": "", "target tokens/s": "", "PyTorch": ""}
-    return {
-        "hardware": ", ".join(cost["hardware"]),
-        "time": " and ".join(f"{figure(hours)} {unit}-hours" for unit, hours in cost["hours"].items()),
-        "target tokens/s": figure(cost["target_tokens_per_second"], digits=0),
-        "PyTorch": ", ".join(cost["torch"]),
-    }
-
-
-def splits(corpus: Corpus) -> Rows:
-    """Return pairs and words of the training and the validation set, after the filter."""
-    return [
-        {"split": split, **{name.replace("_", " "): number(x) for name, x in corpus.counts[split].items()}}
-        for split in ("train", "valid")
-    ]
-
-
-def corpora(runs: Sequence[Run]) -> list[tuple[str, Corpus]]:
-    """Return the distinct corpora of runs, each with the names of its runs."""
-
-    def content(run: Run) -> str:
-        return json.dumps([run.corpus.counts, run.corpus.rules, run.corpus.removed])
-
-    return [(", ".join(run.name for run in same), same[0].corpus) for same in grouped(runs, content)]
-
-
-def origin(run: Run) -> tuple[str, list[str], str]:
+def find_origin(run: Run) -> tuple[str, list[str], str]:
     """Return the preset of a run, its changes to the preset, and the command that reproduces the run."""
-    try:
-        preset = preset_of(run.title, EXPERIMENTS)
-    except ValueError:  # own data with its own name
+    if run.title not in list_presets():  # own data with its own name
         return "", [], ""
-    texts = [f"{name}: {compact(found)}" for name, found in changes(preset, run.params).items()]
-    return preset, texts, command(preset, run.params, "repro")
+    preset = dotted(preset_params(run.title).model_dump(mode="json"))
+    changes = {name: value for name, value in run.params.items() if preset.get(name) != value}
+    texts = [
+        f"{name}: {json.dumps(value, ensure_ascii=False, default=str)}" for name, value in changes.items()
+    ]
+    return run.title, texts, f"{preset_command(run.title, changes)} && make repro"
 
 
-def of_lengths(run: Run) -> Rows:
+def list_scores(run: Run) -> Rows:
+    """Return all scores of a run, a row per model."""
+    table = score_table(run.table("evaluation/scores.csv")).astype(str)
+    return format_numbers(table.rename_axis("model").reset_index().to_dict("records"))
+
+
+def list_lengths(run: Run) -> Rows:
     """Return BLEU and chrF2 for each class of source length."""
-    titles = {"source_words": "source words", **TITLES}
-    rows = run.by_length.to_dict("records")
+    table = run.table("evaluation/by_length.csv").rename(columns={"source_words": "source words", **TITLES})
+    return format_numbers(table.to_dict("records"))
+
+
+def format_numbers(rows: Sequence[Any]) -> Rows:
+    """Return rows with their numbers formatted, and titles without underscores."""
     return [
-        {titles.get(str(key), str(key)): x if isinstance(x, str) else number(x) for key, x in row.items()}
+        {str(key).replace("_", " "): x if isinstance(x, str) else format_number(x) for key, x in row.items()}
         for row in rows
     ]
 
 
-def rules(corpus: Corpus) -> Rows:
-    """Return how many pairs each rule removed."""
-    return [
-        {
-            "rule": row["rule"],
-            "limit": row["limit"],
-            "removed": number(row["removed"]),
-            "share": f"{row['share']:.2%}",
-        }
-        for row in corpus.rules
-    ]
+def list_trainings(runs: Sequence[Run]) -> Rows:
+    """Return a row per training: its metrics."""
+    found = [(run, seed, run.json(f"trained/{seed}/metrics.json")) for run in runs for seed in run.seeds]
+    return format_numbers([{"run": run.name, "seed": seed, **metrics} for run, seed, metrics in found])
 
 
-def parameters(run: Run) -> Rows:
+def list_costs(runs: Sequence[Run]) -> Rows:
+    """Return a row per training: its hardware and time."""
+    return [{"run": run.name, "seed": seed, **cost(run.costs[seed])} for run in runs for seed in run.seeds]
+
+
+def cost(sessions: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Return the total of a training's sessions; hours are multiplied by the number of devices."""
+    if not sessions:
+        return {"hardware": "not measured", "time": "", "target tokens/s": "", "PyTorch": ""}
+    hours = defaultdict[str, float](float)
+    for one in sessions:
+        hours[one["unit"]] += one["seconds"] * one["count"] / 3600
+    tokens, seconds = (sum(one[name] for one in sessions) for name in ("target_tokens", "training_seconds"))
+    return {
+        "hardware": ", ".join(dict.fromkeys(f"{one['count']} x {one['device']}" for one in sessions)),
+        "time": " and ".join(f"{value:,.2f} {unit}-hours" for unit, value in hours.items()),
+        "target tokens/s": f"{tokens / seconds:,.0f}" if seconds else "",
+        "PyTorch": ", ".join(dict.fromkeys(one["torch"] for one in sessions)),
+    }
+
+
+def group_by_corpus(runs: Sequence[Run]) -> list[tuple[str, Run]]:
+    """Return a run for each distinct training corpus, with the names of all its runs."""
+    same = group(runs, lambda run: str([run.json(f"filtered/{name}.json") for name in ("report", "removed")]))
+    return [(", ".join(run.name for run in runs), runs[0]) for runs in same]
+
+
+def list_splits(run: Run) -> Rows:
+    """Return pairs and words of the training and the validation set, after the filter."""
+    counts = run.json("filtered/report.json")
+    return format_numbers([{"split": split, **counts[split]} for split in ("train", "valid")])
+
+
+def list_rules(run: Run) -> Rows:
+    """Return how many pairs each rule of the filter removed."""
+    rules = run.table("filtered/rules.csv").to_dict("records")
+    return format_numbers(
+        [{**row, "limit": str(row["limit"]), "share": f"{row['share']:.2%}"} for row in rules]
+    )
+
+
+def sample_removed(run: Run) -> dict[str, list[dict[str, Any]]]:
+    """Return some of the pairs that the filter removed, by rule."""
+    removed: dict[str, list[dict[str, Any]]] = {}
+    for row in run.json("filtered/removed.json"):
+        removed.setdefault(row["rule"], []).append(row)
+    return removed
+
+
+def list_parameters(run: Run) -> Rows:
     """Return all parameters."""
-    return [{"parameter": name, "value": value(run, name)} for name in run.params]
+    return [{"parameter": name, "value": show_value(run, name)} for name in run.params]

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from convs2s.decode.attention import Attention, write_attention
+from convs2s.model.digests import digest_of_file
 from convs2s.score.evaluation import ReferenceSet, ScoredText, evaluate
 from convs2s.score.identity import SetIdentity
 from convs2s.text.corpus.files import write_lines
 from convs2s.text.corpus.json_files import write_json
 from convs2s.text.corpus.pair_folder import write_folder
 from pipelines.preset import apply_overrides
-from pipelines.results.costs import cost_file
 from pipelines.stages import filter as filter_stage
 from pipelines.stages.evaluate import write_evaluation
 
@@ -86,6 +86,12 @@ def write_training(data: Path, seed: int) -> None:
         "device": "Toy CPU", "unit": "CPU core", "count": 2, "torch": "2.13.0", "first": 0, "last": 1200,
         "seconds": 1800.0, "target_tokens": 100_000, "training_seconds": 50.0,
     }  # fmt: skip
-    cost = data / "checkpoints" / str(seed) / "costs" / cost_file(trained / "model" / "weights.safetensors")
+    cost = (
+        data
+        / "checkpoints"
+        / str(seed)
+        / "costs"
+        / f"{digest_of_file(trained / 'model' / 'weights.safetensors')}.json"
+    )
     cost.parent.mkdir(parents=True)
     cost.write_text(json.dumps([session]), encoding="utf-8")

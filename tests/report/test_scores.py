@@ -175,7 +175,7 @@ def test_missing_results_say_which_command_makes_them(
     assert main([str(data)]) == 1
     output = capsys.readouterr()
     assert output.out == ""
-    assert output.err.startswith(f"{data / 'evaluation' / name} does not exist: the pipeline has not")
+    assert output.err.startswith(f"{data / 'evaluation' / name} does not exist: the run has not")
     assert "Run `make repro`" in output.err
 
 

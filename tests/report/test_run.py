@@ -10,7 +10,7 @@ import pytest
 from dvc.cli import main
 from dvc.repo import Repo
 
-from pipelines.report.sources import open_run
+from pipelines.report.run import open_run
 from tests.report.made import GOOD, ROOT, make_run
 
 PIPELINE = """
@@ -76,9 +76,11 @@ def test_a_revision_and_an_experiment_are_read_from_the_cache(
     run = open_run(name, finished, tmp_path)
     assert (run.name, run.params["train.dropout"], run.note) == (name, dropout, "")
     assert run.translations.hypotheses == GOOD
-    assert run.translations.member == "ensemble"
-    assert [one.cost["hours"] for one in run.trainings if one.cost] == [{"CPU core": 1.0}] * 2
-    assert all((one.curves / "train" / "loss.tsv").is_file() for one in run.trainings)
+    assert {seed: [one["seconds"] for one in cost] for seed, cost in run.costs.items()} == {
+        "1": [1800.0],
+        "2": [1800.0],
+    }
+    assert all((run.folder / f"data/trained/{seed}/curves/train/loss.tsv").is_file() for seed in "12")
     assert not list(tmp_path.rglob("weights*"))  # they may be large
 
 
@@ -122,7 +124,7 @@ def test_translations_are_those_of_the_first_seed_without_an_ensemble(tmp_path: 
     """The report in the terminal shows the same ones."""
     bad = [line.replace("a", "o") for line in GOOD]
     run = open_run(str(make_run(tmp_path / "made", {}, {"1": GOOD, "2": bad})), tmp_path, tmp_path)
-    assert (run.translations.member, run.translations.hypotheses) == ("1", GOOD)
+    assert run.translations.hypotheses == GOOD
 
 
 def test_an_unknown_run_is_refused(finished: Path, tmp_path: Path) -> None:

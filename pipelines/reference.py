@@ -1,0 +1,115 @@
+"""Every parameter as a page of the documentation, from the schema of params.yaml; `make docs` includes it."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from convs2s.config.load import load_params, parse_yaml
+from convs2s.config.params import Params
+from convs2s.config.section import COUNTABLE
+from pipelines.meanings import meanings, sections
+from pipelines.stages._params import PARAMS
+
+ROOT = Path(__file__).parents[1]
+NAMES = {
+    "boolean": "true or false",
+    "string": "text",
+    "null": "null",
+    "integer": "integer",
+    "number": "number",
+}
+BOUNDS = {
+    "minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below",
+}  # fmt: skip
+LONGEST = 60  # characters of a default to show
+
+
+def write_page() -> str:
+    """Return the page as Markdown: a table per section, then one per kind of source and other class."""
+    schema, base = Params.model_json_schema(), load_params(ROOT / "experiments" / "base.yaml")
+    stages = parse_yaml((ROOT / "dvc.yaml").read_text(encoding="utf-8"), "dvc.yaml")["stages"]
+    names = {section: field["$ref"].rpartition("/")[2] for section, field in schema["properties"].items()}
+    lines: list[str] = []
+    for section, name in names.items():
+        rows = []
+        for key, kind, meaning in list_keys(schema["$defs"][name], name):
+            default = str(getattr(getattr(base, section), key))
+            shown = default if len(default) <= LONGEST else f"{default[:LONGEST]}..."
+            readers = ", ".join(list_readers(f"{section}.{key}", stages))
+            rows.append((f"`{section}.{key}`", kind, f"`{shown}`", meaning, readers or "no stage"))
+        lines += [f"## {section}", "", describe(schema["$defs"][name]), ""]
+        lines += write_table(("key", "value", "default", "meaning", "read by"), rows)
+    lines += [
+        "## Sources",
+        "",
+        "The kinds of entry in `download.train`, `valid`, `development` and `test`.",
+        "",
+    ]
+    for name in schema["$defs"].keys() - names.values():
+        found = [(f"`{key}`", kind, meaning) for key, kind, meaning in list_keys(schema["$defs"][name], name)]
+        lines += [f"### {name}", "", describe(schema["$defs"][name]), ""]
+        lines += write_table(("key", "value", "meaning"), found)
+    return "\n".join(lines)
+
+
+def list_keys(content: Mapping[str, Any], name: str) -> Iterator[tuple[str, str, str]]:
+    """Yield each key of a class with its type in words and its meaning."""
+    texts = meanings(sections()[name])
+    for key, field in content["properties"].items():
+        yield key, name_type(field), texts.get(key, "")
+
+
+def list_readers(key: str, stages: Mapping[str, Any]) -> list[str]:
+    """Return the stages that depend on a key or its section, or have an instance for each of its values.
+
+    An edit reruns them, and later stages unless their inputs come out unchanged.
+    """
+    found = {item.partition("@")[0]: PARAMS[item] for item in PARAMS}
+    for name, stage in stages.items():
+        used = re.findall(r"\$\{([\w.]+)", f"{stage.get('deps', ())} {stage.get('matrix')}")
+        found[name] = (*found.get(name, ()), *used)
+    return [
+        name for name, keys in found.items() if any(key == one or key.startswith(f"{one}.") for one in keys)
+    ]
+
+
+def describe(content: Mapping[str, Any]) -> str:
+    """Return the docstring of a class on one line."""
+    return " ".join(content["description"].split())
+
+
+def write_table(titles: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """Return the lines of a table in Markdown."""
+    cells = [titles, ("---",) * len(titles), *rows]
+    return [*(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in cells), ""]
+
+
+def name_type(schema: Mapping[str, Any]) -> str:
+    """Return the type of a value in words, such as "integer (at least 1) or null"."""
+    match schema:
+        case {"$ref": reference}:
+            name = reference.rpartition("/")[2]
+            text = f"keys of [{name}](#{name.lower()})"
+        case {"anyOf": options} | {"oneOf": options}:
+            text = " or ".join(dict.fromkeys(name_type(option) for option in options))
+        case {"enum": values}:
+            text = " or ".join(f"`{value}`" for value in values)
+        case {"const": value}:
+            text = f"`{value}`"
+        case {"prefixItems": items}:
+            text = f"list of {len(items)}: {name_type(items[0])}"
+        case {"items": items}:
+            of = " of [sources](#sources)" if "discriminator" in items else f": {name_type(items)}"
+            text = f"list{', not empty' if schema.get('minItems') else ''}{of}"
+        case {"additionalProperties": values}:
+            text = f"mapping to {name_type(values)}"
+        case _:
+            bounds = [
+                f"{words} {schema[key]:,}"
+                for key, words in BOUNDS.items()
+                if schema.get(key, COUNTABLE) != COUNTABLE
+            ]
+            bounds += [f"as `{schema['pattern']}`"] if "pattern" in schema else []
+            text = f"{NAMES[schema['type']]} ({', '.join(bounds)})" if bounds else NAMES[schema["type"]]
+    return text

@@ -1,0 +1,65 @@
+"""The page of all parameters, made from the schema."""
+
+from typing import Any
+
+import pytest
+
+from convs2s.config.load import dotted, parse_yaml
+from convs2s.config.params import Params
+from pipelines.preset import EXPERIMENTS
+from pipelines.reference import list_readers, name_type, write_page
+
+STAGES = parse_yaml((EXPERIMENTS.parent / "dvc.yaml").read_text(encoding="utf-8"), "dvc.yaml")["stages"]
+PICTURE = EXPERIMENTS.parent / "docs" / "pictures" / "pipeline.svg"
+
+
+def test_the_page_has_every_parameter_with_its_meaning() -> None:
+    """A row has the key, its values, default, meaning and the stages that read it."""
+    base = parse_yaml((EXPERIMENTS / "base.yaml").read_text(encoding="utf-8"), "base.yaml")
+    rows = [line.split(" | ") for line in write_page().split("\n") if line.startswith("| `")]
+    found = {row[0].strip("| `"): row[1:] for row in rows}
+    assert set(dotted(base)) <= set(found)
+    assert [
+        key for key, row in found.items() if "." in key and not all(cell.strip("| ") for cell in row)
+    ] == []
+    assert found["train.dropout"][:2] == ["number (at least 0, below 1)", f"`{base['train']['dropout']}`"]
+
+
+@pytest.mark.parametrize(
+    ("key", "stages"),
+    [
+        ("download.folder", ["download"]),
+        ("align.iterations", ["align", "candidates"]),
+        ("train.dropout", ["train", "package"]),
+        ("train.rendezvous", []),
+        ("evaluate.examples", ["evaluate"]),
+    ],
+)
+def test_a_key_is_read_by_stages(key: str, stages: list[str]) -> None:
+    """tests/test_affected_stages.py asks DVC itself which stages run again."""
+    assert list_readers(key, STAGES) == stages
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "text"),
+    [
+        ("TrainParams", "anneal_after_epoch", "integer (at least 1) or null"),
+        ("TrainParams", "batch_by", "`sentences` or `tokens`"),
+        ("TranslateSection", "alpha", "number (at least 0, at most 10) or `tuned`"),
+        ("ModelParams", "attention", "list, not empty: true or false"),
+        ("FilesSource", "columns", "list of 2: integer (at least 0) or null"),
+        ("MtdataSource", "sha256", "mapping to text (as `^[0-9a-f]{64}$`)"),
+        ("TrainParams", "selection", "keys of [SelectionParams](#selectionparams) or null"),
+    ],
+)
+def test_values_are_put_into_words(section: str, key: str, text: str) -> None:
+    """Readers of the page should not need to know JSON Schema."""
+    classes: dict[str, Any] = Params.model_json_schema()["$defs"]
+    assert name_type(classes[section]["properties"][key]) == text
+
+
+def test_the_picture_of_the_pipeline_has_every_stage() -> None:
+    """It is a drawing: after an edit of dvc.yaml, draw it again."""
+    text, omitted = PICTURE.read_text(encoding="utf-8"), {"checksums", "snapshot"}
+    stages = {name for name in STAGES if not name.endswith("ensemble")} - omitted
+    assert {name for name in STAGES if f">{name}</text>" in text} == stages
