@@ -24,8 +24,8 @@ from typing import Any
 import pandas as pd
 
 from benchmarks._aligners import Links, available
-from convs2s.text.alignment.dictionary_counting import build_dictionary
 from convs2s.text.alignment.fast_align_programs import parse_links
+from convs2s.text.alignment.link_counting import build_dictionary
 from convs2s.text.corpus.files import read_lines, read_pairs
 
 

@@ -24,8 +24,7 @@ import numpy as np
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from convs2s.score.corpus_scores import bleu, bleu_tokenizer
-from convs2s.text.corpus.files import read_lines
-from convs2s.text.corpus.pair_folder import read_folder, write_folder
+from convs2s.text.corpus.files import read_folder, read_lines, write_folder
 from convs2s.text.sources.split import Split
 from convs2s.train.run import train_model
 from pipelines.stages import (

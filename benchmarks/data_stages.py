@@ -23,7 +23,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from benchmarks.corpus import sample
-from convs2s.text.corpus.pair_folder import write_folder
+from convs2s.text.corpus.files import write_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 VALID_PAIRS = 1000

@@ -15,8 +15,7 @@ from convs2s.decode.load_words import load_words
 from convs2s.model.storage import save_model
 from convs2s.package.translator import Translator
 from convs2s.score.corpus_scores import bleu
-from convs2s.text.corpus.files import read_lines
-from convs2s.text.corpus.pair_folder import SIDES
+from convs2s.text.corpus.files import SIDES, read_lines
 from convs2s.text.sources.split import Split
 from convs2s.text.vocabulary.vocabulary import PAD, read_vocabulary
 from convs2s.text.words.tokenization import load_tokenizer

@@ -23,7 +23,7 @@ from benchmarks.corpus_size import bleu_of_test_set, encode_all, train_seed
 from benchmarks.round_trip import PREPARATIONS, Preparation
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
-from convs2s.text.corpus.pair_folder import read_folder, write_folder
+from convs2s.text.corpus.files import read_folder, write_folder
 from convs2s.text.sources.split import Split
 from pipelines.stages import download, tokenize, truecase
 

@@ -22,7 +22,7 @@ import pandas as pd
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.text.corpus.files import read_lines
 from convs2s.text.vocabulary.codec import Codec
-from convs2s.text.vocabulary.codec_learning import write_codecs
+from convs2s.text.vocabulary.learning import write_codecs
 from convs2s.text.words.tokenization import Tokenizer
 from pipelines.preset import preset_params
 

@@ -45,7 +45,7 @@ from convs2s.model.loading import load_model
 from convs2s.package.translator import Translator, load
 from convs2s.score.corpus_scores import Score, tokenized_bleu
 from convs2s.score.identity import SetIdentity, identify
-from convs2s.text.corpus.pair_folder import read_folder
+from convs2s.text.corpus.files import read_folder
 from convs2s.text.counted import counted
 from convs2s.text.sources.pair_files import file_part
 from convs2s.text.sources.split import write_split

@@ -9,7 +9,7 @@ import pytest
 
 import convs2s
 from convs2s.config.params import Params
-from convs2s.text.corpus.pair_folder import read_folder
+from convs2s.text.corpus.files import read_folder
 from convs2s.text.words.lossless import MARKS
 from tests.pipeline import run_all
 from tests.presets import params_of

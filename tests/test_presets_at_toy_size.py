@@ -13,7 +13,7 @@ import pytest
 import convs2s
 from convs2s.config.layers import expanded
 from convs2s.config.params import Params
-from convs2s.text.corpus.pair_folder import read_folder
+from convs2s.text.corpus.files import read_folder
 from convs2s.text.sources.split import Split
 from pipelines.preset import list_presets
 from pipelines.stages import download, encode, filter, tokenize, truecase, vocabulary

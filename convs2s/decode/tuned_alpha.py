@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from convs2s.config.translate import TranslateParams, TranslateSection
-from convs2s.text.corpus.files import read_lines
-from convs2s.text.corpus.json_files import write_json
+from convs2s.text.corpus.files import read_lines, write_json
 
 
 def write_alpha(path: Path, facts: Mapping[str, float]) -> None:

@@ -27,8 +27,7 @@ from convs2s.model.description import read_description
 from convs2s.model.digests import check_files
 from convs2s.model.loading import load_model
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.text.corpus.files import atomic_path
-from convs2s.text.corpus.json_files import write_json
+from convs2s.text.corpus.files import atomic_path, write_json
 from convs2s.text.vocabulary.vocabulary import EOS, PAD, SPECIALS, UNK, read_vocabulary
 
 PACKAGES = ("onnx", "onnxscript", "onnxruntime")

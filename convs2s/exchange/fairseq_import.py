@@ -21,8 +21,7 @@ from convs2s.model.storage import save_model
 from convs2s.model.unfilled import unfilled_model
 from convs2s.package.folder import Settings, read_section, write_package
 from convs2s.text.alignment.dictionary import write_dictionary
-from convs2s.text.corpus.files import write_lines
-from convs2s.text.corpus.json_files import write_json
+from convs2s.text.corpus.files import write_json, write_lines
 from convs2s.text.counted import counted
 from convs2s.text.vocabulary.bpe import Bpe
 from convs2s.text.vocabulary.imported_codec import (

@@ -13,8 +13,7 @@ from convs2s.config.translate import TranslateParams
 from convs2s.model.description import read_description
 from convs2s.model.digests import CARD, WEIGHTS, check_files, seal
 from convs2s.text.alignment.candidates import has_candidates
-from convs2s.text.corpus.files import atomic_path
-from convs2s.text.corpus.json_files import read_json, write_json
+from convs2s.text.corpus.files import atomic_path, read_json, write_json
 from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
 
 REQUIRED = (

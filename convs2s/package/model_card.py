@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from safetensors import safe_open
 
 from convs2s.model.receptive_field import receptive_field
-from convs2s.text.corpus.json_files import read_json
+from convs2s.text.corpus.files import read_json
 from convs2s.text.languages import name
 
 NAMES = {"bleu": "BLEU, detokenized", "bleu_tokenized": "BLEU, tokenized", "chrf": "chrF2"}

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from convs2s.text.corpus.files import read_lines
-from convs2s.text.corpus.json_files import read_json
-from convs2s.text.corpus.pair_folder import further_references, read_folder
+from convs2s.text.corpus.files import further_references, read_folder, read_json, read_lines
 from convs2s.text.counted import counted
 
 

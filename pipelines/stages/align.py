@@ -8,9 +8,9 @@ from pathlib import Path
 from convs2s.config.align import AlignParams
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.text.alignment.dictionary import write_dictionary
-from convs2s.text.alignment.dictionary_counting import build_dictionary
 from convs2s.text.alignment.fast_align import Links, align
 from convs2s.text.alignment.fast_align_programs import align_with_programs
+from convs2s.text.alignment.link_counting import build_dictionary
 from convs2s.text.corpus.files import read_lines, read_pairs, temporary_folder, write_lines
 from convs2s.text.words.bare_words import bare_words
 

@@ -21,8 +21,7 @@ from convs2s.score.evaluation import (
 from convs2s.score.identity import identify
 from convs2s.score.pictures import draw_attention, draw_scores, easy_to_read
 from convs2s.score.tables import spread, tab_separated
-from convs2s.text.corpus.files import atomic_path, read_lines, unequal_lines, write_lines
-from convs2s.text.corpus.pair_folder import further_references
+from convs2s.text.corpus.files import atomic_path, further_references, read_lines, unequal_lines, write_lines
 from convs2s.text.counted import counted
 from convs2s.text.words.tokenization import Tokenizer
 from pipelines.stages.values import Languages, Replacement, Seeds

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from convs2s.config.filter import FilterParams
-from convs2s.text.corpus.files import atomic_path
+from convs2s.text.corpus.files import atomic_path, read_folder, write_json
 from convs2s.text.corpus.filter import (
     PairFilter,
     characters_per_character,
@@ -11,8 +11,6 @@ from convs2s.text.corpus.filter import (
     require_validation,
     write_splits,
 )
-from convs2s.text.corpus.json_files import write_json
-from convs2s.text.corpus.pair_folder import read_folder
 from convs2s.text.corpus.parallel import with_progress
 
 

@@ -11,7 +11,7 @@ from convs2s.decode.tuned_alpha import settle
 from convs2s.package.folder import Settings, write_package
 from convs2s.package.model_card import Facts, describe_model, model_card
 from convs2s.score.identity import SetIdentity
-from convs2s.text.corpus.json_files import read_json
+from convs2s.text.corpus.files import read_json
 from convs2s.text.vocabulary.codec import read_kind
 from pipelines.stages._params import TRAINING
 from pipelines.stages.values import Languages

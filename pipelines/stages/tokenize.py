@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.text.corpus.pair_folder import read_folder, write_folder
-from convs2s.text.words.pair_tokenization import tokenize_pairs
+from convs2s.text.corpus.files import read_folder, write_folder
+from convs2s.text.words.pairs import tokenize_pairs
 from pipelines.stages.values import Languages
 
 

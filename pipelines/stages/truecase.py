@@ -4,9 +4,8 @@ from collections import Counter
 from pathlib import Path
 
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.text.corpus.files import atomic_path
-from convs2s.text.corpus.pair_folder import SIDES, read_folder
-from convs2s.text.words.truecase_learning import count_cases
+from convs2s.text.corpus.files import SIDES, atomic_path, read_folder
+from convs2s.text.words.pairs import count_cases
 from convs2s.text.words.truecasing import write_counts
 from pipelines.stages.values import Languages
 

@@ -9,8 +9,7 @@ from convs2s.config.tune import TuneParams
 from convs2s.decode.length_normalization import NEUTRAL, best_alpha, best_hypothesis
 from convs2s.decode.members import models_of
 from convs2s.decode.tuned_alpha import with_alpha, write_alpha
-from convs2s.text.corpus.files import atomic_path
-from convs2s.text.corpus.pair_folder import read_folder
+from convs2s.text.corpus.files import atomic_path, read_folder
 from pipelines.stages.values import Seeds
 
 COLUMNS = ["alpha", "bleu", "length_ratio"]

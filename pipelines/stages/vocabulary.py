@@ -3,10 +3,8 @@
 from pathlib import Path
 
 from convs2s.config.vocabulary import VocabularyParams
-from convs2s.text.corpus.files import atomic_path
-from convs2s.text.corpus.pair_folder import read_folder
-from convs2s.text.vocabulary.codec_learning import write_codecs
-from convs2s.text.vocabulary.word_counts import count_words
+from convs2s.text.corpus.files import atomic_path, read_folder
+from convs2s.text.vocabulary.learning import count_words, write_codecs
 
 
 def run(params: VocabularyParams, train: Path, out: Path) -> None:

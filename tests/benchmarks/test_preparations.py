@@ -4,7 +4,7 @@ from pathlib import Path
 
 from benchmarks.preparations import COMPARED, Row, changed, fetch, markdown
 from benchmarks.round_trip import PREPARATIONS
-from convs2s.text.corpus.pair_folder import read_folder
+from convs2s.text.corpus.files import read_folder
 from tests.presets import params_of
 
 

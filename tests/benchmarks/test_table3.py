@@ -139,7 +139,7 @@ def test_unmeasurable_settings_are_named(
         main([*start, "--source", line, line, "--target", line])
     with pytest.raises(ValueError, match=r"line has 1 line but .*empty has 0"):
         main([*start, "--source", line, "--target", empty])
-    with pytest.raises(ValueError, match=r"empty and empty has no sentence pairs. Wanted at least one"):
+    with pytest.raises(ValueError, match=r"empty and empty has no sentence pairs. Expected at least one"):
         main([*start, "--source", line, empty, "--target", line, empty])
     with pytest.raises(FileNotFoundError, match=r"gone\.en does not exist or is not a file"):
         main([*start, "--source", str(tmp_path / "gone.en"), "--target", line])

@@ -11,7 +11,7 @@ from convs2s.config.translate import TranslateParams
 from convs2s.decode.stepwise_model import SearchMemory, StepwiseModel
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.text.vocabulary.codec import Codec
-from convs2s.text.vocabulary.codec_learning import write_codecs
+from convs2s.text.vocabulary.learning import write_codecs
 from convs2s.text.vocabulary.vocabulary import EOS
 
 TRANSLATE = TranslateParams(

@@ -26,8 +26,7 @@ from convs2s.score.identity import SetIdentity
 from convs2s.text.alignment.candidates import Candidates, read_candidates, write_candidates
 from convs2s.text.alignment.dictionary import read_dictionary
 from convs2s.text.corpus.encoded import EncodedCorpus, EncodedSentences, write_encoded
-from convs2s.text.corpus.files import read_lines
-from convs2s.text.corpus.pair_folder import read_folder
+from convs2s.text.corpus.files import read_folder, read_lines
 from convs2s.text.sources.pair_files import read_tsv
 from convs2s.text.sources.tagged_text import read_segments, read_tagged_pairs
 from convs2s.text.sources.unpack import unpack

@@ -12,9 +12,7 @@ from convs2s.decode.attention import Attention, write_attention
 from convs2s.model.digests import digest_of_file
 from convs2s.score.evaluation import ReferenceSet, ScoredText, evaluate
 from convs2s.score.identity import SetIdentity
-from convs2s.text.corpus.files import write_lines
-from convs2s.text.corpus.json_files import write_json
-from convs2s.text.corpus.pair_folder import write_folder
+from convs2s.text.corpus.files import write_folder, write_json, write_lines
 from pipelines.preset import apply_overrides
 from pipelines.stages import filter as filter_stage
 from pipelines.stages.evaluate import write_evaluation

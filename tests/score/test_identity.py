@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.score.identity import identify, name_source
-from convs2s.text.corpus.files import write_lines
-from convs2s.text.corpus.pair_folder import write_folder
+from convs2s.text.corpus.files import write_folder, write_lines
 from convs2s.text.sources.pair_files import file_part
 from convs2s.text.sources.split import write_split
 

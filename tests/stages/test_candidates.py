@@ -9,8 +9,8 @@ from convs2s.config.align import AlignParams
 from convs2s.text.alignment.candidates import has_candidates, read_candidates
 from convs2s.text.corpus.encoded import write_encoded
 from convs2s.text.vocabulary.codec import Codec
-from convs2s.text.vocabulary.codec_learning import write_codecs
 from convs2s.text.vocabulary.encoding import encode_pairs
+from convs2s.text.vocabulary.learning import write_codecs
 from pipelines.stages import candidates
 
 PAIRS = [

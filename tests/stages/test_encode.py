@@ -8,7 +8,7 @@ import pytest
 
 from convs2s.config.vocabulary import VocabularyParams
 from convs2s.text.corpus.encoded import EncodedCorpus
-from convs2s.text.corpus.pair_folder import write_folder
+from convs2s.text.corpus.files import write_folder
 from convs2s.text.vocabulary import encoding
 from convs2s.text.vocabulary.codec import Codec
 from pipelines.stages import encode, vocabulary

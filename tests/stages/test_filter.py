@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from convs2s.config.filter import FilterParams
-from convs2s.text.corpus.pair_folder import read_folder, write_folder
+from convs2s.text.corpus.files import read_folder, write_folder
 from pipelines.stages import filter as filter_stage
 
 TRAIN = [("a b", "c d"), ("", "x"), ("e f", "g h"), ("one", "one two three"), ("a b", "c d"), ("i", "j")]

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.text.corpus.pair_folder import read_folder, write_folder
-from convs2s.text.words import pair_tokenization
+from convs2s.text.corpus.files import read_folder, write_folder
+from convs2s.text.words import pairs as word_pairs
 from pipelines.stages import tokenize
 from tests.decode.parrot import TOKENIZE
 
@@ -28,7 +28,7 @@ def test_each_line_gives_one_line_of_words(tmp_path: Path) -> None:
 def test_several_processes_write_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """DVC hashes the output: it must not depend on the number of cores."""
     write_folder(tmp_path / "raw", [(f"No. {i}, it's so.", f"Nr. {i}, „so“.") for i in range(100)])
-    monkeypatch.setattr(pair_tokenization, "CHUNK_PAIRS", 7)
+    monkeypatch.setattr(word_pairs, "CHUNK_PAIRS", 7)
     for cores in (1, 2):
         monkeypatch.setattr("convs2s.text.corpus.parallel.cores", lambda cores=cores: cores)
         tokenize.run(TOKENIZE, LANGUAGES, tmp_path / "truecasers", tmp_path / "raw", tmp_path / f"out{cores}")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.text.corpus.pair_folder import read_folder, write_folder
+from convs2s.text.corpus.files import read_folder, write_folder
 from pipelines.stages import tokenize, truecase
 from tests.decode.parrot import TOKENIZE
 
@@ -41,7 +41,7 @@ def test_switched_off_nothing_is_learned(tmp_path: Path) -> None:
 def test_several_processes_write_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """DVC hashes the output: it must not depend on the number of cores."""
     write_folder(tmp_path / "raw", PAIRS)
-    monkeypatch.setattr("convs2s.text.words.truecase_learning.CHUNK_PAIRS", 3)
+    monkeypatch.setattr("convs2s.text.words.pairs.CHUNK_PAIRS", 3)
     for cores in (1, 2):
         monkeypatch.setattr("convs2s.text.corpus.parallel.cores", lambda cores=cores: cores)
         truecase.run(TRUECASED, LANGUAGES, tmp_path / "raw", tmp_path / f"cases{cores}")

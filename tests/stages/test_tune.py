@@ -16,7 +16,7 @@ from convs2s.decode.length_normalization import best_alpha
 from convs2s.decode.tuned_alpha import write_alpha
 from convs2s.score.corpus_scores import tokenized_bleu
 from convs2s.text.alignment.candidates import Candidates, write_candidates
-from convs2s.text.corpus.pair_folder import write_folder
+from convs2s.text.corpus.files import write_folder
 from convs2s.text.vocabulary.codec import Codec
 from pipelines.stages import translate, tune
 from tests.decode.parrot import TOKENIZE, TRANSLATE, write_word_vocabulary

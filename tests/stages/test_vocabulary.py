@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.vocabulary import VocabularyParams
-from convs2s.text.corpus.pair_folder import write_folder
+from convs2s.text.corpus.files import write_folder
 from pipelines.stages import vocabulary
 
 PAIRS = [("low lower newest", "Bahn Straße"), ("low", "Straße"), ("newest newest", "Bahn Bahn")]
@@ -74,6 +74,6 @@ def test_the_same_text_gives_the_same_bytes(train: Path, tmp_path: Path) -> None
 def test_a_vocabulary_larger_than_the_data_allows_is_an_error(train: Path, tmp_path: Path, kind: str) -> None:
     """The message names the parameter and the largest size; nothing is left behind."""
     too_many = params(kind=kind, joint=kind == "bpe", source_size=4000, target_size=4000)
-    with pytest.raises(ValueError, match=r"vocabulary\.source_size is 4,000 but .*Wanted at most \d+: lower"):
+    with pytest.raises(ValueError, match=r"vocabulary\.source_size is 4,000 but .*at most \d+: lower"):
         vocabulary.run(too_many, train, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["train"]

@@ -28,11 +28,11 @@ from convs2s.text.alignment.posteriors import (
     expect_pairs,
 )
 from convs2s.text.alignment.symmetrization import symmetrize_pairs
-from convs2s.text.alignment.threads import Threads
 from convs2s.text.alignment.translation_table import Table, build_table, look_up, normalize
 from convs2s.text.alignment.word_ids import Chunk, Corpus, Ids, Side, number_ids, number_words
 from convs2s.text.corpus.files import temporary_folder
 from convs2s.text.corpus.flat_ids import FlatIds, Offsets
+from convs2s.text.corpus.parallel import Threads
 from convs2s.text.counted import counted
 
 Links = list[tuple[int, int]]

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convs2s.text.alignment.compiled import compiled
-from convs2s.text.alignment.threads import Threads
 from convs2s.text.alignment.word_ids import Chunk, Corpus, Ids
 from convs2s.text.corpus.flat_ids import Offsets
+from convs2s.text.corpus.parallel import Threads
 
 BATCH_WORDS = 1 << 24
 """Occurrences of source words whose rows are built together; 4 bytes each."""

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from convs2s.text.corpus.files import atomic_path
+from convs2s.text.corpus.files import SIDES, atomic_path
 from convs2s.text.corpus.flat_ids import FlatIds, FlatIdsWriter, Ids, Offsets
-from convs2s.text.corpus.pair_folder import SIDES
 from convs2s.text.counted import counted
 from convs2s.text.vocabulary.vocabulary import EOS
 

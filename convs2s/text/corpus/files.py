@@ -1,17 +1,21 @@
-"""Text files: one sentence per line, UTF-8, plain or compressed; output appears complete or not at all."""
+"""Files of text, sentence pairs and JSON: read with clear errors, written whole or not at all.
+
+Text has one sentence per line, in UTF-8, plain or compressed.
+"""
 
 import bz2
 import contextlib
 import gzip
+import json
 import lzma
 import os
 import re
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO
+from typing import IO, Any, Self
 
 from backports import zstd
 
@@ -21,6 +25,7 @@ from convs2s.text.counted import counted
 
 DECOMPRESSORS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": zstd.open}
 LEFTOVER = re.compile(r"\..+\.(\d+)(\.old)?\.part")
+SIDES = ("source", "target")
 BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 
 
@@ -176,3 +181,73 @@ def write_lines(path: Path, lines: Iterator[str] | list[str]) -> int:
             stream.write(line + "\n")
             count += 1
     return count
+
+
+def read_folder(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of a folder.
+
+    Raises:
+        FileNotFoundError, ValueError: as `read_pairs`.
+    """
+    return read_pairs(folder / "source.txt", folder / "target.txt")
+
+
+def further_references(folder: Path) -> list[Path]:
+    """Return the reference files other than target.txt, in order: target.2.txt, target.3.txt, ..."""
+    return sorted(folder.glob("target.*.txt"), key=lambda path: int(path.name.split(".")[1]))
+
+
+class PairWriter:
+    """Writes pairs to a new folder; a context manager that closes the files."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self._source, self._target = (
+            (folder / f"{side}.txt").open("w", encoding="utf-8", newline="\n") for side in SIDES
+        )
+
+    def write(self, source: str, target: str) -> None:
+        """Append a pair; neither sentence may contain a line end."""
+        self._source.write(source + "\n")
+        self._target.write(target + "\n")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._source.close()
+        self._target.close()
+
+
+def write_folder(folder: Path, pairs: Iterable[tuple[str, str]]) -> None:
+    """Write pairs to a folder, which appears only once complete."""
+    with atomic_path(folder) as temporary, PairWriter(temporary) as writer:
+        for source, target in pairs:
+            writer.write(source, target)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a file that holds a JSON object.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it is not JSON, or not an object.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist. Expected a JSON file: run the stage that writes it.")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{path} is not JSON: {error}. Was it edited or truncated? Make or fetch it again."
+        ) from error
+    if not isinstance(content, dict):
+        raise ValueError(
+            f"{path}: expected a JSON object, found {type(content).__name__}. Make or fetch it again."
+        )
+    return content
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write readable JSON, atomically."""
+    write_lines(path, [json.dumps(content, indent=2, ensure_ascii=False)])

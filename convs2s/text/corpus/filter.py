@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from convs2s.text.corpus.pair_folder import PairWriter
-from convs2s.text.corpus.removed_sample import RemovedSample
+from convs2s.text.corpus.files import PairWriter
 from convs2s.text.counted import counted
 
 Pair = tuple[str, str]
@@ -21,6 +20,9 @@ Pair = tuple[str, str]
 EMPTY, LONG, RATIO, REPEAT = "empty side", "too long", "ratio", "repeat"
 BIN_WORDS = 5
 LAST_BIN = 200
+"""Histograms of lengths have bins of BIN_WORDS words; the last begins at LAST_BIN, and is open."""
+SAMPLE_PAIRS = 5  # per rule
+LONGEST_SAMPLE = 300  # characters per side
 
 
 def words(line: str) -> int:
@@ -47,14 +49,36 @@ def characters_per_character(pairs: Iterable[Pair]) -> float:
     return totals[0] / totals[1] if totals[1] else 1.0
 
 
-class Lengths:
-    """A histogram of sentence lengths in words, in bins of BIN_WORDS, the last of which is open."""
+@dataclass
+class RemovedSample:
+    """For each rule, the removed pairs with the smallest hashes: a random sample, the same on every run."""
 
-    def __init__(self) -> None:
-        self.bins = [0] * (LAST_BIN // BIN_WORDS + 1)
+    pairs: dict[str, dict[int, dict[str, Any]]] = field(default_factory=dict)
 
-    def add(self, length: int) -> None:
-        self.bins[min(length, LAST_BIN) // BIN_WORDS] += 1
+    def add(self, rule: str, number: int, pair: tuple[str, str], words: tuple[int, int]) -> None:
+        """Add a removed pair, unless the sample has enough pairs with smaller hashes.
+
+        Args:
+            number: hash of the pair.
+            words: numbers of words in the source and the target.
+        """
+        found = self.pairs.setdefault(rule, {})
+        if number in found or (len(found) == SAMPLE_PAIRS and number > max(found)):
+            return
+        source, target = (side[:LONGEST_SAMPLE] for side in pair)
+        found[number] = {
+            "rule": rule,
+            "source": source,
+            "target": target,
+            "source_words": words[0],
+            "target_words": words[1],
+        }
+        if len(found) > SAMPLE_PAIRS:
+            del found[max(found)]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the pairs of each rule, with sides cut after 300 characters."""
+        return [found[number] for found in self.pairs.values() for number in sorted(found)]
 
 
 @dataclass
@@ -79,9 +103,10 @@ class PairFilter:
     read: int = 0
     kept: int = 0
     removed: dict[str, int] = field(default_factory=lambda: dict.fromkeys((EMPTY, LONG, RATIO, REPEAT), 0))
-    lengths: dict[str, Lengths] = field(
+    lengths: dict[str, list[int]] = field(
         default_factory=lambda: {
-            name: Lengths() for name in ("source_read", "target_read", "source_kept", "target_kept")
+            name: [0] * (LAST_BIN // BIN_WORDS + 1)
+            for name in ("source_read", "target_read", "source_kept", "target_kept")
         }
     )
     sample: RemovedSample = field(default_factory=RemovedSample)
@@ -92,17 +117,19 @@ class PairFilter:
         for pair in pairs:
             source, target = words(pair[0]), words(pair[1])
             self.read += 1
-            self.lengths["source_read"].add(source)
-            self.lengths["target_read"].add(target)
+            self._count_lengths("read", source, target)
             rule = self._rule(source, target, pair)
             if rule is not None:
                 self.removed[rule] += 1
                 self.sample.add(rule, pair_hash(pair), pair, (source, target))
                 continue
             self.kept += 1
-            self.lengths["source_kept"].add(source)
-            self.lengths["target_kept"].add(target)
+            self._count_lengths("kept", source, target)
             yield pair
+
+    def _count_lengths(self, which: str, source: int, target: int) -> None:
+        self.lengths[f"source_{which}"][min(source, LAST_BIN) // BIN_WORDS] += 1
+        self.lengths[f"target_{which}"][min(target, LAST_BIN) // BIN_WORDS] += 1
 
     def _rule(self, source: int, target: int, pair: Pair) -> str | None:
         """Return the first rule that removes a pair with these numbers of words; None if no rule does."""
@@ -142,16 +169,13 @@ class PairFilter:
                 "least one: check the pairs, or loosen filter.* in params.yaml."
             )
 
-    @property
-    def _unit_of_ratio(self) -> str:
-        return "" if self.usual is None else " in characters"
-
     def rules_table(self) -> pd.DataFrame:
         """Return a row for each rule, in the order they are applied: rule, limit, removed pairs, share."""
+        unit = "" if self.usual is None else " in characters"
         limits = {
             EMPTY: "on" if self.drop_empty else "off",
             LONG: "off" if self.max_words is None else counted(self.max_words, "word"),
-            RATIO: "off" if self.max_ratio is None else f"{self.max_ratio}{self._unit_of_ratio}",
+            RATIO: "off" if self.max_ratio is None else f"{self.max_ratio}{unit}",
             REPEAT: "off" if self.repeated is None else "on",
         }
         table = pd.DataFrame({"rule": list(limits), "limit": list(limits.values())})
@@ -162,7 +186,7 @@ class PairFilter:
     def lengths_table(self) -> pd.DataFrame:
         """Return a row for each bin: its lower bound in words, then the sentences read and kept, per side."""
         starts = range(0, LAST_BIN + 1, BIN_WORDS)
-        return pd.DataFrame({"words": starts} | {name: one.bins for name, one in self.lengths.items()})
+        return pd.DataFrame({"words": starts} | self.lengths)
 
     def report(self) -> dict[str, Any]:
         """Return the numbers of pairs read, kept and removed."""

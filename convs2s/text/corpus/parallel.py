@@ -1,13 +1,16 @@
-"""Process a stream in chunks, on all cores, with results in order and few chunks in memory."""
+"""Pools of processes and threads, for a stream of chunks and for compiled work."""
 
 import itertools
 import multiprocessing
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from convs2s.processes import end_with_parent
 from convs2s.watch.progress_bar import ProgressBar
@@ -126,3 +129,25 @@ def apply(chunk: list[Any]) -> Any:
         assert make_work is not None
         work = make_work()
     return work(chunk)
+
+
+class Threads(ThreadPoolExecutor):
+    """A fixed number of threads; independent tasks give the same results with any number of threads."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(count)
+        self.count = count
+
+    def share(self, offsets: NDArray[np.int64], function: Callable[..., None], *arguments: Any) -> None:
+        """Call function(first, last, *arguments) for ranges that together cover all items, and wait.
+
+        Args:
+            offsets: where each item's work begins, then the end; ranges have about equal amounts of work.
+            function: compiled, so that threads run in parallel.
+            arguments: passed on.
+        """
+        cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], self.count + 1)[1:-1])
+        bounds = itertools.pairwise([0, *cuts.tolist(), len(offsets) - 1])
+        tasks = [self.submit(function, first, last, *arguments) for first, last in bounds]
+        for task in tasks:
+            task.result()

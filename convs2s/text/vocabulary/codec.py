@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol, Self
 
-from convs2s.text.corpus.json_files import read_json
+from convs2s.text.corpus.files import read_json
 from convs2s.text.vocabulary.bpe import Bpe
 from convs2s.text.vocabulary.unigram import Unigram
 from convs2s.text.vocabulary.vocabulary import EOS, PAD, Vocabulary, read_vocabulary

@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from convs2s.text.corpus.files import read_lines
-from convs2s.text.corpus.json_files import read_json
+from convs2s.text.corpus.files import read_json, read_lines
 from convs2s.text.vocabulary.bpe import WORD_END, Bpe
 from convs2s.text.vocabulary.codec import Codec, read_model
 from convs2s.text.vocabulary.vocabulary import EOS, PAD, Vocabulary, read_vocabulary

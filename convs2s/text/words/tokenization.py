@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.text.words.case import lower
 from convs2s.text.words.lossless import (
     join_by_rules,
     join_by_spaces,
     split_at_spaces,
     split_by_rules,
 )
-from convs2s.text.words.romanian import comma_below, without_diacritics
+from convs2s.text.words.orthography import comma_below, lower, typographic, without_diacritics
 from convs2s.text.words.truecasing import Truecaser, detruecase, read_truecaser
-from convs2s.text.words.typography import typographic
 
 NUMBER = re.compile(r"[0-9]+")
 

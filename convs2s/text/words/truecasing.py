@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from convs2s.text.corpus.files import read_lines, write_lines
-from convs2s.text.words.case import capitalized, lower
+from convs2s.text.words.orthography import capitalized, lower
 
 SENTENCE_ENDS = frozenset({".", ":", "?", "!"})
 """Words after which a sentence begins."""

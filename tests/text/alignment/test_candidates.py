@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from convs2s.text.alignment import candidate_counting
-from convs2s.text.alignment.candidate_counting import build_candidates
+from convs2s.text.alignment import link_counting
 from convs2s.text.alignment.candidates import (
     NO_CANDIDATES,
     Candidates,
@@ -15,6 +14,7 @@ from convs2s.text.alignment.candidates import (
     write_candidates,
 )
 from convs2s.text.alignment.fast_align_programs import write_ids
+from convs2s.text.alignment.link_counting import build_candidates
 from convs2s.text.corpus.encoded import EncodedCorpus
 from convs2s.text.vocabulary.vocabulary import EOS
 
@@ -35,7 +35,7 @@ LINKS = [[(0, 0), (1, 1)], [(0, 0), (0, 1), (1, 0)], [], [(0, 0)]]
 @pytest.mark.parametrize("held", [1, 1 << 22])
 def test_candidates_are_ordered_by_frequency_then_by_id(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """By hand; the block size must make no difference."""
-    monkeypatch.setattr(candidate_counting, "HELD_LINKS", held)
+    monkeypatch.setattr(link_counting, "HELD_LINKS", held)
     found = build_candidates(SOURCE, TARGET, LINKS, most=10)
     assert found.offsets.tolist() == [0, 0, 0, 0, 3, 3, 5]
     assert found.targets.tolist() == [7, 8, 9, 6, 7]

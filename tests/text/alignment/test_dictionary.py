@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.text.alignment.dictionary import Entry, read_dictionary, write_dictionary
-from convs2s.text.alignment.dictionary_counting import build_dictionary
+from convs2s.text.alignment.link_counting import build_dictionary
 
 HEADER = "source\ttarget\tcount\tlinks\n"
 

@@ -18,9 +18,9 @@ from sacremoses import MosesTokenizer
 from benchmarks.align import alignment_error_rate
 from convs2s.text.alignment.fast_align import Aligner, Links, align
 from convs2s.text.alignment.symmetrization import symmetrize
-from convs2s.text.alignment.threads import Threads
 from convs2s.text.alignment.translation_table import build_table, digamma, find
 from convs2s.text.alignment.word_ids import number_words, numbering
+from convs2s.text.corpus.parallel import Threads
 
 Pairs = list[tuple[list[str], list[str]]]
 

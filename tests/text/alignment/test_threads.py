@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from convs2s.text.alignment.threads import Threads
+from convs2s.text.corpus.parallel import Threads
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])

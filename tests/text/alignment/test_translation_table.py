@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from convs2s.text.alignment.threads import Threads
 from convs2s.text.alignment.translation_table import (
     EMPTY,
     FLOOR,
@@ -18,6 +17,7 @@ from convs2s.text.alignment.translation_table import (
     normalize,
 )
 from convs2s.text.alignment.word_ids import Corpus, number_words
+from convs2s.text.corpus.parallel import Threads
 
 EULER = 0.577215664901532860606512
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.text.corpus.files import read_folder
 from convs2s.text.corpus.filter import (
     EMPTY,
     LONG,
@@ -18,7 +19,6 @@ from convs2s.text.corpus.filter import (
     require_validation,
     write_splits,
 )
-from convs2s.text.corpus.pair_folder import read_folder
 
 
 def pair(source: int, target: int) -> Pair:

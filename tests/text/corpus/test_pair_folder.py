@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.text.corpus.pair_folder import PairWriter, read_folder, write_folder
+from convs2s.text.corpus.files import PairWriter, read_folder, write_folder
 
 
 def test_pairs_come_back_as_written(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.text.corpus.pair_folder import read_folder
+from convs2s.text.corpus.files import read_folder
 from convs2s.text.sources.pair_files import Part, RawPair
 from convs2s.text.sources.split import write_split
 

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from convs2s.text.vocabulary.bpe import WORD_END, Bpe
-from convs2s.text.vocabulary.bpe_learning import learn_bpe
+from convs2s.text.vocabulary.learning import learn_bpe
 
 # In the style of Sennrich et al. (2016), with characters that sentencepiece treats specially.
 COUNTS = {"low": 5, "lower": 2, "newest": 6, "widest": 3, "3x3": 4, "日本a": 3, "a\u00a0b": 2, "e\u0301": 2}

@@ -8,8 +8,8 @@ import pytest
 
 from convs2s.text.vocabulary import codec as codec_module
 from convs2s.text.vocabulary.codec import Codec
-from convs2s.text.vocabulary.codec_learning import write_codecs
 from convs2s.text.vocabulary.encoding import encode_pairs
+from convs2s.text.vocabulary.learning import write_codecs
 from convs2s.text.vocabulary.unigram import Unigram
 from convs2s.text.vocabulary.vocabulary import EOS, PAD, UNK
 

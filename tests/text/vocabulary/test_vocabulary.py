@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.text.vocabulary.learning import CHUNK_PAIRS, count_words, frequent_words
 from convs2s.text.vocabulary.vocabulary import (
     EOS,
     PAD,
@@ -12,7 +13,6 @@ from convs2s.text.vocabulary.vocabulary import (
     read_vocabulary,
     write_vocabulary,
 )
-from convs2s.text.vocabulary.word_counts import CHUNK_PAIRS, count_words, frequent_words
 
 
 def test_special_symbols_come_first() -> None:

@@ -1,4 +1,4 @@
-from convs2s.text.words.romanian import comma_below, without_diacritics
+from convs2s.text.words.orthography import comma_below, without_diacritics
 
 
 def test_cedillas_become_commas_and_nothing_else_changes() -> None:

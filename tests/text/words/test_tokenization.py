@@ -8,7 +8,7 @@ import pytest
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.text.words.pair_tokenization import tokenize_pairs
+from convs2s.text.words.pairs import tokenize_pairs
 from convs2s.text.words.tokenization import PunctuationNormalizer, Tokenizer, needed
 from convs2s.text.words.truecasing import Truecaser
 

@@ -3,8 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
+from convs2s.text.words.orthography import typographic
 from convs2s.text.words.tokenization import Tokenizer
-from convs2s.text.words.typography import typographic
 from tests.text.words.test_tokenization import flags
 
 
