@@ -18,8 +18,8 @@ from benchmarks.machine import timed
 from benchmarks.table3 import equal_lengths
 from benchmarks.train_step import narrowed
 from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.load_words import fastest
-from convs2s.decode.stepwise_model import StepwiseModel
+from convs2s.decode.ensemble import SearchModel
+from convs2s.decode.load_words import choose_model
 from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
@@ -38,7 +38,8 @@ def translations(sizes: Sizes, emit: Emit, _: float) -> None:
     batches = [lengths[batch] for batch in equal_lengths(lengths.tolist(), BATCH)]
     for precision in sizes.precisions:
         model = random_model(PRESET, sizes.entries, sizes.channels, precision, device())
-        sources = [source(batch, model.source_size) for batch in batches]
+        entries = sizes.entries or preset_params(PRESET).vocabulary.source_size
+        sources = [source(batch, entries) for batch in batches]
         for beam_size in (1, 5):
             search = BeamSearch(beam_size, 1.0, 1, 1, False, False)
             translate(search, model, sources[-1:])
@@ -64,7 +65,7 @@ def target_length(source_tokens: int) -> int:
 
 def random_model(
     preset: str, entries: int | None, channels: int | None, precision: str, place: torch.device
-) -> StepwiseModel:
+) -> SearchModel:
     """Return a model that never writes EOS unless forced to.
 
     Args:
@@ -80,7 +81,7 @@ def random_model(
     model = Seq2Seq(narrowed(params.model, channels), size, size, PAD, 0.0)
     fold_weight_norm(model)
     model.output_layer.bias.data[EOS] = -1e4
-    return fastest(model.to(place).eval().requires_grad_(False), precision, place)
+    return choose_model(model.to(place).eval().requires_grad_(False), precision, place)
 
 
 def source(lengths: NDArray[np.int64], entries: int) -> torch.Tensor:
@@ -90,7 +91,7 @@ def source(lengths: NDArray[np.int64], entries: int) -> torch.Tensor:
     return torch.from_numpy(ids)
 
 
-def translate(search: BeamSearch, model: StepwiseModel, sources: Sequence[torch.Tensor]) -> float:
+def translate(search: BeamSearch, model: SearchModel, sources: Sequence[torch.Tensor]) -> float:
     """Translate batches; return the tokens of all best hypotheses."""
     tokens = 0
     for ids in sources:

@@ -161,7 +161,7 @@ def settings(wanted: Sequence[str], threads: int, workers: int) -> list[Setting]
 def flop_of_token(job: Job, batch: Batch) -> float:
     """Return the FLOP of products per output token of a batch, counted on the plain PyTorch path."""
     counting = load(job.model, job.device, beam_size=job.beam_size, n_best=1)
-    counting.words.searching = StepwiseModel(load_model(job.model, counting.words.device))
+    counting.words.model = StepwiseModel(load_model(job.model, counting.words.device))
     done: list[list[TextHypothesis]] = []
     flop = counted_flop(lambda: done.extend(counting.words.translate(batch, keep_attention=False)))
     return flop / max(1, sum(len(hypotheses[0].tokens) for hypotheses in done))

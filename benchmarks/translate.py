@@ -1,15 +1,15 @@
-"""Speed of translation on the CPU: the fast paths compared with the plain one, in all precisions.
+"""Speed of translation on the CPU: the engine compared with the plain model, in all precisions.
 
     python -m benchmarks.translate --model data/models/1 --source test.en --beam-sizes 1 5
 
-translates lines of text with each path in turns, with the model loaded and warmed up; splitting and joining
+translates lines of text with each in turns, with the model loaded and warmed up; splitting and joining
 words counts. It prints sentences per second of processor time (median over rounds, minimum and maximum), how
-many hypotheses equal those of the plain path, and the share of the speed of a large matrix product: at 100 %
+many hypotheses equal those of the plain model, and the share of the speed of a large matrix product: at 100 %
 a search would consist of matrix products only. With --candidates, a file from `convs2s candidates`, there is
 also int8 with vocabulary selection; its share may exceed 100 %, because it counts products of the whole
 vocabulary.
 
---processes 2 runs our compiled loops in two processes that share the model, and the others on two threads;
+--processes 2 runs the engine in two processes that share the model, and the others on two threads;
 speeds are then by wall time, so the machine must be otherwise idle.
 
 If fairseq is installed, an imported model can be compared with it, on tokenized text:
@@ -104,17 +104,16 @@ def translators(
 ) -> dict[str, Translator]:
     """Return the translators to compare, by name: the path, then the precision of products."""
     ways = {PLAIN: load(model, "cpu", beam_size=beam_size, n_best=1)}
-    ways[PLAIN].words.searching = StepwiseModel(load_model(model))
-    ways["fast float32"] = load(model, "cpu", beam_size=beam_size, n_best=1)
+    ways[PLAIN].words.model = StepwiseModel(load_model(model))
     for precision in ("float32", "bfloat16", "int8"):
         if precision == "int8" and not torch.cpu._is_vnni_supported():
             continue
         changes: dict[str, Any] = {
             "beam_size": beam_size, "n_best": 1, "precision": precision, "processes": processes,
         }  # fmt: skip
-        ways[f"compiled {precision}"] = compiled(load(model, "cpu", **changes))
+        ways[f"engine {precision}"] = load(model, "cpu", **changes)
         if precision == "int8" and candidates is not None:
-            ways["selected int8"] = compiled(load(model, "cpu", candidates=candidates, **changes))
+            ways["selected int8"] = load(model, "cpu", candidates=candidates, **changes)
     return ways
 
 
@@ -123,12 +122,6 @@ def peer(files: list[Path], beam_size: int, ours: Translator) -> dict[str, Fairs
     checkpoint, *dictionaries = files
     size = ours.words.params.batch_sentences
     return {"fairseq float32": fairseq_translator(checkpoint, dictionaries, beam_size, size)}
-
-
-def compiled(translator: Translator) -> Translator:
-    """Return the translator in compiled loops, however short the text."""
-    translator.words.searching = translator.words.model.compiled()
-    return translator
 
 
 def int8_peak() -> float:

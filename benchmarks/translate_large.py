@@ -73,7 +73,7 @@ def ours(options: argparse.Namespace) -> dict[str, Any]:
     selected = torch.from_numpy(np.sort(np.concatenate([np.arange(3), drawn])))
     found: dict[str, Any] = {}
     for precision in options.precisions:
-        model = random_model(options.preset, options.entries, options.channels, precision, CPU).compiled()
+        model = random_model(options.preset, options.entries, options.channels, precision, CPU)
         found[f"ours {precision}"] = partial(search, model, None, source)
         if precision == options.precisions[-1]:
             found[f"ours {precision}, {options.selected:,} selected"] = partial(

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from convs2s.decode.forced_prefix import keep_only
 from convs2s.decode.live_batch import LiveBatch
-from convs2s.decode.token_scores import ANY, NOT_EOS, LazyScores, log_normalizer, top_tokens
+from convs2s.decode.token_scores import LazyScores, log_normalizer, top_tokens
 from convs2s.decode.tracing import Step, trace
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
 
@@ -195,9 +195,10 @@ class BeamSearch:
         """Return each row's 2 * beam_size largest allowed logits, their tokens, and the normalizer."""
         wanted = 2 * self.beam_size
         if not isinstance(scores, Tensor):
-            allowed = np.where(forced, EOS, NOT_EOS if step < self.min_length else ANY)
-            allowed[given[0]] = given[1]
-            return scores.likeliest(allowed.repeat(beams), min(wanted, scores.size))
+            only = np.where(forced, EOS, -1)
+            only[given[0]] = given[1]
+            excluded = np.array([PAD, EOS] if step < self.min_length else [PAD])
+            return scores.likeliest(only.repeat(beams), excluded, min(wanted, scores.size))
         normalizers = log_normalizer(scores)
         self.rule_out(scores.unflatten(0, (-1, beams)), step, forced, given)
         return (*top_tokens(scores, min(wanted, scores.shape[1])), normalizers)

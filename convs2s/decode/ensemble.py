@@ -3,14 +3,29 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from convs2s.decode.stepwise_model import StepwiseModel
+from convs2s.decode.beam_search import StepModel
 from convs2s.decode.token_scores import all_logits
+
+
+class SearchModel(StepModel, Protocol):
+    """What translation needs from a model: the plain one, the engine's, or an ensemble of these."""
+
+    @property
+    def max_source_tokens(self) -> int | None:
+        """Longest source sentence, EOS included; None if unlimited."""
+
+    @property
+    def max_target_tokens(self) -> int | None:
+        """Longest target sentence, EOS included; None if unlimited."""
+
+    def restricted(self, tokens: Int[Tensor, "N"], /) -> "SearchModel":
+        """Return the same model over only these target tokens; all other weights are shared."""
 
 
 @dataclass(frozen=True)
@@ -36,20 +51,9 @@ class EnsembleState:
 
 
 class Ensemble:
-    """Models that translate together; beam search sees a single model.
+    """Models with the same vocabularies that translate together; beam search sees a single model."""
 
-    Raises:
-        ValueError: if members differ in the size of a vocabulary.
-    """
-
-    def __init__(self, members: Sequence[StepwiseModel]) -> None:
-        for side in ("source", "target"):
-            sizes = [getattr(member, f"{side}_size") for member in members]
-            if len(set(sizes)) > 1:
-                raise ValueError(
-                    f"The {side} vocabularies of an ensemble's members have {', '.join(map(str, sizes))} "
-                    "entries; wanted the same number. Train the members on the same data/vocabulary."
-                )
+    def __init__(self, members: Sequence[SearchModel]) -> None:
         self.members = tuple(members)
 
     @property
@@ -63,12 +67,8 @@ class Ensemble:
         return smallest(member.max_target_tokens for member in self.members)
 
     def restricted(self, tokens: Int[Tensor, "N"]) -> "Ensemble":
-        """Return the ensemble over only these target tokens; as `StepwiseModel.restricted`."""
+        """Return the ensemble over only these target tokens; as `SearchModel.restricted`."""
         return Ensemble([member.restricted(tokens) for member in self.members])
-
-    def compiled(self) -> "Ensemble":
-        """Return the ensemble with its members in compiled loops, where available."""
-        return Ensemble([member.compiled() for member in self.members])
 
     def encode(self, source: Int[Tensor, "B S"]) -> EnsembleMemory:
         """Encode source sentences with every member."""

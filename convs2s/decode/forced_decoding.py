@@ -13,7 +13,7 @@ from torch import Tensor
 from convs2s.decode.batches import batches, padded
 from convs2s.decode.beam_search import StepModel, check_numbers
 from convs2s.decode.side_by_side import side_by_side
-from convs2s.decode.token_scores import log_normalizer
+from convs2s.decode.token_scores import all_logits, log_normalizer
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.text.counted import counted
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
@@ -95,11 +95,12 @@ def log_likelihoods(
     memory, state = model.encode(source), model.start(len(source))
     newest = torch.full_like(target[:, 0], EOS)
     totals = torch.zeros(len(target), device=target.device)
-    for wanted in target.unbind(dim=1):
-        logits, _, state = model.step(newest, memory, state)
-        gains = logits.gather(1, wanted[:, None]).squeeze(1) - log_normalizer(logits)
-        totals += gains.masked_fill(wanted == PAD, 0.0)
-        newest = wanted
+    for given in target.unbind(dim=1):
+        scores, _, state = model.step(newest, memory, state)
+        logits = all_logits(scores)
+        gains = logits.gather(1, given[:, None]).squeeze(1) - log_normalizer(logits)
+        totals += gains.masked_fill(given == PAD, 0.0)
+        newest = given
     check_numbers(totals.cpu().numpy()[:, None], np.arange(len(target)), target.shape[1] - 1)
     return totals
 

@@ -7,8 +7,7 @@ import torch
 
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.device import find_device
-from convs2s.decode.ensemble import Ensemble
-from convs2s.decode.fast_model import FastModel
+from convs2s.decode.ensemble import Ensemble, SearchModel
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.model.loading import load_model
@@ -42,52 +41,49 @@ def load_words(
         ValueError: if a file is damaged, the device does not exist or cannot be shared by that many
             processes, or a model or the candidates do not fit the vocabulary.
     """
-    found = find_device(device)
+    found, selection = find_device(device), None
     source, target = load_codec(vocabulary, "source"), load_codec(vocabulary, "target")
     members = [load_member(folder, vocabulary, (source, target), params, found) for folder in models]
     model = members[0] if len(members) == 1 else Ensemble(members)
-    wanted = params.selection
-    selection = (
-        VocabularySelection.load(candidates, wanted.common, wanted.candidates, len(target.vocabulary))
-        if wanted
-        else None
-    )
+    if limits := params.selection:
+        size = len(target.vocabulary)
+        selection = VocabularySelection.load(candidates, limits.common, limits.candidates, size)
     return WordTranslator(model, source, target, params, found, selection, processes)
 
 
 def load_member(
     folder: Path, vocabulary: Path, codecs: tuple[Codec, Codec], params: TranslateParams, device: torch.device
-) -> StepwiseModel:
+) -> SearchModel:
     """Load one model and check that it was trained with vocabularies of these sizes."""
     seq2seq = load_model(folder, device)
-    model = fastest(seq2seq, params.precision, device)
-    sizes = model.source_size, model.target_size
+    sizes = seq2seq.source_embedding.words.num_embeddings, seq2seq.target_embedding.words.num_embeddings
     for side, size, codec in zip(("source", "target"), sizes, codecs, strict=True):
         if size != len(codec.vocabulary):
             raise ValueError(
                 f"{folder} was trained with {size:,} {side} vocabulary entries but {vocabulary / side}.tsv "
-                f"has {len(codec.vocabulary):,} (including 3 special ones). Wanted the vocabulary it was "
+                f"has {len(codec.vocabulary):,} (including 3 special ones). Expected the vocabulary it was "
                 "trained with: run `dvc repro`, or fetch the whole folder again."
             )
     if seq2seq.padding_id != PAD:
         raise ValueError(
-            f"{folder} has the padding id {seq2seq.padding_id}, wanted {PAD} as in its vocabulary. Was "
+            f"{folder}: expected the padding id {PAD} of its vocabulary, found {seq2seq.padding_id}. Was "
             "model.json edited? Fetch the whole folder again."
         )
-    return model
+    return choose_model(seq2seq, params.precision, device)
 
 
-def fastest(seq2seq: Seq2Seq, precision: str, device: torch.device) -> StepwiseModel:
-    """Return a loaded model in the fastest form for beam search, with products of this precision.
+def choose_model(seq2seq: Seq2Seq, precision: str, device: torch.device) -> SearchModel:
+    """Return a loaded model in the form that searches: on a CPU the engine's, elsewhere the plain one.
 
     Raises:
         ValueError: if the machine does not support this precision, or is slow with it.
     """
-    if precision == "int8":
-        from convs2s.decode.int8_linear import Int8Linear, check_int8  # noqa: PLC0415  # imports numba
+    if device.type == "cpu":
+        from convs2s.engine.model import EngineModel  # noqa: PLC0415  # imports numba
 
-        check_int8(device)
-        return FastModel(seq2seq, Int8Linear)
-    if precision == "bfloat16":
-        seq2seq = seq2seq.to(torch.bfloat16)
-    return FastModel(seq2seq) if device.type == "cpu" else StepwiseModel(seq2seq)
+        return EngineModel(seq2seq, precision)
+    if precision == "int8":
+        raise ValueError(
+            f"precision int8 is for CPUs, but the device is {device}. Choose bfloat16, or --device cpu."
+        )
+    return StepwiseModel(seq2seq.to(torch.bfloat16) if precision == "bfloat16" else seq2seq)

@@ -1,7 +1,6 @@
 """A trained model, decoded token by token without recomputation (§5.3), over all or some tokens (§5.4)."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -55,6 +54,7 @@ class StepwiseModel:
 
     def __init__(self, seq2seq: Seq2Seq, tokens: Int[Tensor, "N"] | None = None) -> None:
         self.seq2seq = seq2seq
+        self.max_source_tokens, self.max_target_tokens = seq2seq.max_source_tokens, seq2seq.max_target_tokens
         output = seq2seq.output_layer
         tables = (seq2seq.target_embedding.words.weight, output.weight, output.bias)
         self.embeddings, self.output_weights, self.output_biases = (
@@ -64,30 +64,6 @@ class StepwiseModel:
     def restricted(self, tokens: Int[Tensor, "N"]) -> "StepwiseModel":
         """Return the same model over only these target tokens; all other weights are shared."""
         return StepwiseModel(self.seq2seq, tokens)
-
-    def compiled(self) -> Any:
-        """Return the fastest model for a long text: this one in compiled loops, where available."""
-        return self
-
-    @property
-    def source_size(self) -> int:
-        """Size of the source vocabulary, special entries included."""
-        return self.seq2seq.source_embedding.words.num_embeddings
-
-    @property
-    def target_size(self) -> int:
-        """Number of target tokens considered, special ones included."""
-        return len(self.output_biases)
-
-    @property
-    def max_source_tokens(self) -> int | None:
-        """Longest source sentence, EOS included; None if unlimited."""
-        return self.seq2seq.max_source_tokens
-
-    @property
-    def max_target_tokens(self) -> int | None:
-        """Longest target sentence, EOS included; None if unlimited."""
-        return self.seq2seq.max_target_tokens
 
     def encode(self, source: Int[Tensor, "B S"]) -> SearchMemory:
         """Encode source sentences, each ending in EOS, then padded."""

@@ -15,10 +15,6 @@ FEWEST_GROUPS = 16
 """Groups per token to find, at or above which grouping pays off."""
 
 
-ANY, NOT_EOS = -1, -2
-"""In place of the only allowed next token: any token, or any except EOS."""
-
-
 @runtime_checkable
 class LazyScores(Protocol):
     """Logits that a model has not computed yet, because beam search reads only a few of them."""
@@ -28,12 +24,14 @@ class LazyScores(Protocol):
         """Number of logits per row."""
 
     def likeliest(
-        self, allowed: NDArray[np.int64], count: int, /
+        self, only: NDArray[np.int64], excluded: NDArray[np.int64], count: int, /
     ) -> tuple[Float[Tensor, "R N"], Int[Tensor, "R N"], Float[Tensor, "R"]]:
         """Return each row's `count` largest allowed logits, largest first, their tokens, and the normalizer.
 
         Args:
-            allowed: for each row, the only allowed next token, or `ANY`, or `NOT_EOS`; never padding.
+            only: for each row, the only allowed next token; -1: all but those excluded.
+            excluded: tokens that no other row may take, at least one.
+            count: if fewer are allowed, the rest are -inf.
         """
 
     def logits(self) -> Float[Tensor, "R V"]:

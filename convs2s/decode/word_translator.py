@@ -5,7 +5,6 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,21 +13,15 @@ from convs2s.config.translate import TranslateParams
 from convs2s.decode.attention import Attention, block_diagonal
 from convs2s.decode.batches import batches, padded
 from convs2s.decode.beam_search import BeamSearch, Hypothesis
-from convs2s.decode.ensemble import Ensemble
+from convs2s.decode.ensemble import SearchModel
 from convs2s.decode.hypotheses import TextHypothesis
 from convs2s.decode.long_sentences import cut
 from convs2s.decode.sampling import Sampler, Sampling
 from convs2s.decode.side_by_side import check_processes, side_by_side
-from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.unknown_replacement import Unknown
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.selection import VocabularySelection
 from convs2s.text.vocabulary.vocabulary import EOS, UNK
-
-WORTH_COMPILING = 100_000
-"""Source tokens times beam size, in total, from which compiled loops pay off. Loading them takes 0.6 seconds,
-and compiling them, once per installation, 8; they save about 30 microseconds per source token and
-hypothesis."""
 
 
 class WordTranslator:
@@ -50,7 +43,7 @@ class WordTranslator:
 
     def __init__(
         self,
-        model: StepwiseModel | Ensemble,
+        model: SearchModel,
         source: Codec,
         target: Codec,
         params: TranslateParams,
@@ -62,8 +55,7 @@ class WordTranslator:
         self.processes = processes
         self.model, self.source, self.target = model, source, target
         self.params, self.device, self.selection = params, device, selection
-        self.searching: Any = model  # or the same in compiled loops
-        self.warned, self.searched = False, 0
+        self.warned = False
 
     def translate(
         self,
@@ -150,7 +142,6 @@ class WordTranslator:
         p = self.params
         search = BeamSearch(p.beam_size, p.alpha, p.min_length, p.n_best, p.legacy_eos, keep_attention)
         results: list[list[Hypothesis]] = [[] for _ in rows]
-        self._count(sum(map(len, rows)))
         several = list(batches([len(row) for row in rows], p.batch_sentences))
 
         def found(batch: Sequence[int]) -> list[list[Hypothesis]]:
@@ -166,13 +157,6 @@ class WordTranslator:
             on_batch(several[done])
         return results
 
-    def _count(self, source_tokens: int) -> None:
-        """Switch to compiled loops once enough text is translated to make loading them worthwhile."""
-        before = self.searched
-        self.searched += source_tokens * self.params.beam_size
-        if before < WORTH_COMPILING <= self.searched or (self.params.precision == "int8" and not before):
-            self.searching = self.model.compiled()
-
     def _search_batch(
         self, search: BeamSearch | Sampler, rows: Sequence[list[int]], prefixes: Sequence[list[int]]
     ) -> list[list[Hypothesis]]:
@@ -183,10 +167,10 @@ class WordTranslator:
         if prefixes:
             limits = [max(limit, len(prefix)) for limit, prefix in zip(limits, prefixes, strict=True)]
         if self.selection is None:
-            return search.search(self.searching, source, limits, prefixes)
+            return search.search(self.model, source, limits, prefixes)
         needed = np.array([id_ for prefix in prefixes for id_ in prefix], dtype=np.int64)
         selected = self.selection.tokens(source.cpu().numpy(), needed)
-        model = self.searching.restricted(torch.from_numpy(selected).to(self.device))
+        model = self.model.restricted(torch.from_numpy(selected).to(self.device))
         places = [np.searchsorted(selected, prefix).tolist() for prefix in prefixes]
         return [
             [replace(found, tokens=selected[found.tokens].tolist()) for found in ranked]

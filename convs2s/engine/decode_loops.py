@@ -1,8 +1,7 @@
 """Compiled loops of a decoding step, each a single pass over data where PyTorch takes several.
 
-As in `loops`, arrays are contiguous, and every loop processes the items `start` to `stop`. Matrix products
-are passed unscaled: float32, bfloat16 in uint16, or sums of 8-bit products in int32. An entry y in row i and
-column j represents the value y * row_scales[i] * scales[j] + bias[j].
+Arrays and items are as in `loops`. Matrix products are passed unscaled: float32, bfloat16 in uint16, or sums
+of 8-bit products in int32. An entry y in row i, column j represents y * row_scales[i] * scales[j] + bias[j].
 
 The source positions of sentence i are the rows starts[i] to starts[i] + lengths[i] of the encoder's output,
 without padding. Its hypotheses are consecutive rows, `beams` per sentence.
@@ -21,8 +20,6 @@ SQRT_HALF = np.float32(math.sqrt(0.5))
 LOWEST = -np.float32(np.inf)
 LARGEST_INT8 = np.float32(127.0)
 TINY = np.float32(1e-30)
-ANY, NOT_EOS = -1, -2  # in place of the only allowed next token: any token, or any except EOS
-PAD, EOS = 0, 1
 
 
 @vectorized
@@ -42,7 +39,7 @@ def quantize(x, q, row_scales, start, stop):
 
 
 @vectorized
-def scaled(y, row_scales, scales, bias, out, start, stop):
+def scale(y, row_scales, scales, bias, out, start, stop):
     """Write a product as float32; items are rows."""
     for i in range(start, stop):
         source, target, factor = y[i], out[i], row_scales[i]
@@ -58,7 +55,7 @@ def copy(source, target):
 
 
 @vectorized
-def source_windows(x, starts, lengths, width, y, start, stop):
+def cut_windows(x, starts, lengths, width, y, start, stop):
     """Write, for each source position, the `width` positions around it; items are sentences."""
     columns, left = x.shape[1], width // 2
     for i in range(start, stop):
@@ -73,7 +70,7 @@ def source_windows(x, starts, lengths, width, y, start, stop):
 
 
 @vectorized
-def target_windows(old, parents, x, y, start, stop):
+def shift_windows(old, parents, x, y, start, stop):
     """Write the windows of rows `parents`, shifted by one position to end with x; items are rows."""
     columns = x.shape[1]
     kept = y.shape[1] - columns
@@ -83,7 +80,7 @@ def target_windows(old, parents, x, y, start, stop):
 
 
 @vectorized
-def gated(y, row_scale, scales, bias, h):
+def apply_glu(y, row_scale, scales, bias, h):
     """Write the gated linear unit of a row of a product."""
     columns = len(h)
     left, right = y[:columns], y[columns:]
@@ -97,11 +94,11 @@ def gated(y, row_scale, scales, bias, h):
 
 
 @vectorized
-def glu_and_residual(y, row_scales, scales, bias, x, out, start, stop):
+def add_glu(y, row_scales, scales, bias, x, out, start, stop):
     """Write (x + the gated linear unit of a product) * sqrt(0.5); items are rows."""
     for i in range(start, stop):
         source, target = x[i], out[i]
-        gated(y[i], row_scales[i], scales, bias, target)
+        apply_glu(y[i], row_scales[i], scales, bias, target)
         for j in range(len(target)):
             target[j] = (target[j] + source[j]) * SQRT_HALF
 
@@ -145,17 +142,18 @@ def attend(
     y, row_scales, scales, bias, x, shared, keys, offsets, values, starts, lengths, beams, scale, share,
     attention, out, start, stop,
 ):  # fmt: skip
-    """Gated linear unit, attention and residual of a layer; items are sentences.
+    """Write a layer's output: gated linear unit, attention, residual; items are sentences.
 
-    Like `attend_folded`, but from a product and the block's input x; adds `share` of the weights to
-    `attention`.
+    From the product y of the convolution, the block's input x, and the folded attention:
+    ((c + h) * scale + x) * sqrt(0.5), where `values` already include both factors. Adds `share` of the
+    weights to `attention`.
     """
     h, weights = np.empty(x.shape[1], np.float32), np.empty(shared.shape[1], np.float32)
     for i in range(start, stop):
         first, length = starts[i], lengths[i]
         scores = weights[:length]
         for row in range(i * beams, (i + 1) * beams):
-            gated(y[row], row_scales[row], scales, bias, h)
+            apply_glu(y[row], row_scales[row], scales, bias, h)
             for s in range(length):
                 scores[s] = shared[row, s] + offsets[first + s] + dot(h, keys[first + s])
             softmax(scores)
@@ -170,18 +168,20 @@ def attend(
 
 
 @vectorized
-def likeliest(y, row_scales, scales, bias, allowed, values, tokens, normalizers, start, stop):
+def find_likeliest(
+    y, row_scales, scales, bias, only, excluded, values, tokens, normalizers, start, stop,
+):  # fmt: skip
     """Write each row's largest logits, largest first, their tokens, and the normalizer; items are rows.
 
-    `allowed` has, for each row, the only allowed next token, or ANY, or NOT_EOS; padding is never allowed.
+    `only` has each row's only allowed next token; below 0, all are but those `excluded`, which is not empty.
     Tokens j, j + LANES, ... form a group; the largest logits are in the groups with the largest maxima. If
-    too few tokens are allowed, the rest are padding tokens with -inf.
+    too few tokens are allowed, the rest have -inf.
     """
     columns, count = len(bias), values.shape[1]
     whole = columns - columns % LANES
     row, lanes = np.empty(columns, np.float32), np.empty(LANES, np.float32)
-    # Up to two group maxima may belong to tokens that are not allowed.
-    maxima, largest = np.empty(LANES // 4, np.float32), np.empty(count + 2, np.float32)
+    # Some group maxima may belong to excluded tokens.
+    maxima, largest = np.empty(LANES // 4, np.float32), np.empty(count + len(excluded), np.float32)
     for i in range(start, stop):
         source, factor = y[i], row_scales[i]
         lanes[:] = LOWEST
@@ -198,20 +198,19 @@ def likeliest(y, row_scales, scales, bias, allowed, values, tokens, normalizers,
             logit = to_float32(source[j]) * (factor * scales[j]) + bias[j]
             row[j] = logit
             lanes[j - whole] = max(logit, lanes[j - whole])
-        quarters(lanes, maxima)
-        largest_of(maxima, largest)
+        reduce_by_four(lanes, maxima)
+        find_largest(maxima, largest)
         top, threshold, total = largest[0], largest[-1], ZERO
         for j in range(columns):
             total += exp(row[j] - top)
         normalizers[i] = top + np.float32(np.log(total))
         best, found = values[i], tokens[i]
-        best[:], found[:] = LOWEST, PAD
-        if allowed[i] > ANY:
-            best[0], found[0] = row[allowed[i]], allowed[i]
+        best[:], found[:] = LOWEST, excluded[0]
+        if only[i] >= 0:
+            best[0], found[0] = row[only[i]], only[i]
             continue
-        row[PAD] = LOWEST
-        if allowed[i] == NOT_EOS:
-            row[EOS] = LOWEST
+        for token in excluded:
+            row[token] = LOWEST
         for lane in range(LANES):
             if lanes[lane] >= threshold:
                 for j in range(lane, columns, LANES):
@@ -220,7 +219,7 @@ def likeliest(y, row_scales, scales, bias, allowed, values, tokens, normalizers,
 
 
 @vectorized
-def quarters(lanes, maxima):
+def reduce_by_four(lanes, maxima):
     """Write the largest of each four numbers."""
     size = len(maxima)
     first, second, third, fourth = (
@@ -233,7 +232,7 @@ def quarters(lanes, maxima):
 
 
 @vectorized
-def largest_of(numbers, largest):
+def find_largest(numbers, largest):
     """Write the largest numbers, largest first; -inf if there are fewer."""
     last = len(largest) - 1
     largest[:] = LOWEST

@@ -10,7 +10,6 @@ from jaxtyping import Float32
 
 from convs2s.decode.attention import block_diagonal
 from convs2s.decode.batches import padded
-from convs2s.decode.ensemble import Ensemble
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.package.translator import Translator, load
@@ -86,8 +85,9 @@ class LayerReader(WordTranslator):
         return [block.attention is not None for block in self._model().decoder.layers()]
 
     def _model(self) -> Seq2Seq:
-        assert not isinstance(self.model, Ensemble)
-        return self.model.seq2seq
+        model = getattr(self.model, "seq2seq", None)  # an ensemble has none
+        assert isinstance(model, Seq2Seq)
+        return model
 
 
 def read_attention_of(folder: Path, text: str) -> LayerAttention:

@@ -31,13 +31,13 @@ def test_it_measures_all_paths(
     monkeypatch.setattr(translate, "product_peaks", lambda _: {"float32": 1e11, "bfloat16": 2e11})
     monkeypatch.setattr(translate, "int8_peak", lambda: 4e11)
     translate.main()
-    assert "compiled bfloat16" in capsys.readouterr().out
+    assert "engine bfloat16" in capsys.readouterr().out
     content = json.loads(out.read_text(encoding="utf-8"))
     paths = {row["path"]: row for row in content["results"]}
     assert paths.pop("fairseq float32")["same_hypotheses"] == 0
-    wanted = {"plain float32", "fast float32", "compiled float32", "compiled bfloat16"}
-    assert set(paths) - {"compiled int8"} == wanted
-    assert ("compiled int8" in paths) == torch.cpu._is_vnni_supported()
+    wanted = {"plain float32", "engine float32", "engine bfloat16"}
+    assert set(paths) - {"engine int8"} == wanted
+    assert ("engine int8" in paths) == torch.cpu._is_vnni_supported()
     for row in paths.values():
         assert 0 < row["share_of_products"] < 1
         assert row["same_hypotheses"] == 1 or "float32" not in row["path"]

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from convs2s.cli import main
-from convs2s.decode.compiled_model import CompiledModel
 from convs2s.package.translator import SELECTION, load
 from convs2s.text.alignment.candidates import read_candidates
 from convs2s.text.vocabulary.vocabulary import SPECIALS
@@ -80,29 +79,10 @@ def test_the_command_translates_with_candidates(model: Path, texts: list[str], t
     assert len(target.read_text(encoding="utf-8").splitlines()) == TEXTS
 
 
-def test_long_texts_are_translated_in_compiled_loops(
-    model: Path, texts: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Compiling pays off only after many tokens, counted over all calls; translations must not change."""
-    plain = load(model, "cpu")
-    wanted = plain.translate_n_best(texts)
-    assert not isinstance(plain.words.searching, CompiledModel)
-    monkeypatch.setattr("convs2s.decode.word_translator.WORTH_COMPILING", 5 * 4 * (TEXTS + 1))
-    compiled = load(model, "cpu")
-    compiled.translate(texts)
-    assert not isinstance(compiled.words.searching, CompiledModel)
-    found = compiled.translate_n_best(texts)
-    assert isinstance(compiled.words.searching, CompiledModel)
-    assert [best.tokens for [best] in found] == [best.tokens for [best] in wanted]
-    scores = [[best.score for [best] in ranked] for ranked in (found, wanted)]
-    assert scores[0] == pytest.approx(scores[1], abs=1e-5)
-
-
 @pytest.mark.skipif(not torch.cpu._is_vnni_supported(), reason="a CPU without AVX512-VNNI")
 def test_int8_scores_are_near_those_of_float32(model: Path, texts: list[str]) -> None:
-    """Rounding weights changes scores only slightly; int8 uses compiled loops from the first sentence."""
+    """Rounding weights changes scores only slightly."""
     translator = load(model, "cpu", precision="int8")
     found, wanted = translator.translate_n_best(texts), load(model, "cpu").translate_n_best(texts)
-    assert isinstance(translator.words.searching, CompiledModel)
     scores = [[best.score for [best] in ranked] for ranked in (found, wanted)]
     assert scores[0] == pytest.approx(scores[1], abs=0.05)

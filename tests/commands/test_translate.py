@@ -273,7 +273,7 @@ def test_a_model_of_another_shape_is_an_error(package: Path, capsys: pytest.Capt
 # Slow to import, and not needed for translation.
 FORBIDDEN = {
     "convs2s.config.params", "convs2s.exchange", "convs2s.score", "convs2s.train", "dvc", "matplotlib",
-    "numba", "onnx", "onnxruntime", "pandas", "pipelines", "prefect", "sacrebleu", "sacremoses", "scipy",
+    "onnx", "onnxruntime", "pandas", "pipelines", "prefect", "sacrebleu", "sacremoses",
     "sympy", "torch._dynamo", "torch._inductor",
 }  # fmt: skip
 

@@ -64,16 +64,8 @@ class Parrot(StepwiseModel):
 
     def __init__(self, vocabulary: int, max_source_tokens: int | None = None) -> None:
         self.vocabulary = vocabulary
-        self.limit = max_source_tokens
+        self.max_source_tokens = self.max_target_tokens = max_source_tokens
         self.batches: list[tuple[int, int]] = []
-
-    @property
-    def max_source_tokens(self) -> int | None:
-        return self.limit
-
-    @property
-    def max_target_tokens(self) -> int | None:
-        return self.limit
 
     def encode(self, source: Tensor) -> SearchMemory:
         self.batches.append((source.shape[0], source.shape[1]))

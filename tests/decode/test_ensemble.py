@@ -1,6 +1,5 @@
 """Ensembles: mean probabilities, mean attention, one interface."""
 
-import pytest
 import torch
 from torch.testing import assert_close
 
@@ -53,12 +52,3 @@ def test_the_shortest_position_table_limits_all() -> None:
     assert Ensemble([member("plain"), StepwiseModel(shorter)]).max_source_tokens == 8
     assert Ensemble([member("plain"), StepwiseModel(shorter)]).max_target_tokens == 8
     assert Ensemble([StepwiseModel(endless)]).max_source_tokens is None
-
-
-def test_members_must_share_vocabularies() -> None:
-    """A mean over ids of different tokens is meaningless."""
-    other = Seq2Seq(model_params("plain"), 352, 400, 0, 0.0)
-    with pytest.raises(
-        ValueError, match=r"target vocabularies of .* members have 376, 400 entries; wanted the"
-    ):
-        Ensemble([member("plain"), StepwiseModel(other)])

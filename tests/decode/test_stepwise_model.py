@@ -60,7 +60,6 @@ def test_a_model_over_some_tokens_is_the_model_with_these_rows(dtype: torch.dtyp
         assert torch.equal(logits, other_logits)
         assert torch.equal(attention, other_attention)
         states = state, other_state
-    assert (few.target_size, model.output_layer.out_features) == (6, 50)
     assert few.seq2seq is model
 
 

@@ -214,21 +214,14 @@ def test_bfloat16_changes_only_precision(tmp_path: Path) -> None:
     package = write_small_package(tmp_path)
     [[exact]] = load(package, "cpu").translate_n_best(["ein Haus."])
     translator = load(package, "cpu", precision="bfloat16")
-    assert {p.dtype for p in translator.words.model.seq2seq.parameters()} == {torch.bfloat16}  # type: ignore[union-attr]
     [[rounded]] = translator.translate_n_best(["ein Haus."])
     assert rounded.score != exact.score
     assert rounded.score == pytest.approx(exact.score, rel=0.2)
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
-def test_several_processes_change_nothing(
-    tmp_path: Path, precision: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Translations, samples, scores of given translations and their order stay the same.
-
-    They also do when the second of these calls switches to compiled loops.
-    """
-    monkeypatch.setattr("convs2s.decode.word_translator.WORTH_COMPILING", 500)
+def test_several_processes_change_nothing(tmp_path: Path, precision: str) -> None:
+    """Translations, samples, scores of given translations and their order stay the same."""
     package = write_small_package(tmp_path)
     texts = ["ein Haus.", "", "und noch ein Hund, Maus", *(text[:100] for text in STRANGE[-5:])]
     found = []

@@ -18,6 +18,7 @@ import llvmlite
 import numba
 import numpy as np
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.runtime import rtsys
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -35,11 +36,20 @@ def compiled(function: Function, **options: Any) -> Function:
     """
     dispatcher = numba.njit(nogil=True, **options)(function)
     with contextlib.suppress(RuntimeError):  # numba found no folder for its cache
-        cache = FunctionCache(function)
+        cache = QuickCache(function)
         origin = sources(Path(function.__code__.co_filename).parent)
         cache._cache_file = CheckedFiles(cache.cache_path, cache._impl.filename_base, origin)
         dispatcher._cache = cache
     return cast(Function, dispatcher)
+
+
+class QuickCache(FunctionCache):
+    """Numba's cache without the compiler's preparations, which take most of the time to load code."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the code for these argument types, or None."""
+        rtsys.initialize(target_context)  # what compiled code calls to get memory
+        return self._load_overload(sig, target_context)
 
 
 @functools.cache

@@ -1,0 +1,160 @@
+"""The CPU engine equals the plain model: every step in every precision, and all that search asks of it."""
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.testing import assert_close
+
+from convs2s.decode.beam_search import BeamSearch
+from convs2s.decode.ensemble import Ensemble, SearchModel
+from convs2s.decode.load_words import choose_model
+from convs2s.decode.sampling import Sampling
+from convs2s.decode.stepwise_model import StepwiseModel
+from convs2s.decode.token_scores import all_logits
+from convs2s.engine import decode_loops
+from convs2s.engine.linear_maps import can_pack, quantize
+from convs2s.engine.model import EngineModel
+from convs2s.model.initialization import fold_weight_norm
+from convs2s.model.seq2seq import Seq2Seq
+from tests.golden import NAMES, golden_model
+from tests.golden.judge import check_sentence, longest, sources, wanted_hypotheses
+from tests.model.small import EOS, PAD, VARIANTS, sentence, small_model
+
+SOURCE = torch.stack([sentence(7, 40), torch.cat([sentence(5, 40), torch.tensor([PAD, PAD])])])
+CHOSEN = torch.tensor([0, 1, 2, 7, 30, 49])
+EXACT, ROUNDED = 3e-6, 0.02  # bfloat16 and int8 keep about eight bits of every factor
+CASES = [("float32", changes, EXACT) for changes in VARIANTS]
+CASES += [(precision, changes, ROUNDED) for precision in ("bfloat16", "int8") for changes in VARIANTS[::2]]
+VNNI = torch.cpu._is_vnni_supported()
+
+
+def loaded(**changes: Any) -> Seq2Seq:
+    """Return the small model as loaded from disk: weight norm folded in, with nonzero biases."""
+    model = small_model(**changes).eval().requires_grad_(False)
+    fold_weight_norm(model)
+    for name, parameter in model.named_parameters():
+        if name.endswith("bias"):
+            parameter.copy_(0.3 * torch.sin(torch.arange(len(parameter)) + len(name)))
+    return model
+
+
+def check_steps(engine: SearchModel, plain: SearchModel, vocabulary: int, tolerance: float) -> None:
+    """Assert equal logits and attention over some steps, reordering and dropping rows in between."""
+    states, memories = [m.start(4) for m in (engine, plain)], [m.encode(SOURCE) for m in (engine, plain)]
+    rows = torch.tensor([EOS] * 4)
+    for step in range(5):
+        scores, attention, one = engine.step(rows, memories[0], states[0])
+        expected, weights, other = plain.step(rows, memories[1], states[1])
+        assert_close(all_logits(scores), expected, atol=tolerance, rtol=tolerance)
+        assert_close(attention, weights, atol=tolerance, rtol=tolerance)
+        order = torch.tensor([1, 0, 3, 3] if step < 3 else [2, 3])
+        states = [one.select(order), other.select(order)] if step < 4 else states
+        rows = 3 + (5 * torch.arange(len(order)) + step) % (vocabulary - 3)
+        if step == 3:
+            memories = [memory.select(torch.tensor([1])) for memory in memories]
+
+
+@pytest.mark.parametrize("chosen", [None, CHOSEN], ids=["all tokens", "some tokens"])
+@pytest.mark.parametrize(("precision", "changes", "tolerance"), CASES)
+@torch.inference_mode()
+def test_every_step_equals_the_plain_models(
+    precision: str, changes: dict[str, Any], tolerance: float, chosen: torch.Tensor | None
+) -> None:
+    """Whether layers attend, change their width, or neither; over all tokens or a selection (§5.4)."""
+    if precision == "int8" and not VNNI:
+        pytest.skip("this CPU has no fast products of 8-bit integers")
+    model = loaded(**changes)
+    engine, plain = EngineModel(model, precision), StepwiseModel(model, chosen)
+    used = engine if chosen is None else engine.restricted(chosen)
+    check_steps(used, plain, 50 if chosen is None else len(chosen), tolerance)
+    assert chosen is None or "output_map" not in vars(engine), "the whole output layer was packed"
+
+
+def test_weights_that_cannot_be_packed_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On other processors, products are PyTorch's own."""
+    monkeypatch.setattr("platform.machine", lambda: "arm64")
+    assert not can_pack(torch.float32)
+    model = loaded()
+    check_steps(EngineModel(model, "float32"), StepwiseModel(model), 50, EXACT)
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_prefixes_and_samples_are_those_of_the_plain_model(sampled: bool) -> None:
+    """The loops rule out all but a given token themselves; a sample is drawn from all logits."""
+    model, found = loaded(), []
+    settings = BeamSearch(3, 1.0, 0, 3, legacy_eos=False, keep_attention=False)
+    for one in (StepwiseModel(model), EngineModel(model, "float32")):
+        searcher = Sampling(1).of(settings, [(0, 0), (1, 0)]) if sampled else settings
+        found.append(searcher.search(one, SOURCE, [6, 6], [[7, 9], []]))
+    for plain, engine in zip(*found, strict=True):
+        assert [one.tokens for one in engine] == [one.tokens for one in plain]
+        expected = [one.log_likelihood for one in plain]
+        assert [one.log_likelihood for one in engine] == pytest.approx(expected, abs=1e-4)
+    assert all(one.tokens[:2] == [7, 9] for one in found[1][0])
+
+
+@pytest.mark.parametrize("beam", [1, 5])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_hypothesis_and_score_is_fairseqs(name: str, beam: int) -> None:
+    """As for the plain model, in one batch, whose sentences of 4 to 30 tokens end at different steps."""
+    batch = torch.nn.utils.rnn.pad_sequence(sources(name), batch_first=True, padding_value=PAD)
+    search = BeamSearch(beam, 1.0, 1, beam, legacy_eos=False, keep_attention=False)
+    engine = EngineModel(golden_model(name), "float32")
+    for model in (engine, Ensemble([engine, engine])):
+        found = search.search(model, batch, longest(sources(name)))
+        for hypotheses, expected in zip(found, wanted_hypotheses(name, beam), strict=True):
+            check_sentence(hypotheses, expected)
+
+
+@pytest.mark.parametrize("size", [3, 300, 1000])
+@pytest.mark.parametrize(("only", "excluded"), [(-1, [PAD]), (-1, [PAD, EOS]), (EOS, [PAD]), (2, [PAD, EOS])])
+def test_the_likeliest_tokens_are_those_of_topk(size: int, only: int, excluded: list[int]) -> None:
+    """With and without complete groups of tokens; tokens with equal logits come in ascending order."""
+    logits = (torch.arange(20 * size) * 7919 % 10_007 % 501).float().view(20, size) / 50
+    logits[::2, :2] += 20  # padding and EOS are the likeliest, which must not hide others of their groups
+    logits[5:9, -1] += 30
+    count = min(10, size)
+    values, tokens = torch.empty(20, count), torch.empty(20, count, dtype=torch.int64)
+    normalizers = torch.empty(20)
+    ones, nothing = np.ones(size, np.float32), np.zeros(size, np.float32)
+    decode_loops.find_likeliest(  # type: ignore[no-untyped-call]
+        logits.numpy(), ones[:1].repeat(20), ones, nothing, np.full(20, only), np.array(excluded),
+        values.numpy(), tokens.numpy(), normalizers.numpy(), 0, 20,
+    )  # fmt: skip
+    assert_close(normalizers, logits.logsumexp(dim=1))
+    possible = logits.clone()
+    if only < 0:
+        possible[:, excluded] = -torch.inf
+    else:
+        possible[:, torch.arange(size) != only] = -torch.inf
+    expected, order = possible.sort(dim=1, descending=True, stable=True)
+    assert torch.equal(values, expected[:, :count])
+    real = values > -torch.inf
+    assert torch.equal(tokens[real], order[:, :count][real])
+    assert (tokens[~real] == PAD).all()
+
+
+def test_quantized_rows_are_near_the_real_ones() -> None:
+    """Each row's scale maps its largest magnitude to 127; zeros stay zero, and NaN stays visible."""
+    x = torch.tensor([[1.0, -0.5, 0.25, 0.0], [100.0, -127.0, 63.4, 0.6], [0.0, 0.0, 0.0, 0.0]])
+    rows, scales = quantize(x)
+    assert rows.tolist() == [[127, -64, 32, 0], [100, -127, 63, 1], [0, 0, 0, 0]]
+    assert_close(scales, torch.tensor([1 / 127, 1.0, 0.0]))
+    assert quantize(torch.tensor([[1.0, torch.nan], [1.0, 2.0]]))[1].isnan().tolist() == [True, False]
+
+
+def test_device_and_precision_choose_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a CPU the engine, elsewhere the plain model; int8 only where it is fast."""
+    for precision in ("float32", "bfloat16"):
+        assert isinstance(choose_model(loaded(), precision, torch.device("cpu")), EngineModel)
+        elsewhere = choose_model(copy.deepcopy(loaded()), precision, torch.device("meta"))
+        assert isinstance(elsewhere, StepwiseModel)
+        assert str(elsewhere.output_biases.dtype) == f"torch.{precision}"
+    with pytest.raises(ValueError, match="precision int8 is for CPUs, but the device is cuda"):
+        choose_model(loaded(), "int8", torch.device("cuda"))
+    monkeypatch.setattr("torch.cpu._is_vnni_supported", lambda: False)
+    with pytest.raises(ValueError, match="precision int8 needs a CPU with AVX512-VNNI"):
+        choose_model(loaded(), "int8", torch.device("cpu"))
