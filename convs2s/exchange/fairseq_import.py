@@ -1,11 +1,9 @@
 """A fairseq `fconv` checkpoint with its dictionaries -> a model folder for `convs2s translate`."""
 
-import hashlib
 import re
 import shutil
 import tempfile
-import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -104,7 +102,7 @@ def import_fairseq(
         find_language(read, side, language, dictionary, tokenize)
         for side, language, dictionary in zip(SIDES, languages, dictionaries, strict=True)
     )
-    entries = (read_fairseq_dictionary(dictionaries[0]), read_fairseq_dictionary(dictionaries[1]))
+    entries = [read_fairseq_dictionary(path) for path in dictionaries]
     description = describe_model(read, (len(entries[0]) + len(SPECIALS), len(entries[1]) + len(SPECIALS)))
     model = build_model(read, description)
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -117,7 +115,13 @@ def import_fairseq(
         card = import_card(read, description, settings, segmentation.kind)
         dictionary = parts / "dictionary.tsv"
         write_package(out, parts / "model", parts / "vocabulary", dictionary, None, settings, card)
-    return summarize(description, model, segmentation.kind)
+    params, norm = description.params, "of 2017 (converted)" if description.old_norm else "per channel"
+    return (
+        f"{len(params.encoder_widths)} + {len(params.decoder_widths)} blocks, "
+        f"{sum(parameter.numel() for parameter in model.parameters()):,} parameters, "
+        f"{description.sizes[0]:,} source and {description.sizes[1]:,} target entries, weight norm {norm}; "
+        f"text is segmented by: {segmentation.kind}"
+    )
 
 
 def describe_model(checkpoint: Checkpoint, sizes: tuple[int, int]) -> Fconv:
@@ -156,20 +160,13 @@ def build_model(checkpoint: Checkpoint, description: Fconv) -> Seq2Seq:
         for difference in differences:
             error.add_note(f"  {difference}")
         raise error
-    if description.positions[0] != description.positions[1]:
-        warnings.warn(
-            f"The position tables have {description.positions[0]} source and {description.positions[1]} "
-            "target rows; ours have one length, which allows sentences up to "
-            f"{description.params.max_positions - 1} tokens, EOS included.",
-            stacklevel=2,
-        )
     model = unfilled_model(description.params, *description.sizes, padding_id=PAD)
     model.load_state_dict(convert_weights(checkpoint.tensors, description), assign=True)
     return model.eval().requires_grad_(False)
 
 
 def write_segmentation(
-    folder: Path, entries: tuple[list[tuple[str, int]], list[tuple[str, int]]], segmentation: Segmentation
+    folder: Path, entries: Sequence[list[tuple[str, int]]], segmentation: Segmentation
 ) -> None:
     """Write vocabularies, segmentation.json, and a copy of the codes or the model.
 
@@ -180,20 +177,13 @@ def write_segmentation(
     folder.mkdir()
     for side, counts in zip(SIDES, entries, strict=True):
         write_vocabulary(folder / f"{side}.tsv", counts)
-    record: dict[str, object] = {"kind": segmentation.kind, "origin": "fairseq"}
     if segmentation.path is not None:
         check_segmentation(segmentation.path, segmentation.kind, entries[0] + entries[1])
         name = CODES if segmentation.kind == "subword-nmt" else MODEL
         shutil.copyfile(segmentation.path, folder / name)
-        # Members of an ensemble must share this file; the hash in it makes sure that they share the codes.
-        record["sha256"] = hashlib.sha256(segmentation.path.read_bytes()).hexdigest()
     if segmentation.vocabulary is not None:
-        pieces = read_pieces(segmentation.vocabulary, segmentation.threshold)
-        write_lines(folder / ALLOWED, pieces)
-        record["allowed"] = hashlib.sha256("\n".join(pieces).encode()).hexdigest()
-    for side, counts in zip(SIDES, entries, strict=True):
-        record[f"{side}_types"] = len(counts)
-    write_json(folder / "segmentation.json", record)
+        write_lines(folder / ALLOWED, read_pieces(segmentation.vocabulary, segmentation.threshold))
+    write_json(folder / "segmentation.json", {"kind": segmentation.kind, "origin": "fairseq"})
 
 
 def check_segmentation(path: Path, kind: str, entries: list[tuple[str, int]]) -> None:
@@ -226,14 +216,3 @@ def find_language(
             f"--{side}-language, for example en."
         )
     return str(found or UNDETERMINED)
-
-
-def summarize(description: Fconv, model: Seq2Seq, kind: str) -> str:
-    """Return a one-line summary of the imported model."""
-    params, sizes = description.params, description.sizes
-    norm = "weight norm of 2017 (converted)" if description.old_norm else "weight norm per channel"
-    return (
-        f"{len(params.encoder_widths)} + {len(params.decoder_widths)} blocks, "
-        f"{sum(parameter.numel() for parameter in model.parameters()):,} parameters, "
-        f"{sizes[0]:,} source and {sizes[1]:,} target entries, {norm}; text is segmented by: {kind}"
-    )

@@ -24,6 +24,9 @@ REQUIRED = (
 TRUECASER, TARGET_TRUECASER = "truecaser.tsv", "truecaser.target.tsv"
 """For both sides; only present if the model uses truecasing."""
 
+OWN = {WEIGHTS, "translate.json", "dictionary.tsv", "candidates.npz"}
+"""Files in which the members of an ensemble may differ."""
+
 SectionT = TypeVar("SectionT", bound=BaseModel)
 
 
@@ -166,14 +169,11 @@ def check_same(first: Path, other: Path) -> None:
     """Check that two models can translate together: same words, same ids.
 
     Raises:
-        FileNotFoundError: if a file is missing.
-        ValueError: if a vocabulary or the tokenization differs, naming the file.
+        ValueError: if a vocabulary, the segmentation or the tokenization differs, naming the file.
     """
-    names = {path.name for folder in (first, other) for path in folder.glob("*.model")}
-    fixed = ("source.tsv", "target.tsv", "segmentation.json", "tokenizer.json", TRUECASER, TARGET_TRUECASER)
-    for name in (*fixed, *sorted(names)):
-        contents = [path.read_bytes() if path.is_file() else None for path in (first / name, other / name)]
-        if contents[0] != contents[1]:
+    digests = [read_description(folder).files for folder in (first, other)]
+    for name in sorted((digests[0].keys() | digests[1].keys()) - OWN):
+        if digests[0].get(name) != digests[1].get(name):
             raise ValueError(
                 f"{first / name} and {other / name} differ. Expected members of an ensemble to share "
                 "vocabularies and tokenization, such as the seeds of one run."

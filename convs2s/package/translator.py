@@ -2,11 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from inspect import signature
 from pathlib import Path
 from typing import Any, overload
 
-from convs2s.config.faults import hint, shown
 from convs2s.config.selection import SelectionParams
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.attention import Attention
@@ -267,7 +265,7 @@ def load(
     for other in paths[1:]:
         check_whole(other)
         check_same(paths[0], other)
-    params = change_search(settings.translate, changes)
+    params = read_section(TranslateParams, {**settings.translate.model_dump(), **changes}, "translate")
     if candidates is not None and params.selection is None:
         params = params.model_copy(update={"selection": SELECTION})
     table = paths[0] / "candidates.npz" if candidates is None else Path(candidates)
@@ -275,18 +273,3 @@ def load(
     replaces = settings.replace if replace is None else replace
     dictionary = read_dictionary(paths[0] / "dictionary.tsv") if replaces else None
     return Translator(words, *load_tokenizers(paths[0], settings), dictionary)
-
-
-def change_search(params: TranslateParams, changes: Mapping[str, Any]) -> TranslateParams:
-    """Return the parameters with some values replaced, validated as in params.yaml.
-
-    Raises:
-        ValueError: naming each unknown option or impossible value.
-    """
-    if unknown := changes.keys() - TranslateParams.model_fields.keys():
-        known = {*signature(load).parameters, *TranslateParams.model_fields} - {"folders", "changes"}
-        faults = (
-            f"{name}: unknown option, found {shown(changes[name])}; {hint(name, known)}" for name in unknown
-        )
-        raise ValueError("load: " + "; ".join(sorted(faults)))
-    return read_section(TranslateParams, {**params.model_dump(), **changes}, "translate")

@@ -185,28 +185,9 @@ def test_search_values_can_be_changed(tmp_path: Path) -> None:
     """Users may want greedy search, for example; values are checked as in params.yaml."""
     package = write_small_package(tmp_path)
     assert load(package, "cpu", beam_size=1).words.params.beam_size == 1
-    with pytest.raises(ValueError, match=r"translate: beam_size: found 0, wanted greater than or equal to 1"):
-        load(package, "cpu", beam_size=0)
-
-
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        ("beam", r"load: beam: unknown option, found 3; did you mean beam_size\?"),
-        ("beam_sise", r"load: beam_sise: unknown option, found 3; did you mean beam_size\?"),
-        ("process", r"load: process: unknown option, found 3; did you mean processes\?"),
-        (
-            "k",
-            r"load: k: unknown option, found 3; known here: alpha, batch_sentences, beam_size, candidates, "
-            r"device, legacy_eos, .*, n_best, precision, processes, replace, selection",
-        ),
-    ],
-)
-def test_an_unknown_option_gets_a_hint(tmp_path: Path, option: str, message: str) -> None:
-    """From what `load` takes, not from the sections of params.yaml."""
-    wrong: dict[str, Any] = {option: 3}
-    with pytest.raises(ValueError, match=message):
-        load(write_small_package(tmp_path), "cpu", **wrong)
+    for option, message in (("beam_size", r"translate: beam_size: .*0"), ("beam", r"mean beam_size\?")):
+        with pytest.raises(ValueError, match=message):
+            load(package, "cpu", **dict[str, Any]({option: 0}))
 
 
 def test_bfloat16_changes_only_precision(tmp_path: Path) -> None:

@@ -27,37 +27,32 @@ def page(server: str, tmp_path: Path) -> Iterator[Page]:
         yield page
 
 
-def shown(page: Page, selector: str) -> str:
+def read(page: Page, selector: str) -> str:
     return str(page.evaluate(f"document.querySelector({json.dumps(selector)}).innerText"))
 
 
 def test_it_translates_while_the_user_types(page: Page, pairs: Pairs) -> None:
-    """The page shows the translation and the scored hypotheses, for either language pair."""
+    """The page shows translation, scored hypotheses, and the attention of the token pointed at or focused."""
     page.type(TEXT)
     ranked = pairs.find("en", "de").translate([TEXT])[0]
     page.wait_for("document.querySelectorAll('#hypotheses tbody tr').length === 2")
-    assert shown(page, "#translation") == ranked[0].text
+    assert read(page, "#translation") == ranked[0].text
     rows = page.evaluate("[...document.querySelectorAll('#hypotheses tbody tr')].map(r => r.innerText)")
     assert [row.split("\t") for row in rows] == [[f"{one.score:.3f}", one.text] for one in ranked]
+    page.wait_for("document.querySelectorAll('#target button').length > 2")
+    page.point_at("#target button:nth-child(2)")
+    page.wait_for("document.querySelector('#target button:nth-child(2)').ariaPressed === 'true'")
+    cells = page.evaluate("[...document.querySelectorAll('#layers td')].map(c => c.innerText)")
+    [found] = pairs.find("en", "de").attend([TEXT])
+    assert [float(cell) for cell in cells] == pytest.approx(found.layers[0][1].tolist(), abs=0.006)
+    page.evaluate("document.querySelector('#target button:nth-child(3)').focus()")
+    page.wait_for("document.querySelector('#target button:nth-child(3)').ariaPressed === 'true'")
     page.evaluate(
         "(() => { const pair = document.getElementById('pair'); pair.value = 'fr de';"
         "pair.dispatchEvent(new Event('change')); })()"
     )
     other = pairs.find("fr", "de").translator.translate([TEXT])[0]
     page.wait_for(f"document.getElementById('translation').innerText === {json.dumps(other)}")
-
-
-def test_pointing_at_a_token_shows_its_attention(page: Page, pairs: Pairs) -> None:
-    """Each layer shows one weight per source token; keyboard focus does the same as the mouse."""
-    page.type(TEXT)
-    page.wait_for("document.querySelectorAll('#target button').length > 2")
-    [found] = pairs.find("en", "de").attend([TEXT])
-    page.point_at("#target button:nth-child(2)")
-    page.wait_for("document.querySelector('#target button:nth-child(2)').ariaPressed === 'true'")
-    cells = page.evaluate("[...document.querySelectorAll('#layers td')].map(c => c.innerText)")
-    assert [float(cell) for cell in cells] == pytest.approx(found.layers[0][1].tolist(), abs=0.006)
-    page.evaluate("document.querySelector('#target button:nth-child(3)').focus()")
-    page.wait_for("document.querySelector('#target button:nth-child(3)').ariaPressed === 'true'")
 
 
 def test_a_late_answer_to_an_earlier_text_is_dropped(
@@ -85,27 +80,18 @@ def test_a_late_answer_to_an_earlier_text_is_dropped(
     assert page.evaluate("seen") == [wanted]
 
 
-def test_an_error_is_shown(page: Page) -> None:
-    """The page shows the server's own message."""
+def test_errors_replaced_words_and_the_api_are_shown(page: Page, server: str) -> None:
+    """The server's own message; marks, also after characters that JavaScript counts as two; all routes."""
     page.evaluate("document.getElementById('text').removeAttribute('maxlength')")
     page.evaluate("document.getElementById('text').value = 'a'.repeat(10001)")
     page.type("a")
     page.wait_for("document.getElementById('status').className === 'error'")
-    assert "exceeds text limit" in shown(page, "#status")
-
-
-def test_replaced_words_are_marked(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Positions must be right after characters that JavaScript counts as two, too."""
-    page.wait_for("typeof marked === 'function'")
+    assert "exceeds text limit" in read(page, "#status")
     html = page.evaluate(
         "(() => { const box = document.createElement('p'); box.append(marked({text: '😀 Ein Zorp & so',"
         "replaced: [{start: 6, end: 10, source_word: 'zorp', how: 'copy'}]})); return box.innerHTML; })()"
     )
     assert html == '😀 Ein <mark title="unknown word: copied from “zorp”">Zorp</mark> &amp; so'
-
-
-def test_the_page_of_the_api_lists_the_routes(page: Page, server: str) -> None:
-    """It is rendered from openapi.json, without any file from another host."""
     page.open(server + "docs")
     page.wait_for("document.querySelectorAll('h2').length > 5")
-    assert "POST /translate" in shown(page, "main")
+    assert "POST /translate" in read(page, "main")
