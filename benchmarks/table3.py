@@ -37,9 +37,9 @@ from tempfile import TemporaryDirectory
 import torch
 
 from benchmarks.machine import counted_flop, machine, product_peak
-from convs2s.decode.hypotheses import TextHypothesis
-from convs2s.decode.side_by_side import side_by_side
+from convs2s.decode.parallel import run_in_processes
 from convs2s.decode.stepwise_model import StepwiseModel
+from convs2s.decode.translations import Hypothesis
 from convs2s.decode.unknown_replacement import replace_unknowns
 from convs2s.model.loading import load_model
 from convs2s.package.translator import Translator, load
@@ -71,7 +71,7 @@ COLUMNS = (
 SETTINGS = ("gpu", "threads", "workers")
 
 Batch = list[list[str]]
-Translated = tuple[list[str], TextHypothesis]
+Translated = tuple[list[str], Hypothesis]
 """Source words and the best hypothesis."""
 
 
@@ -113,7 +113,7 @@ def timed(job: Job, setting: Setting, batches: Sequence[Batch]) -> tuple[float, 
     translate(job, batches[-1])
     done: list[list[Translated]] = [[] for _ in batches]
     begin = time.perf_counter()
-    for number, found in side_by_side(partial(translate, job), batches, max(1, setting.workers)):
+    for number, found in run_in_processes(partial(translate, job), batches, max(1, setting.workers)):
         done[number] = found
     return time.perf_counter() - begin, done
 
@@ -162,7 +162,7 @@ def flop_of_token(job: Job, batch: Batch) -> float:
     """Return the FLOP of products per output token of a batch, counted on the plain PyTorch path."""
     counting = load(job.model, job.device, beam_size=job.beam_size, n_best=1)
     counting.words.model = StepwiseModel(load_model(job.model, counting.words.device))
-    done: list[list[TextHypothesis]] = []
+    done: list[list[Hypothesis]] = []
     flop = counted_flop(lambda: done.extend(counting.words.translate(batch, keep_attention=False)))
     return flop / max(1, sum(len(hypotheses[0].tokens) for hypotheses in done))
 

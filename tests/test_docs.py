@@ -251,7 +251,7 @@ def check_calls(block: str) -> None:
     [
         ("from convs2s.config.load import load_param", ImportError),
         ("from convs2s.config.load import load_params\nload_params(file='params.yaml')", TypeError),
-        ("from convs2s.decode.plain_text import one_line\none_line()", TypeError),
+        ("from convs2s.decode.translations import one_line\none_line()", TypeError),
     ],
 )
 def test_a_wrong_call_is_found(block: str, error: type[Exception]) -> None:

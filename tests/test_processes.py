@@ -28,11 +28,11 @@ if __name__ == "__main__":
 # The same, with processes that share its memory.
 FORK = """
 import os, time
-from convs2s.decode.side_by_side import side_by_side
+from convs2s.decode.parallel import run_in_processes
 def work(item):
     print(os.getpid(), flush=True)
     time.sleep(100)
-list(side_by_side(work, range(9), 2))
+list(run_in_processes(work, range(9), 2))
 """
 # A program that starts workers in their own sessions, as torchrun does.
 LAUNCH = """

@@ -1,4 +1,4 @@
-"""Sentences to search -> batches of similar length that fit in memory."""
+"""Sentences to search -> parts that fit the position table (T18) -> batches of similar length."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -9,6 +9,8 @@ from torch import Tensor
 
 from convs2s.text.vocabulary.vocabulary import PAD
 
+SENTENCE_END = (".", "!", "?", "…", "。", "！", "？")
+CLAUSE_END = (",", ";", ":", "，", "；", "：", "—", "–")
 # Limit on padded source tokens per batch, however long its sentences, to bound memory.
 BATCH_TOKENS = 16_384
 
@@ -27,3 +29,33 @@ def padded(rows: Sequence[Sequence[int]]) -> Int64[Tensor, "B S"]:
     """Return rows of ids as one tensor, with short rows padded at the end."""
     width = max(map(len, rows))
     return torch.tensor([[*row, *itertools.repeat(PAD, width - len(row))] for row in rows])
+
+
+def cut(words: Sequence[str], word_of_piece: Sequence[int], limit: int) -> list[range]:
+    """Return ranges of pieces that cover a sentence, none longer than `limit`.
+
+    A part ends after the last sentence end in the second half of what fits, else after the last clause end,
+    else after the last word end, else anywhere.
+
+    Args:
+        words: of the sentence.
+        word_of_piece: for each piece, the index of its word.
+        limit: most pieces in a part, at least 1.
+    """
+    parts, start, pieces = [], 0, len(word_of_piece)
+    while pieces - start > limit:
+        ends = range(start + limit, start + max(limit // 2, 1) - 1, -1)  # the longest first
+        end = min(ends, key=lambda end: breach(words, word_of_piece, end))
+        parts.append(range(start, end))
+        start = end
+    return [*parts, range(start, pieces)]
+
+
+def breach(words: Sequence[str], word_of_piece: Sequence[int], end: int) -> int:
+    """Return how bad it is to cut before piece `end`: 0 between sentences, to 3 within a word."""
+    last = word_of_piece[end - 1]
+    if word_of_piece[end] == last:
+        return 3
+    if words[last].endswith(SENTENCE_END):
+        return 0
+    return 1 if words[last].endswith(CLAUSE_END) else 2

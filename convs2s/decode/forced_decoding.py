@@ -11,8 +11,9 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from convs2s.decode.batches import batches, padded
-from convs2s.decode.beam_search import StepModel, check_numbers
-from convs2s.decode.side_by_side import side_by_side
+from convs2s.decode.beam_search import StepModel
+from convs2s.decode.finished import check_numbers
+from convs2s.decode.parallel import run_in_processes
 from convs2s.decode.token_scores import all_logits, log_normalizer
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.text.counted import counted
@@ -66,7 +67,7 @@ def score_given(
         found = log_likelihoods(translator.model, source.to(device), target.to(device))
         return [float(total) for total in found]
 
-    for done, found in side_by_side(scored, several, translator.processes):
+    for done, found in run_in_processes(scored, several, translator.processes):
         for place, total in zip(several[done], found, strict=True):
             totals[fitting[place]] = total
         if on_done is not None:

@@ -1,4 +1,4 @@
-"""Length normalization: rerank one search for each alpha, and pick the best alpha (§4.3).
+"""Length normalization: rerank one search for each alpha, and pick the best alpha, kept in alpha.json (§4.3).
 
 The search itself compares hypotheses only by log-likelihood, and ends when beam_size are finished; alpha
 only ranks those. So reranking all beam_size hypotheses of a sentence gives the result of another search with
@@ -8,21 +8,25 @@ is translated in parts: a search ranks the hypotheses of each part separately, a
 of each part; here whole sentences are ranked, joined from parts of equal rank, with one EOS.
 """
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from convs2s.decode.hypotheses import TextHypothesis
+from convs2s.config.translate import TranslateParams, TranslateSection
+from convs2s.decode.translations import Hypothesis
+from convs2s.text.corpus.files import read_lines, write_json
 
 NEUTRAL = 1.0
 """Gives the mean over tokens, the paper's choice where it does not tune alpha."""
 
 
-def final_score(hypothesis: TextHypothesis, alpha: float) -> float:
+def final_score(hypothesis: Hypothesis, alpha: float) -> float:
     """Return log-likelihood / |y|^alpha, where |y| includes EOS; 0 for an empty sentence."""
     score: float = hypothesis.log_likelihood / max(1, len(hypothesis.tokens)) ** alpha
     return score
 
 
-def best_hypothesis(hypotheses: Sequence[TextHypothesis], alpha: float) -> TextHypothesis:
+def best_hypothesis(hypotheses: Sequence[Hypothesis], alpha: float) -> Hypothesis:
     """Return the hypothesis that alpha ranks first; on a tie, the shorter one, which was finished first."""
     return min(hypotheses, key=lambda found: (-final_score(found, alpha), len(found.tokens)))
 
@@ -30,3 +34,32 @@ def best_hypothesis(hypotheses: Sequence[TextHypothesis], alpha: float) -> TextH
 def best_alpha(scores: Mapping[float, float]) -> float:
     """Return the alpha with the highest score; on a tie, the one nearest to 1, then the smaller one."""
     return min(scores, key=lambda alpha: (-scores[alpha], abs(alpha - NEUTRAL), alpha))
+
+
+def write_alpha(path: Path, facts: Mapping[str, float]) -> None:
+    """Write the chosen alpha and its score; `facts` is empty if none was chosen."""
+    write_json(path, dict(facts))
+
+
+def with_alpha(params: TranslateSection, alpha: float) -> TranslateParams:
+    """Return the same search with this alpha."""
+    return TranslateParams.model_validate({**params.model_dump(), "alpha": alpha})
+
+
+def fix_alpha(params: TranslateSection, path: Path) -> TranslateParams:
+    """Return the search with a number for alpha, from params.yaml or from the file of `write_alpha`.
+
+    Raises:
+        FileNotFoundError: if alpha is `tuned` and there is no such file.
+        ValueError: if alpha is `tuned` and the file has none.
+    """
+    if params.alpha != "tuned":
+        return with_alpha(params, params.alpha)
+    text = "\n".join(read_lines(path))
+    try:
+        return with_alpha(params, json.loads(text)["alpha"])
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(
+            f"translate.alpha is tuned: expected in {path} the alpha chosen by the stage tune, found "
+            f"{text!r}. Run: dvc repro"
+        ) from None

@@ -9,7 +9,6 @@ from jaxtyping import Bool, Float, Int, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
-from convs2s.decode.forced_prefix import next_of_prefixes
 from convs2s.text.vocabulary.vocabulary import PAD
 
 
@@ -64,3 +63,20 @@ class LiveBatch:
         index = torch.as_tensor(going, device=self.lengths.device)
         self.memory, self.words = self.memory.select(index), self.words[index]
         self.lengths, self.alive = self.lengths[index], self.alive[going]
+
+
+def next_of_prefixes(
+    prefixes: Sequence[Sequence[int]], sentences: NDArray[np.int64], step: int
+) -> tuple[list[int], list[int]]:
+    """Return which sentences are still within their prefix, and the token that each must take.
+
+    Args:
+        prefixes: target tokens of each sentence in the batch; empty if no sentence has a prefix.
+        sentences: indices of the sentences still being translated.
+        step: from 0.
+    """
+    if not prefixes:
+        return [], []
+    numbered = enumerate(sentences.tolist())
+    inside = [(row, prefixes[i][step]) for row, i in numbered if step < len(prefixes[i])]
+    return [row for row, _ in inside], [token for _, token in inside]

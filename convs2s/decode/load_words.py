@@ -1,21 +1,26 @@
-"""Load trained models and their vocabularies as a translator of words."""
+"""Load trained models and their vocabularies as a translator of words, and translate a corpus."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
+from tqdm import tqdm
 
 from convs2s.config.translate import TranslateParams
-from convs2s.decode.device import find_device
 from convs2s.decode.ensemble import Ensemble, SearchModel
 from convs2s.decode.stepwise_model import StepwiseModel
+from convs2s.decode.translations import Hypothesis
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.model.loading import load_model
 from convs2s.model.seq2seq import Seq2Seq
+from convs2s.text.counted import counted
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.imported_codec import load_codec
 from convs2s.text.vocabulary.selection import VocabularySelection
 from convs2s.text.vocabulary.vocabulary import PAD
+
+CHUNK_BATCHES = 64
+"""Batches per chunk of a corpus: enough to group sentences of similar length, few enough for memory."""
 
 
 def load_words(
@@ -87,3 +92,51 @@ def choose_model(seq2seq: Seq2Seq, precision: str, device: torch.device) -> Sear
             f"precision int8 is for CPUs, but the device is {device}. Choose bfloat16, or --device cpu."
         )
     return StepwiseModel(seq2seq.to(torch.bfloat16) if precision == "bfloat16" else seq2seq)
+
+
+def find_device(name: str | None) -> torch.device:
+    """Return a device by name; None selects a GPU if there is one, else the CPU.
+
+    Raises:
+        ValueError: if there is no such device.
+    """
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ValueError(f"device {name!r} is unknown; expected cpu, cuda, or cuda:NUMBER.") from None
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ValueError(
+            f"device {name!r} does not exist: PyTorch sees "
+            f"{counted(torch.cuda.device_count(), 'GPU')}. Expected one that exists, or cpu."
+        )
+    return device
+
+
+def models_of(member: str, seeds: Sequence[int], trained: Path) -> list[Path]:
+    """Return the folders of the models that translate together: trained/SEED/model.
+
+    Models of other seeds in `trained` are ignored: once seeds 1 to 10 are trained, setting `train.seeds` to
+    1 to 8 and then to all ten gives both ensembles of Table 2 without further training (T24).
+
+    Args:
+        member: a seed, or `ensemble` for all of `seeds`.
+    """
+    members = seeds if member == "ensemble" else [int(member)]
+    return [trained / str(seed) / "model" for seed in members]
+
+
+def translate_corpus(
+    translator: WordTranslator, sentences: Sequence[list[str]], keep_attention: bool
+) -> Iterator[list[Hypothesis]]:
+    """Yield the hypotheses of tokenized sentences in order, and show progress.
+
+    Raises:
+        ValueError: if the model's scores are not numbers.
+    """
+    chunk = CHUNK_BATCHES * translator.params.batch_sentences
+    with tqdm(total=len(sentences), desc="translate", unit=" sentences", disable=None) as progress:
+        for start in range(0, len(sentences), chunk):
+            chosen = sentences[start : start + chunk]
+            yield from translator.translate(chosen, keep_attention, on_done=progress.update)

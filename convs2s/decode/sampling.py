@@ -10,17 +10,10 @@ from jaxtyping import Float, Int, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
-from convs2s.decode.beam_search import (
-    BeamSearch,
-    Finished,
-    Hypothesis,
-    StepModel,
-    check_numbers,
-    remaining,
-)
+from convs2s.decode.beam_search import StepModel
+from convs2s.decode.finished import Finished, SearchResult, SearchSettings, Step, check_numbers, remaining
 from convs2s.decode.live_batch import LiveBatch
-from convs2s.decode.token_scores import all_logits, log_normalizer, top_tokens
-from convs2s.decode.tracing import Step
+from convs2s.decode.token_scores import all_logits, log_normalizer, rule_out, top_tokens
 from convs2s.text.vocabulary.vocabulary import EOS
 
 
@@ -45,15 +38,15 @@ class Sampling:
     first: int = 0
 
     def __post_init__(self) -> None:
-        for name, valid, wanted in (
+        for name, valid, expected in (
             ("seed", self.seed >= 0, "0 or more"),
             ("temperature", 0 < self.temperature < np.inf, "a finite number above 0"),
             ("top_k", self.top_k is None or self.top_k >= 1, "1 or more"),
         ):
             if not valid:
-                raise ValueError(f"sampling: {name}: found {getattr(self, name)}, wanted {wanted}.")
+                raise ValueError(f"sampling: {name}: expected {expected}, found {getattr(self, name)}.")
 
-    def of(self, settings: BeamSearch, numbers: Sequence[tuple[int, int]]) -> "Sampler":
+    def sampler(self, settings: SearchSettings, numbers: Sequence[tuple[int, int]]) -> "Sampler":
         """Return a sampler for a batch; `numbers` has each sentence's number in this call, and its part."""
         return Sampler(settings, self, [(self.first + sentence, part) for sentence, part in numbers])
 
@@ -69,7 +62,9 @@ class Sampler:
         numbers: of the batch's sentences, such as (4, 0) for the first part of sentence 4.
     """
 
-    def __init__(self, settings: BeamSearch, sampling: Sampling, numbers: Sequence[tuple[int, int]]) -> None:
+    def __init__(
+        self, settings: SearchSettings, sampling: Sampling, numbers: Sequence[tuple[int, int]]
+    ) -> None:
         self.settings, self.sampling = settings, sampling
         self.ended = np.zeros((len(numbers), settings.n_best), np.bool_)
         self.generators = [np.random.default_rng([sampling.seed, *number]) for number in numbers]
@@ -81,7 +76,7 @@ class Sampler:
         source: Int64[Tensor, "B S"],
         max_lengths: Sequence[int],
         prefixes: Sequence[Sequence[int]] = (),
-    ) -> list[list[Hypothesis]]:
+    ) -> list[list[SearchResult]]:
         """Return the samples of each sentence, likeliest first.
 
         Arguments and errors are those of `BeamSearch.search`. Log-likelihoods are the model's own, whatever
@@ -98,7 +93,7 @@ class Sampler:
             logits, alive = all_logits(scores), batch.alive
             normalizer = log_normalizer(logits)
             hypotheses = logits.unflatten(0, (-1, samples))
-            self.settings.rule_out(hypotheses, step, batch.forced(step), batch.given(step))
+            rule_out(hypotheses, step, self.settings.min_length, batch.forced(step), batch.given(step))
             tokens = self._draw(logits, alive)
             totals += logits.gather(1, tokens[:, None]).squeeze(1) - normalizer
             going = remaining(self._finish(finished, alive, step, tokens, totals))

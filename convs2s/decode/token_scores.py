@@ -1,5 +1,6 @@
 """What beam search needs from a step's logits: each row's normalizer and its likeliest tokens."""
 
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -7,6 +8,8 @@ import torch
 from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
+
+from convs2s.text.vocabulary.vocabulary import EOS, PAD
 
 CACHED_NUMBERS = 2**18
 GROUP = 12
@@ -72,3 +75,31 @@ def top_tokens(logits: Float[Tensor, "R V"], count: int) -> tuple[Float[Tensor, 
     tokens = torch.cat([members.flatten(1), rest], dim=1)
     values, places = logits.gather(1, tokens).topk(count, dim=1)
     return values, tokens.gather(1, places)
+
+
+def rule_out(
+    logits: Float[Tensor, "B H V"],
+    step: int,
+    min_length: int,
+    forced: NDArray[np.bool_],
+    given: tuple[list[int], list[int]],
+) -> None:
+    """Rule out, in place, padding, EOS below the minimum length, and all but forced and given tokens."""
+    logits[..., PAD] = -torch.inf
+    if step < min_length:
+        early = torch.from_numpy(np.flatnonzero(~forced)).to(logits.device)
+        logits[early, :, EOS] = -torch.inf
+    late = np.flatnonzero(forced).tolist()
+    keep_only(logits, late, [EOS] * len(late))
+    keep_only(logits, *given)
+
+
+def keep_only(logits: Float[Tensor, "B H V"], rows: Sequence[int], tokens: Sequence[int]) -> None:
+    """Rule out, in place, all tokens but one in each of the given rows of the batch."""
+    if not rows:
+        return
+    index = torch.tensor(rows, device=logits.device)
+    columns = torch.tensor(tokens, device=logits.device)
+    kept = logits[index, :, columns]  # (N, H)
+    logits[index] = -torch.inf
+    logits[index, :, columns] = kept

@@ -1,17 +1,65 @@
-"""Write translations: a folder with hypotheses.jsonl and attention.npz; does not import PyTorch."""
+"""Translations in words, and the files that hold them; does not import PyTorch.
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+hypotheses.jsonl has a line per sentence with its source and n-best hypotheses, attention.npz the attention of
+each sentence's best one, and NAME.txt text for people.
+"""
+
+import json
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from convs2s.decode.attention import Attention, write_attention
-from convs2s.decode.hypotheses import TextHypothesis, write_hypotheses
-from convs2s.text.corpus.files import atomic_path
+import numpy as np
+from jaxtyping import Float, Float32
+
+from convs2s.decode.unknown_replacement import Unknown
+from convs2s.text.corpus.files import atomic_path, read_lines, write_lines
+from convs2s.text.words.tokenization import Tokenizer
+
+DECIMALS = 4  # the last digits of a sum depend on the number of threads; files must not
+CONTROL = re.compile(r"[\x00-\x08\n-\x1f\x7f-\x9f]")
 
 
-def write_translations(
-    sentences: Sequence[list[str]], found: Iterable[list[TextHypothesis]], out: Path
-) -> None:
+@dataclass(frozen=True)
+class Attention:
+    """Attention weights (T, S) of a hypothesis, averaged over layers, with the tokens of both sides."""
+
+    weights: Float[np.ndarray, "T S"]
+    source: list[str]
+    target: list[str]
+
+    def halved(self) -> "Attention":
+        """Return the same in float16, the precision on disk."""
+        return Attention(self.weights.astype(np.float16), self.source, self.target)
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A translation in words.
+
+    Attributes:
+        tokens: pieces, or words without BPE; EOS last.
+        words: spelled by the tokens, still tokenized; `<unk>` for unknown words.
+        log_likelihood: in nats.
+        score: log_likelihood / |y|^alpha.
+        sources: for each token, the index of the source word attended to most, -1 if there is none.
+        unknowns: the unknown words, with the source words they are aligned to.
+        attention: if requested, for a sentence's best hypothesis only; not part of hypotheses.jsonl.
+    """
+
+    tokens: list[str]
+    words: list[str]
+    log_likelihood: float
+    score: float
+    sources: list[int]
+    unknowns: list[Unknown]
+    attention: Attention | None = None
+
+
+def write_translations(sentences: Sequence[list[str]], found: Iterable[list[Hypothesis]], out: Path) -> None:
     """Write the translations of sentences to the folder `out`, all or nothing.
 
     Args:
@@ -19,7 +67,7 @@ def write_translations(
         found: hypotheses of each, best first; may be a generator that searches as it is read.
         out: folder to write.
     """
-    done: list[tuple[list[str], list[TextHypothesis]]] = []
+    done: list[tuple[list[str], list[Hypothesis]]] = []
     attention: list[Attention] = []
     for words, (best, *others) in zip(sentences, found, strict=True):
         done.append((words, [replace(best, attention=None), *others]))
@@ -29,3 +77,109 @@ def write_translations(
         temporary.mkdir()
         write_hypotheses(temporary / "hypotheses.jsonl", done)
         write_attention(temporary / "attention.npz", attention)
+
+
+def write_hypotheses(path: Path, sentences: Iterable[tuple[list[str], list[Hypothesis]]]) -> None:
+    """Write source words and hypotheses, best first, as JSON lines; scores have four decimals."""
+    lines = (
+        {"source": source, "hypotheses": [as_json(hypothesis) for hypothesis in hypotheses]}
+        for source, hypotheses in sentences
+    )
+    write_lines(path, (json.dumps(line, ensure_ascii=False) for line in lines))
+
+
+def as_json(hypothesis: Hypothesis) -> dict[str, Any]:
+    """Return the JSON object of a hypothesis."""
+    content = asdict(replace(hypothesis, attention=None))
+    del content["attention"]
+    return content | {key: round(content[key], DECIMALS) for key in ("log_likelihood", "score")}
+
+
+def read_hypotheses(path: Path) -> Iterator[tuple[list[str], list[Hypothesis]]]:
+    """Yield the source words and the hypotheses, at least one, of each sentence.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if a line is not in the format of `write_hypotheses`, with the line number.
+    """
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            content = json.loads(line)
+            source, hypotheses = content["source"], [parse_hypothesis(item) for item in content["hypotheses"]]
+            if not hypotheses:
+                raise ValueError("no hypothesis")
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(
+                f"{path}, line {number}: expected a line written by the stage translate, found none "
+                f"({type(error).__name__}: {error}). Run that stage again."
+            ) from error
+        yield source, hypotheses
+
+
+def parse_hypothesis(content: dict[str, Any]) -> Hypothesis:
+    """Return the hypothesis that a JSON object describes."""
+    return Hypothesis(**{**content, "unknowns": [Unknown(**unknown) for unknown in content["unknowns"]]})
+
+
+def block_diagonal(blocks: Sequence[Float32[np.ndarray, "..."]]) -> Float32[np.ndarray, "T S"]:
+    """Join the attention (T, S) of a sentence's parts, leaving out the EOS between them."""
+    inner = [block[:-1, :-1] for block in blocks[:-1]] + [blocks[-1]]
+    rows, columns = (np.cumsum([0, *(block.shape[axis] for block in inner)]) for axis in (0, 1))
+    joined = np.zeros((rows[-1], columns[-1]), dtype=np.float32)
+    for block, row, column in zip(inner, rows, columns, strict=False):
+        joined[row : row + block.shape[0], column : column + block.shape[1]] = block
+    return joined
+
+
+def write_attention(path: Path, attention: Sequence[Attention]) -> None:
+    """Write attention as one flat float16 array with shapes and tokens; atomic, with reproducible bytes."""
+    labels = json.dumps([[item.source, item.target] for item in attention], ensure_ascii=False)
+    nothing = np.zeros(0, dtype=np.float16)
+    with atomic_path(path) as temporary, temporary.open("wb") as stream:
+        np.savez(
+            stream,
+            weights=np.concatenate([nothing, *(item.halved().weights.ravel() for item in attention)]),
+            shapes=np.array([item.weights.shape for item in attention], dtype=np.int64).reshape(-1, 2),
+            tokens=np.frombuffer(labels.encode("utf-8"), dtype=np.uint8),
+        )
+
+
+def read_attention(path: Path) -> list[Attention]:
+    """Return the attention of each sentence's best hypothesis; (0, 0) for an empty sentence.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if the file is damaged or not an attention file.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist. The stage translate writes it; run that first.")
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            weights, shapes = arrays["weights"], arrays["shapes"]
+            labels = json.loads(arrays["tokens"].tobytes())
+        ends = shapes.prod(axis=1).cumsum()
+        parts = np.split(weights, ends[:-1]) if len(shapes) else []
+        return [
+            Attention(part.reshape(shape), source, target)
+            for part, shape, (source, target) in zip(parts, shapes, labels, strict=True)
+        ]
+    except (OSError, EOFError, KeyError, ValueError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"{path} is damaged or not an attention file ({error}). Expected a file written by the stage "
+            "translate; run that stage again."
+        ) from error
+
+
+def one_line(text: str) -> str:
+    """Return the text with a space for each control character except tabs: line ends, escape sequences.
+
+    A vocabulary may contain any of them, because corpora do.
+    """
+    return CONTROL.sub(" ", text)
+
+
+def write_text(folder: Path, name: str, sentences: Sequence[Sequence[str]], tokenizer: Tokenizer) -> None:
+    """Write folder/NAME.txt, detokenized, and NAME.tok.txt, space-separated words; neither is truecased."""
+    write_lines(folder / f"{name}.txt", [one_line(tokenizer.detokenize(list(words))) for words in sentences])
+    tokenized = (" ".join(tokenizer.recased(list(words))) for words in sentences)
+    write_lines(folder / f"{name}.tok.txt", [one_line(line) for line in tokenized])

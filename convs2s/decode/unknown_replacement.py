@@ -69,9 +69,9 @@ def replace_unknowns(
 def write_replacements(path: Path, sentences: Iterable[Sequence[Replacement]]) -> str:
     """Write a table of the words replaced; return a one-sentence summary.
 
-    Lines and words are counted from 1; end_mark is 1 where the source's EOS got the most attention (T34).
+    Lines and words are counted from 1; eos is 1 where the source's EOS got the most attention (T34).
     """
-    lines, counts = ["line\tword\tsource_word\treplacement\thow\tend_mark"], Counter[str]()
+    lines, counts = ["line\tword\tsource_word\treplacement\thow\teos"], Counter[str]()
     for number, records in enumerate(sentences, start=1):
         for r in records:
             columns = (number, r.word + 1, r.source_word, r.replacement, r.how, int(r.past_end))

@@ -10,14 +10,13 @@ import numpy as np
 import torch
 
 from convs2s.config.translate import TranslateParams
-from convs2s.decode.attention import Attention, block_diagonal
-from convs2s.decode.batches import batches, padded
-from convs2s.decode.beam_search import BeamSearch, Hypothesis
+from convs2s.decode.batches import batches, cut, padded
+from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.ensemble import SearchModel
-from convs2s.decode.hypotheses import TextHypothesis
-from convs2s.decode.long_sentences import cut
+from convs2s.decode.finished import SearchResult
+from convs2s.decode.parallel import check_processes, run_in_processes
 from convs2s.decode.sampling import Sampler, Sampling
-from convs2s.decode.side_by_side import check_processes, side_by_side
+from convs2s.decode.translations import Attention, Hypothesis, block_diagonal
 from convs2s.decode.unknown_replacement import Unknown
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.selection import VocabularySelection
@@ -65,7 +64,7 @@ class WordTranslator:
         prefixes: Sequence[Sequence[str]] | None = None,
         sampling: Sampling | None = None,
         on_done: Callable[[int], object] | None = None,
-    ) -> list[list[TextHypothesis]]:
+    ) -> list[list[Hypothesis]]:
         """Return the n_best hypotheses of each sentence, best first.
 
         A sentence without words has one empty hypothesis. A sentence longer than the position table is
@@ -97,7 +96,7 @@ class WordTranslator:
             else [self._prefix(prefixes[i]) if not part else [] for i, part in numbers],
             None
             if sampling is None
-            else lambda search, batch: sampling.of(search, [numbers[i] for i in batch]),
+            else lambda search, batch: sampling.sampler(search, [numbers[i] for i in batch]),
             lambda batch: done(sum(numbers[i][1] == 0 for i in batch)),
         )
         found = iter(results)
@@ -129,7 +128,7 @@ class WordTranslator:
         prefixes: Sequence[list[int]] = (),
         sampler: Callable[[BeamSearch, Sequence[int]], Sampler] | None = None,
         on_batch: Callable[[Sequence[int]], object] = lambda _: None,
-    ) -> list[list[Hypothesis]]:
+    ) -> list[list[SearchResult]]:
         """Return the n_best hypotheses of each row of source ids, in order.
 
         Args:
@@ -141,17 +140,17 @@ class WordTranslator:
         """
         p = self.params
         search = BeamSearch(p.beam_size, p.alpha, p.min_length, p.n_best, p.legacy_eos, keep_attention)
-        results: list[list[Hypothesis]] = [[] for _ in rows]
+        results: list[list[SearchResult]] = [[] for _ in rows]
         several = list(batches([len(row) for row in rows], p.batch_sentences))
 
-        def found(batch: Sequence[int]) -> list[list[Hypothesis]]:
+        def found(batch: Sequence[int]) -> list[list[SearchResult]]:
             searcher = search if sampler is None else sampler(search, batch)
             given = [prefixes[i] for i in batch] if prefixes else []
             return self._search_batch(searcher, [rows[i] for i in batch], given)
 
         if self.processes > 1 and len(several) > 1:
             self._search_batch(search, [rows[several[-1][-1]]], [])  # sets up what processes then share
-        for done, hypotheses in side_by_side(found, several, self.processes):
+        for done, hypotheses in run_in_processes(found, several, self.processes):
             for number, ranked in zip(several[done], hypotheses, strict=True):
                 results[number] = ranked
             on_batch(several[done])
@@ -159,7 +158,7 @@ class WordTranslator:
 
     def _search_batch(
         self, search: BeamSearch | Sampler, rows: Sequence[list[int]], prefixes: Sequence[list[int]]
-    ) -> list[list[Hypothesis]]:
+    ) -> list[list[SearchResult]]:
         source, lengths = padded(rows).to(self.device), [len(row) - 1 for row in rows]
         if self.params.max_length_of == "batch":
             lengths = [max(lengths)] * len(rows)
@@ -199,13 +198,13 @@ class WordTranslator:
         words: list[str],
         word_of_piece: Sequence[int],
         parts: Sequence[range],
-        found: Sequence[list[Hypothesis]],
+        found: Sequence[list[SearchResult]],
         keep_attention: bool,
-    ) -> list[TextHypothesis]:
+    ) -> list[Hypothesis]:
         """Join the hypotheses of a sentence's parts by rank: best with best, and so on."""
         if not parts:
             nothing = Attention(np.zeros((0, 0), dtype=np.float32), [], [])
-            return [TextHypothesis([], [], 0.0, 0.0, [], [], nothing if keep_attention else None)]
+            return [Hypothesis([], [], 0.0, 0.0, [], [], nothing if keep_attention else None)]
         joined = [
             self._join(parts, [ranked[min(rank, len(ranked) - 1)] for ranked in found], word_of_piece)
             for rank in range(max(map(len, found)))
@@ -218,8 +217,8 @@ class WordTranslator:
         return joined
 
     def _join(
-        self, parts: Sequence[range], hypotheses: Sequence[Hypothesis], word_of_piece: Sequence[int]
-    ) -> TextHypothesis:
+        self, parts: Sequence[range], hypotheses: Sequence[SearchResult], word_of_piece: Sequence[int]
+    ) -> Hypothesis:
         """Return a hypothesis for a sentence, given one for each of its parts."""
         tokens, sources = list[int](), list[int]()
         words, unknowns = list[str](), list[Unknown]()
@@ -232,7 +231,7 @@ class WordTranslator:
             sources += of_words[:end]
         total = sum(hypothesis.log_likelihood for hypothesis in hypotheses)
         length = sum(len(hypothesis.tokens) for hypothesis in hypotheses)
-        return TextHypothesis(
+        return Hypothesis(
             tokens=[self.target.vocabulary.entry(token) for token in tokens],
             words=words,
             log_likelihood=total,
@@ -241,7 +240,7 @@ class WordTranslator:
             unknowns=unknowns,
         )
 
-    def _unknowns(self, hypothesis: Hypothesis, sources: Sequence[int], first_word: int) -> list[Unknown]:
+    def _unknowns(self, hypothesis: SearchResult, sources: Sequence[int], first_word: int) -> list[Unknown]:
         """Return the unknown words; if a word has several unknown pieces, the first counts."""
         unknowns: dict[int, Unknown] = {}
         for i, token in enumerate(hypothesis.tokens):

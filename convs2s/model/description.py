@@ -36,7 +36,7 @@ class Description(Section):
     def _padding_exists(self) -> "Description":
         smaller = min(self.source_size, self.target_size)
         if self.padding_id >= smaller:
-            raise ValueError(f"padding_id is {self.padding_id}, wanted an id below {smaller}")
+            raise ValueError(f"padding_id: expected an id below {smaller}, found {self.padding_id}")
         return self
 
 

@@ -24,7 +24,7 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Seq2Seq:
     for name in ("model.json", "weights.safetensors"):
         if not (folder / name).is_file():
             raise FileNotFoundError(
-                f"{folder / name} does not exist. Wanted a model folder with model.json and "
+                f"{folder / name} does not exist. Expected a model folder with model.json and "
                 "weights.safetensors, as written by the stages train and package."
             )
     description = read_description(folder)

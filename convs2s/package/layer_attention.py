@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from jaxtyping import Float32
 
-from convs2s.decode.attention import block_diagonal
 from convs2s.decode.batches import padded
+from convs2s.decode.translations import block_diagonal
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.package.translator import Translator, load

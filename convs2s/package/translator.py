@@ -7,12 +7,10 @@ from typing import Any, overload
 
 from convs2s.config.selection import SelectionParams
 from convs2s.config.translate import TranslateParams
-from convs2s.decode.attention import Attention
 from convs2s.decode.forced_decoding import GivenScore, score_given
-from convs2s.decode.hypotheses import TextHypothesis
 from convs2s.decode.load_words import load_words
-from convs2s.decode.plain_text import one_line
 from convs2s.decode.sampling import Sampling
+from convs2s.decode.translations import Attention, Hypothesis, one_line
 from convs2s.decode.unknown_replacement import Replacement, replace_unknowns
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.package.folder import check_same, check_whole, load_tokenizers, read_section, read_settings
@@ -197,7 +195,7 @@ class Translator:
             for source, hypotheses in zip(sources, found, strict=True)
         ]
 
-    def _finish(self, source: Sequence[str], hypothesis: TextHypothesis) -> Translation:
+    def _finish(self, source: Sequence[str], hypothesis: Hypothesis) -> Translation:
         words, replacements = hypothesis.words, list[Replacement]()
         if self.dictionary is not None:
             params = self.source.params

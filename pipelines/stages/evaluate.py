@@ -9,7 +9,7 @@ import pandas as pd
 
 from convs2s.config.evaluate import EvaluateParams
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.decode.attention import Attention, read_attention
+from convs2s.decode.translations import Attention, read_attention
 from convs2s.score.evaluation import (
     Evaluation,
     ReferenceSet,

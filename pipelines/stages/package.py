@@ -7,7 +7,7 @@ from convs2s.config.package import PackageParams
 from convs2s.config.replace import ReplaceParams
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateSection
-from convs2s.decode.tuned_alpha import settle
+from convs2s.decode.length_normalization import fix_alpha
 from convs2s.package.folder import Settings, write_package
 from convs2s.package.model_card import Facts, describe_model, model_card
 from convs2s.score.identity import SetIdentity
@@ -55,6 +55,6 @@ def run(
         read_json(evaluation / "signatures.json"),
         str(SetIdentity.read(evaluation / "test_set.json")),
     )
-    settings = Settings(languages, tokenize, settle(translate, tuned), replace.enabled)
+    settings = Settings(languages, tokenize, fix_alpha(translate, tuned), replace.enabled)
     dictionary, table = alignment / "dictionary.tsv", candidates / "candidates.npz"
     write_package(out, model, vocabulary, dictionary, table, settings, model_card(facts), truecasers)

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from convs2s.config.replace import ReplaceParams
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.decode.hypotheses import read_hypotheses
-from convs2s.decode.plain_text import write_text
+from convs2s.decode.translations import read_hypotheses, write_text
 from convs2s.decode.unknown_replacement import replace_unknowns, write_replacements
 from convs2s.text.alignment.dictionary import read_dictionary
 from convs2s.text.corpus.files import atomic_path

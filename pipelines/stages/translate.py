@@ -5,11 +5,9 @@ from pathlib import Path
 
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateSection
-from convs2s.decode.corpus import translate_corpus
-from convs2s.decode.load_words import load_words
-from convs2s.decode.members import models_of
+from convs2s.decode.length_normalization import fix_alpha
+from convs2s.decode.load_words import load_words, models_of, translate_corpus
 from convs2s.decode.translations import write_translations
-from convs2s.decode.tuned_alpha import settle
 from convs2s.text.corpus.files import read_lines
 from convs2s.text.words.tokenization import load_tokenizer
 from pipelines.stages.values import Languages, Seeds
@@ -38,7 +36,7 @@ def run(
     tokenizer = load_tokenizer(languages[0], tokenize, truecasers / "source.tsv")
     sentences = [tokenizer.words(line) for line in read_lines(test / "source.txt")]
     models, table = models_of(member, seeds, trained), candidates / "candidates.npz"
-    translator = load_words(models, vocabulary, table, settle(params, tuned))
+    translator = load_words(models, vocabulary, table, fix_alpha(params, tuned))
     write_translations(sentences, translate_corpus(translator, sentences, keep_attention=True), out)
     if translator.selection is not None:
         print(translator.selection.report(), file=sys.stderr)

@@ -6,9 +6,7 @@ import pandas as pd
 
 from convs2s.config.translate import TranslateSection
 from convs2s.config.tune import TuneParams
-from convs2s.decode.length_normalization import NEUTRAL, best_alpha, best_hypothesis
-from convs2s.decode.members import models_of
-from convs2s.decode.tuned_alpha import with_alpha, write_alpha
+from convs2s.decode.length_normalization import NEUTRAL, best_alpha, best_hypothesis, with_alpha, write_alpha
 from convs2s.text.corpus.files import atomic_path, read_folder
 from pipelines.stages.values import Seeds
 
@@ -36,8 +34,8 @@ def run(
     if translate.alpha != "tuned":
         write(pd.DataFrame(columns=COLUMNS), {}, out)
         return
-    from convs2s.decode.corpus import translate_corpus  # noqa: PLC0415  # imports PyTorch: seconds
-    from convs2s.decode.load_words import load_words  # noqa: PLC0415
+    # This imports PyTorch, which takes seconds.
+    from convs2s.decode.load_words import load_words, models_of, translate_corpus  # noqa: PLC0415
     from convs2s.score.corpus_scores import length_ratio, tokenized_bleu  # noqa: PLC0415
 
     pairs = list(read_folder(development)) or list(read_folder(valid))

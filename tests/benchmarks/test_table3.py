@@ -10,7 +10,7 @@ import torch
 
 from benchmarks import machine
 from benchmarks.table3 import PAPER, Job, Setting, equal_lengths, main, quality, timed, translator
-from convs2s.decode.hypotheses import TextHypothesis
+from convs2s.decode.translations import Hypothesis
 from convs2s.score.corpus_scores import tokenized_bleu
 from convs2s.score.identity import identify
 from convs2s.text.sources.pair_files import file_part
@@ -82,8 +82,7 @@ def test_bleu_is_computed_in_the_order_of_the_file(model: Path) -> None:
     job = Job(model, "cpu", beam_size=1, batch_sentences=4)
     indices = equal_lengths([len(line) for line in SOURCES], 4)
     done = [
-        [(["Haus"], TextHypothesis([], TARGETS[i].split(), 0.0, 0.0, [], [])) for i in batch]
-        for batch in indices
+        [(["Haus"], Hypothesis([], TARGETS[i].split(), 0.0, 0.0, [], [])) for i in batch] for batch in indices
     ]
     assert quality(job, indices, done, TARGETS).value == pytest.approx(100)
 

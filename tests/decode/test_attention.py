@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from convs2s.decode.attention import Attention, read_attention, write_attention
+from convs2s.decode.translations import Attention, read_attention, write_attention
 
 
 def attention() -> list[Attention]:

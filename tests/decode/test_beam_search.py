@@ -6,7 +6,8 @@ import math
 import pytest
 import torch
 
-from convs2s.decode.beam_search import NOWHERE, BeamSearch, Hypothesis
+from convs2s.decode.beam_search import BeamSearch
+from convs2s.decode.finished import NOWHERE, SearchResult
 from convs2s.decode.token_scores import log_normalizer
 from convs2s.text.vocabulary.vocabulary import EOS, PAD, UNK
 from tests.decode.table_model import TableModel, probabilities, random_table
@@ -24,7 +25,7 @@ def searcher(
     return BeamSearch(beam_size, alpha, min_length, n_best or beam_size, legacy_eos, keep_attention)
 
 
-def found(hypotheses: list[Hypothesis]) -> list[tuple[list[int], float]]:
+def found(hypotheses: list[SearchResult]) -> list[tuple[list[int], float]]:
     return [(h.tokens, round(h.score, 4)) for h in hypotheses]
 
 
@@ -153,7 +154,7 @@ def test_waiting_for_others_changes_nothing(beam: int, legacy: bool, monkeypatch
     search = searcher(beam, legacy_eos=legacy, keep_attention=True)
     results = []
     for share in (0.0, 1.0):  # each leaves at once; none leaves before all are done
-        monkeypatch.setattr("convs2s.decode.beam_search.IDLE_SHARE", share)
+        monkeypatch.setattr("convs2s.decode.finished.IDLE_SHARE", share)
         batch = search.search(model, source, [8, 1, 4, 0, 8, 2, 1, 5, 3])
         results.append(
             [[(h.tokens, h.score, h.sources, h.at_end) for h in hypotheses] for hypotheses in batch]

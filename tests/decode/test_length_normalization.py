@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.hypotheses import TextHypothesis
 from convs2s.decode.length_normalization import best_alpha, best_hypothesis, final_score
+from convs2s.decode.translations import Hypothesis
 from convs2s.text.vocabulary.vocabulary import EOS
 from tests.decode.parrot import word_parrot, write_word_vocabulary
 from tests.decode.table_model import random_table
@@ -16,10 +16,10 @@ from tests.decode.table_model import random_table
 ALPHAS = [0.0, 0.3, 0.6, 1.0, 1.5, 2.5]
 
 
-def hypothesis(text: str, log_likelihood: float) -> TextHypothesis:
+def hypothesis(text: str, log_likelihood: float) -> Hypothesis:
     """Return a hypothesis of these words; EOS adds one token."""
     words = text.split()
-    return TextHypothesis([*words, "</s>"], words, log_likelihood, log_likelihood, [], [])
+    return Hypothesis([*words, "</s>"], words, log_likelihood, log_likelihood, [], [])
 
 
 def search(beam_size: int, alpha: float, sources: int = 12) -> list[list[tuple[list[int], float, float]]]:
@@ -37,7 +37,7 @@ def test_reranking_equals_another_search(alpha: float, searched_with: float) -> 
     """The search compares only likelihoods, so alpha does not change its results; scores agree exactly."""
     for old, new in zip(search(4, searched_with), search(4, alpha), strict=True):
         hypotheses = [
-            TextHypothesis([str(t) for t in tokens], [], total, score, [], []) for tokens, total, score in old
+            Hypothesis([str(t) for t in tokens], [], total, score, [], []) for tokens, total, score in old
         ]
         best = best_hypothesis(hypotheses, alpha)
         assert ([int(token) for token in best.tokens], final_score(best, alpha)) == (new[0][0], new[0][2])
@@ -73,7 +73,7 @@ def test_on_a_tie_the_one_finished_first_wins() -> None:
 
 def test_the_empty_sentence_has_a_score() -> None:
     """It has no tokens, not even EOS."""
-    empty = TextHypothesis([], [], 0.0, 0.0, [], [])
+    empty = Hypothesis([], [], 0.0, 0.0, [], [])
     assert best_hypothesis([empty], 1.0) == empty
     assert final_score(empty, 1.0) == 0.0
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from convs2s.decode.long_sentences import cut
+from convs2s.decode.batches import cut
 
 
 def pieces(text: str, size: int = 99) -> tuple[list[str], list[int]]:

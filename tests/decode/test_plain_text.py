@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from convs2s.decode.plain_text import one_line, write_text
+from convs2s.decode.translations import one_line, write_text
 from convs2s.text.words.tokenization import Tokenizer
 from tests.decode.parrot import TOKENIZE
 

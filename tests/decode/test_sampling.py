@@ -5,7 +5,8 @@ from collections import Counter
 import pytest
 import torch
 
-from convs2s.decode.beam_search import BeamSearch, Hypothesis
+from convs2s.decode.beam_search import BeamSearch
+from convs2s.decode.finished import SearchResult
 from convs2s.decode.forced_decoding import log_likelihoods
 from convs2s.decode.sampling import Sampling
 from convs2s.text.vocabulary.vocabulary import EOS, PAD, UNK
@@ -23,8 +24,8 @@ def draw(
     samples: int = 1,
     max_length: int = 5,
     prefixes: list[list[int]] | None = None,
-) -> list[list[Hypothesis]]:
-    sampler = sampling.of(settings(samples), [(i, 0) for i in range(len(source))])
+) -> list[list[SearchResult]]:
+    sampler = sampling.sampler(settings(samples), [(i, 0) for i in range(len(source))])
     return sampler.search(model, source, [max_length] * len(source), prefixes or ())
 
 
@@ -86,10 +87,10 @@ def test_limits_and_prefixes_hold_as_in_a_search() -> None:
 
 
 @pytest.mark.parametrize(("values", "message"), [
-    ({"seed": -1}, "seed: found -1, wanted 0 or more"),
-    ({"temperature": 0.0}, "temperature: found 0.0, wanted a finite number above 0"),
-    ({"temperature": float("nan")}, "temperature: found nan, wanted a finite number above 0"),
-    ({"top_k": 0}, "top_k: found 0, wanted 1 or more"),
+    ({"seed": -1}, "seed: expected 0 or more, found -1"),
+    ({"temperature": 0.0}, "temperature: expected a finite number above 0, found 0.0"),
+    ({"temperature": float("nan")}, "temperature: expected a finite number above 0, found nan"),
+    ({"top_k": 0}, "top_k: expected 1 or more, found 0"),
 ])  # fmt: skip
 def test_impossible_values_are_named(values: dict[str, float], message: str) -> None:
     """This happens before anything is drawn."""

@@ -58,7 +58,7 @@ def test_table_counts_lines_and_words_from_one(tmp_path: Path) -> None:
     ]
     summary = write_replacements(tmp_path / "replacements.tsv", records)
     assert (tmp_path / "replacements.tsv").read_text(encoding="utf-8") == (
-        "line\tword\tsource_word\treplacement\thow\tend_mark\n2\t2\tdog\tHund\tdictionary\t0\n2\t4\tWuffi\tWuffi\tcopy\t1\n"
+        "line\tword\tsource_word\treplacement\thow\teos\n2\t2\tdog\tHund\tdictionary\t0\n2\t4\tWuffi\tWuffi\tcopy\t1\n"
     )
     assert summary == (
         "replaced 2 unknown words: 1 from the dictionary, 1 copied; 1 attended mostly to the source's EOS"

@@ -87,7 +87,7 @@ def test_prefixes_and_samples_are_those_of_the_plain_model(sampled: bool) -> Non
     model, found = loaded(), []
     settings = BeamSearch(3, 1.0, 0, 3, legacy_eos=False, keep_attention=False)
     for one in (StepwiseModel(model), EngineModel(model, "float32")):
-        searcher = Sampling(1).of(settings, [(0, 0), (1, 0)]) if sampled else settings
+        searcher = Sampling(1).sampler(settings, [(0, 0), (1, 0)]) if sampled else settings
         found.append(searcher.search(one, SOURCE, [6, 6], [[7, 9], []]))
     for plain, engine in zip(*found, strict=True):
         assert [one.tokens for one in engine] == [one.tokens for one in plain]

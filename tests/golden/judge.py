@@ -6,8 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-from convs2s.decode.beam_search import BeamSearch, Hypothesis
+from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.ensemble import Ensemble
+from convs2s.decode.finished import SearchResult
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.exchange.fairseq_weights import order_ids
 from convs2s.model.seq2seq import Seq2Seq
@@ -67,7 +68,7 @@ def longest(sources: list[torch.Tensor]) -> list[int]:
     return [int(1.2 * len(source) + 10) for source in sources]
 
 
-def search_all(model: Seq2Seq | Ensemble, name: str, beam: int) -> list[list[Hypothesis]]:
+def search_all(model: Seq2Seq | Ensemble, name: str, beam: int) -> list[list[SearchResult]]:
     """Translate all sentences in one batch, with fairseq's default of at least one token each."""
     batch = torch.nn.utils.rnn.pad_sequence(sources(name), batch_first=True, padding_value=PAD)
     search = BeamSearch(beam, 1.0, 1, beam, legacy_eos=False, keep_attention=False)
@@ -75,7 +76,7 @@ def search_all(model: Seq2Seq | Ensemble, name: str, beam: int) -> list[list[Hyp
     return search.search(stepwise, batch, longest(sources(name)))
 
 
-def check_sentence(found: list[Hypothesis], wanted: list[tuple[list[int], float]]) -> None:
+def check_sentence(found: list[SearchResult], wanted: list[tuple[list[int], float]]) -> None:
     """Assert that these are fairseq's hypotheses for a sentence, in order, with their scores."""
     assert [h.tokens for h in found] == [tokens for tokens, _ in wanted]
     assert [h.score for h in found] == pytest.approx([score for _, score in wanted], abs=1e-5)

@@ -101,7 +101,7 @@ def test_another_padding_id_is_refused(package: Path) -> None:
     """It would load, but truncate every sentence with that id."""
     content = json.loads((without_digests(package) / "model.json").read_text(encoding="utf-8"))
     (package / "model.json").write_text(json.dumps({**content, "padding_id": 5}), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"has the padding id 5, wanted 0 as in its vocabulary"):
+    with pytest.raises(ValueError, match=r"expected the padding id 0 of its vocabulary, found 5"):
         load(package, "cpu")
 
 

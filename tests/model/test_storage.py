@@ -98,7 +98,7 @@ def test_a_model_json_of_something_else_is_refused(tmp_path: Path) -> None:
         ("source_size", -40, "source_size: Input should be greater than or equal to 1, found -40"),
         ("target_size", 1e30, "target_size: Input should be a valid integer, found 1e+30"),
         ("target_size", 10**30, "target_size: Input should be less than 2147483648"),
-        ("padding_id", 40, "padding_id is 40, wanted an id below 40"),
+        ("padding_id", 40, "padding_id: expected an id below 40, found 40"),
         ("padding_id", -1, "padding_id: Input should be greater than or equal to 0, found -1"),
         ("padding_id", True, "padding_id: Input should be a valid integer, found True"),
         ("sizes", 1, "sizes: Extra inputs are not permitted, found 1"),

@@ -11,8 +11,7 @@ import pytest
 import torch
 
 import convs2s
-from convs2s.decode.device import find_device
-from convs2s.decode.load_words import load_words
+from convs2s.decode.load_words import find_device, load_words
 from convs2s.decode.sampling import Sampling
 from convs2s.model.digests import seal
 from convs2s.package.translator import Translator, load

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from convs2s.config.evaluate import EvaluateParams
-from convs2s.decode.attention import Attention, write_attention
+from convs2s.decode.translations import Attention, write_attention
 from convs2s.score.corpus_scores import bleu, chrf, tokenized_bleu
 from convs2s.text.corpus.files import read_lines, write_lines
 from pipelines.stages import evaluate

@@ -11,7 +11,7 @@ import convs2s
 from convs2s.config.package import PackageParams
 from convs2s.config.replace import ReplaceParams
 from convs2s.config.translate import TranslateSection
-from convs2s.decode.tuned_alpha import write_alpha
+from convs2s.decode.length_normalization import write_alpha
 from convs2s.package.folder import Settings, read_settings
 from convs2s.package.folder import write_package as write_folder
 from convs2s.text.alignment.candidates import Candidates, write_candidates

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.replace import ReplaceParams
-from convs2s.decode.hypotheses import TextHypothesis, write_hypotheses
+from convs2s.decode.translations import Hypothesis, write_hypotheses
 from convs2s.decode.unknown_replacement import Unknown
 from convs2s.text.alignment.dictionary import Entry, write_dictionary
 from pipelines.stages import replace
@@ -17,10 +17,10 @@ def folders(tmp_path: Path) -> Path:
     """A translation with two unknown words, an empty one, and a dictionary."""
     words = ["Ein", "<unk>", "namens", "<unk>", "."]
     unknowns = [Unknown(1, 1, False), Unknown(3, 3, True)]
-    best = TextHypothesis([*words, "</s>"], words, -1.0, -0.2, [0, 1, 2, 3, 4, 4], unknowns)
-    second = TextHypothesis(["</s>"], [], -9.0, -9.0, [0], [])
+    best = Hypothesis([*words, "</s>"], words, -1.0, -0.2, [0, 1, 2, 3, 4, 4], unknowns)
+    second = Hypothesis(["</s>"], [], -9.0, -9.0, [0], [])
     source = ["A", "dog", "named", "Wuffi", "."]
-    empty = TextHypothesis([], [], 0.0, 0.0, [], [])
+    empty = Hypothesis([], [], 0.0, 0.0, [], [])
     (tmp_path / "translations").mkdir()
     sentences = [(source, [best, second]), (list[str](), [empty])]
     write_hypotheses(tmp_path / "translations" / "hypotheses.jsonl", sentences)
@@ -45,7 +45,7 @@ def test_unknown_words_are_replaced_in_a_second_text(
         "replaced.txt": "Ein Hund namens Wuffi.\n\n",
         "replaced.tok.txt": "Ein Hund namens Wuffi .\n\n",
         "replacements.tsv": (
-            "line\tword\tsource_word\treplacement\thow\tend_mark\n"
+            "line\tword\tsource_word\treplacement\thow\teos\n"
             "1\t2\tdog\tHund\tdictionary\t0\n1\t4\tWuffi\tWuffi\tcopy\t1\n"
         ),
     }
@@ -61,6 +61,8 @@ def test_switched_off_there_is_plain_text_only(folders: Path) -> None:
 def test_damaged_hypotheses_leave_no_result(folders: Path) -> None:
     """The message has the file and line."""
     (folders / "translations" / "hypotheses.jsonl").write_text("{}\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"hypotheses.jsonl, line 1: found no sentence"):
+    with pytest.raises(
+        ValueError, match=r"hypotheses.jsonl, line 1: expected a line written by the stage translate"
+    ):
         run(folders, enabled=True)
     assert not (folders / "out").exists()

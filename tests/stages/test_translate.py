@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from convs2s.config.translate import TranslateSection
-from convs2s.decode.attention import read_attention
-from convs2s.decode.hypotheses import read_hypotheses
-from convs2s.decode.tuned_alpha import write_alpha
+from convs2s.decode.length_normalization import write_alpha
+from convs2s.decode.translations import read_attention, read_hypotheses
 from convs2s.text.alignment.candidates import Candidates, write_candidates
 from convs2s.text.corpus.files import write_lines
 from convs2s.text.vocabulary.codec import Codec

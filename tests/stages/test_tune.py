@@ -11,9 +11,8 @@ import pytest
 from convs2s.config.translate import TranslateSection
 from convs2s.config.tune import TuneParams
 from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.hypotheses import read_hypotheses
-from convs2s.decode.length_normalization import best_alpha
-from convs2s.decode.tuned_alpha import write_alpha
+from convs2s.decode.length_normalization import best_alpha, write_alpha
+from convs2s.decode.translations import read_hypotheses
 from convs2s.score.corpus_scores import tokenized_bleu
 from convs2s.text.alignment.candidates import Candidates, write_candidates
 from convs2s.text.corpus.files import write_folder

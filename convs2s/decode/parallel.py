@@ -24,14 +24,16 @@ def check_processes(processes: int, device: torch.device) -> None:
         ValueError: if there are fewer than 1, the device is not a CPU, or the system cannot fork.
     """
     if processes < 1:
-        raise ValueError(f"processes: found {processes}, wanted 1 or more.")
+        raise ValueError(f"processes: expected 1 or more, found {processes}.")
     if processes > 1 and device.type != "cpu":
-        raise ValueError(f"found {processes} processes on {device}; only a CPU can be shared. Wanted 1.")
+        raise ValueError(
+            f"processes: expected 1 on {device}, as only a CPU can be shared; found {processes}."
+        )
     if processes > 1 and "fork" not in multiprocessing.get_all_start_methods():
-        raise ValueError(f"found {processes} processes, but this system cannot fork any. Wanted 1.")
+        raise ValueError(f"processes: expected 1, as this system cannot fork; found {processes}.")
 
 
-def side_by_side(
+def run_in_processes(
     work: Callable[[Item], Result], items: Sequence[Item], processes: int
 ) -> Iterator[tuple[int, Result]]:
     """Yield each item's number and what `work` returns for it, as soon as it is done.
@@ -70,7 +72,7 @@ def side_by_side(
                     item, result = connection.recv()
                 except EOFError:
                     raise ChildProcessError(
-                        f"one of {number} processes died before its batch was done; wanted all to finish. "
+                        f"one of {number} processes died before its batch was done. "
                         "Did memory run out? Free some, or use fewer processes."
                     ) from None
                 if isinstance(result, Exception):
@@ -93,8 +95,8 @@ def take(
     """Process items in a forked process until none is left.
 
     Args:
-        work: as in `side_by_side`.
-        items: as in `side_by_side`.
+        work: as in `run_in_processes`.
+        items: as in `run_in_processes`.
         taken: number of items taken so far, by all processes.
         results: where to send an item's number and its result, or the exception that it raised.
         parent: id of the process that waits for the results.

@@ -12,7 +12,7 @@ import psutil
 import pytest
 import torch
 
-from convs2s.decode.side_by_side import check_processes, side_by_side
+from convs2s.decode.parallel import check_processes, run_in_processes
 
 
 def children() -> set[psutil.Process]:
@@ -32,7 +32,7 @@ def test_each_item_is_done_once_by_one_of_the_processes() -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        done = dict(side_by_side(work, items, 3))
+        done = dict(run_in_processes(work, items, 3))
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
@@ -46,7 +46,7 @@ def test_each_item_is_done_once_by_one_of_the_processes() -> None:
 @pytest.mark.parametrize(("items", "processes"), [(1, 4), (5, 1), (0, 4)])
 def test_a_single_item_or_process_starts_none(items: int, processes: int) -> None:
     """A typed line is answered at once."""
-    found = list(side_by_side(lambda item: (item, os.getpid()), range(items), processes))
+    found = list(run_in_processes(lambda item: (item, os.getpid()), range(items), processes))
     assert found == [(i, (i, os.getpid())) for i in range(items)]
 
 
@@ -60,7 +60,7 @@ def test_memory_is_shared() -> None:
         rows = Path("/proc/self/smaps_rollup").read_text(encoding="ascii").splitlines()
         return sum(int(row.split()[1]) for row in rows if row.startswith("Private"))
 
-    assert max(kib for _, kib in side_by_side(work, range(2), 2)) < 50 << 10
+    assert max(kib for _, kib in run_in_processes(work, range(2), 2)) < 50 << 10
 
 
 def test_an_error_comes_through_and_ends_all() -> None:
@@ -74,7 +74,7 @@ def test_an_error_comes_through_and_ends_all() -> None:
 
     before = children()
     with pytest.raises(ValueError, match="item 1 is bad"):
-        list(side_by_side(work, range(4), 2))
+        list(run_in_processes(work, range(4), 2))
     assert children() <= before
 
 
@@ -90,14 +90,14 @@ def test_a_dead_process_is_reported_and_the_others_end() -> None:
 
     before = children()
     with pytest.raises(ChildProcessError, match=r"one of 2 processes died .*memory.*fewer processes"):
-        list(side_by_side(work, range(4), 2))
+        list(run_in_processes(work, range(4), 2))
     assert children() <= before
 
 
 def test_whoever_stops_listening_leaves_no_process() -> None:
     """The consumer may have failed, for example on a full disk."""
     before = children()
-    results = side_by_side(lambda item: time.sleep(0.01), range(1000), 2)
+    results = run_in_processes(lambda item: time.sleep(0.01), range(1000), 2)
     next(results)
     assert len(children() - before) == 2
     results.close()  # type: ignore[attr-defined]
@@ -107,8 +107,8 @@ def test_whoever_stops_listening_leaves_no_process() -> None:
 @pytest.mark.parametrize(
     ("processes", "device", "message"),
     [
-        (0, "cpu", "processes: found 0, wanted 1 or more"),
-        (2, "cuda", "found 2 processes on cuda; only a CPU can be shared"),
+        (0, "cpu", "processes: expected 1 or more, found 0"),
+        (2, "cuda", "processes: expected 1 on cuda, as only a CPU can be shared; found 2"),
     ],
 )
 def test_what_cannot_be_shared_is_refused(processes: int, device: str, message: str) -> None:
@@ -121,5 +121,5 @@ def test_a_system_without_forks_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     """Windows has none."""
     monkeypatch.setattr("multiprocessing.get_all_start_methods", lambda: ["spawn"])
     check_processes(1, torch.device("cpu"))
-    with pytest.raises(ValueError, match="found 2 processes, but this system cannot fork"):
+    with pytest.raises(ValueError, match="processes: expected 1, as this system cannot fork; found 2"):
         check_processes(2, torch.device("cpu"))
