@@ -139,45 +139,31 @@ def raise_again(error: Exception) -> None:
     raise error
 
 
-def test_a_traceback_is_shown_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bug report needs the traceback, even of an error that is normally one line."""
+def test_a_traceback_is_shown_for_bugs_and_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bug must be seen in full to be fixed; a bug report may need the traceback of any error."""
+    raising(RuntimeError("a bug of ours"), monkeypatch)
+    with pytest.raises(RuntimeError, match="a bug of ours"):
+        main(["translate", "--model", "x"])
     raising(ValueError("a fault of a file"), monkeypatch)
     monkeypatch.setenv("CONVS2S_DEBUG", "1")
     with pytest.raises(ValueError, match="a fault of a file"):
         main(["translate", "--model", "x"])
 
 
-def test_our_own_bugs_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bug must be seen in full to be fixed."""
-    raising(RuntimeError("a bug of ours"), monkeypatch)
-    with pytest.raises(RuntimeError, match="a bug of ours"):
-        main(["translate", "--model", "x"])
-
-
-def test_notes_of_an_error_follow_on_lines_of_their_own(
+def test_an_error_is_one_line_without_control_characters(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A report of many rows would be unreadable on one line."""
-    error = ValueError("two things\nare wrong")
-    error.add_note("  first")
+    """Messages quote files, which may come from strangers; notes, such as a report's rows, follow."""
+    error = ValueError("found \x1b[2J\nand \x9b2J")
+    error.add_note("  \tin \x07")
     error.add_note("  second")
     raising(error, monkeypatch)
     assert main(["translate", "--model", "x"]) == 2
-    assert capsys.readouterr().err == "convs2s: error: two things are wrong\n  first\n  second\n"
-
-
-def test_control_characters_of_an_error_do_not_reach_the_terminal(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Messages quote files, which may come from strangers."""
-    error = ValueError("found \x1b[2J and \x9b2J")
-    error.add_note("  \tin \x07")
-    raising(error, monkeypatch)
-    assert main(["translate", "--model", "x"]) == 2
-    assert capsys.readouterr().err == "convs2s: error: found \ufffd[2J and \ufffd2J\n  \tin \ufffd\n"
+    notes = "\n  \tin \ufffd\n  second\n"
+    assert capsys.readouterr().err == f"convs2s: error: found \ufffd[2J and \ufffd2J{notes}"
     with pytest.raises(SystemExit), reported("stage", "", ""):
         raise error
-    assert capsys.readouterr().err == "stage: error: found \ufffd[2J and \ufffd2J\n  \tin \ufffd\n"
+    assert capsys.readouterr().err == f"stage: error: found \ufffd[2J\nand \ufffd2J{notes}"
 
 
 def test_an_interrupt_ends_quietly(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,10 +45,6 @@ def test_standard_input_gives_a_line_for_each_line(
     assert lines[1] == lines[4] == ""
     assert b"\r" not in out
     assert run(tmp_path, text, "--model", str(package)) == lines[:-1]
-
-
-def test_no_input_gives_no_output(package: Path, tmp_path: Path) -> None:
-    """Nothing is written, not even an empty line."""
     assert run(tmp_path, "", "--model", str(package)) == []
 
 
@@ -105,13 +101,6 @@ def test_a_length_limit_reaches_the_search(tmp_path: Path) -> None:
     assert [*scores, score()] == sorted([*scores, score()], reverse=True)
     assert len({*scores, score()}) == 4
     assert scores[2] < score("--max-length-ratio", "0.5", "--max-length-extra", "1") < scores[0]
-
-
-def test_several_models_translate_together(package: Path, tmp_path: Path) -> None:
-    """An ensemble of a model with itself must give that model's translation."""
-    text = "ein Haus.\nein Hund\n"
-    alone = run(tmp_path, text, "--model", str(package))
-    assert run(tmp_path, text, "--model", str(package), str(package)) == alone
 
 
 @pytest.mark.parametrize("command", ["translate", "serve"])

@@ -95,21 +95,6 @@ def test_lines_before_an_error_are_answered() -> None:
         next(found)
 
 
-def test_lines_are_read_as_they_come() -> None:
-    """A file of ten million lines need not fit in memory."""
-    seen = 0
-
-    def endless() -> object:
-        nonlocal seen
-        while True:
-            seen += 1
-            yield b"a\n"
-
-    lines = decode_lines(endless(), "x")  # type: ignore[arg-type]
-    assert [next(lines), next(lines)] == ["a", "a"]
-    assert seen == 2
-
-
 def test_a_byte_order_mark_is_not_text() -> None:
     """Windows editors write one at the start of a file; elsewhere it is a character like any other."""
     stream = io.BytesIO("\ufeffja\r\n\ufeffnein\u2028".encode())

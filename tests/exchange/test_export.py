@@ -221,11 +221,3 @@ def test_a_folder_that_exists_is_left_alone(tmp_path: Path, capsys: pytest.Captu
     folder = write_model(tmp_path / "model", (9, 9))
     assert main(["export", "--model", str(folder), "--out", str(folder)]) == 2
     assert f"{folder} already exists; expected a new folder" in capsys.readouterr().err
-
-
-def test_a_folder_without_a_model_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A failed export must not leave an output folder behind."""
-    needs_onnx()
-    assert main(["export", "--model", str(tmp_path / "nowhere"), "--out", str(tmp_path / "out")]) == 2
-    assert "model.json does not exist. Wanted a model folder" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()

@@ -1,9 +1,6 @@
 """Text in, text out, with a model that repeats its source and with a small real one."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -46,16 +43,10 @@ def parrot(folder: Path, dictionary: dict[str, str] | None = None, limit: int | 
 
 
 def test_text_is_tokenized_translated_and_detokenized(tmp_path: Path) -> None:
-    """The parrot knows "Haus" and "." but not "Haus."; detokenizing joins them again."""
-    texts = ["Das ist ein Haus.", "", "und noch eins, ein Hund"]
-    assert parrot(tmp_path).translate(texts) == texts
-
-
-def test_a_string_gives_a_string(tmp_path: Path) -> None:
-    """A string is also a sequence of its characters, which nobody wants translated one by one."""
-    translator = parrot(tmp_path)
-    assert translator.translate("Das ist ein Haus.") == "Das ist ein Haus."
-    assert translator.translate("") == ""
+    """The parrot knows "Haus" and "." but not "Haus."; a string gives a string, although it is a sequence."""
+    translator, texts = parrot(tmp_path), ["Das ist ein Haus.", "", "und noch eins, ein Hund"]
+    assert translator.translate(texts) == texts
+    assert [translator.translate(text) for text in texts] == texts
     assert translator.translate_n_best("ein Hund")[0].text == "ein Hund"
     assert translator.score("ein Hund", "ein Hund") == translator.score(["ein Hund"], ["ein Hund"])[0]
     assert translator.translate("ein Hund", prefixes="Haus") == "Haus Hund"
@@ -129,7 +120,7 @@ def test_translations_come_with_score_tokens_and_attention(tmp_path: Path) -> No
 
 @pytest.mark.filterwarnings("ignore:A sentence has")
 def test_one_line_in_gives_one_line_out(tmp_path: Path) -> None:
-    """This must hold for any input; with a limit of 32 positions, long lines are split."""
+    """For any input; long lines are split. A real model has pieces of unknown characters."""
     results = parrot(tmp_path, {}, limit=32).translate(STRANGE)
     assert len(results) == len(STRANGE)
     assert all("\n" not in result and "\r" not in result for result in results)
@@ -137,6 +128,9 @@ def test_one_line_in_gives_one_line_out(tmp_path: Path) -> None:
     assert results[10].split() == ["Haus"] * 2000
     assert results[11] == "x" * 3000
     assert results[12] == "ein Haus."
+    results = load(write_small_package(tmp_path), "cpu").translate([text[:300] for text in STRANGE])
+    assert all("\n" not in result and "\r" not in result for result in results)
+    assert (len(results), results[0]) == (len(STRANGE), "")
 
 
 def test_a_model_cannot_control_the_terminal(tmp_path: Path) -> None:
@@ -147,15 +141,6 @@ def test_a_model_cannot_control_the_terminal(tmp_path: Path) -> None:
     translator = Translator(known, tokenizer, tokenizer, {"drei": "vier\x1b[2J"})
     text = " ".join([*words, "drei", "f\x1bnf"])
     assert translator.translate(text) == "ein  [2J zwei  vier [2J f nf"
-
-
-@pytest.mark.filterwarnings("ignore:A sentence has")
-def test_a_real_model_takes_any_line_too(tmp_path: Path) -> None:
-    """Unlike the parrot, a real model has position tables and pieces of unknown characters."""
-    results = load(write_small_package(tmp_path), "cpu").translate([text[:300] for text in STRANGE])
-    assert len(results) == len(STRANGE)
-    assert all("\n" not in result and "\r" not in result for result in results)
-    assert results[0] == ""
 
 
 def test_a_model_folder_is_self_contained(tmp_path: Path) -> None:
@@ -187,16 +172,6 @@ def test_search_values_can_be_changed(tmp_path: Path) -> None:
     for option, message in (("beam_size", r"translate: beam_size: .*0"), ("beam", r"mean beam_size\?")):
         with pytest.raises(ValueError, match=message):
             load(package, "cpu", **dict[str, Any]({option: 0}))
-
-
-def test_bfloat16_changes_only_precision(tmp_path: Path) -> None:
-    """Weights are rounded to eight bits, so scores change, but only a little."""
-    package = write_small_package(tmp_path)
-    [[exact]] = load(package, "cpu").translate_n_best(["ein Haus."])
-    translator = load(package, "cpu", precision="bfloat16")
-    [[rounded]] = translator.translate_n_best(["ein Haus."])
-    assert rounded.score != exact.score
-    assert rounded.score == pytest.approx(exact.score, rel=0.2)
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
@@ -269,21 +244,7 @@ def test_devices_are_checked() -> None:
     """A wrong device must be reported before anything is loaded."""
     assert find_device("cpu") == torch.device("cpu")
     assert find_device(None).type in ("cpu", "cuda")
-    with pytest.raises(ValueError, match=r"device 'gpu' is unknown; wanted cpu, cuda"):
+    with pytest.raises(ValueError, match=r"device 'gpu' is unknown; expected cpu, cuda"):
         find_device("gpu")
     with pytest.raises(ValueError, match=r"device 'cuda:99' does not exist: PyTorch sees \d+ GPUs"):
         find_device("cuda:99")
-
-
-def test_text_stages_do_not_import_torch() -> None:
-    """`import convs2s` must stay fast; PyTorch takes seconds."""
-    code = (
-        "import sys, convs2s, convs2s.cli, pipelines.stages.replace\n"
-        "assert 'torch' not in sys.modules, 'torch was imported'\n"
-        "try:\n    convs2s.nothing\nexcept AttributeError as error:\n    print(error)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env={**os.environ}
-    )
-    assert done.stderr == ""
-    assert done.stdout.strip() == "module 'convs2s' has no attribute 'nothing'"
