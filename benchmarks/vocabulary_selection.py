@@ -17,7 +17,6 @@ import torch
 from numpy.typing import NDArray
 
 from convs2s.config.model import ModelParams
-from convs2s.config.older import with_added_keys
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.model.initialization import fold_weight_norm
@@ -53,7 +52,7 @@ def architecture() -> ModelParams:
         "max_positions": 1024,
         "encoder_grad_scale": "paper", "extra_scaling": True,
     }  # fmt: skip
-    return ModelParams.model_validate(with_added_keys("model", sizes))
+    return ModelParams.model_validate(sizes)
 
 
 def zipf(random: np.random.Generator, types: int, shape: tuple[int, ...]) -> NDArray[np.int64]:

@@ -11,8 +11,9 @@ from typing import Annotated, Any, Self
 
 import pandas as pd
 from dvc.repo import Repo
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
+from convs2s.config.faults import validate
 from convs2s.config.load import parse_yaml
 from convs2s.config.model import ModelParams
 from convs2s.config.section import Positive, Section
@@ -111,10 +112,7 @@ def read_table(name: str, folder: Path = TABLES) -> Table:
     if not path.is_file():
         known = ", ".join(list_tables(folder))
         raise FileNotFoundError(f"{path} does not exist: expected the name of a file there: {known}")
-    try:
-        return Table.model_validate(parse_yaml(path.read_text(encoding="utf-8"), str(path)))
-    except ValidationError as error:
-        raise ValueError(f"{path}: {error}") from None
+    return validate(Table, parse_yaml(path.read_text(encoding="utf-8"), str(path)), f"{path} is invalid")
 
 
 def label_rows(rows: Mapping[str, Row]) -> dict[str, str]:

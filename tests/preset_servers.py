@@ -223,10 +223,10 @@ class Servers:
     def _file(self, file: dict[str, Any]) -> dict[str, Any]:
         names = [url.split("://")[1] for url in file["urls"]]
         data = self.files.get(names[0], b"")
-        digests = {"sha256": hashlib.sha256(data).hexdigest(), "md5": hashlib.md5(data).hexdigest()}
-        (kind,) = set(file) - {"urls"}
+        digests = {64: hashlib.sha256(data).hexdigest(), 32: hashlib.md5(data).hexdigest()}
+        checksum = file["checksum"]
         urls = [f"{self.address}/{name}" for name in names]
-        return {"urls": urls, kind: file[kind] and digests[kind]}
+        return {"urls": urls, "checksum": checksum and digests[len(checksum)]}
 
 
 @contextmanager

@@ -136,10 +136,11 @@ def test_of_the_configuration_only_checked_values_get_out(graph: grimp.ImportGra
 
 
 def is_check(method: ast.FunctionDef) -> bool:
-    """Return whether a method is a validator that changes nothing."""
+    """Return whether a method is a validator: it makes the value that is recorded, or changes nothing."""
     returned = {ast.unparse(one) for one in ast.walk(method) if isinstance(one, ast.Return)}
     decorators = [ast.unparse(decorator) for decorator in method.decorator_list]
-    return decorators == ["model_validator(mode='after')"] and returned == {"return self"}
+    before = decorators[0].startswith("field_validator(") and decorators[0].endswith("mode='before')")
+    return before or (decorators == ["model_validator(mode='after')"] and returned == {"return self"})
 
 
 def test_what_only_shows_and_counts_returns_nothing() -> None:

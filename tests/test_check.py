@@ -61,7 +61,7 @@ def test_dvc_repro_stops_at_the_first_stage_that_runs(
     with Repo(str(attacked)) as repo, pytest.raises(DvcException, match="failed to reproduce 'snapshot'"):
         repo.reproduce()
     assert (
-        f"snapshot: error: params.yaml has 1 fault(s):\n  train.seeds.0: found '{ATTACK}'"
+        f"snapshot: error: params.yaml is invalid:\n  train.seeds.0: expected an integer, found '{ATTACK}'"
         in capfd.readouterr().err
     )
     assert is_unharmed(attacked)
@@ -114,7 +114,10 @@ def test_make_repro_does_not_start_dvc(attacked: Path) -> None:
         env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode != 0
-    assert f"check: error: params.yaml has 1 fault(s):\n  train.seeds.0: found '{ATTACK}'" in done.stderr
+    assert (
+        f"check: error: params.yaml is invalid:\n  train.seeds.0: expected an integer, found '{ATTACK}'"
+        in done.stderr
+    )
     assert "Traceback" not in done.stderr
     assert not (attacked / "dvc-was-started").exists()
     assert is_unharmed(attacked)
@@ -126,17 +129,17 @@ def test_every_stage_checks_the_file(attacked: Path, stage: str, capsys: pytest.
     with pytest.raises(SystemExit) as ended:
         runner.main([stage, "--seed", ATTACK, "--out", "{seed}"])
     assert ended.value.code == 2
-    assert capsys.readouterr().err.startswith(f"{stage}: error: params.yaml has 1 fault(s):")
+    assert capsys.readouterr().err.startswith(f"{stage}: error: params.yaml is invalid:")
 
 
 @pytest.mark.parametrize(
     ("seeds", "message"),
     [
-        (3, "train.seeds: found 3, wanted a list"),
-        ([], "train.seeds: found [], "),
-        (None, "train.seeds: found None, wanted a list"),
-        ({"a": 1}, "train.seeds: found {'a': 1}, wanted a list"),
-        ([True], "train.seeds.0: found True, wanted an integer"),
+        (3, "train.seeds: expected a list, found 3"),
+        ([], "train.seeds: expected at least 1 item(s), found []"),
+        (None, "train.seeds: expected a list, found None"),
+        ({"a": 1}, "train.seeds: expected a list, found {'a': 1}"),
+        ([True], "train.seeds.0: expected an integer, found True"),
     ],
 )
 def test_seeds_of_another_type_are_named(
@@ -159,7 +162,7 @@ def test_make_flow_starts_neither_server_nor_run(attacked: Path, monkeypatch: py
     monkeypatch.setattr(machine, "ROOT", attacked)
     monkeypatch.setattr(machine, "run", lambda *_: pytest.fail("the run has started"))
     for command in (["run"], ["sweep", "table5"]):
-        with pytest.raises(ValueError, match=r"params\.yaml has 1 fault"):
+        with pytest.raises(ValueError, match=r"params\.yaml is invalid"):
             machine.execute(machine.parser().parse_args(command))
 
 

@@ -8,7 +8,7 @@ from ruamel.yaml import YAML
 
 import convs2s
 from convs2s.config.params import Params
-from convs2s.config.selection import SelectionParams
+from convs2s.config.vocabulary import SelectionParams
 from pipelines.report.__main__ import write
 from pipelines.report.scores import report
 from pipelines.stages._code import LEFT_OUT

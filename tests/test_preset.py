@@ -118,7 +118,6 @@ def experiments(tmp_path: Path) -> Path:
         ("train: 3\n", r"train: .*3"),
         ("- train\n", r"expected sections such as `train:` with keys below them, found \['train'\]"),
         ("train:\n  dropout: [0.3\n", r"is not valid YAML"),
-        ("train:\n  dropout: &a [*a]\n", r"has more than 20,000 values, or more than 20 levels"),
     ],
 )
 def test_a_faulty_preset_is_refused(experiments: Path, text: str, message: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from convs2s.config.download import UrlSource
-from convs2s.config.selection import SelectionParams
+from convs2s.config.vocabulary import SelectionParams
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.corpus.files import read_folder
 from pipelines.preset import EXPERIMENTS, list_presets

@@ -11,7 +11,6 @@ from typing import Any, get_args
 import pytest
 
 import convs2s
-from convs2s.config.layers import expanded
 from convs2s.config.params import Params
 from convs2s.text.corpus.files import read_folder
 from convs2s.text.sources.split import Split
@@ -54,7 +53,9 @@ def toy(preset: str | Any, played: Servers, folder: Path, seeds: Sequence[int] =
     Args:
         preset: its name, or the values of a params.yaml.
     """
-    content = expanded(params_of(preset).model_dump(mode="json") if isinstance(preset, str) else preset)
+    content = (params_of(preset) if isinstance(preset, str) else Params.model_validate(preset)).model_dump(
+        mode="json"
+    )
     local = content["download"]["folder"] = str(folder / "own")
     content["download"]["train_pairs"] = None
     Path(local).mkdir()
@@ -189,7 +190,7 @@ def test_a_changed_test_set_is_refused(
     """MD5 is checked where no other checksum is published; two En-Fr corpora have no checksum at all."""
     monkeypatch.setattr("time.sleep", lambda _: None)  # pooch's pauses
     content = toy("wmt14-en-fr-paper", played, tmp_path).download
-    digests = [download.digest(file) for source in content.train for file in source.fetch]  # type: ignore[union-attr]
+    digests = [file.checksum for source in content.train for file in source.fetch]  # type: ignore[union-attr]
     assert [digest is None for digest in digests] == [False, False, True, False, True]
     name = "www.statmt.org/wmt14/test-full.tgz"
     original = played.files[name]

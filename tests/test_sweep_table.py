@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from dvc.repo import Repo
 
-from convs2s.config.layers import expanded
 from convs2s.config.params import Params
 from pipelines.sweep_table import (
     SIGNATURES,
@@ -38,7 +37,7 @@ def overridden(preset: str, changes: dict[str, object]) -> Params:
     for name, value in changes.items():
         section, key = name.split(".")
         content[section][key] = value
-    return Params.model_validate(expanded(content))
+    return Params.model_validate(content)
 
 
 def test_tables_have_the_papers_rows() -> None:

@@ -23,5 +23,5 @@ class AlignParams(Section):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.candidates is not None and self.backend == "none":
-            raise ValueError("candidates need an alignment: set backend to builtin, or candidates to null")
+            raise ValueError("expected a backend such as builtin for candidates, found none")
         return self

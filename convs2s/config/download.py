@@ -1,15 +1,31 @@
 """Section download: where the corpus comes from."""
 
+import re
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from convs2s.config.kinds import LANGUAGE, MD5, SHA256, checksum_key, without_password
 from convs2s.config.section import Count, Positive, Section
 
-Url = Annotated[str, AfterValidator(without_password)]
-Sha256 = Annotated[str, Field(pattern=SHA256)]
-Md5 = Annotated[str, Field(pattern=MD5)]
+LANGUAGE = r"^[a-z]{2,3}$"
+SHA256 = r"^[0-9a-f]{64}$"
+CHECKSUM = r"^([0-9a-f]{64}|[0-9a-f]{32})$"
+PATTERNS = {
+    LANGUAGE: "a code of two or three lowercase letters, such as en",
+    SHA256: "64 digits 0 to 9 and a to f, as sha256sum prints them",
+    CHECKSUM: "64 digits 0 to 9 and a to f, as sha256sum prints them, or 32, as md5sum does",
+}
+"""The regular expressions of texts in params.yaml, in words for messages."""
+
+
+def without_password(url: str) -> str:
+    """Reject a URL with a user name or password, without quoting it."""
+    if re.match(r"\w+://[^/?#]*@", url):
+        raise ValueError(
+            "expected a URL without user name and password, which git and DVC would record: fetch the file "
+            "yourself and put it into download.folder"
+        )
+    return url
 
 
 class PairFiles(Section):
@@ -30,12 +46,12 @@ class PairFiles(Section):
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
-        two_files = self.source is not None and self.target is not None
-        one_file = self.tsv is not None and self.columns is not None
-        if two_files == one_file or (self.tsv is None) != (self.columns is None):
-            raise ValueError("give either `source` and `target`, or `tsv` and `columns`; the others null")
-        if one_file and (self.source is not None or self.target is not None):
-            raise ValueError("give either `source` and `target`, or `tsv` and `columns`; the others null")
+        given = [name for name in ("source", "target", "tsv", "columns") if getattr(self, name) is not None]
+        if given not in (["source", "target"], ["tsv", "columns"]):
+            raise ValueError(
+                "expected either `source` and `target`, or `tsv` and `columns`, the others null, found "
+                + (", ".join(given) or "none of them")
+            )
         return self
 
 
@@ -48,33 +64,18 @@ class FilesSource(PairFiles):
 class RemoteFile(Section):
     """A file or archive to fetch."""
 
-    urls: Annotated[list[Url], Field(min_length=1)]
+    urls: Annotated[list[Annotated[str, AfterValidator(without_password)]], Field(min_length=1)]
     """Where to fetch it; mirrors are tried in turn."""
-    sha256: Sha256 | None
-    """Checksum of the file as fetched, before unpacking; null if unknown: any file is then accepted, and its
-    hash is logged."""
-
-
-class Md5RemoteFile(Section):
-    """A file or archive to fetch whose only published checksum is an MD5, such as WMT's test sets."""
-
-    urls: Annotated[list[Url], Field(min_length=1)]
-    """Where to fetch it; mirrors are tried in turn."""
-    md5: Md5
-    """Checksum of the file as fetched, before unpacking."""
-
-
-AnyRemoteFile = Annotated[
-    Annotated[RemoteFile, Tag("by_sha256")] | Annotated[Md5RemoteFile, Tag("by_md5")],
-    Discriminator(checksum_key),
-]
+    checksum: Annotated[str, Field(pattern=CHECKSUM)] | None
+    """SHA-256 or MD5 of the file as fetched, before unpacking; null if unknown: any file is then accepted,
+    and its SHA-256 is logged."""
 
 
 class UrlSource(PairFiles):
     """Files from the network, given as file names or as paths inside the fetched archives."""
 
     kind: Literal["url"]
-    fetch: Annotated[list[AnyRemoteFile], Field(min_length=1)]
+    fetch: Annotated[list[RemoteFile], Field(min_length=1)]
     """Files to fetch; a file with the same name and checksum in `download.folder` is used instead."""
 
 
@@ -84,7 +85,7 @@ class MtdataSource(Section):
     kind: Literal["mtdata"]
     ids: Annotated[list[str], Field(min_length=1)]
     """For example StanfordNLP-wmt14_train-1-eng-deu."""
-    sha256: dict[str, Sha256]
+    sha256: dict[str, Annotated[str, Field(pattern=SHA256)]]
     """id -> sha256 of the pairs as 'source TAB target LF' lines, where known; may be empty."""
 
 

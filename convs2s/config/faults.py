@@ -1,98 +1,96 @@
-"""Pydantic's errors, one line per key: dotted name, what was found, what was wanted."""
+"""Check values against a schema; every fault gets a line: dotted name, what was expected, what was found."""
 
 import difflib
 import re
-from collections.abc import Iterable
-from typing import Any, get_args
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
-from convs2s.config.download import Md5RemoteFile, RemoteFile, Source
-from convs2s.config.kinds import PATTERNS
-from convs2s.config.selection import SelectionParams
+from convs2s.config.download import PATTERNS
+
+SchemaT = TypeVar("SchemaT", bound=BaseModel)
 
 LONGEST = 200
 """Characters of a value that a message shows; longer values are shortened."""
 
 
-def describe(fault: Any, schema: type[BaseModel] | None = None) -> str:
-    """Return one line for a pydantic error: dotted name, what was found, what was wanted.
+def validate(schema: type[SchemaT], content: object, claim: str) -> SchemaT:
+    """Return content as an instance of its schema.
 
     Args:
-        schema: what was validated, if not params.yaml; for the hint about an unknown key.
+        claim: what to say if it is not one, before the faults: "params.yaml is invalid".
+
+    Raises:
+        ValueError: if a key is unknown, missing, ill-typed or impossible; the message lists every fault.
     """
-    # In the location, a union's tag follows the list index; the tag is not a key of the file.
-    kinds = {*sources(), "by_sha256", "by_md5"}
-    keys = [str(part) for part in fault["loc"]]
-    name = (
-        ".".join(key for i, key in enumerate(keys) if not (key in kinds and i and keys[i - 1].isdigit()))
-        or "params.yaml"
-    )
+    try:
+        return schema.model_validate(content)
+    except ValidationError as error:
+        faults = "\n".join(f"  {describe(fault, schema)}" for fault in error.errors())
+        raise ValueError(f"{claim}:\n{faults}") from None
+
+
+def describe(fault: Any, schema: type[BaseModel]) -> str:
+    """Return one line for a pydantic error."""
+    name, known = locate(fault["loc"], schema)
+    found, context = quote(fault["input"]), fault.get("ctx", {})
     match fault["type"]:
         case "extra_forbidden":
-            known = known_keys(keys, schema)
-            return f"{name}: unknown key, found {shown(fault['input'])}; {hint(keys[-1], known)}"
+            text = f"unknown key, found {found}; {suggest(name.rpartition('.')[2], known)}"
         case "missing":
-            return f"{name}: missing; params.yaml gives every value, see experiments/base.yaml"
+            text = "missing"
         case "value_error":
-            # A rule that spans sections has no key; its message names them.
-            return f"{name}: {fault['ctx']['error']}" if keys else str(fault["ctx"]["error"])
+            text = str(context["error"])
         case "string_pattern_mismatch":
-            pattern = fault["ctx"]["pattern"]
-            wanted = PATTERNS.get(pattern, f"text that matches {pattern}")
-            return f"{name}: found {shown(fault['input'])}, wanted {wanted}"
+            text = f"expected {PATTERNS.get(context['pattern'], context['pattern'])}, found {found}"
+        case "union_tag_invalid":
+            text = f"expected kind {context['expected_tags']}, found {context['tag']!r}"
         case "too_short":
-            least = fault["ctx"]["min_length"]
-            return f"{name}: found {shown(fault['input'])}, wanted at least {least} item{'s' * (least > 1)}"
+            text = f"expected at least {context['min_length']} item(s), found {found}"
         case _:
-            message = (
-                fault["msg"]
-                .replace("Input should be", "wanted")
-                .replace("a valid ", "a ")
-                .replace("a integer", "an integer")
-            )
-            return f"{name}: found {shown(fault['input'])}, {message}"
+            expected = fault["msg"].replace("Input should be", "expected").replace("a valid ", "a ")
+            text = f"{expected.replace('a integer', 'an integer')}, found {found}"
+    # A rule that spans sections has no key; its message names them.
+    return f"{name}: {text}" if name else text
 
 
-def hint(unknown: str, known: Iterable[str]) -> str:
+def locate(location: Sequence[str | int], schema: type[BaseModel]) -> tuple[str, set[str]]:
+    """Return the dotted name of a place in a file, and the keys that the schema allows there."""
+    names: list[str] = []
+    owners = models = {schema}
+    for part in location:
+        if of_kind := {model for model in models if part in kinds(model)}:
+            models = of_kind  # the tag of a union, which is no key of the file
+            continue
+        names.append(str(part))
+        if isinstance(part, str):
+            owners = models
+            fields = [model.model_fields[part] for model in owners if part in model.model_fields]
+            models = {model for field in fields for model in models_in(field.annotation)}
+    return ".".join(names), {key for model in owners for key in model.model_fields}
+
+
+def kinds(model: type[BaseModel]) -> tuple[Any, ...]:
+    """Return the values of a model's key `kind`, by which a union chooses it."""
+    return get_args(model.model_fields["kind"].annotation) if "kind" in model.model_fields else ()
+
+
+def models_in(annotation: Any) -> set[type[BaseModel]]:
+    """Return the models in an annotation such as `list[A | B]`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return {annotation}
+    return {model for part in get_args(annotation) for model in models_in(part)}
+
+
+def suggest(unknown: str, known: Iterable[str]) -> str:
     """Return the end of a message about an unknown name: the most similar known name, or else all of them."""
     near = difflib.get_close_matches(unknown, sorted(known), n=1)
     return f"did you mean {near[0]}?" if near else "known here: " + ", ".join(sorted(known))
 
 
-def shown(value: object) -> str:
-    """Return a value as shown in a message: without a URL's password or query, or a long value's middle."""
+def quote(value: object) -> str:
+    """Return a value for a message: without a URL's password or query, or a long value's middle."""
     text = re.sub(r"(://)[^/\s'\"]*@", r"\1...@", repr(value))
     text = re.sub(r"(://[^?\s'\"]*\?)[^\s'\"]+", r"\1...", text)
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
-
-
-def sources() -> dict[str, type[BaseModel]]:
-    """Return the source classes of `download`, by kind."""
-    union, _ = get_args(Source)
-    return {get_args(source.model_fields["kind"].annotation)[0]: source for source in get_args(union)}
-
-
-def known_keys(location: list[str], schema: type[BaseModel] | None = None) -> set[str]:
-    """Return the keys that the schema, by default params.yaml's, allows where `location` ends."""
-    if location[-2:-1] == ["selection"]:
-        return set(SelectionParams.model_fields)
-    if schema is not None:
-        return set(schema.model_fields)
-    # Importing all sections takes 0.2 s, too long to do it unless there is a fault to report.
-    from convs2s.config.params import Params  # noqa: PLC0415
-
-    if len(location) <= 1:
-        return set(Params.model_fields)
-    section = Params.model_fields.get(location[0])
-    annotation = section.annotation if section else None
-    if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
-        return set()
-    if len(location) == 2:  # a key of a section
-        return set(annotation.model_fields)
-    kinds = sources()
-    tags = [kinds[key] for key in location if key in kinds]
-    last: type[BaseModel] = tags[-1] if tags else annotation
-    if "fetch" in location[:-1]:
-        last = Md5RemoteFile if "by_md5" in location else RemoteFile
-    return set(last.model_fields)

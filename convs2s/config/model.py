@@ -1,12 +1,15 @@
 """Section model: the architecture (§3)."""
 
-from typing import Annotated, Literal, Self
+import re
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from convs2s.config.section import Section
 
 Width = Annotated[int, Field(ge=1, le=2**16)]
+MOST_LAYERS = 1000
+RUN = re.compile(r"\s*(\d{1,3})\s*x\s*(\d{1,9})\s*")  # the short form 4 x 256 of 256, 256, 256, 256
 KernelWidth = Annotated[int, Field(ge=1, le=2**10)]
 
 
@@ -17,14 +20,14 @@ class ModelParams(Section):
     """Width of word and position embeddings and of the attention, in channels."""
     output_embedding_size: Width
     """Width of the decoder output before the softmax layer, in channels."""
-    encoder_widths: Annotated[list[Width], Field(min_length=1, max_length=1000)]
+    encoder_widths: Annotated[list[Width], Field(min_length=1, max_length=MOST_LAYERS)]
     """Channels of each encoder block, bottom first; in params.yaml, 9 x 512, 4 x 1024 also works."""
-    encoder_kernels: Annotated[list[KernelWidth], Field(min_length=1, max_length=1000)]
+    encoder_kernels: Annotated[list[KernelWidth], Field(min_length=1, max_length=MOST_LAYERS)]
     """Kernel widths of the encoder blocks, in positions, all odd; in params.yaml, 9 x 3, 2 x 1 also works, or
     a single width for all blocks."""
-    decoder_widths: Annotated[list[Width], Field(min_length=1, max_length=1000)]
+    decoder_widths: Annotated[list[Width], Field(min_length=1, max_length=MOST_LAYERS)]
     """Channels of each decoder block, bottom first; same short form as for the encoder."""
-    decoder_kernels: Annotated[list[KernelWidth], Field(min_length=1, max_length=1000)]
+    decoder_kernels: Annotated[list[KernelWidth], Field(min_length=1, max_length=MOST_LAYERS)]
     """Kernel widths of the decoder blocks, in positions; same short form as for the encoder."""
     attention: Annotated[list[bool], Field(min_length=1)]
     """Which decoder blocks attend to the source (Table 5), at least one; in params.yaml, true means all."""
@@ -41,28 +44,44 @@ class ModelParams(Section):
     """Also scale d, z + e and c + h by sqrt(0.5), as both reference implementations do; the paper's text does
     not (T4)."""
 
+    @field_validator("encoder_widths", "encoder_kernels", "decoder_widths", "decoder_kernels", mode="before")
+    @classmethod
+    def _expand(cls, value: Any) -> Any:
+        """Expand the short form: 9 x 512, 4 x 1024 is nine blocks of 512 channels and four of 1,024."""
+        if not isinstance(value, str):
+            return value
+        runs = [RUN.fullmatch(part) for part in value.split(",")]
+        values = [int(run[2]) for run in runs if run for _ in range(int(run[1]))]
+        if None in runs or not 1 <= len(values) <= MOST_LAYERS:
+            raise ValueError(
+                "expected a list with a value per block, such as [256, 256, 512], or its short form, such as "
+                f"2 x 256, 1 x 512, found {value!r}"
+            )
+        return values
+
+    @field_validator("encoder_kernels", "decoder_kernels", "attention", mode="before")
+    @classmethod
+    def _repeat(cls, value: Any, info: ValidationInfo) -> Any:
+        """Repeat a single value for each block, so that one key sets the depth of a side."""
+        side = "encoder" if info.field_name == "encoder_kernels" else "decoder"
+        blocks = info.data.get(f"{side}_widths", [])
+        return [value] * len(blocks) if isinstance(value, int) else value
+
     @model_validator(mode="after")
     def _layers_fit(self) -> Self:
-        if len(self.encoder_widths) != len(self.encoder_kernels):
-            raise ValueError(
-                f"encoder_widths has length {len(self.encoder_widths)} but encoder_kernels "
-                f"{len(self.encoder_kernels)}; give one of each per layer"
-            )
-        if len(self.decoder_widths) != len(self.decoder_kernels):
-            raise ValueError(
-                f"decoder_widths has length {len(self.decoder_widths)} but decoder_kernels "
-                f"{len(self.decoder_kernels)}; give one of each per layer"
-            )
-        if len(self.attention) != len(self.decoder_widths):
-            raise ValueError(
-                f"attention has length {len(self.attention)} but decoder_widths "
-                f"{len(self.decoder_widths)}; give one flag per layer"
-            )
+        for name, value, widths in (
+            ("encoder_kernels", self.encoder_kernels, self.encoder_widths),
+            ("decoder_kernels", self.decoder_kernels, self.decoder_widths),
+            ("attention", self.attention, self.decoder_widths),
+        ):
+            if len(value) != len(widths):
+                raise ValueError(f"expected {len(widths)} {name}, one per block, found {len(value)}")
         if not any(self.attention):
-            raise ValueError("attention is off in every layer; the decoder would not see the source")
-        even = [k for k in self.encoder_kernels if k % 2 == 0]
-        if even:
             raise ValueError(
-                f"encoder_kernels has the even width {even[0]}; wanted odd widths, which keep the length"
+                "expected attention in some block, without which the source is unseen, found none"
+            )
+        if even := [width for width in self.encoder_kernels if width % 2 == 0]:
+            raise ValueError(
+                f"expected odd encoder_kernels, which keep the length, found the even width {even[0]}"
             )
         return self

@@ -37,16 +37,16 @@ class Params(Section):
 
     @model_validator(mode="after")
     def _romanian_fits(self) -> Self:
-        source, target = self.download.source_language, self.download.target_language
-        if self.tokenize.remove_diacritics and source != "ro":
+        languages = self.download.source_language, self.download.target_language
+        if self.tokenize.remove_diacritics and languages[0] != "ro":
             raise ValueError(
-                "tokenize.remove_diacritics is for a Romanian source; found download.source_language "
-                f"{source!r}. Wanted false: a target keeps its diacritics"
+                "tokenize.remove_diacritics: expected false unless the source is Romanian, as a target keeps "
+                f"its diacritics, found true with download.source_language {languages[0]!r}"
             )
-        if self.tokenize.normalize_romanian and "ro" not in (source, target):
+        if self.tokenize.normalize_romanian and "ro" not in languages:
             raise ValueError(
-                "tokenize.normalize_romanian is true, but neither download.source_language "
-                f"({source!r}) nor download.target_language ({target!r}) is 'ro'. Wanted false"
+                "tokenize.normalize_romanian: expected false unless a side is Romanian, found true with "
+                f"download.source_language {languages[0]!r} and download.target_language {languages[1]!r}"
             )
         return self
 
@@ -54,9 +54,8 @@ class Params(Section):
     def _one_validation_set(self) -> Self:
         if bool(self.download.valid) == (self.filter.valid_every is not None):
             raise ValueError(
-                "filter.valid_every and download.valid: exactly one must be given, the other null or []; "
-                f"found valid_every {self.filter.valid_every}, and download.valid of length "
-                f"{len(self.download.valid)}"
+                "filter.valid_every and download.valid: expected one, and the other null or [], found "
+                f"{self.filter.valid_every} and {len(self.download.valid)} source(s)"
             )
         return self
 
@@ -64,8 +63,7 @@ class Params(Section):
     def _references_are_used(self) -> Self:
         if self.download.references and self.evaluate.rouge is None:
             raise ValueError(
-                f"download.references names {len(self.download.references)} file(s), which only ROUGE uses, "
-                "but evaluate.rouge is null; wanted duc2004 or gigaword there, or no references"
+                "evaluate.rouge: expected duc2004 or gigaword with download.references, found null"
             )
         return self
 
@@ -73,8 +71,8 @@ class Params(Section):
     def _ensembles_have_members(self) -> Self:
         if self.evaluate.ensembles and len(self.train.seeds) < 2:
             raise ValueError(
-                f"evaluate.ensembles is {self.evaluate.ensembles} but train.seeds is {self.train.seeds}: an "
-                "ensemble needs two models or more; wanted evaluate.ensembles [], or more seeds"
+                "train.seeds: expected two or more for evaluate.ensembles, or [] there, found "
+                f"{self.train.seeds}"
             )
         return self
 
@@ -82,13 +80,13 @@ class Params(Section):
     def _candidates_suffice(self) -> Self:
         if self.train.selection and not self.translate.selection:
             raise ValueError(
-                "train.selection is set but translate.selection is null: a softmax over the whole vocabulary "
-                "would compare entries that training never compared; wanted a selection there as well"
+                "translate.selection: expected one, as for train.selection, since a softmax over all entries "
+                "would compare some that training never compared, found null"
             )
         for name, selection in (("train", self.train.selection), ("translate", self.translate.selection)):
             if selection is not None and selection.candidates > (self.align.candidates or 0):
                 raise ValueError(
-                    f"{name}.selection takes {selection.candidates} candidates per source entry but "
-                    f"align.candidates is {self.align.candidates}; wanted at least as many, 1000 for example"
+                    f"align.candidates: expected at least {selection.candidates}, as {name}.selection takes "
+                    f"so many per source entry, found {self.align.candidates}; 1000 for example"
                 )
         return self

@@ -47,11 +47,9 @@ class TokenizeParams(Section):
     @model_validator(mode="after")
     def _one_case(self) -> Self:
         if self.lowercase and self.truecase:
-            raise ValueError("lowercase and truecase are both true; wanted at most one of them")
+            raise ValueError("expected at most one of lowercase and truecase, found both")
         if self.lowercase and self.at_sign != "@":
-            raise ValueError(
-                f"lowercase is true and at_sign is {self.at_sign}, which it would change; wanted @"
-            )
+            raise ValueError(f"expected at_sign @ with lowercase, found {self.at_sign}")
         return self
 
     @model_validator(mode="after")

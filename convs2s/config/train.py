@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from convs2s.config.section import Count, Positive, Section, Share
-from convs2s.config.selection import SelectionParams
+from convs2s.config.vocabulary import SelectionParams
 
 
 class TrainParams(Section):
@@ -65,10 +65,10 @@ class TrainParams(Section):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if len(set(self.seeds)) != len(self.seeds):
-            raise ValueError(f"seeds {self.seeds} has duplicates; wanted distinct seeds")
+            raise ValueError(f"expected distinct seeds, found {self.seeds}")
         if (self.nodes > 1) != (self.rendezvous is not None):
             raise ValueError(
-                f"nodes is {self.nodes} but rendezvous is {self.rendezvous}; give host:port exactly when "
-                "several nodes train together"
+                "expected rendezvous host:port with several nodes, and null with one, found nodes "
+                f"{self.nodes} and rendezvous {self.rendezvous}"
             )
         return self

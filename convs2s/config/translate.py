@@ -4,9 +4,21 @@ from typing import Annotated, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 
-from convs2s.config.kinds import LARGEST_ALPHA, number_or_tuned
 from convs2s.config.section import Count, Positive, Section
-from convs2s.config.selection import SelectionParams
+from convs2s.config.vocabulary import SelectionParams
+
+LARGEST_ALPHA = 10
+"""Exponent in |y|^alpha; much larger values overflow, and 2 already favors the longest hypothesis."""
+
+
+def number_or_tuned(value: object) -> float | Literal["tuned"]:
+    """Check the alpha of params.yaml; a union type would report a bad value twice."""
+    if value == "tuned":
+        return "tuned"
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST_ALPHA:
+        return float(value)
+    raise ValueError(f"expected a number from 0 to {LARGEST_ALPHA}, or tuned, found {value!r}")
+
 
 Alpha = Annotated[float, Field(ge=0, le=LARGEST_ALPHA)]
 AlphaOrTuned = Annotated[
@@ -51,9 +63,7 @@ class BeamSearchSection(Section, Generic[AlphaT]):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.n_best > self.beam_size:
-            raise ValueError(
-                f"n_best {self.n_best} exceeds beam_size {self.beam_size}; wanted at most beam_size"
-            )
+            raise ValueError(f"expected n_best of at most beam_size, {self.beam_size}, found {self.n_best}")
         return self
 
 

@@ -17,5 +17,5 @@ class TuneParams(Section):
     @model_validator(mode="after")
     def _differ(self) -> Self:
         if len(set(self.alphas)) != len(self.alphas):
-            raise ValueError(f"alphas {self.alphas} has duplicates; wanted distinct values")
+            raise ValueError(f"expected distinct alphas, found {self.alphas}")
         return self

@@ -1,10 +1,10 @@
-"""Section vocabulary: word pieces or words."""
+"""Section vocabulary: word pieces or words; and the selection of vocabulary entries in other sections."""
 
 from typing import Literal, Self
 
 from pydantic import model_validator
 
-from convs2s.config.section import Positive, Section
+from convs2s.config.section import Count, Positive, Section
 
 
 class VocabularyParams(Section):
@@ -23,10 +23,22 @@ class VocabularyParams(Section):
     @model_validator(mode="after")
     def _joint_fits(self) -> Self:
         if self.joint and self.kind == "word":
-            raise ValueError("joint: true needs kind: bpe or sentencepiece; word vocabularies are separate")
+            raise ValueError("expected joint: false, as word vocabularies are separate; found true")
         if self.joint and self.source_size != self.target_size:
             raise ValueError(
-                f"joint: true learns one model, so source_size ({self.source_size}) and target_size "
-                f"({self.target_size}) must be equal"
+                "expected the same source_size and target_size, as joint: true learns one model, found "
+                f"{self.source_size} and {self.target_size}"
             )
         return self
+
+
+class SelectionParams(Section):
+    """Vocabulary selection: a batch's output layer covers only part of the target vocabulary (§5.4).
+
+    A translation then depends on the other sentences in its batch, because it may use their candidates.
+    """
+
+    common: Count
+    """The most frequent target entries, which every batch includes (500 in the Lua code)."""
+    candidates: Positive
+    """Alignment candidates per source entry, only the most frequent ones (100 in the Lua code)."""

@@ -4,9 +4,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import ValidationError
-
-from convs2s.config.faults import describe
+from convs2s.config.faults import validate
 from convs2s.config.model import ModelParams
 from convs2s.exchange.fairseq_files import Checkpoint
 from convs2s.text.counted import counted
@@ -47,10 +45,7 @@ def read_architecture(checkpoint: Checkpoint) -> ModelParams:
         "encoder_grad_scale": "fairseq",
         "extra_scaling": True,
     }
-    try:
-        return ModelParams.model_validate(architecture)
-    except ValidationError as error:
-        raise ValueError(f"{origin}: " + "; ".join(map(describe, error.errors()))) from None
+    return validate(ModelParams, architecture, f"{origin} has an impossible architecture")
 
 
 def read_layers(arguments: Mapping[str, Any], name: str, origin: str) -> list[tuple[int, int]]:

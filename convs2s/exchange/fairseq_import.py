@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from convs2s.config.faults import validate
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateParams
 from convs2s.exchange.fairseq_architecture import position_rows, read_architecture
@@ -17,7 +18,7 @@ from convs2s.exchange.import_card import import_card
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import save_model
 from convs2s.model.unfilled import unfilled_model
-from convs2s.package.folder import Settings, read_section, write_package
+from convs2s.package.folder import Settings, write_package
 from convs2s.text.alignment.dictionary import write_dictionary
 from convs2s.text.corpus.files import write_json, write_lines
 from convs2s.text.counted import counted
@@ -96,7 +97,7 @@ def import_fairseq(
     """
     if out.exists():
         raise FileExistsError(f"{out} already exists; expected a new folder. Delete it, or name another.")
-    translate = read_section(TranslateParams, {**SEARCH.model_dump(), **search}, "the search")
+    translate = validate(TranslateParams, {**SEARCH.model_dump(), **search}, "the search is impossible")
     read = read_checkpoint(checkpoint)
     source, target = (
         find_language(read, side, language, dictionary, tokenize)

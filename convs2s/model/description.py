@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
+from convs2s.config.faults import validate
 from convs2s.config.model import ModelParams
-from convs2s.config.older import with_added_keys
 from convs2s.config.section import Section
 from convs2s.model.digests import DESCRIPTION, check_own_digest
 
@@ -50,20 +50,6 @@ def read_description(folder: Path) -> Description:
     try:
         content: Any = json.loads(path.read_text(encoding="utf-8"))
         check_own_digest(content, path)
-        content["architecture"] = with_added_keys("model", content["architecture"])
-        return Description.model_validate(content)
-    except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, fault['loc'])) or 'all'}: {fault['msg']}, found {str(fault['input'])[:60]}"
-            for fault in error.errors()
-        )
-        raise ValueError(f"{path} does not describe a model: {faults}. Make or fetch it again.") from None
-    except (
-        UnicodeDecodeError,
-        json.JSONDecodeError,
-        RecursionError,
-        KeyError,
-        TypeError,
-        AttributeError,
-    ) as error:
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} does not describe a model: {error!r}. Make or fetch it again.") from error
+    return validate(Description, content, f"{path} does not describe a model; make or fetch it again")

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from convs2s.config.faults import describe
+from convs2s.config.faults import validate
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateParams
 from convs2s.model.description import read_description
@@ -116,8 +116,8 @@ def read_settings(folder: Path) -> Settings:
         )
     if not isinstance(translate.get("replace"), bool):
         raise ValueError(f"{paths[1]}: replace: expected true or false, found {translate.get('replace')!r}.")
-    tokenize = read_section(TokenizeParams, tokenizer.get("tokenize"), str(paths[0]))
-    search = read_section(TranslateParams, translate.get("translate"), str(paths[1]))
+    tokenize = validate(TokenizeParams, tokenizer.get("tokenize"), f"{paths[0]} is invalid")
+    search = validate(TranslateParams, translate.get("translate"), f"{paths[1]} is invalid")
     return Settings((str(source), str(target)), tokenize, search, translate["replace"])
 
 
@@ -150,19 +150,6 @@ def check_whole(folder: Path) -> None:
             f"{folder} {found}. Expected a model folder written by the stage package, such as data/models/1."
         )
     check_files(folder, read_description(folder).files)
-
-
-def read_section(kind: type[SectionT], content: object, origin: str) -> SectionT:
-    """Validate a section of parameters that is not in params.yaml.
-
-    Raises:
-        ValueError: if it has a fault, naming the origin and each faulty key.
-    """
-    try:
-        return kind.model_validate(content)
-    except ValidationError as error:
-        faults = "; ".join(describe(fault, kind).removeprefix("params.yaml: ") for fault in error.errors())
-        raise ValueError(f"{origin}: {faults}") from None
 
 
 def check_same(first: Path, other: Path) -> None:

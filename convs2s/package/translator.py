@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
-from convs2s.config.selection import SelectionParams
+from convs2s.config.faults import validate
 from convs2s.config.translate import TranslateParams
+from convs2s.config.vocabulary import SelectionParams
 from convs2s.decode.forced_decoding import GivenScore, score_given
 from convs2s.decode.load_words import load_words
 from convs2s.decode.sampling import Sampling
 from convs2s.decode.translations import Attention, Hypothesis, one_line
 from convs2s.decode.unknown_replacement import Replacement, replace_unknowns
 from convs2s.decode.word_translator import WordTranslator
-from convs2s.package.folder import check_same, check_whole, load_tokenizers, read_section, read_settings
+from convs2s.package.folder import check_same, check_whole, load_tokenizers, read_settings
 from convs2s.package.hub import locate
 from convs2s.text.alignment.dictionary import read_dictionary
 from convs2s.text.counted import counted
@@ -263,7 +264,9 @@ def load(
     for other in paths[1:]:
         check_whole(other)
         check_same(paths[0], other)
-    params = read_section(TranslateParams, {**settings.translate.model_dump(), **changes}, "translate")
+    params = validate(
+        TranslateParams, {**settings.translate.model_dump(), **changes}, "load: impossible options"
+    )
     if candidates is not None and params.selection is None:
         params = params.model_copy(update={"selection": SELECTION})
     table = paths[0] / "candidates.npz" if candidates is None else Path(candidates)

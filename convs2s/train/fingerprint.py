@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.model import ModelParams
-from convs2s.config.older import without_added_keys
 from convs2s.config.train import TrainParams
 
 # These decide how long to train and how often to save, not what an update does. `workers` is the number per
@@ -35,10 +34,8 @@ def training_fingerprint(
 ) -> dict[str, str]:
     """Return the fingerprint of a training.
 
-    An option added later (`convs2s.config.older`) is left out while it has its default, so that older
-    checkpoints can be resumed. `candidates` is a file, read only with vocabulary selection.
-
     Args:
+        candidates: file, read only with vocabulary selection.
         workers: processes on all machines.
         code: digests of the code by name.
     """
@@ -48,8 +45,8 @@ def training_fingerprint(
         for side in ("source", "target")
         for array in ("ids", "offsets")
     ]
-    options = without_added_keys("train", train.model_dump())
-    settings = {"seed": seed, "workers": workers, "model": without_added_keys("model", model.model_dump())}
+    options = train.model_dump()
+    settings = {"seed": seed, "workers": workers, "model": model.model_dump()}
     settings |= {name: value for name, value in options.items() if name not in NO_EFFECT}
     prints = fingerprint(settings, [*files, candidates] if train.selection else files)
     return prints | {f"code of {name}": digest for name, digest in code.items()}

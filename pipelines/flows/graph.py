@@ -14,11 +14,8 @@ from dvc.fs import LocalFileSystem
 from dvc.repo import Repo
 from networkx import lexicographical_topological_sort  # type: ignore[import-untyped]
 
-from convs2s.config.load import load_params
-from convs2s.text.corpus.files import read_lines
-from pipelines.stages._code import read_project
 from pipelines.stages._params import params_of, row_of
-from pipelines.stages.snapshot import contents
+from pipelines.stages.snapshot import find_changed
 
 SNAPSHOT = "snapshot"  # stage that takes values and code for all others
 HOURS = 24.0  # default deadline of a stage, if its `meta` sets none
@@ -72,26 +69,16 @@ def up_to_date(root: Path) -> set[str]:
     This takes a second or two in all, as much as one `dvc repro` of a single stage. Returns an empty set if
     DVC cannot tell now; `dvc repro` will find out then.
     """
-    fresh, same = set[str](), set[str]()
+    fresh, changed = set[str](), set[str]()
     with contextlib.suppress(DvcException), Repo(str(root)) as repo, repo.lock:
         for stage, parents in _ordered(repo):
             # The snapshot is taken at every run, but leaves most of its files as they are.
-            needed = parents - {SNAPSHOT} if row_of(stage.name) in same else parents
+            needed = parents if row_of(stage.name) in changed else parents - {SNAPSHOT}
             if stage.name == SNAPSHOT:
-                same = unchanged_snapshots(root, root / stage.outs[0].def_path)
+                changed = find_changed(root / stage.outs[0].def_path, root)
             elif needed <= fresh and not stage.changed():
                 fresh.add(stage.name)
     return fresh
-
-
-def unchanged_snapshots(root: Path, folder: Path) -> set[str]:
-    """Return the stages whose files in the snapshot would stay as they are if it was taken now."""
-    if not folder.is_dir():
-        return set()
-    project = read_project([Path("convs2s"), Path("pipelines/stages")], root)
-    wanted = contents(load_params(root / "params.yaml"), project)
-    paths = {name: folder / f"{name}.txt" for name in wanted}
-    return {name for name, path in paths.items() if path.is_file() and [*read_lines(path)] == wanted[name]}
 
 
 def _ordered(repo: Repo) -> Iterator[tuple[Any, set[str]]]:

@@ -22,6 +22,7 @@ from convs2s.score.identity import SetIdentity
 from convs2s.text.corpus.files import read_lines
 from convs2s.text.words.tokenization import Tokenizer
 from pipelines.report.scores import find, read_json
+from pipelines.stages.snapshot import find_changed
 
 SNAPSHOT = "data/snapshot/params.yaml"  # the values that a run has used
 FILES = (
@@ -143,8 +144,10 @@ def describe_staleness(folder: Path) -> str:
         return ""
     try:
         with Repo(str(folder)) as repo:
-            stale = sorted(name.rpartition(":")[2] for name in repo.status())  # after another dvc.yaml's path
-    except DvcException as error:
+            found = {name.rpartition(":")[2] for name in repo.status()}  # after another dvc.yaml's path
+        # The stage snapshot runs every time.
+        stale = sorted(found - {"snapshot"} | find_changed((folder / SNAPSHOT).parent, folder))
+    except (DvcException, ValueError) as error:
         return f"Whether these results are up to date is unknown: dvc status failed: {error}"
     if not stale:
         return ""

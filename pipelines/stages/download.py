@@ -5,10 +5,8 @@ from pathlib import Path
 from convs2s.config.download import (
     DownloadParams,
     FilesSource,
-    Md5RemoteFile,
     MtdataSource,
     PairFiles,
-    RemoteFile,
     SacrebleuSource,
     Source,
     UrlSource,
@@ -40,17 +38,12 @@ def open_parts(source: Source, params: DownloadParams, split: Split, downloads: 
         case FilesSource():
             return [file_part([local / name for name in names(source)], source.columns)]
         case UrlSource():
-            files = [Remote(file.urls, digest(file)) for file in source.fetch]
+            files = [Remote(file.urls, file.checksum) for file in source.fetch]
             return [remote_part(files, names(source), source.columns, local, downloads)]
         case MtdataSource():
             return mtdata_parts(source.ids, source.sha256, languages, downloads / "mtdata")
         case SacrebleuSource():
             return [sacrebleu_part(source.name, languages, downloads / "sacrebleu")]
-
-
-def digest(file: RemoteFile | Md5RemoteFile) -> str | None:
-    """Return the digest that a file is checked against."""
-    return file.md5 if isinstance(file, Md5RemoteFile) else file.sha256
 
 
 def names(files: PairFiles) -> list[str]:

@@ -9,11 +9,13 @@ every run, as no file says which versions of the libraries are installed.
 from collections.abc import Mapping
 from pathlib import Path
 
-from convs2s.config.load import parse_params, read_text
+from convs2s.config.load import load_params, parse_params, read_text
 from convs2s.config.params import Params
-from convs2s.text.corpus.files import atomic_path, write_lines
+from convs2s.text.corpus.files import atomic_path, read_lines, write_lines
 from pipelines.stages._code import Module, digests, param_lines, read_project
 from pipelines.stages._params import PARAMS, module_of
+
+PACKAGES = ("convs2s", "pipelines/stages")
 
 
 def run(params: Path, library: Path, stages: Path, out: Path) -> None:
@@ -40,6 +42,14 @@ def run(params: Path, library: Path, stages: Path, out: Path) -> None:
         write_lines(temporary / "digests.txt", [f"{one.checksum} {one.digest}" for one in modules])
         for name, lines in content.items():
             write_lines(temporary / f"{name}.txt", lines)
+
+
+def find_changed(snapshot: Path, root: Path) -> set[str]:
+    """Return the stages whose files in a snapshot would be others if it was taken now."""
+    params, project = load_params(root / "params.yaml"), read_project(map(Path, PACKAGES), root)
+    files = {name: snapshot / f"{name}.txt" for name in PARAMS if (snapshot / f"{name}.txt").is_file()}
+    now = contents(params, project) if files else {}
+    return {name for name, path in files.items() if [*read_lines(path)] != now[name]}
 
 
 def contents(params: Params, project: Mapping[str, Module]) -> dict[str, list[str]]:

@@ -148,7 +148,7 @@ def test_a_flow_refuses_to_start_and_says_why(server: Server, repo: Path) -> Non
     first.process.wait(60)
     assert server.flow_run(first.id())["state_type"] == "CANCELLED"
     toy.set_params(repo, {"train.dropout": 3})
-    assert "params.yaml has 1 fault(s)" in server.flow_run(server.run_flow(repo))["state"]["message"]
+    assert "params.yaml is invalid" in server.flow_run(server.run_flow(repo))["state"]["message"]
 
 
 def test_unknown_names_and_gpus_are_reported_at_the_start(repo: Path) -> None:

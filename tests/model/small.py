@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from convs2s.config.model import ModelParams
-from convs2s.config.older import with_added_keys
 from convs2s.model.seq2seq import Seq2Seq
 
 PAD, EOS = 0, 1
@@ -36,7 +35,7 @@ VARIANTS: list[dict[str, Any]] = [
 
 def small_params(**changes: Any) -> ModelParams:
     """Return the small architecture, with changes."""
-    return ModelParams.model_validate(with_added_keys("model", SMALL | changes))
+    return ModelParams.model_validate(SMALL | changes)
 
 
 def small_model(dropout: float = 0.0, **changes: Any) -> Seq2Seq:

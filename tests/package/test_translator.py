@@ -169,7 +169,7 @@ def test_search_values_can_be_changed(tmp_path: Path) -> None:
     """Users may want greedy search, for example; values are checked as in params.yaml."""
     package = write_small_package(tmp_path)
     assert load(package, "cpu", beam_size=1).words.params.beam_size == 1
-    for option, message in (("beam_size", r"translate: beam_size: .*0"), ("beam", r"mean beam_size\?")):
+    for option, message in (("beam_size", r"beam_size: .*0"), ("beam", r"mean beam_size\?")):
         with pytest.raises(ValueError, match=message):
             load(package, "cpu", **dict[str, Any]({option: 0}))
 

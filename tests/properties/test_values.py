@@ -52,7 +52,7 @@ def test_params_are_valid_or_every_fault_is_named(changes: list[tuple[tuple[str,
     except ValueError as error:
         message = str(error)
         assert message.startswith("params.yaml ")
-        assert "fault(s):\n  " in message or "not valid YAML" in message
+        assert "is invalid:\n  " in message or "not valid YAML" in message
         return
     assert parse_params(json.dumps(params.model_dump(mode="json")), "again") == params
 

@@ -87,7 +87,7 @@ def test_no_validation_sources_give_empty_files(tmp_path: Path) -> None:
 def test_url_is_fetched(tmp_path: Path) -> None:
     """The source is a TSV with a file URL; its hash is in the provenance."""
     (tmp_path / "a.tsv").write_bytes(b"one\teins\n")
-    fetch = [{"urls": [(tmp_path / "a.tsv").as_uri()], "sha256": pooch.file_hash(tmp_path / "a.tsv")}]
+    fetch = [{"urls": [(tmp_path / "a.tsv").as_uri()], "checksum": pooch.file_hash(tmp_path / "a.tsv")}]
     remote = {
         "kind": "url",
         "fetch": fetch,
@@ -99,7 +99,7 @@ def test_url_is_fetched(tmp_path: Path) -> None:
     run(params(tmp_path / "own", train=[remote]), "train", tmp_path / "downloads", tmp_path / "train")
     assert content(tmp_path / "train")["target.txt"] == b"eins\n"
     (source,) = json.loads((tmp_path / "train" / "provenance.json").read_text())["sources"]
-    assert source["fetched"] == [{"name": "a.tsv", "sha256": fetch[0]["sha256"]}]
+    assert source["fetched"] == [{"name": "a.tsv", "sha256": fetch[0]["checksum"]}]
 
 
 def test_sacrebleu_set_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

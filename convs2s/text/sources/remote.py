@@ -223,7 +223,7 @@ def refuse(response: requests.Response, *, verified: bool, **_: Any) -> None:
     if not (has_end or verified or response.is_redirect):
         raise FileNotFoundError(
             "the server does not say how long the file is, so a truncated download would go unnoticed. "
-            "Expected its sha256 in params.yaml; or fetch it yourself and put it into download.folder"
+            "Expected its checksum in params.yaml; or fetch it yourself and put it into download.folder"
         )
 
 

@@ -143,7 +143,7 @@ def test_without_a_digest_any_file_is_accepted_and_its_hash_logged(
 def test_a_file_of_unknown_length_is_refused(site: Site, tmp_path: Path) -> None:
     """Without length and digest, the first half would pass for the whole file."""
     site.files["a.txt"], site.lengths, site.breaks = CONTENT, False, [2000, 2000]
-    with pytest.raises(ConnectionError, match=r"does not say how long the file is.*Expected its sha256"):
+    with pytest.raises(ConnectionError, match=r"does not say how long the file is.*Expected its checksum"):
         get(site, tmp_path, "a.txt", digest=None)
     assert get(site, tmp_path, "a.txt") == CONTENT  # the digest has shown that the second answer is half
 
