@@ -1,18 +1,15 @@
-"""The documentation is correct: commands parse, paths and links exist, examples run, messages are real."""
+"""The documentation is correct: commands parse, paths and links exist, examples run."""
 
-import ast
 import copy
-import inspect
 import re
 from pathlib import Path
 from typing import Any
 
-import dvc
 import pytest
 from ruamel.yaml import YAML
 
 from convs2s.config.params import Params
-from tests.docs import messages, pages
+from tests.docs import pages
 from tests.docs.commands import Wrong, check, check_param, params
 from tests.docs.pages import ROOT
 from tests.package.small_package import write_small_package
@@ -53,55 +50,6 @@ def faults(page: str) -> list[str]:
 def test_every_command_would_work(page: str) -> None:
     """Readers copy commands from the page."""
     assert faults(page) == []
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_code_in_the_text_stays_on_one_line(page: str) -> None:
-    """Code broken across two lines would escape the checks here."""
-    text = pages.FENCE.sub("", pages.read(page))
-    assert [line for line in text.splitlines() if line.count("`") % 2] == []
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "make repo",
-        "make sweep TABEL=table5",
-        "make sweep TABLE=table6",
-        'make flow SET="train.droput=0.3"',
-        "python -m pipelines.reprot",
-        "python -m benchmarks.table3",
-        "python -m pipelines.preset own-data --ot x.yaml",
-        "python -m pipelines.report.scores --all",
-        "python -m convs2s.score.tables",
-        "convs2s translate --modell data/models/1",
-        "convs2s trnaslate",
-        "convs2s import-fairseq a.pt --source-dict s --out m",
-        "dvc reproduce",
-        "dvc exp run -S translate.beams=3",
-        "git push",
-        "git add experiments/recrods",
-        "pip install -e '.[onnx]'",
-        "pip install torch",
-        "sacrebleu -t wmt99 -l en-fr --echo src",
-        "PREFECT_URL=http://localhost make flow",
-        "sudo systemctl start convs2s-serve",
-        "sbatch --array=1-4 deploy/work.slurm",
-        "taskset --cpu-list 0 dvc reproduce",
-        "prefect server start",
-    ],
-)
-def test_a_wrong_command_is_found(line: str) -> None:
-    """A check that cannot fail would prove nothing."""
-    with pytest.raises(Wrong):
-        for command in pages.commands(line):
-            check(command)
-
-
-def test_a_command_keeps_its_words_and_loses_comment_and_redirections() -> None:
-    """Comments, pipes and line continuations must be read as the shell reads them."""
-    script = "echo 'a # b' | cat \\\n  -n > out.txt # end\nmake x && make y\n\n"
-    assert list(pages.commands(script)) == [["echo", "a # b"], ["cat", "-n"], ["make", "x"], ["make", "y"]]
 
 
 def declared() -> list[str]:
@@ -148,17 +96,6 @@ def is_parameter(word: str) -> bool:
     return names is not None and names[1] in params() and not word.endswith((".json", ".py", ".yaml"))
 
 
-def test_a_path_that_no_stage_writes_is_found() -> None:
-    """The outputs declared in dvc.yaml decide which paths under data/ exist."""
-    outputs = declared()
-    assert exists("data/models/1", outputs)
-    assert exists("data/evaluation", outputs)
-    assert exists("data/evaluation/metrics.json", outputs)
-    assert not exists("data/evaluation/metrics.yaml", outputs)
-    assert not exists("data/model/1", outputs)
-    assert not exists("docs/tutorials.md", outputs)
-
-
 def broken_links(page: str, text: str) -> list[str]:
     """Return the links of a page that lead nowhere."""
     found = []
@@ -174,14 +111,6 @@ def broken_links(page: str, text: str) -> list[str]:
 def test_every_link_has_a_target(page: str) -> None:
     """A link must lead to a file and heading that exist."""
     assert broken_links(page, pages.read(page)) == []
-
-
-def test_a_broken_link_is_found() -> None:
-    """The check must find a wrong file name as well as a wrong anchor."""
-    text = (
-        "[a](docs/tutorial.md) [b](docs/x.md) [c](docs/parameters.md#tuning-alpha) [d](docs/parameters.md#x)"
-    )
-    assert broken_links("README.md", text) == ["docs/x.md", "docs/parameters.md#x"]
 
 
 def test_the_index_names_every_page() -> None:
@@ -226,38 +155,13 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_python_examples_run(page: str, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Examples run with a tiny model; in blocks without a model, only imports and calls are checked."""
+    """Examples run with a tiny model; in blocks without a model, only the imports run."""
     monkeypatch.chdir(models)
     for block in pages.blocks(pages.read(page), "python"):
-        if "data/models" in block:
-            exec(compile(block, page, "exec"), {})
-        else:
-            check_calls(block)
-
-
-def check_calls(block: str) -> None:
-    """Execute a block's imports, and bind the arguments of each call of an imported function."""
-    tree, names = ast.parse(block), dict[str, Any]()
-    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    exec(compile(ast.Module(list(imports), []), "imports", "exec"), names)
-    for call in ast.walk(tree):
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in names:
-            keywords = {keyword.arg: None for keyword in call.keywords if keyword.arg}
-            inspect.signature(names[call.func.id]).bind(*call.args, **keywords)
-
-
-@pytest.mark.parametrize(
-    ("block", "error"),
-    [
-        ("from convs2s.config.load import load_param", ImportError),
-        ("from convs2s.config.load import load_params\nload_params(file='params.yaml')", TypeError),
-        ("from convs2s.decode.translations import one_line\none_line()", TypeError),
-    ],
-)
-def test_a_wrong_call_is_found(block: str, error: type[Exception]) -> None:
-    """The check must find an unknown name, an unknown argument and a missing one."""
-    with pytest.raises(error):
-        check_calls(block)
+        lines = (
+            block.split("\n") if "data/models" in block else re.findall(r"^(?:from|import) .*", block, re.M)
+        )
+        exec(compile("\n".join(lines), page, "exec"), {})
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -274,24 +178,3 @@ def merged(values: Any, changes: Any) -> Any:
     return {
         key: merged(values.get(key), changes[key]) if key in changes else values[key] for key in values
     } | {key: value for key, value in changes.items() if key not in values}
-
-
-@pytest.fixture(scope="module")
-def literals() -> list[str]:
-    """Return the string literals of the project and of DVC's locking code."""
-    package = Path(dvc.__file__).parent
-    ours = [path for folder in ("convs2s", "pipelines") for path in (ROOT / folder).rglob("*.py")]
-    return messages.literals([*ours, package / "lock.py", package / "rwlock.py"])
-
-
-def test_the_messages_of_the_troubleshooting_page_are_those_of_the_code(literals: list[str]) -> None:
-    """Readers search the page for the message they see."""
-    quoted = re.findall(r"^### `(.+)`$", pages.read("docs/troubleshooting.md"), re.MULTILINE)
-    assert len(quoted) > 20
-    assert [message for message in quoted if not messages.occurs(message, literals)] == []
-
-
-def test_a_message_that_no_code_has_is_found(literals: list[str]) -> None:
-    """The check must notice a message that differs only in the middle."""
-    assert messages.occurs("Training diverged: ... wanted a finite one", literals)
-    assert not messages.occurs("Training diverged: ... wanted an infinite one", literals)
