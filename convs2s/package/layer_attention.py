@@ -61,7 +61,7 @@ class LayerReader(WordTranslator):
         sentence = list(words)
         rows = self.rows(sentence, self.parts(sentence))
         if not rows:
-            raise ValueError("the text has no words, so there is nothing to attend to; wanted a sentence.")
+            raise ValueError("expected a sentence, found a text without words.")
         best = [ranked[0].tokens for ranked in self.search(rows, keep_attention=False)]
         blocks = [self._of_part(source, target) for source, target in zip(rows, best, strict=True)]
         tokens = [token for target in best for token in target[:-1]]

@@ -1,6 +1,5 @@
 """Stage evaluate: translations of the test set -> scores, tables and pictures."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -21,8 +20,14 @@ from convs2s.score.evaluation import (
 from convs2s.score.identity import identify
 from convs2s.score.pictures import draw_attention, draw_scores, easy_to_read
 from convs2s.score.tables import spread, tab_separated
-from convs2s.text.corpus.files import atomic_path, further_references, read_lines, unequal_lines, write_lines
-from convs2s.text.counted import counted
+from convs2s.text.corpus.files import (
+    atomic_path,
+    further_references,
+    read_lines,
+    unequal_lines,
+    write_json,
+    write_lines,
+)
 from convs2s.text.words.tokenization import Tokenizer
 from pipelines.stages.values import Languages, Replacement, Seeds
 
@@ -59,7 +64,7 @@ def run(
     evaluation = evaluate(found, references, params.rouge)
     write_evaluation(evaluation, out)
     identity = identify(test)
-    write_json(asdict(identity), out / "test_set.json")
+    write_json(out / "test_set.json", asdict(identity))
     print(f"scored on {identity}")
     best = found[-1 if params.ensembles else -len(seeds)]  # final text of the ensemble, or of the first seed
     write_lines(out / "examples.tsv", tab_separated(choose_examples(best, references, params.examples)))
@@ -85,10 +90,10 @@ def read_text(replaced: Path, member: str, text: str, test: Path, references: Re
     """Read a translation and check that it has a line per sentence of the test set."""
     paths = replaced / member / f"{text}.txt", replaced / member / f"{text}.tok.txt"
     lines, tokenized = (list(read_lines(path)) for path in paths)
-    wanted = len(references.references)
+    expected = len(references.references)
     for path, found in zip(paths, (lines, tokenized), strict=True):
-        if len(found) != wanted:
-            raise unequal_lines(path, len(found), test / "target.txt", wanted)
+        if len(found) != expected:
+            raise unequal_lines(path, len(found), test / "target.txt", expected)
     return ScoredText(member, text, lines, tokenized)
 
 
@@ -96,8 +101,8 @@ def write_evaluation(evaluation: Evaluation, out: Path) -> None:
     """Write the tables of scores, the metrics and the signatures."""
     write_csv(evaluation.scores, out / "scores.csv")
     write_csv(evaluation.by_length, out / "by_length.csv")
-    write_json(evaluation.metrics, out / "metrics.json")
-    write_json(evaluation.signatures, out / "signatures.json")
+    write_json(out / "metrics.json", evaluation.metrics)
+    write_json(out / "signatures.json", evaluation.signatures)
 
 
 def read_sentences(path: Path, sentences: int) -> list[Attention]:
@@ -105,8 +110,8 @@ def read_sentences(path: Path, sentences: int) -> list[Attention]:
     attention = read_attention(path)
     if len(attention) != sentences:
         raise ValueError(
-            f"{path} has the attention of {counted(len(attention), 'sentence')}; wanted {sentences:,}, one "
-            "per line of the test set. Run the stage translate again."
+            f"{path}: expected the attention of {sentences:,} sentences, one per line of the test set, found "
+            f"{len(attention):,}. Run: dvc repro --force translate"
         )
     return attention
 
@@ -124,8 +129,3 @@ def write_csv(table: pd.DataFrame, path: Path) -> None:
     """Write a table, atomically."""
     with atomic_path(path) as temporary:
         table.to_csv(temporary, index=False, encoding="utf-8", lineterminator="\n")
-
-
-def write_json(content: object, path: Path) -> None:
-    """Write readable JSON, atomically."""
-    write_lines(path, [json.dumps(content, indent=2, ensure_ascii=False)])

@@ -63,6 +63,6 @@ def test_a_missing_model_and_an_empty_text_are_named(tmp_path: Path, model: str)
     out = str(tmp_path / "plot.png")
     with pytest.raises(FileNotFoundError, match="none is not a folder"):
         call("Haus", "--model", str(tmp_path / "none"), "--out", out)
-    with pytest.raises(ValueError, match="the text has no words"):
+    with pytest.raises(ValueError, match="a text without words"):
         call(" ", "--model", model, "--out", out)
     assert list(tmp_path.iterdir()) == []

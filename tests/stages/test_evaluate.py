@@ -249,6 +249,6 @@ def test_a_missing_translation_is_named(data: Path) -> None:
 def test_attention_of_another_test_set_is_refused(data: Path) -> None:
     """Its heat maps would be labeled with the wrong sentences; no pictures are left behind."""
     write_attention(data / "translations" / "3" / "attention.npz", [])
-    with pytest.raises(ValueError, match=r"attention.npz has the attention of 0 sentences; wanted 4"):
+    with pytest.raises(ValueError, match=r"attention.npz: expected the attention of 4 sentences, .* found 0"):
         run(data, [3], replacement=False, heat_maps=2)
     assert not (data / "evaluation" / "pictures").exists()
