@@ -34,7 +34,7 @@ from benchmarks.machine import (
 from convs2s.config.model import ModelParams
 from convs2s.config.train import TrainParams
 from convs2s.text.corpus.batching import Batch
-from convs2s.text.corpus.encoded import EncodedSentences, write_encoded
+from convs2s.text.vocabulary.encoded import EncodedSentences, write_encoded
 from convs2s.text.vocabulary.vocabulary import EOS, write_vocabulary
 from convs2s.train.batch_update import make_update, static_updates
 from convs2s.train.distributed import Workers

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import grimp
+import networkx as nx  # type: ignore[import-untyped]
 import pytest
 
 from pipelines.stages._code import LEFT_OUT
@@ -72,6 +73,20 @@ def test_imports_point_one_way(graph: grimp.ImportGraph) -> None:
     assert not wrong, [(one.importer, one.imported) for one in wrong]
 
 
+def test_there_is_no_circle_of_modules_or_folders(graph: grimp.ImportGraph) -> None:
+    """Whoever reads from the top down then meets nothing that is not explained yet."""
+    ours = {module for module in graph.modules if module.split(".")[0] in {"convs2s", "pipelines"}}
+    packages = {module for module in ours if graph.find_children(module)}
+    leaves = {package for package in packages if not graph.find_children(package) & packages}
+    arrows = [(one, other) for one in ours for other in graph.find_modules_directly_imported_by(one) & ours]
+    folders = [
+        [name if (up := name.rpartition(".")[0]) not in leaves else up for name in arrow] for arrow in arrows
+    ]
+    for found in (arrows, [(one, other) for one, other in folders if one != other]):
+        circles = nx.strongly_connected_components(nx.DiGraph(found))
+        assert [sorted(circle) for circle in circles if len(circle) > 1] == []
+
+
 def test_the_library_is_usable_without_dvc_and_prefect(graph: grimp.ImportGraph) -> None:
     """A stage, too, knows nothing of what runs it, and flows compute nothing."""
     forbidden = {
@@ -122,7 +137,7 @@ def called(node: ast.Call) -> str:
     return str(getattr(node.func, "attr", getattr(node.func, "id", "")))
 
 
-def test_of_the_configuration_only_checked_values_get_out(graph: grimp.ImportGraph) -> None:
+def test_of_the_configuration_only_checked_values_get_out() -> None:
     """Digests leave it out, because its values are recorded: sections do nothing but hold them."""
     assert LEFT_OUT == ("convs2s.config.", "convs2s.watch.")
     for path in modules("convs2s/config"):
@@ -153,6 +168,11 @@ def test_what_only_shows_and_counts_returns_nothing() -> None:
                         r"_(?!_)|__enter__|__init__", one.name
                     ):
                         assert one.returns and ast.unparse(one.returns) == "None", f"{path}: {one.name}"
+    for path in stage_code():
+        for node in nodes(path):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("convs2s.watch"):
+                constants = [one.name for one in node.names if one.name.isupper()]
+                assert path.parent.name == "watch" or not constants, f"{path} imports {constants}"
 
 
 def test_no_code_decides_by_the_text_of_an_error() -> None:

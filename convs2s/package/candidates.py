@@ -7,8 +7,8 @@ from convs2s.package.folder import load_tokenizers, read_settings
 from convs2s.text.alignment.candidates import write_candidates
 from convs2s.text.alignment.fast_align import align_ids
 from convs2s.text.alignment.link_counting import build_candidates
-from convs2s.text.corpus.encoded import ANY_VOCABULARY, EncodedCorpus, write_encoded
 from convs2s.text.corpus.files import SIDES, read_pairs, temporary_folder
+from convs2s.text.vocabulary.encoded import ANY_VOCABULARY, EncodedCorpus, write_encoded
 from convs2s.text.vocabulary.encoding import encode_pairs
 from convs2s.text.vocabulary.vocabulary import read_vocabulary
 

@@ -9,8 +9,8 @@ from convs2s.config.model import ModelParams
 from convs2s.config.train import TrainParams
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.corpus.batching import Batching
-from convs2s.text.corpus.encoded import EncodedCorpus
 from convs2s.text.corpus.files import SIDES
+from convs2s.text.vocabulary.encoded import EncodedCorpus
 from convs2s.text.vocabulary.selection import VocabularySelection
 from convs2s.text.vocabulary.vocabulary import PAD, read_vocabulary
 from convs2s.train.annealing import Annealing

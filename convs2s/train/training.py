@@ -12,7 +12,7 @@ from torch import Tensor
 
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.corpus.batching import Batch, Batching, pad
-from convs2s.text.corpus.encoded import EncodedCorpus
+from convs2s.text.vocabulary.encoded import EncodedCorpus
 from convs2s.text.vocabulary.selection import VocabularySelection
 from convs2s.text.vocabulary.vocabulary import PAD
 from convs2s.train.annealing import Annealing

@@ -9,8 +9,8 @@ from convs2s.text.alignment.candidates import NO_CANDIDATES, write_candidates
 from convs2s.text.alignment.fast_align import Links, align_ids
 from convs2s.text.alignment.fast_align_programs import align_ids_with_programs
 from convs2s.text.alignment.link_counting import build_candidates
-from convs2s.text.corpus.encoded import ANY_VOCABULARY, EncodedCorpus
 from convs2s.text.corpus.flat_ids import FlatIds
+from convs2s.text.vocabulary.encoded import ANY_VOCABULARY, EncodedCorpus
 
 BACKENDS: dict[str, Callable[[FlatIds, FlatIds, int, Path], Iterator[Links]]] = {
     "builtin": align_ids,

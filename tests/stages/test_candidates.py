@@ -7,8 +7,8 @@ import pytest
 
 from convs2s.config.align import AlignParams
 from convs2s.text.alignment.candidates import has_candidates, read_candidates
-from convs2s.text.corpus.encoded import write_encoded
 from convs2s.text.vocabulary.codec import Codec
+from convs2s.text.vocabulary.encoded import write_encoded
 from convs2s.text.vocabulary.encoding import encode_pairs
 from convs2s.text.vocabulary.learning import write_codecs
 from pipelines.stages import candidates

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.vocabulary import VocabularyParams
-from convs2s.text.corpus.encoded import EncodedCorpus
 from convs2s.text.corpus.files import write_folder
 from convs2s.text.vocabulary import encoding
 from convs2s.text.vocabulary.codec import Codec
+from convs2s.text.vocabulary.encoded import EncodedCorpus
 from pipelines.stages import encode, vocabulary
 
 ROOT = Path(__file__).parents[2]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from convs2s.text.corpus.encoded import EncodedSentences, id_type
 from convs2s.text.corpus.files import SIDES
 from convs2s.text.corpus.parallel import map_chunks
+from convs2s.text.vocabulary.encoded import EncodedSentences, id_type
 from convs2s.text.vocabulary.imported_codec import load_codec
 
 CHUNK_PAIRS = 20_000

@@ -15,7 +15,7 @@ from convs2s.text.alignment.candidates import (
 )
 from convs2s.text.alignment.fast_align_programs import write_ids
 from convs2s.text.alignment.link_counting import build_candidates
-from convs2s.text.corpus.encoded import EncodedCorpus
+from convs2s.text.vocabulary.encoded import EncodedCorpus
 from convs2s.text.vocabulary.vocabulary import EOS
 
 

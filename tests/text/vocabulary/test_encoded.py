@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from convs2s.text.corpus.encoded import EncodedCorpus, EncodedSentences, id_type, write_encoded
 from convs2s.text.corpus.flat_ids import ArrayWriter
+from convs2s.text.vocabulary.encoded import EncodedCorpus, EncodedSentences, id_type, write_encoded
 from convs2s.text.vocabulary.vocabulary import EOS
 
 SOURCE = [[5, 6, EOS], [EOS], [7, EOS]]
@@ -120,7 +120,7 @@ def test_impossible_ids_are_found_when_opened_for_training(
     folder: Path, monkeypatch: pytest.MonkeyPatch, place: int, value: int, found: str, chunk: int
 ) -> None:
     """An id beyond the embedding table would stop training, or read another row's memory."""
-    monkeypatch.setattr("convs2s.text.corpus.encoded.CHECKED_IDS", chunk)
+    monkeypatch.setattr("convs2s.text.vocabulary.encoded.CHECKED_IDS", chunk)
     EncodedCorpus.open(folder, "source", 10)
     ids = np.load(folder / "source.ids.npy")
     ids[place] = value
