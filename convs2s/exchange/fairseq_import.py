@@ -15,9 +15,9 @@ from convs2s.exchange.fairseq_architecture import position_rows, read_architectu
 from convs2s.exchange.fairseq_files import Checkpoint, read_checkpoint, read_fairseq_dictionary
 from convs2s.exchange.fairseq_weights import Fconv, compare_shapes, convert_weights, has_old_norm
 from convs2s.exchange.import_card import import_card
+from convs2s.model.loading import build_unfilled
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import save_model
-from convs2s.model.unfilled import unfilled_model
 from convs2s.package.folder import Settings, write_package
 from convs2s.text.alignment.dictionary import write_dictionary
 from convs2s.text.corpus.files import write_json, write_lines
@@ -161,7 +161,7 @@ def build_model(checkpoint: Checkpoint, description: Fconv) -> Seq2Seq:
         for difference in differences:
             error.add_note(f"  {difference}")
         raise error
-    model = unfilled_model(description.params, *description.sizes, padding_id=PAD)
+    model = build_unfilled(description.params, *description.sizes, padding_id=PAD)
     model.load_state_dict(convert_weights(checkpoint.tensors, description), assign=True)
     return model.eval().requires_grad_(False)
 

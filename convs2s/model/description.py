@@ -27,9 +27,9 @@ class Description(Section):
     """The same for the target."""
     padding_id: Annotated[int, Field(ge=0)]
     """In both vocabularies."""
-    files: dict[FileName, str] = Field(default_factory=dict)
-    """SHA-256 of each file in the folder; empty if the folder predates digests."""
-    sha256: str | None = None
+    files: dict[FileName, str]
+    """SHA-256 of each file in the folder but model.json and the card."""
+    sha256: str
     """SHA-256 of the rest of model.json."""
 
     @model_validator(mode="after")

@@ -1,7 +1,7 @@
 """Digests of a model folder's files, kept in its model.json, so that damage is found before anything is used.
 
 model.json has the SHA-256 of every other file under `files`, and that of its own content, without the digest
-itself, under `sha256`. Folders that predate digests have neither key and are loaded unchecked.
+itself, under `sha256`.
 """
 
 import hashlib
@@ -29,13 +29,10 @@ def check_own_digest(description: Mapping[str, Any], origin: Path) -> None:
     """Check the content of a model.json against its own digest.
 
     Raises:
-        ValueError: if they differ, or only one of `files` and `sha256` is present.
+        ValueError: if they differ.
     """
-    if "sha256" not in description and "files" not in description:
-        return  # the folder predates digests
-    found, wanted = digest_of_content(description), description.get("sha256")
-    if found != wanted:
-        raise ValueError(changed(origin, found, wanted))
+    if (found := digest_of_content(description)) != (expected := description.get("sha256")):
+        raise ValueError(describe_change(origin, found, expected))
 
 
 def check_files(folder: Path, digests: Mapping[str, str], names: Iterable[str] | None = None) -> None:
@@ -55,14 +52,14 @@ def check_files(folder: Path, digests: Mapping[str, str], names: Iterable[str] |
                 f"{folder} lacks {name}, which its model.json names. Fetch or package the whole folder again."
             )
         if (found := digest_of_file(path)) != digests[name]:
-            raise ValueError(changed(path, found, digests[name]))
+            raise ValueError(describe_change(path, found, digests[name]))
 
 
-def changed(path: Path, found: str, wanted: object) -> str:
+def describe_change(path: Path, found: str, expected: object) -> str:
     """Return the message for a file that has changed since it was written."""
     return (
         f"{path} has changed since it was written: its SHA-256 is {found[:16]}..., but model.json has "
-        f"{str(wanted)[:16]}.... Is the copy damaged, or was the file edited? Fetch or package the folder "
+        f"{str(expected)[:16]}.... Is the copy damaged, or was the file edited? Fetch or package the folder "
         "again; to change search settings, use options of convs2s translate or arguments of convs2s.load."
     )
 

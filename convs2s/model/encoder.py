@@ -1,12 +1,13 @@
 """The encoder: source embeddings -> keys and values of the attention (§3.2, §3.3)."""
 
 from collections.abc import Sequence
+from typing import Any
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from convs2s.model.glu_block import SQRT_HALF, EncoderBlock
-from convs2s.model.gradient_scaling import scale_gradient
 from convs2s.model.initialization import linear
 
 
@@ -59,3 +60,20 @@ class Encoder(nn.Module):
             z = z.masked_fill(padding[:, :, None], 0.0)
         z = scale_gradient(z, self.gradient_scale)
         return z, (z + e) * self.scale
+
+
+class _ScaleGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, scale: float) -> Tensor:
+        ctx.scale = scale
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return gradients[0] * ctx.scale, None
+
+
+def scale_gradient(x: Tensor, scale: float) -> Tensor:
+    """Return x unchanged; its gradient is multiplied by `scale` on the way back."""
+    result: Tensor = _ScaleGradient.apply(x, scale)  # type: ignore[no-untyped-call]
+    return result

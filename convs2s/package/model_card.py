@@ -13,7 +13,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from safetensors import safe_open
 
-from convs2s.model.receptive_field import receptive_field
+from convs2s.model.glu_block import receptive_field
 from convs2s.text.corpus.files import read_json
 from convs2s.text.languages import name
 

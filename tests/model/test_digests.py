@@ -1,4 +1,4 @@
-"""Digests of a model folder: damage to any file is detected, and folders without digests still load."""
+"""Digests of a model folder: damage to any file is detected."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from convs2s.model.digests import digest_of_content, seal
 from convs2s.package.folder import Settings, write_package
 from convs2s.package.translator import load
 from tests.decode.parrot import TOKENIZE, TRANSLATE
-from tests.package.small_package import without_digests, write_small_package
+from tests.package.small_package import write_small_package
 
 pytestmark = pytest.mark.fault("damaged model")
 
@@ -72,14 +72,6 @@ def test_a_file_with_a_digest_cannot_be_missing(package: Path) -> None:
         load(package, "cpu")
 
 
-def test_a_folder_from_before_digests_loads(package: Path) -> None:
-    """It translates the same; once sealed, it equals the original."""
-    sealed, wanted = (package / "model.json").read_bytes(), load(package, "cpu").translate(["ein Haus."])
-    assert load(without_digests(package), "cpu").translate(["ein Haus."]) == wanted
-    seal(package)
-    assert (package / "model.json").read_bytes() == sealed
-
-
 def test_damage_is_not_packaged(tmp_path: Path) -> None:
     """A package would give the damaged weights a valid digest."""
     write_small_package(tmp_path)
@@ -99,8 +91,9 @@ def write_small_package_again(folder: Path) -> None:
 
 def test_another_padding_id_is_refused(package: Path) -> None:
     """It would load, but truncate every sentence with that id."""
-    content = json.loads((without_digests(package) / "model.json").read_text(encoding="utf-8"))
+    content = json.loads((package / "model.json").read_text(encoding="utf-8"))
     (package / "model.json").write_text(json.dumps({**content, "padding_id": 5}), encoding="utf-8")
+    seal(package)
     with pytest.raises(ValueError, match=r"expected the padding id 0 of its vocabulary, found 5"):
         load(package, "cpu")
 

@@ -3,7 +3,7 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from convs2s.model.gradient_scaling import scale_gradient
+from convs2s.model.encoder import scale_gradient
 from convs2s.model.seq2seq import Seq2Seq
 from tests.model.small import sentence, small_model
 

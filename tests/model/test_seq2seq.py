@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from convs2s.model.glu_block import receptive_field
 from convs2s.model.initialization import fold_weight_norm
-from convs2s.model.receptive_field import receptive_field
 from convs2s.model.seq2seq import Seq2Seq
 from tests.model.small import PAD, SMALL, sentence, small_model, small_params
 

@@ -7,10 +7,10 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch.testing import assert_close
 
+from convs2s.model.digests import seal
 from convs2s.model.loading import load_model
 from convs2s.model.storage import save_model
 from tests.model.small import PAD, sentence, small_model, small_params
-from tests.package.small_package import without_digests
 
 
 def saved(folder: Path) -> torch.Tensor:
@@ -39,9 +39,9 @@ def test_weights_of_another_shape_are_refused_with_both_shapes(tmp_path: Path) -
     """A checkpoint of another model must not be loaded partially."""
     saved(tmp_path)
     description = json.loads((tmp_path / "model.json").read_text())
-    del description["sha256"], description["files"]  # of a folder from before digests
     description["architecture"]["decoder_widths"] = [16, 20, 32]
     (tmp_path / "model.json").write_text(json.dumps(description))
+    seal(tmp_path)
     with pytest.raises(ValueError, match=r"does not fit.*\n.*expected \(.*found \(") as error:
         load_model(tmp_path)
     assert "decoder.blocks.2" in str(error.value)
@@ -51,9 +51,9 @@ def test_weights_of_another_shape_are_refused_with_both_shapes(tmp_path: Path) -
 def test_weights_of_another_type_are_refused_with_both_types(tmp_path: Path, dtype: torch.dtype) -> None:
     """Anyone can write such a folder; PyTorch would fail later, or compute something else."""
     saved(tmp_path)
-    without_digests(tmp_path)
     path = tmp_path / "weights.safetensors"
     save_file({name: weight.to(dtype) for name, weight in load_file(path).items()}, path)
+    seal(tmp_path)
     with pytest.raises(ValueError, match=rf"expected \(.*\) torch.float32, found \(.*\) {dtype}"):
         load_model(tmp_path)
 
@@ -63,7 +63,7 @@ def test_truncated_weights_are_refused(tmp_path: Path) -> None:
     saved(tmp_path)
     weights = tmp_path / "weights.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
-    without_digests(tmp_path)
+    seal(tmp_path)
     with pytest.raises(ValueError, match="damaged or not a safetensors file"):
         load_model(tmp_path)
 
@@ -78,7 +78,7 @@ def test_a_pickle_is_not_executed(tmp_path: Path) -> None:
             return Path.touch, (str(trap),)
 
     (tmp_path / "weights.safetensors").write_bytes(pickle.dumps(Trap()))
-    without_digests(tmp_path)
+    seal(tmp_path)
     with pytest.raises(ValueError, match="damaged or not a safetensors file"):
         load_model(tmp_path)
     assert not trap.exists()
@@ -88,6 +88,7 @@ def test_a_model_json_of_something_else_is_refused(tmp_path: Path) -> None:
     """Unknown keys are named by the schema."""
     saved(tmp_path)
     (tmp_path / "model.json").write_text('{"architecture": {"colour": "blue"}}')
+    seal(tmp_path)
     with pytest.raises(ValueError, match=r"model\.json does not describe a model"):
         load_model(tmp_path)
 
@@ -108,11 +109,11 @@ def test_a_model_json_of_something_else_is_refused(tmp_path: Path) -> None:
 def test_impossible_numbers_of_a_model_json_are_named(
     tmp_path: Path, key: str, value: object, message: str
 ) -> None:
-    """The folder has no digests; such a number used to load and give wrong translations."""
+    """Each would load and give wrong translations."""
     saved(tmp_path)
-    without_digests(tmp_path)
     description = json.loads((tmp_path / "model.json").read_text())
     (tmp_path / "model.json").write_text(json.dumps({**description, key: value}))
+    seal(tmp_path)
     with pytest.raises(ValueError, match="does not describe a model; make or fetch it again:\n") as error:
         load_model(tmp_path)
     assert message in str(error.value)
@@ -121,9 +122,9 @@ def test_impossible_numbers_of_a_model_json_are_named(
 def test_a_layer_of_impossible_size_is_named(tmp_path: Path) -> None:
     """It would overflow, or exhaust memory."""
     saved(tmp_path)
-    without_digests(tmp_path)
     description = json.loads((tmp_path / "model.json").read_text())
     description["architecture"]["encoder_widths"][0] = 10**30
     (tmp_path / "model.json").write_text(json.dumps(description))
+    seal(tmp_path)
     with pytest.raises(ValueError, match=r"architecture\.encoder_widths\.0: expected less than or equal"):
         load_model(tmp_path)

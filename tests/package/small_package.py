@@ -66,15 +66,6 @@ def write_parts(folder: Path, phase: float = 0.0) -> tuple[Path, Path, Path, Pat
     return write_model(folder / "model", (size, size), phase), vocabulary, dictionary, candidates
 
 
-def without_digests(folder: Path) -> Path:
-    """Remove the digests from a model folder, like an older one, so that a test may edit it; return it."""
-    content = json.loads((folder / "model.json").read_text(encoding="utf-8"))
-    for key in ("files", "sha256"):
-        del content[key]
-    (folder / "model.json").write_text(json.dumps(content), encoding="utf-8")
-    return folder
-
-
 def edit_settings(folder: Path, name: str, section: str, **changes: object) -> Path:
     """Change values of a section in a JSON file of a model folder, and its digests; return the folder."""
     content = json.loads((folder / name).read_text(encoding="utf-8"))

@@ -20,6 +20,7 @@ from backports import zstd
 
 from convs2s.config.load import load_params
 from convs2s.exchange.fairseq_files import read_checkpoint, read_fairseq_dictionary
+from convs2s.model.digests import seal
 from convs2s.model.loading import load_model
 from convs2s.package.folder import read_settings
 from convs2s.score.identity import SetIdentity
@@ -35,7 +36,7 @@ from convs2s.text.vocabulary.encoded import EncodedCorpus, EncodedSentences, wri
 from convs2s.text.vocabulary.imported_codec import read_codes
 from convs2s.text.vocabulary.vocabulary import EOS, read_vocabulary
 from convs2s.text.words.truecasing import read_truecaser
-from tests.package.small_package import without_digests, write_small_package
+from tests.package.small_package import write_small_package
 from tests.presets import rendered
 
 LINES = "Ein Haus .\nDas ist ein  Hund\r\n\n„Größe“ \u2028 x\tmehr\n".encode()
@@ -101,15 +102,21 @@ def encoded(path: Path) -> None:
 
 
 def package_file(name: str) -> Callable[[Path], None]:
-    """Return a function that writes a model folder without digests, which has this file."""
+    """Return a function that writes a model folder, which has this file."""
 
     def prepare(path: Path) -> None:
-        folder = without_digests(write_small_package(path.parent.with_name("parts")))
+        folder = write_small_package(path.parent.with_name("parts"))
         for file in folder.iterdir():
             (path.parent / file.name).write_bytes(file.read_bytes())
         assert (path.parent / name).is_file()
 
     return prepare
+
+
+def read_weights(path: Path) -> None:
+    """Read a model whose digests are those of its files, however damaged."""
+    seal(path.parent)
+    load_model(path.parent)
 
 
 def beside(name: str, content: bytes) -> Callable[[Path], None]:
@@ -153,7 +160,7 @@ READERS = [
     Reader("source.ids.npy", lambda path: EncodedCorpus.open(path.parent, "source", 10), encoded),
     Reader("source.offsets.npy", lambda path: EncodedCorpus.open(path.parent, "source", 10), encoded),
     Reader("model.json", lambda path: load_model(path.parent), package_file("model.json")),
-    Reader("weights.safetensors", lambda path: load_model(path.parent), package_file("weights.safetensors")),
+    Reader("weights.safetensors", read_weights, package_file("weights.safetensors")),
     Reader("tokenizer.json", lambda path: read_settings(path.parent), package_file("tokenizer.json")),
     Reader("translate.json", lambda path: read_settings(path.parent), package_file("translate.json")),
     Reader(
