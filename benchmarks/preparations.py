@@ -4,7 +4,7 @@
     python -m benchmarks.preparations --pairs 8000 --seeds 1 2 3
 
 Corpus, model, vocabulary sizes, schedule and search are those of params.yaml. It compares the paper's Moses
-rules with BPE, their lossless variant, and SentencePiece on raw text. All are trained on the same randomly
+rules with BPE, and SentencePiece on raw text. All are trained on the same randomly
 drawn pairs, and scored by BLEU (13a) on the same test sentences, against the raw reference. The table is
 printed as Markdown; --json writes it after each training.
 """
@@ -27,7 +27,7 @@ from convs2s.text.corpus.files import read_folder, write_folder
 from convs2s.text.sources.split import Split
 from pipelines.stages import download, tokenize, truecase
 
-COMPARED = ("moses", "moses, lossless", "sentencepiece")
+COMPARED = ("moses", "sentencepiece")
 
 
 @dataclass(frozen=True)

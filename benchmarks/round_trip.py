@@ -35,17 +35,10 @@ class Preparation(NamedTuple):
     kind: Literal["bpe", "sentencepiece"]
 
 
-OWN = {
-    "lossless": True,
-    "normalize_unicode": True,
-    "normalize_punctuation": False,
-    "remove_nonprinting": False,
-}
 PREPARATIONS = {
     "moses": Preparation({}, "bpe"),
     "moses, no normalization": Preparation({"normalize_punctuation": False}, "bpe"),
-    "moses, lossless": Preparation(OWN, "bpe"),
-    "sentencepiece": Preparation({**OWN, "tokenizer": "none"}, "sentencepiece"),
+    "sentencepiece": Preparation({"tokenizer": "spaces", "normalize_unicode": True}, "sentencepiece"),
 }
 
 
@@ -59,7 +52,7 @@ def survivors(lines: Sequence[str], language: str, preparation: Preparation, siz
         write_codecs(Path(folder), (counts, counts), preparation.kind, joint=True, sizes=(size, size))
         codec = Codec.load(Path(folder), "target")
     back = (tokenizer.detokenize(codec.decode(codec.encode(words))) for words in sentences)
-    return [line == unicodedata.normalize("NFC", wanted) for line, wanted in zip(back, lines, strict=True)]
+    return [line == unicodedata.normalize("NFC", before) for line, before in zip(back, lines, strict=True)]
 
 
 def main() -> None:

@@ -140,8 +140,7 @@ def quality(
         for index, (source, best) in zip(indices, sentences, strict=True):
             words = best.words
             if used.dictionary is not None:
-                params = used.source.params
-                words, _ = replace_unknowns(source, words, best.unknowns, used.dictionary, params)
+                words, _ = replace_unknowns(source, words, best.unknowns, used.dictionary)
             hypotheses[index] = " ".join(words)
     return tokenized_bleu(hypotheses, [" ".join(used.target.tokenize(line)) for line in references])
 

@@ -49,7 +49,7 @@ def romanian(_: str, target: str) -> str:
 STANFORD = Tokenizer(
     "en",
     TokenizeParams(
-        tokenizer="moses", corpus="raw", lossless=False, normalize_unicode=False, normalize_punctuation=True,
+        tokenizer="moses", corpus="raw", normalize_unicode=False, normalize_punctuation=True,
         normalize_romanian=False, remove_diacritics=False, remove_nonprinting=True, aggressive_hyphens=True,
         escape=True, at_sign="##AT##", lowercase=False, truecase=False, typography=False,
     ),

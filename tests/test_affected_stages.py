@@ -87,7 +87,7 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     "translate.beam_size": (set_param("translate.beam_size", 3), {"tune@1"}),
     "translate.alpha": (set_param("translate.alpha", "tuned"), {"tune@1"}),
     "tune.alphas": (set_param("tune.alphas", [0.5, 1.0]), {"tune@1"}),
-    "replace.enabled": (set_param("replace.enabled", True), {"replace@1"}),
+    "replace.enabled": (set_param("replace.enabled", True), {"align", "replace@1"}),
     "the test set": (
         set_param("download.test", [{"kind": "sacrebleu", "name": "wmt14"}]),
         {"download@test"},

@@ -26,7 +26,7 @@ def toy_params(folder: Path, kind: str) -> Params:
     params = with_pairs(params, folder / "own", [*pairs(400), *NOISE], pairs(TEST_PAIRS, start=400))
     selection = SelectionParams(common=50, candidates=5) if kind == "word" else None
     size = {"word": 300, "bpe": 400, "sentencepiece": 500}[kind]
-    raw = {"tokenizer": "none", "lossless": True, "normalize_unicode": True}
+    raw = {"tokenizer": "spaces", "normalize_unicode": True}
     return params.model_copy(
         update={
             "vocabulary": params.vocabulary.model_copy(

@@ -10,7 +10,7 @@ import pytest
 import convs2s
 from convs2s.config.params import Params
 from convs2s.text.corpus.files import read_folder
-from convs2s.text.words.lossless import MARKS
+from convs2s.text.words.tokenization import SPACES_OF_MARKS
 from tests.pipeline import run_all
 from tests.presets import params_of
 from tests.train.tiny import tiny_params
@@ -36,14 +36,14 @@ TEST = [("the sloth 🦥 sleeps\u200b in the house.", "ナマケモノ🦥は「
 
 
 def own_params(folder: Path, source_language: str, target_language: str) -> Params:
-    """Return the preset own-data with SentencePiece, a tiny model, and the files of a folder."""
+    """Return the preset own-data with a tiny model, and the files of a folder."""
     own, tiny = params_of("own-data"), tiny_params(folder, max_epochs=1, max_tokens=500, batch_sentences=32)
     languages = {"source_language": source_language, "target_language": target_language}
-    sizes = {"kind": "sentencepiece", "joint": True, "source_size": 340, "target_size": 340}
+    sizes = {"source_size": 340, "target_size": 340}
     return tiny.model_copy(
         update={
             "download": own.download.model_copy(update={**languages, "folder": str(folder)}),
-            "tokenize": own.tokenize.model_copy(update={"tokenizer": "none"}),
+            "tokenize": own.tokenize,
             "filter": own.filter,
             "model": tiny.model.model_copy(update={"max_positions": 256}),
             "vocabulary": own.vocabulary.model_copy(update=sizes),
@@ -71,7 +71,7 @@ def test_japanese_goes_through_the_pipeline(tmp_path: Path, flip: bool) -> None:
     assert ("tok:char" in signatures["bleu"]) != flip
     lines = (data / "replaced" / "1" / "plain.txt").read_text(encoding="utf-8").split("\n")[:-1]
     assert len(lines) == len(TEST)
-    assert not set("".join(lines)) & set(MARKS)
+    assert not set("".join(lines)) & set(map(chr, SPACES_OF_MARKS))
     assert "<unk>" not in "".join(lines)
     model = convs2s.load(data / "models" / "1")
     assert model.translate([pair[int(flip)] for pair in TEST]) == lines

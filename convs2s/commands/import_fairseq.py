@@ -145,7 +145,6 @@ def tokenization(options: argparse.Namespace) -> "TokenizeParams":
     return TokenizeParams(
         tokenizer=options.tokenizer,
         corpus="raw",
-        lossless=False,
         normalize_unicode=False,
         normalize_romanian=False,
         remove_diacritics=False,

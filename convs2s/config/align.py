@@ -13,7 +13,7 @@ class AlignParams(Section):
     backend: Literal["builtin", "exact", "fast_align", "none"]
     """`exact` is the built-in aligner, made to give the same links as fast_align by repeating its error in
     fitting the prior; `fast_align` needs the programs fast_align and atools on PATH; `none` makes an empty
-    dictionary."""
+    dictionary, so that unknown words are copied. Nothing is aligned unless replace.enabled is true."""
     iterations: Positive
     """EM iterations in each direction (5 in fast_align)."""
     candidates: Positive | None

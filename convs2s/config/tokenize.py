@@ -10,14 +10,12 @@ from convs2s.config.section import Section
 class TokenizeParams(Section):
     """Raw text -> words (sacremoses)."""
 
-    tokenizer: Literal["moses", "none"]
-    """`none` for text that is already tokenized: it is only split at whitespace."""
+    tokenizer: Literal["moses", "spaces", "none"]
+    """`spaces`: raw text is split at spaces and comes back unchanged, in any language, for vocabulary.kind
+    sentencepiece; `none`: text that is already tokenized is split at any whitespace."""
     corpus: Literal["raw", "tokenized"]
     """`tokenized`: the corpus comes tokenized, and its lines are only split; the other keys then describe how
     to tokenize raw text the same way and how to detokenize translations."""
-    lossless: bool
-    """Mark unusual spacing in the words, so that the text can be restored exactly and translations are spaced
-    like the training text, in any language. With tokenizer `none`, text is split at spaces."""
     normalize_unicode: bool
     """Compose characters (Unicode NFC): text from macOS may have e plus an accent instead of é."""
     normalize_punctuation: bool
@@ -50,22 +48,4 @@ class TokenizeParams(Section):
             raise ValueError("expected at most one of lowercase and truecase, found both")
         if self.lowercase and self.at_sign != "@":
             raise ValueError(f"expected at_sign @ with lowercase, found {self.at_sign}")
-        return self
-
-    @model_validator(mode="after")
-    def _lossless_fits(self) -> Self:
-        changes = {
-            "corpus: tokenized": self.corpus == "tokenized",
-            "escape: true": self.escape,
-            f"at_sign: {self.at_sign}": self.at_sign != "@",
-            "aggressive_hyphens: true": self.aggressive_hyphens,
-            "truecase: true": self.truecase,
-            "typography: true": self.typography,
-        }
-        found = [name for name, set_ in changes.items() if set_]
-        if self.lossless and found:
-            raise ValueError(
-                f"lossless: true keeps the text unchanged, but found {', '.join(found)}; wanted raw text and "
-                "none of these, or lossless: false"
-            )
         return self

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from convs2s.config.tokenize import TokenizeParams
 from convs2s.text.corpus.files import write_lines
 from convs2s.text.counted import counted
-from convs2s.text.words.bare_words import bare_word, with_replaced
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,6 @@ def replace_unknowns(
     words: Sequence[str],
     unknowns: Sequence[Unknown],
     dictionary: Mapping[str, str],
-    params: TokenizeParams,
 ) -> tuple[list[str], list[Replacement]]:
     """Return the hypothesis's words with unknown words replaced, and a record of each replacement.
 
@@ -53,14 +50,13 @@ def replace_unknowns(
         words: words of the hypothesis.
         unknowns: the unknown words; a word with several unknown pieces counts once, for its first.
         dictionary: surface source word -> the target word it is most often aligned with (T33).
-        params: how the text was tokenized, which determines the words to look up in the dictionary.
     """
     replaced, records = list(words), []
     for unknown in unknowns:
-        source_word = bare_word(source[unknown.source], params)
+        source_word = source[unknown.source]
         known = dictionary.get(source_word)
         text = source_word if known is None else known
-        replaced[unknown.word] = with_replaced(words[unknown.word], text, params)
+        replaced[unknown.word] = text
         how: Literal["dictionary", "copy"] = "copy" if known is None else "dictionary"
         records.append(Replacement(unknown.word, source_word, text, how, unknown.past_end))
     return replaced, records

@@ -199,10 +199,7 @@ class Translator:
     def _finish(self, source: Sequence[str], hypothesis: Hypothesis) -> Translation:
         words, replacements = hypothesis.words, list[Replacement]()
         if self.dictionary is not None:
-            params = self.source.params
-            words, replacements = replace_unknowns(
-                source, words, hypothesis.unknowns, self.dictionary, params
-            )
+            words, replacements = replace_unknowns(source, words, hypothesis.unknowns, self.dictionary)
         return Translation(
             text=one_line(self.target.detokenize(words)),
             score=hypothesis.score,

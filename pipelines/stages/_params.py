@@ -30,7 +30,7 @@ PARAMS: dict[str, tuple[str, ...]] = {
     "filter": ("filter",),
     "vocabulary": ("vocabulary",),
     "encode": (),
-    "align": ("align.backend", "align.iterations", "tokenize"),
+    "align": ("align.backend", "align.iterations", "replace.enabled"),
     "candidates": ("align",),
     "train": ("model", *TRAINING, "train.selection"),
     "tune": ("translate", "tune"),

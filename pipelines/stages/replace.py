@@ -35,7 +35,7 @@ def run(
         if params.enabled:
             dictionary = read_dictionary(alignment / "dictionary.tsv")
             replaced = [
-                replace_unknowns(source, hypothesis.words, hypothesis.unknowns, dictionary, tokenize)
+                replace_unknowns(source, hypothesis.words, hypothesis.unknowns, dictionary)
                 for (source, _), hypothesis in zip(sentences, best, strict=True)
             ]
             write_text(temporary, "replaced", [words for words, _ in replaced], tokenizer)

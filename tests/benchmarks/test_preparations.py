@@ -12,12 +12,9 @@ def test_preparations_differ_in_nothing_but_the_text() -> None:
     """Only tokenization and segmentation differ; length filters are off: lengths depend on these two."""
     params = params_of("tatoeba-en-de")
     found = {name: changed(params, PREPARATIONS[name], [7, 8]) for name in COMPARED}
-    assert [
-        (one.tokenize.tokenizer, one.tokenize.lossless, one.vocabulary.kind) for one in found.values()
-    ] == [
-        ("moses", False, "bpe"),
-        ("moses", True, "bpe"),
-        ("none", True, "sentencepiece"),
+    assert [(one.tokenize.tokenizer, one.vocabulary.kind) for one in found.values()] == [
+        ("moses", "bpe"),
+        ("spaces", "sentencepiece"),
     ]
     for one in found.values():
         assert one.train == params.train.model_copy(update={"seeds": [7, 8]})

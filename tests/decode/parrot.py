@@ -30,7 +30,6 @@ TRANSLATE = TranslateParams(
 TOKENIZE = TokenizeParams(
     tokenizer="moses",
     corpus="raw",
-    lossless=False,
     normalize_unicode=False,
     normalize_punctuation=True,
     normalize_romanian=False,

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from convs2s.decode.unknown_replacement import Replacement, Unknown, replace_unknowns, write_replacements
-from tests.decode.parrot import TOKENIZE
 
 
 def test_the_dictionary_takes_precedence_over_copying() -> None:
@@ -13,7 +12,6 @@ def test_the_dictionary_takes_precedence_over_copying() -> None:
         ["Ein", "<unk>", "namens", "<unk>"],
         [Unknown(1, 1, False), Unknown(3, 3, True)],
         {"dog": "Hund", "A": "Ein"},
-        TOKENIZE,
     )
     assert words == ["Ein", "Hund", "namens", "Wuffi"]
     assert records == [
@@ -24,29 +22,15 @@ def test_the_dictionary_takes_precedence_over_copying() -> None:
 
 def test_only_unknown_words_are_replaced() -> None:
     """A text may contain the word <unk> itself: ids decide, not the spelling."""
-    words, records = replace_unknowns(
-        ["the", "mark"], ["<unk>", "<unk>"], [Unknown(1, 1, False)], {}, TOKENIZE
-    )
+    words, records = replace_unknowns(["the", "mark"], ["<unk>", "<unk>"], [Unknown(1, 1, False)], {})
     assert words == ["<unk>", "mark"]
     assert len(records) == 1
-
-
-def test_in_lossless_text_punctuation_around_an_unknown_word_stays() -> None:
-    """The text was not tokenized: the source's comma is not copied, and the target's quotes are kept."""
-    params = TOKENIZE.model_copy(update={"lossless": True, "tokenizer": "none"})
-    source, unknowns = ["(Wuffi,", "dogs!"], [Unknown(0, 0, False), Unknown(1, 1, False)]
-    words, records = replace_unknowns(source, ["„<unk>“.", "<unk>chen?"], unknowns, {"dogs": "Hund"}, params)
-    assert words == ["„Wuffi“.", "Hund?"]
-    assert [(record.source_word, record.how) for record in records] == [
-        ("Wuffi", "copy"),
-        ("dogs", "dictionary"),
-    ]
 
 
 def test_the_hypothesis_itself_does_not_change() -> None:
     """Both versions are written and scored."""
     words = ["<unk>"]
-    replace_unknowns(["Wuffi"], words, [Unknown(0, 0, False)], {}, TOKENIZE)
+    replace_unknowns(["Wuffi"], words, [Unknown(0, 0, False)], {})
     assert words == ["<unk>"]
 
 

@@ -134,7 +134,7 @@ def test_replacement_changes_unknown_words_only(data: st.DataObject) -> None:
         Unknown(place, data.draw(st.integers(0, len(source) - 1)), past_end=False) for place in sorted(places)
     ]
     dictionary = data.draw(st.dictionaries(st.sampled_from(source), ANY_WORDS))
-    replaced, records = replace_unknowns(source, hypothesis, unknowns, dictionary, TOKENIZE)
+    replaced, records = replace_unknowns(source, hypothesis, unknowns, dictionary)
     assert len(replaced) == len(hypothesis)
     assert [record.word for record in records] == sorted(places)
     for i, (before, after) in enumerate(zip(hypothesis, replaced, strict=True)):

@@ -10,7 +10,6 @@ from convs2s.config.align import AlignParams
 from convs2s.text.alignment.dictionary import read_dictionary
 from pipelines.stages import align
 from pipelines.stages.__main__ import main
-from tests.decode.parrot import TOKENIZE
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = "the house\nthe book\na book\na house\nthe blue book\n"
@@ -27,10 +26,12 @@ def train(tmp_path: Path) -> Path:
     return folder
 
 
-def run(train: Path, out: Path, backend: Literal["builtin", "exact", "fast_align", "none"]) -> Path:
+def run(
+    train: Path, out: Path, backend: Literal["builtin", "exact", "fast_align", "none"], replaces: bool = True
+) -> Path:
     """Run the stage; return the dictionary it wrote."""
     params = AlignParams(backend=backend, iterations=5, candidates=None)
-    align.run(params, TOKENIZE, train / "source.txt", train / "target.txt", out)
+    align.run(params, replaces, train / "source.txt", train / "target.txt", out)
     return out / "dictionary.tsv"
 
 
@@ -45,25 +46,18 @@ def test_builtin_finds_the_translations_of_a_small_corpus(train: Path, tmp_path:
     assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["alignment", "filtered"]
 
 
-def test_in_raw_text_words_are_found_without_their_punctuation(train: Path, tmp_path: Path) -> None:
-    """Between spaces there is "house," in one line and "house" in another; the dictionary has "house"."""
-    (train / "source.txt").write_text(SOURCE.replace("house\n", "house,\n"))
-    (train / "target.txt").write_text(TARGET.replace("Haus\n", "„Haus“\n"))
-    raw = TOKENIZE.model_copy(update={"lossless": True, "tokenizer": "none"})
-    params = AlignParams(backend="builtin", iterations=5, candidates=None)
-    align.run(params, raw, train / "source.txt", train / "target.txt", tmp_path / "alignment")
-    assert read_dictionary(tmp_path / "alignment" / "dictionary.tsv")["house"] == "Haus"
-    assert [path.name for path in (tmp_path / "alignment").iterdir()] == ["dictionary.tsv"]
-
-
 def test_exact_is_fast_align_without_the_program(train: Path, tmp_path: Path) -> None:
     """For such a small corpus, both formulas find the right words."""
     assert read_dictionary(run(train, tmp_path / "alignment", "exact"))["house"] == "Haus"
 
 
-def test_none_writes_an_empty_dictionary(train: Path, tmp_path: Path) -> None:
-    """Unknown words are then copied from the source."""
-    assert read_dictionary(run(train, tmp_path / "alignment", "none")) == {}
+def test_nothing_is_aligned_that_nothing_reads(
+    train: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without replacement, nothing reads the dictionary; with backend none, unknown words are copied."""
+    assert read_dictionary(run(train, tmp_path / "one", "none")) == {}
+    assert read_dictionary(run(train, tmp_path / "two", "builtin", replaces=False)) == {}
+    assert "iteration" not in capsys.readouterr().err
 
 
 def test_fast_align_is_run_when_chosen(train: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,6 +94,7 @@ def test_the_command_line_takes_values_of_params_yaml(
     yaml = YAML()
     params = yaml.load(ROOT / "params.yaml")
     params["align"] = {"backend": "builtin", "iterations": 3, "candidates": None}
+    params["replace"]["enabled"] = True
     yaml.dump(params, tmp_path / "params.yaml")
     monkeypatch.chdir(tmp_path)
     sides = [f"--{side}=data/filtered/train/{side}.txt" for side in ("source", "target")]

@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.text.words.lossless import (
-    join_by_rules,
-    join_by_spaces,
-    split_at_spaces,
-    split_by_rules,
-)
 from convs2s.text.words.orthography import comma_below, lower, typographic, without_diacritics
 from convs2s.text.words.truecasing import Truecaser, detruecase, read_truecaser
 
 NUMBER = re.compile(r"[0-9]+")
+LINE_END = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+OTHER_SPACES = {n: 0xF0000 + n for n in range(0x3001) if chr(n).isspace() and chr(n) != " "}
+"""Spaces that raw text keeps, such as no-break spaces, and the private-use characters that mark them."""
+SPACES_OF_MARKS = {mark: n for n, mark in OTHER_SPACES.items()} | {0xF0000 + ord(" "): " "}
 
 
 class SpaceForUnprintable(dict[int, str]):
@@ -116,11 +114,9 @@ class Tokenizer:
         """Return the words of raw text; none is empty or contains whitespace, line ends included."""
         if self.params.normalize_unicode:
             text = unicodedata.normalize("NFC", text)
-        if self.params.tokenizer == "none":
-            return self._cased(split_at_spaces(text) if self.params.lossless else text.split())
+        if self.params.tokenizer != "moses":
+            return self._cased(split_at_spaces(text) if self.params.tokenizer == "spaces" else text.split())
         text = self._normalized(text)
-        if self.params.lossless:
-            return self._cased(split_by_rules(text, self.language, self._split))
         words = self._split(text)
         if self.params.at_sign != "@":
             words = [word.replace("@", self.params.at_sign) for word in words]
@@ -167,16 +163,20 @@ class Tokenizer:
         return words if self.truecaser is None else self.truecaser.truecase(words)
 
     def _joined(self, words: list[str]) -> str:
-        if self.params.tokenizer == "none":
-            return join_by_spaces(words) if self.params.lossless else " ".join(words)
-        if self.params.lossless:
-            return join_by_rules(words, self.language)
+        if self.params.tokenizer != "moses":
+            text = " ".join(words)
+            return text.translate(SPACES_OF_MARKS) if self.params.tokenizer == "spaces" else text
         if self.params.at_sign != "@":
             words = [word.replace(self.params.at_sign, "@") for word in words]
         if self.language == "cs":
             words = with_whole_numbers(words)
-        text: str = self._detokenizer.detokenize(words, unescape=self.params.escape)
-        return text
+        return str(self._detokenizer.detokenize(words, unescape=self.params.escape))
+
+
+def split_at_spaces(text: str) -> list[str]:
+    """Split raw text at single spaces; a mark takes the place of every other space, so that none is lost."""
+    text = LINE_END.sub(" ", text).strip().replace("  ", " " + chr(0xF0000 + ord(" ")))
+    return text.translate(OTHER_SPACES).split()
 
 
 def with_whole_numbers(words: list[str]) -> list[str]:

@@ -1,6 +1,7 @@
 """Tokenization gives the same words as Moses, for any text."""
 
 import gzip
+import unicodedata
 from itertools import pairwise
 from pathlib import Path
 
@@ -41,7 +42,6 @@ def flags(**changes: object) -> TokenizeParams:
     values = {
         "tokenizer": "moses",
         "corpus": "raw",
-        "lossless": False,
         "normalize_unicode": False,
         "normalize_punctuation": True,
         "normalize_romanian": False,
@@ -104,7 +104,40 @@ def test_pretokenized_text_is_only_split() -> None:
     assert tokenizer.detokenize(["a.b", ",", "„c“"]) == "a.b , „c“"
 
 
-@pytest.mark.parametrize("tokenizer", ["moses", "none"])
+RAW = flags(tokenizer="spaces", normalize_unicode=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *ODD_TEXTS,
+        " a  b   \tc\u3000 ",
+        "L’école d’été\u202f: 10\u00a0000 km/h «\u00a0oui\u00a0»",
+        "「はい」と　言った。👨‍👩‍👧",
+        "\u200bទិស\u200bរបស់។",
+        "می\u200cخواهم",
+    ],
+)
+def test_raw_text_comes_back(text: str) -> None:
+    """Any spaces are restored, and no word contains whitespace; line ends become spaces."""
+    tokenizer = Tokenizer("xx", RAW)
+    words = tokenizer.tokenize(text)
+    assert " ".join(words).split() == words
+    expected = unicodedata.normalize("NFC", " ".join(text.splitlines())).strip(" ")
+    assert tokenizer.detokenize(words).strip() == expected.strip()
+
+
+def test_decomposed_characters_are_composed() -> None:
+    """Text from macOS would get other pieces, and its references would never match."""
+    decomposed = unicodedata.normalize("NFD", "L'été à Köln")
+    for params in (RAW, flags(normalize_unicode=True), flags(normalize_unicode=True, tokenizer="none")):
+        tokenizer = Tokenizer("fr", params)
+        assert tokenizer.tokenize(decomposed) == tokenizer.tokenize("L'été à Köln")
+        assert tokenizer.reference(decomposed) == "L'été à Köln"
+    assert Tokenizer("fr", flags()).reference(decomposed) == decomposed
+
+
+@pytest.mark.parametrize("tokenizer", ["moses", "spaces", "none"])
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("language", ["en", "de", "fr", "cs", "fi", "ro", "xx", CHINESE])
 def test_any_text_gives_one_line(tokenizer: str, clean: bool, language: str) -> None:

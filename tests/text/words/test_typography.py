@@ -1,7 +1,6 @@
 """Plain quotes and spaces become those of the language."""
 
 import pytest
-from pydantic import ValidationError
 
 from convs2s.text.words.orthography import typographic
 from convs2s.text.words.tokenization import Tokenizer
@@ -31,9 +30,3 @@ def test_translations_get_their_typography_and_references_keep_theirs() -> None:
     french = Tokenizer("fr", flags(typography=True))
     assert french.detokenize(["L'", "été", "!"]) == "L’été\u00a0!"
     assert french.reference("L'été !") == "L'été !"
-
-
-def test_lossless_text_has_its_own_typography() -> None:
-    """A lossless model writes the typography of its training text."""
-    with pytest.raises(ValidationError, match="but found typography: true; wanted raw text"):
-        flags(lossless=True, typography=True)
