@@ -61,13 +61,13 @@ def write_local_config(root: Path, sections: Mapping[str, Mapping[str, object]])
 
 
 @contextlib.contextmanager
-def commands_lock(root: Path) -> Iterator[None]:
+def commands_lock(root: Path, wait: bool = False) -> Iterator[None]:
     """Hold the lock that every DVC command holds, except while it runs a stage.
 
     Raises:
-        LockError: if another process has not released it after 3 s.
+        LockError: unless `wait`, if another process has not released it after 3 s.
     """
-    with make_lock(str(root / ".dvc" / "tmp" / "lock")):
+    with make_lock(str(root / ".dvc" / "tmp" / "lock"), wait=wait):
         yield
 
 

@@ -25,22 +25,11 @@ class StageFailed(RuntimeError):
 
 
 class StageEnded(RuntimeError):
-    """A stage was stopped at its deadline, or because it or the flow run was cancelled."""
+    """A stage was stopped, or not started; `state` is the name of its last state, Cancelled or TimedOut."""
 
-    state = "Cancelled"
-
-
-class StageTimedOut(StageEnded):
-    """A stage was stopped at its deadline."""
-
-    state = "TimedOut"
-
-
-class StageNotStarted(StageEnded):
-    """The flow run ended before the stage started."""
-
-    def __init__(self) -> None:
-        super().__init__("was not started, because the flow run was cancelled or ended")
+    def __init__(self, message: str, state: str = "Cancelled") -> None:
+        super().__init__(message)
+        self.state = state
 
 
 # Names of Prefect states, each with DVC's message for it (reproduce, run and run_stage in dvc/stage). If
@@ -53,10 +42,6 @@ OUTCOMES = {
     "Unchanged": re.compile(r"Stage '.*' didn't change, skipping$|Verifying outputs in frozen stage: "),
 }
 BAR = re.compile(r"\d+%\|.*\|")  # a progress bar's last state ends with a newline like any other line
-# Hints that DVC prints after each stage.
-HINTS = re.compile(
-    r"To (track|enable auto)|\s+(git add|dvc config) |Data and pipelines are up to date|Use `dvc push` to"
-)
 ADDRESS = re.compile(r"(?<=://)[^/@\s]+@")
 SECRET = re.compile(r"""(?i)((?:password|token|secret|access_key)\w*(?:=|["']\s*:\s*)["']?)[^\s&"',]+""")
 COLORS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -114,8 +99,8 @@ class GuardedRunner:
     def run(self, *command: str) -> None:
         """Run a command, and leave none of its processes behind.
 
-        Raises StageFailed if its exit status is not 0, StageTimedOut at the deadline, and StageEnded if
-        `stop` was set, each with the last lines of its output.
+        Raises StageFailed if its exit status is not 0, and StageEnded at the deadline or if `stop` was set,
+        each with the last lines of its output.
         """
         python_path = os.pathsep.join(filter(None, [str(self.root), self.env.get("PYTHONPATH")]))
         process = subprocess.Popen(
@@ -138,7 +123,7 @@ class GuardedRunner:
                     last.append(clean)
         status, tail = process.wait(), "\n".join(["Its last lines:", *last])
         if status == TIMED_OUT:
-            raise StageTimedOut(f"was ended at its deadline, {self.seconds / 3600:g} h. {tail}")
+            raise StageEnded(f"was ended at its deadline, {self.seconds / 3600:g} h. {tail}", "TimedOut")
         if status == ENDED_BY_GUARD and self.stop.is_set():
             raise StageEnded(f"was ended because the flow run was cancelled or ended. {tail}")
         if status != 0:
@@ -146,22 +131,22 @@ class GuardedRunner:
 
     def reproduce(self, stage: str, *options: str) -> str:
         """Bring one stage item up to date through DVC; return how, one of OUTCOMES."""
-        found = set[str]()
+        lines = list[str]()
 
-        def note_outcome(line: str) -> None:
-            found.update(outcome for outcome, pattern in OUTCOMES.items() if pattern.match(line))
-            if not HINTS.match(line):
-                self.on_line(line)
+        def note(line: str) -> None:
+            lines.append(line)
+            self.on_line(line)
 
         # --single-item: the flow orders the stages; without it, DVC would lock files that others are writing.
         command = [*DVC, "--wait-for-lock", "repro", "--single-item", *options, stage]
-        dataclasses.replace(self, on_line=note_outcome).run(*command)
-        if not found:
-            raise StageFailed(
-                "succeeded, but DVC's output does not say whether it ran. Install the version of DVC that "
-                "constraints.txt names."
-            )
-        return next(outcome for outcome in OUTCOMES if outcome in found)
+        dataclasses.replace(self, on_line=note).run(*command)
+        for outcome, pattern in OUTCOMES.items():
+            if any(map(pattern.match, lines)):
+                return outcome
+        raise StageFailed(
+            "succeeded, but DVC's output does not say whether it ran. Install the version of DVC that "
+            "constraints.txt names."
+        )
 
     def restore(self, stage: str) -> str | None:
         """Restore one stage item from DVC's local and remote caches; return None if it has to run instead."""

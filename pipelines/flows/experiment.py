@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -55,18 +54,9 @@ def copy_workspace(root: Path, name: str, text: str, params: Params) -> Path:
 
 
 def link_ignored_inputs(root: Path, folder: Path, source: str) -> None:
-    """Link the user's own texts, which git ignores, into a copy.
-
-    An absolute path outside the repository works unchanged; a relative one raises a ValueError.
-    """
-    # A symbolic link counts by its own place, not by its target's.
-    if not Path(os.path.normpath(root / source)).is_relative_to(root):
-        if Path(source).is_absolute():
-            return
-        raise ValueError(
-            f"download.folder: found {source}, which lies outside the repository. Overrides and sweeps run "
-            f"in copies, where this is another folder; wanted its absolute path: {(root / source).resolve()}"
-        )
+    """Link the user's own texts, which git ignores, into a copy; an absolute path works unchanged."""
+    if Path(source).is_absolute():
+        return
     own = git(root, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", str(source))
     for name in filter(None, own.split("\0")):
         target = folder / name

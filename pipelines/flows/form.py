@@ -100,7 +100,7 @@ class ValueParams(Form):
     def _once(self) -> Self:
         if twice := sorted(self._usual().keys() & self.overrides.keys()):
             raise ValueError(
-                f"overrides: found {', '.join(twice)}, which has a field of its own. Use that field."
+                f"overrides: expected no value with a field of its own, found {', '.join(twice)}"
             )
         return self
 
@@ -146,8 +146,8 @@ class RunParams(Form):
     def _force_is_local(self) -> Self:
         if self.force and self.remote != "none":
             raise ValueError(
-                "force and remote: results of remote stages come back through DVC's run cache, which would "
-                "return the old ones; wanted force only with remote none"
+                "expected force only with remote none: results of remote stages come back through DVC's run "
+                "cache, which would return the old ones"
             )
         return self
 

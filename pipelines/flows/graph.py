@@ -119,8 +119,7 @@ def check_names(key: str, names: Iterable[str], stages: Iterable[Stage]) -> None
     known = {name for stage in stages for name in (stage.name, stage.kind)}
     if unknown := set(names) - known:
         raise ValueError(
-            f"{key}: found {', '.join(sorted(unknown))}, which is not a stage. "
-            f"Wanted some of: {', '.join(sorted(known))}."
+            f"{key}: expected some of {', '.join(sorted(known))}, found {', '.join(sorted(unknown))}"
         )
 
 

@@ -36,62 +36,36 @@ from pipelines.preset import parse_override
 from pipelines.sweep_table import read_table
 
 WAIT = 90.0  # seconds to wait for a server to come up
+CLIENT = "PREFECT_API_AUTH_STRING"
 MARK = "CONVS2S_BACKGROUND"  # environment variable that marks the server and worker started by this program
-PROGRAMS = {"server": ["pipelines.flows.server"], "worker": ["prefect", "worker", "start"]}  # after python -m
-DEFAULTS = {
-    "PREFECT_HOME": str(HOME),
-    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-    "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
-    "DO_NOT_TRACK": "1",
-    "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false",  # a missing server is an error
-    "PREFECT_WORKER_QUERY_SECONDS": "2",  # otherwise a run starts only after 13 s
-    "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",  # for the automation that detects dead runs
-    "PREFECT_CLIENT_MAX_RETRIES": "8",  # after 2, 4, 8, ... s: a restarting server may be down for minutes
-    "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
-    "USER": psutil.Process().username(),  # DVC fails for a user without a name, as in docker run --user 1234
-}
+PROGRAMS = {name: ["prefect", name, "start"] for name in ("server", "worker")}  # after python -m
 
 
-def use_server(start_missing: bool) -> None:
-    """Set the environment of this process and its children; raise a RuntimeError if no server answers.
-
-    The server is this clone's if it is running, otherwise the one on port FLOW_PORT.
-    """
-    access.make_home()
-    named, server = os.environ.get("PREFECT_API_URL"), running("server")
-    if server and not named:
-        address, password = (server.environ().get(name, "") for name in ("PREFECT_API_URL", access.CLIENT))
-        if not password:
-            raise RuntimeError("this clone's server has no password. Stop it first: make flow-stop")
-    else:
-        address = named or own_address()
-        password = access.make_password() if start_missing and not named else access.read_password()
-    set_environment(address, password)
-    if start_missing and not (named or server):
-        start_server()
-    ours = access.hold(address)  # from now on, no other user can bind the port
-    if not answers(address):
-        raise RuntimeError(
-            f"no Prefect server answers at {address}. Start it, set PREFECT_API_URL to the address of a "
-            "running server, or unset it: `make flow` then starts a server here."
-        )
-    if not (ours or named):
-        raise RuntimeError(
-            f"{address}: found a server that belongs to another user or was not started by make flow. "
-            "Another user could learn the password and send our worker runs. Choose another port: make flow "
-            f"FLOW_PORT={access.port_of(address) + 1}, or set PREFECT_API_URL if the server is yours."
-        )
-    if not answers(address, os.environ.get(access.CLIENT, ":")):
-        raise RuntimeError(
-            f"the server at {address} rejects the password. Wanted the one in .prefect/password of the clone "
-            f"that started it: copy that file here, or set {access.CLIENT}."
-        )
+def settings(address: str, password: str) -> dict[str, str]:
+    """Return the environment variables from which Prefect's programs take their settings."""
+    return {
+        "PREFECT_API_URL": address,
+        CLIENT: password,
+        "PREFECT_SERVER_API_AUTH_STRING": password,
+        "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": address.removesuffix("/api"),
+        "PREFECT_SERVER_CSRF_PROTECTION_ENABLED": "true",
+        "PREFECT_HOME": str(HOME),
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
+        "DO_NOT_TRACK": "1",
+        "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false",  # a missing server is an error
+        "PREFECT_WORKER_QUERY_SECONDS": "2",  # otherwise a run starts only after 13 s
+        "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",  # for the automation that detects dead runs
+        "PREFECT_CLIENT_MAX_RETRIES": "8",  # after 2, 4, 8, ... s: a server may be down for minutes
+        "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
+        "USER": psutil.Process().username(),  # DVC fails without, as in docker run --user 1234
+    }
 
 
 def set_environment(address: str, password: str) -> None:
-    """Set the environment variables that Prefect reads on import; the user's settings take precedence."""
-    settings = {"PREFECT_API_URL": address} | ({access.CLIENT: password} if password else {})
-    os.environ.update({**DEFAULTS, **settings, **os.environ})
+    """Set the environment of this process and its children; the user's settings take precedence."""
+    chosen = {name: value for name, value in settings(address, password).items() if value}
+    os.environ.update({**chosen, **os.environ})
     # Runs start in another folder. The environment's own path may be that of another clone.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
 
@@ -101,18 +75,30 @@ def own_address() -> str:
     return f"http://127.0.0.1:{os.environ.get('FLOW_PORT', '4200')}/api"
 
 
-def run(flow: str, params: Mapping[str, Any]) -> int:
-    """Start server and worker if needed, run a flow and follow it to its end; return an exit status."""
-    start, named = time.monotonic(), bool(os.environ.get("PREFECT_API_URL"))
-    use_server(start_missing=True)
-    from pipelines.flows import deployment  # noqa: PLC0415
+def use_server(start_missing: bool) -> None:
+    """Set the environment of this process and its children; raise a RuntimeError if no server answers.
 
-    deployment.deploy()
-    start_worker()
-    print(f"Prefect is ready after {time.monotonic() - start:.0f} s.", flush=True)
-    return deployment.trigger_and_follow(
-        flow, params, lambda: check_runs("worker"), lambda first: restart_server(named, first)
+    The server is this clone's if it is running, otherwise the one on port FLOW_PORT.
+    """
+    access.make_home()
+    named, server = os.environ.get("PREFECT_API_URL"), running("server")
+    address = named or (server.environ()["PREFECT_API_URL"] if server else own_address())
+    set_environment(
+        address, access.make_password() if start_missing and not named else access.read_password()
     )
+    if start_missing and not named and not answers(address):
+        start_server(address)
+    if not answers(address):
+        raise RuntimeError(
+            f"no Prefect server answers at {address}. Start it, set PREFECT_API_URL to the address of a "
+            "running server, or unset it: `make flow` then starts a server here."
+        )
+    if not answers(address, os.environ.get(CLIENT, ":")):
+        raise RuntimeError(
+            f"the server at {address} rejects the password: expected the one in .prefect/password of the "
+            f"clone that started it. Copy that file here, set {CLIENT}, or have a server of your own on "
+            "another port: make flow FLOW_PORT=4201."
+        )
 
 
 def answers(address: str, login: str = "") -> bool:
@@ -125,36 +111,31 @@ def answers(address: str, login: str = "") -> bool:
     return answer.is_success or (answer.status_code == httpx.codes.UNAUTHORIZED and not login)
 
 
-def restart_server(named: bool, first: bool) -> None:
-    """Restart the server if it is ours and has exited; `first`: say that it does not answer.
+def server_command(address: str) -> list[str]:
+    """Return the module and arguments that start a server on loopback."""
+    return [*PROGRAMS["server"], "--host", "127.0.0.1", "--port", str(httpx.URL(address).port)]
 
-    Raises a RuntimeError if the worker has exited as well: make flow-stop ends both, the worker first.
+
+def worker_command(pool: str) -> list[str]:
+    """Return the module and arguments that start a worker.
+
+    It takes one run at a time, because a clone is one workspace; runs that wait are shown as Late. In the
+    pool `remote`, it takes only stages for which it has enough GPUs.
     """
-    if first:
-        own = "" if named else f" Its log is {HOME}/server.log; to stop everything: make flow-stop"
-        what = f"The Prefect server at {os.environ['PREFECT_API_URL']} does not answer."
-        print(f"{what} Stages go on and report once it does.{own}", flush=True)
-    if not (named or running("server")):
-        check_runs("worker")
-        try:
-            check_runs("server")
-        except RuntimeError as error:
-            print(error, flush=True)
-        start_server()
+    name = f"{socket.gethostname()} {ROOT.name}"
+    served = [f"--work-queue={queue}" for queue in (queues() if pool == "remote" else [])]
+    return [*PROGRAMS["worker"], "--pool", pool, "--type", "process", "--limit", "1", "--name", name, *served]
 
 
-def start_server() -> None:
-    """Start the server on loopback; raise a RuntimeError if it exits early or its port is taken."""
-    address = os.environ["PREFECT_API_URL"]
-    port = access.port_of(address)
-    with access.claim(port):  # fails seconds earlier than the server would
-        print(f"Starting the Prefect server on 127.0.0.1:{port} ...", flush=True)
-    start_detached("server", [*PROGRAMS["server"], str(port)])
+def start_server(address: str) -> None:
+    """Start the server and wait until it answers; raise a RuntimeError if it exits early."""
+    print(f"Starting the Prefect server at {address} ...", flush=True)
+    start_detached("server", server_command(address))
     deadline = time.monotonic() + WAIT
     while not answers(address) and time.monotonic() < deadline:
         time.sleep(0.2)
         check_runs("server")
-    print(f"Password of its pages: {os.environ[access.CLIENT]} (kept in {access.PASSWORD})", flush=True)
+    print(f"Password of its pages: {os.environ[CLIENT]} (kept in {access.PASSWORD})", flush=True)
 
 
 def start_worker() -> None:
@@ -167,26 +148,13 @@ def start_worker() -> None:
         raise RuntimeError(f"the worker of this clone serves {serves}. Stop it first: make flow-stop")
 
 
-def worker_command(pool: str) -> list[str]:
-    """Return the module and arguments that start a worker.
-
-    It takes one run at a time, because a clone is one workspace; runs that wait are shown as Late. In the
-    pool `remote`, it takes only stages for which it has enough GPUs.
-    """
-    name = f"{socket.gethostname()} {ROOT.name}"
-    served = [f"--work-queue={queue}" for queue in (queues() if pool == "remote" else [])]
-    place = ["--pool", pool, "--type", "process", "--limit", "1", "--name", name]
-    return [*PROGRAMS["worker"], *place, *served]
-
-
 def start_detached(name: str, arguments: Sequence[str]) -> None:
-    """Start a program that outlives this one and keeps our ports; its output goes to .prefect/NAME.log."""
+    """Start a program that outlives this one; its output goes to .prefect/NAME.log."""
     with (HOME / f"{name}.log").open("ab") as log:
         subprocess.Popen(
             [sys.executable, "-m", *arguments],
             cwd=ROOT,
             env={**os.environ, MARK: name},
-            pass_fds=[port.fileno() for port in access.held],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -198,9 +166,7 @@ def running(name: str) -> psutil.Process | None:
     """Return the server or worker that this program has started in this clone, if it is still running."""
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            command = process.cmdline()[2:5]
-            ours = process.cwd() == str(ROOT) and command[: len(PROGRAMS[name])] == PROGRAMS[name]
-            ours = ours and process.uids().real == os.getuid()  # root can read other users' environments
+            ours = process.cwd() == str(ROOT) and process.cmdline()[2:5] == PROGRAMS[name]
             if ours and process.environ().get(MARK) == name:
                 return process
     return None
@@ -211,7 +177,7 @@ def check_runs(name: str) -> None:
     if not running(name):
         log = HOME / f"{name}.log"
         end = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
-        raise RuntimeError(f"the {name} has exited; {log} " + (f"ends with:\n{end}" if end else "is empty"))
+        raise RuntimeError(f"the {name} has exited; {log} ends with:\n{end}")
 
 
 def stop() -> list[str]:
@@ -227,11 +193,21 @@ def stop() -> list[str]:
     return list(stopped)
 
 
-def become(arguments: Sequence[str]) -> NoReturn:
-    """Replace this process with another program, which keeps our ports."""
+def run(flow: str, params: Mapping[str, Any]) -> int:
+    """Start server and worker if needed, run a flow and follow it to its end; return an exit status."""
+    start = time.monotonic()
+    use_server(start_missing=True)
+    from pipelines.flows import deployment  # noqa: PLC0415  # Prefect reads the environment when imported
+
+    deployment.deploy()
+    start_worker()
+    print(f"Prefect is ready after {time.monotonic() - start:.0f} s.", flush=True)
+    return deployment.trigger_and_follow(flow, params, lambda: check_runs("worker"))
+
+
+def replace_process(arguments: Sequence[str]) -> NoReturn:
+    """Replace this process with another Python module's."""
     os.chdir(ROOT)
-    for port in access.held:
-        port.set_inheritable(True)
     os.execv(sys.executable, [sys.executable, "-m", *arguments])
 
 
@@ -243,9 +219,8 @@ def parser() -> argparse.ArgumentParser:
     sweep.add_argument("table", metavar="TABLE")
     for flow in (reproduce, sweep):
         flow.add_argument("overrides", nargs="*", type=parse_override, metavar="NAME=VALUE")
-    commands.add_parser("stop")
-    commands.add_parser("deploy")
-    commands.add_parser("server")
+    for name in ("stop", "deploy", "server"):
+        commands.add_parser(name)
     commands.add_parser("worker").add_argument("pool", choices=["gpu", "remote"])
     return command
 
@@ -256,10 +231,7 @@ def execute(options: argparse.Namespace) -> int:
         stopped = stop()
         print(f"Stopped: {', '.join(stopped)}." if stopped else "Neither server nor worker was running.")
         return 0
-    if options.command in (
-        "run",
-        "sweep",
-    ):  # before anything starts or DVC puts values into commands
+    if options.command in ("run", "sweep"):  # check everything before anything starts
         asked = ValueParams(overrides=dict(options.overrides))
         check_folder(asked.written(ROOT)[1], ROOT / "params.yaml")
         params = asked.model_dump(include={"overrides"})
@@ -269,14 +241,14 @@ def execute(options: argparse.Namespace) -> int:
         return run("sweep", {"table": options.table, **params})
     if options.command == "server":
         access.make_home()
-        set_environment(own_address(), os.environ.get(access.CLIENT) or access.make_password())
-        become([*PROGRAMS["server"], str(access.port_of(own_address()))])
+        set_environment(own_address(), os.environ.get(CLIENT) or access.make_password())
+        replace_process(server_command(own_address()))
     use_server(start_missing=False)
     from pipelines.flows import deployment  # noqa: PLC0415
 
     if options.command == "worker":
         deployment.make_pools(queues() if options.pool == "remote" else [])
-        become(worker_command(options.pool))
+        replace_process(worker_command(options.pool))
     deployment.deploy()
     return 0
 

@@ -3,16 +3,14 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from prefect import flow, get_run_logger, runtime
+from prefect import flow
 from prefect.states import State
 from pydantic import Field
 
-from pipelines.flows import workspace
 from pipelines.flows.form import Positive, RunParams
 from pipelines.flows.graph import read_graph, restrict
-from pipelines.flows.run_stages import THREADS, StagesRun
+from pipelines.flows.run_stages import THREADS, StagesRun, claim
 from pipelines.flows.workspace import ROOT, git
-from pipelines.repair import repair
 
 # Plain names only: git would also accept options, refspecs and programs.
 Name = Annotated[str, Field(pattern=r"^\w[\w@.-]*$")]
@@ -25,9 +23,7 @@ def run_stage(
     stage: Name, branch: Branch, commit: Commit, git_remote: Name, seconds: Positive = 86_400.0
 ) -> State[Any]:
     """Run one stage in this worker's clone, on the files that the orchestrator has pushed to a branch."""
-    with workspace.claim(ROOT, f"run-stage {runtime.flow_run.name}"):
-        for sentence in repair(ROOT):
-            get_run_logger().warning(sentence)
+    with claim(ROOT):
         check_out(ROOT, git_remote, branch, commit)
         alone = restrict(read_graph(ROOT), [stage])[stage]
         return StagesRun(RunParams(hours={stage: seconds / 3600}), [alone], for_others=True).run()
@@ -42,6 +38,4 @@ def check_out(root: Path, git_remote: str, branch: str, commit: str) -> None:
             "sent; give it a clone of its own, or commit the edits to a branch."
         )
     git(root, "fetch", "--quiet", git_remote, f"refs/heads/{branch}")
-    if (found := git(root, "rev-parse", "FETCH_HEAD")) != commit:
-        raise ValueError(f"{git_remote} has {found} on {branch}, wanted {commit}. Start the run again.")
     git(root, "checkout", "--quiet", "--force", "--detach", commit)

@@ -11,8 +11,7 @@ from pipelines import shell
 from pipelines.flows import artifacts, experiment, workspace
 from pipelines.flows.form import USUAL, RunParams, ValueParams, field
 from pipelines.flows.graph import read_graph, restrict
-from pipelines.flows.run_stages import THREADS, StagesRun, claimed_root
-from pipelines.flows.summary import summarize
+from pipelines.flows.run_stages import THREADS, StagesRun, claim
 from pipelines.flows.workspace import ROOT
 
 
@@ -28,9 +27,7 @@ class ReproduceParams(RunParams, ValueParams):
     @model_validator(mode="after")
     def _experiments_are_whole(self) -> Self:
         if self.changes() and self.targets:
-            raise ValueError(
-                "overrides and targets: an experiment has the outputs of all stages; wanted one of them"
-            )
+            raise ValueError("expected overrides or targets, not both: an experiment has all stages' outputs")
         return self
 
 
@@ -58,11 +55,11 @@ def reproduce(params: ReproduceParams = ReproduceParams()) -> State[Any]:  # noq
     With overrides, the run takes place in a copy of the workspace, and its results become a DVC experiment
     (`dvc exp show`).
     """
-    with claimed_root(params):
-        root, name, changes = ROOT, "", params.changes()
-        if changes:
+    with claim(ROOT):
+        root, name, values = ROOT, "", params.written(ROOT)  # which checks params.yaml
+        if changes := params.changes():
             name = experiment.name_of(changes, workspace.snapshot(ROOT))
-            root = experiment.copy_workspace(ROOT, name, *params.written(ROOT))
+            root = experiment.copy_workspace(ROOT, name, *values)
         stages = list(restrict(read_graph(root), params.targets).values())
         run = StagesRun(params, stages)
         state = run.run()
@@ -75,4 +72,4 @@ def reproduce(params: ReproduceParams = ReproduceParams()) -> State[Any]:  # noq
         if name and state.is_completed():
             experiment.keep_experiment(ROOT, root, name)
             scores += f"\nSaved as the DVC experiment {name}: dvc exp show, dvc exp apply {name}"
-        return summarize(run, state, scores.strip())
+        return artifacts.summarize(run, state, scores.strip())

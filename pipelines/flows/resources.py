@@ -8,33 +8,23 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pipelines import shell
-from pipelines.flows.dvc_stage import StageNotStarted
+from pipelines.flows.dvc_stage import StageEnded
 
 
 def visible_gpus() -> list[int]:
     """Return the ids of the GPUs that this process may use; none if there is no driver.
 
-    CUDA_VISIBLE_DEVICES restricts them, as for any CUDA program. Raises a ValueError if its value is not a
-    list of numbers, or if nvidia-smi fails.
+    CUDA_VISIBLE_DEVICES restricts them, as for any CUDA program, by the numbers that nvidia-smi shows. Raises
+    CommandFailed if nvidia-smi fails, since trainings would then use GPUs that they have not leased.
     """
     if shutil.which("nvidia-smi") is None:
         return []
-    try:
-        shown = shell.run("nvidia-smi", "--query-gpu=index", "--format=csv,noheader", cwd=Path())
-    except shell.CommandFailed as error:
-        raise ValueError(
-            f"GPUs cannot be leased: {error}. Fix the driver, or remove nvidia-smi from PATH to run "
-            "on the CPU."
-        ) from error
-    present = [int(line) for line in shown.split() if line.isdigit()]
+    listing = shell.run("nvidia-smi", "--query-gpu=index", "--format=csv,noheader", cwd=Path())
+    present = [int(line) for line in listing.split()]
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
-    try:
-        wanted = present if named is None else [int(part) for part in named.split(",") if part.strip()]
-    except ValueError:
-        raise ValueError(
-            f"CUDA_VISIBLE_DEVICES: found {named}, wanted GPU numbers as shown by nvidia-smi."
-        ) from None
-    return [gpu for gpu in wanted if gpu in present]
+    if named is None:
+        return present
+    return [int(part) for part in named.split(",") if part and int(part) in present]
 
 
 def choose_gpus(asked: Sequence[int]) -> list[int]:
@@ -43,15 +33,12 @@ def choose_gpus(asked: Sequence[int]) -> list[int]:
     Raises a ValueError if one is missing on this machine or duplicated.
     """
     present = visible_gpus()
-    if not asked:
-        return present
     if len(set(asked)) < len(asked) or not set(asked) <= set(present):
         raise ValueError(
-            f"gpus: found {list(asked)}; this machine shows {present or 'none'} "
-            f"(CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', 'unset')}). Wanted ids of its "
-            "GPUs, each once; leave gpus empty to use all of them."
+            f"gpus: expected ids of this machine's GPUs ({present or 'none'}, with CUDA_VISIBLE_DEVICES="
+            f"{os.environ.get('CUDA_VISIBLE_DEVICES', 'unset')}), each once, found {list(asked)}."
         )
-    return list(asked)
+    return list(asked) or present
 
 
 def queue(gpus: int) -> str:
@@ -76,7 +63,7 @@ class Leases:
     def lease(self, wanted: int, stop: threading.Event) -> Iterator[list[int]]:
         """Wait until this number of GPUs, or a CPU slot, is free; yield the GPUs' ids.
 
-        Raises StageNotStarted if `stop` is set first.
+        Raises StageEnded if `stop` is set first.
         """
         on_gpu = bool(wanted and self.has_gpus)
         free = self.gpus if on_gpu else self.slots
@@ -85,7 +72,7 @@ class Leases:
             while len(free) < count and not stop.is_set():
                 self.changed.wait(0.5)  # `stop` does not notify
             if stop.is_set():
-                raise StageNotStarted
+                raise StageEnded("was not started, because the flow run was cancelled or ended")
             taken = [free.pop(0) for _ in range(count)]
         try:
             yield taken if on_gpu else []

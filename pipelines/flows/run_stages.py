@@ -3,32 +3,30 @@
 import collections
 import concurrent.futures
 import contextlib
+import os
 import socket
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
-from prefect import get_run_logger, runtime, task
+import psutil
+from filelock import FileLock, Timeout
+from prefect import get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 from prefect.futures import PrefectConcurrentFuture
 from prefect.states import Cancelled, Completed, Failed, State
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from pipelines.flows import artifacts, remote, workspace
-from pipelines.flows.dvc_stage import (
-    GuardedRunner,
-    StageEnded,
-    StageFailed,
-    StageNotStarted,
-    Stop,
-    environment,
-)
+from pipelines.flows import artifacts, remote
+from pipelines.flows.dvc_stage import GuardedRunner, StageEnded, StageFailed, Stop, environment
 from pipelines.flows.form import RunParams
 from pipelines.flows.graph import Stage, check_names, up_to_date
 from pipelines.flows.progress import showing_progress
 from pipelines.flows.resources import Leases, choose_gpus
 from pipelines.flows.watch import make_check
 from pipelines.flows.workspace import ROOT
+from pipelines.repair import find_dvc, repair
 
 PAUSE = 2.0  # seconds between checks whether the run should continue
 # One thread per stage, which only waits: for parents, which are submitted first, or for a child process.
@@ -36,14 +34,32 @@ THREADS: Any = ThreadPoolTaskRunner(max_workers=256)
 
 
 @contextlib.contextmanager
-def claimed_root(params: RunParams) -> Iterator[None]:
-    """Hold the workspace for the current flow run, after checking that the run can start there."""
-    with workspace.claim(ROOT, f"{runtime.flow_run.flow_name} {runtime.flow_run.name}"):
-        for sentence in workspace.check_workspace(ROOT):
-            get_run_logger().warning(sentence)
-        if params.remote != "none":
-            remote.check(ROOT, params.git_remote)
-        yield
+def claim(root: Path) -> Iterator[None]:
+    """Lock a workspace for one flow run, and set damaged files of DVC aside.
+
+    Raises a ValueError if another flow run or a DVC command works there, or if the worker of this run was
+    started in another clone than this code's. The operating system releases the lock however the run ends.
+    """
+    if "PREFECT__FLOW_RUN_ID" in os.environ and (place := Path(psutil.Process(os.getppid()).cwd())) != ROOT:
+        raise ValueError(
+            f"the worker of this run was started in {place}, but its Python environment has the code of "
+            f"{ROOT}. Start it with: python -m pipelines.flows.machine worker POOL"
+        )
+    try:
+        with FileLock(root / ".dvc" / "tmp" / "flow.lock", timeout=0):
+            if process := find_dvc(root):
+                raise ValueError(
+                    f"a DVC command is running in {root}: expected none, found process {process.pid}. Wait "
+                    "for it to finish, or stop it, and try again."
+                )
+            for sentence in repair(root):
+                get_run_logger().warning(sentence)
+            yield
+    except Timeout:
+        raise ValueError(
+            f"another flow run works in {root}. Wait for it to end, or cancel it; a second clone can run at "
+            "the same time."
+        ) from None
 
 
 class StagesRun:
@@ -115,6 +131,7 @@ class StagesRun:
                 task_run_name=title,
                 description=f"`{stage.command}`",
                 retries=0 if self.for_others else len(stage.retries),
+                retry_delay_seconds=list(stage.retries),
             )
             needed = [*map(stage.title, stage.parents), first]
             parents = [self.futures[parent] for parent in needed if parent in self.futures]
@@ -164,13 +181,10 @@ def went_wrong(state: State[Any]) -> bool:
 @task(cache_policy=NO_CACHE, persist_result=False)
 def run_stage(run: StagesRun, stage: Stage, force: bool) -> State[Any]:
     """Bring one stage up to date; the state's name gives the outcome. Prefect retries it if it has Failed."""
-    if (attempt := runtime.task_run.run_count) > 1:
-        run.stop.wait(stage.retries[attempt - 2])  # unlike Prefect's own wait, it ends at a cancellation
     try:
         outcome = "Unchanged" if stage.title() in run.fresh else execute(run, stage, force)
     except Exception as fault:  # a full disk, a failing git, ...: the run must report whatever it is
-        if not isinstance(fault, StageNotStarted):
-            artifacts.show(stage, failed=True)
+        artifacts.show(stage, failed=True)
         if isinstance(fault, StageEnded):  # which Prefect must not retry
             return Cancelled(name=fault.state, message=str(fault))
         known = isinstance(fault, StageFailed)
@@ -180,21 +194,21 @@ def run_stage(run: StagesRun, stage: Stage, force: bool) -> State[Any]:
 
 
 def execute(run: StagesRun, stage: Stage, force: bool) -> str:
-    """Bring one stage up to date, here or remotely, once it has its GPUs or CPU slot; return the outcome."""
-    far, log = run.params.is_remote(stage), get_run_logger().info
+    """Bring one stage up to date once it has its GPUs or CPU slot; return the outcome."""
+    is_remote = run.params.is_remote(stage)
     with contextlib.ExitStack() as stack:
-        gpus = [] if far else stack.enter_context(run.leases.lease(stage.gpus, run.stop))
+        gpus = [] if is_remote else stack.enter_context(run.leases.lease(stage.gpus, run.stop))
         env, seconds = run.environment(stage, gpus), run.params.seconds(stage)
-        runner = GuardedRunner(stage.root, env, seconds, run.stop, log)
+        runner = GuardedRunner(stage.root, env, seconds, run.stop, get_run_logger().info)
         if stage.work:
             stack.enter_context(showing_progress(stage, stage.root / stage.work))
         start = time.monotonic()
-        outcome = elsewhere(run, runner, stage) if far else here(run, runner, stage, force)
+        outcome = run_remotely(run, runner, stage) if is_remote else run_locally(run, runner, stage, force)
         run.seconds[stage.title()] = time.monotonic() - start
         return outcome
 
 
-def here(run: StagesRun, runner: GuardedRunner, stage: Stage, force: bool) -> str:
+def run_locally(run: StagesRun, runner: GuardedRunner, stage: Stage, force: bool) -> str:
     """Run a stage through DVC; return the outcome. A remote worker fetches inputs and pushes the outputs."""
     pull = run.for_others or run.params.remote != "none"
     if run.for_others:
@@ -205,8 +219,8 @@ def here(run: StagesRun, runner: GuardedRunner, stage: Stage, force: bool) -> st
     return outcome
 
 
-def elsewhere(run: StagesRun, runner: GuardedRunner, stage: Stage) -> str:
-    """Have a remote worker run a stage, unless its outputs are in a cache; return the outcome here."""
+def run_remotely(run: StagesRun, runner: GuardedRunner, stage: Stage) -> str:
+    """Have a remote worker run a stage, unless its outputs are in a cache; return the local outcome."""
     outcome = runner.restore(stage.name)
     if outcome is None:
         remote.execute(stage, runner, run.params.git_remote, 60 * run.params.remote_wait)

@@ -17,8 +17,7 @@ from convs2s.text.corpus.files import atomic_path
 from pipelines.flows import artifacts, experiment, workspace
 from pipelines.flows.form import AS_LIST, Form, RunParams, ValueParams, field, read_values, write_values
 from pipelines.flows.graph import Stage, read_graph
-from pipelines.flows.run_stages import THREADS, StagesRun, claimed_root, went_wrong
-from pipelines.flows.summary import summarize
+from pipelines.flows.run_stages import THREADS, StagesRun, claim, went_wrong
 from pipelines.flows.workspace import ROOT
 from pipelines.sweep_table import Row, compare, label_rows, list_tables, read_results, read_table
 
@@ -57,11 +56,9 @@ class SweepParams(RunParams, ValueParams, RowParams):
     @model_validator(mode="after")
     def _something(self) -> Self:
         if self.table and (self.configurations or self.grid):
-            raise ValueError(
-                "table: its rows are in experiments/tables/; wanted neither configurations nor grid"
-            )
+            raise ValueError("expected a table, or configurations and grid, not both")
         if not self.table and not self.configurations and not self.grid:
-            raise ValueError("wanted a table, configurations or a grid: else there is nothing to sweep over")
+            raise ValueError("expected a table, configurations or a grid, found nothing to sweep over")
         return self
 
     @property
@@ -90,7 +87,7 @@ def sweep(params: SweepParams) -> State[Any]:
     data/sweeps/NAME.csv, for a table of the paper with the published figures next to ours; `dvc exp show`
     shows the same scores.
     """
-    with claimed_root(params):
+    with claim(ROOT):
         base = params.written(ROOT)[1].model
         found = read_table(params.table).list_rows(base) if params.table else map(Row, params.rows())
         tree, rows, copies = workspace.snapshot(ROOT), dict[str, Row](), dict[str, dict[str, Any]]()
@@ -105,14 +102,14 @@ def sweep(params: SweepParams) -> State[Any]:
         run = StagesRun(params, [stage for row in stages.values() for stage in row])
         state = run.run()
         if not (state.is_completed() or state.is_failed()):  # cancelled, or its worker has died
-            return summarize(run, state)
+            return artifacts.summarize(run, state)
         results = {name: results_or_fault(run, row) for name, row in stages.items()}
         for name in rows:
             if "failed" not in results[name]:
                 experiment.keep_experiment(ROOT, stages[name][0].root, name)
         table = compare(rows, results)
         show(table, params.title)
-        return summarize(run, state, table.iloc[:, :9].to_string(index=False))
+        return artifacts.summarize(run, state, table.iloc[:, :9].to_string(index=False))
 
 
 def results_or_fault(run: StagesRun, row: Sequence[Stage]) -> dict[str, Any]:

@@ -7,16 +7,9 @@ from typing import Any
 
 import httpx
 from prefect import get_client, runtime
-from prefect.settings import (
-    PREFECT_API_REQUEST_TIMEOUT,
-    PREFECT_API_URL,
-    PREFECT_CLIENT_MAX_RETRIES,
-    temporary_settings,
-)
+from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 from prefect.states import Cancelled, Crashed, Running, State
 from rich.console import Console
-
-from pipelines.flows import access
 
 
 def make_check() -> Callable[[], State[Any] | None]:
@@ -26,17 +19,16 @@ def make_check() -> Callable[[], State[Any] | None]:
     and Cancelled if the run was cancelled or ended on the server. If the server has marked the run Crashed
     only because it was down itself and missed the heartbeats, the run is set to Running again.
     """
-    access.hold(PREFECT_API_URL.value() or "")
     worker = os.getppid() if "PREFECT__FLOW_RUN_ID" in os.environ else None
     run = runtime.flow_run.id
     if worker is not None:
         # Prefect logs through Rich, which exits at the first line that it cannot write. After the worker is
         # killed, that would be before the run could report its state.
-        Console.on_broken_pipe = lambda self: leave_terminal()  # type: ignore[method-assign]
+        Console.on_broken_pipe = lambda self: discard_output()  # type: ignore[method-assign]
 
     def check() -> State[Any] | None:
         if worker is not None and os.getppid() != worker:
-            leave_terminal()
+            discard_output()
             return Crashed(message="the worker that had started this run is gone: its stages were ended")
         # An unreachable server must not delay the next check of the worker: try once, with a short timeout.
         impatient = {PREFECT_CLIENT_MAX_RETRIES: 0, PREFECT_API_REQUEST_TIMEOUT: 5.0}
@@ -55,7 +47,7 @@ def make_check() -> Callable[[], State[Any] | None]:
     return check
 
 
-def leave_terminal() -> None:
+def discard_output() -> None:
     """Discard all further output: the pipe to the dead worker is broken."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):

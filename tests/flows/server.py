@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import psutil
 
-from pipelines.flows import access, machine
+from pipelines.flows import machine
 from tests.flows import toy
 from tests.flows.forked import Program
 
@@ -56,23 +56,19 @@ class Server:
         if self.database and not (self.home / "prefect.db").exists():
             copy_database(self.database, self.home / "prefect.db")
         plain = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-        self.env = {**plain, **machine.DEFAULTS, "PREFECT_HOME": str(self.home)}
-        self.env |= {"PREFECT_API_URL": f"http://127.0.0.1:{self.port}/api", "GIT_AUTHOR_NAME": "toy"}
-        self.env |= {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30", "GIT_AUTHOR_EMAIL": "toy"}
-        self.env |= {"GIT_COMMITTER_NAME": "toy", "GIT_COMMITTER_EMAIL": "toy"}
-        self.env[access.CLIENT] = self.auth
+        address = f"http://127.0.0.1:{self.port}/api"
+        self.env = {**plain, **machine.settings(address, self.auth), **toy.IDENTITY}
+        self.env["PREFECT_HOME"] = str(self.home)
         with (self.home / "server.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "pipelines.flows.server", str(self.port)],
+                [sys.executable, "-m", *machine.server_command(address)],
                 cwd=toy.ROOT,
                 env=self.env,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
-        assert soon(lambda: machine.answers(self.env["PREFECT_API_URL"]), 180), (
-            self.home / "server.log"
-        ).read_text()[-3000:]
+        assert soon(lambda: machine.answers(address), 180), (self.home / "server.log").read_text()[-3000:]
 
     def stop(self) -> None:
         """Stop it, and any flows that a failed test has left running."""

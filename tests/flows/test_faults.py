@@ -1,4 +1,4 @@
-"""Cancellation and kill -9: no process is left behind, and the next run completes."""
+"""Cancellation, kill -9 and lost servers: no process is left behind, and the next run completes."""
 
 import os
 import signal
@@ -36,9 +36,7 @@ def test_cancellation_and_then_a_killed_worker(server: Server, repo: Path) -> No
         assert soon(lambda: server.states(run).get("align") == "Executed")
         server.post(f"flow_runs/{run}/set_state", {"state": {"type": "CANCELLING"}})
         gone(repo, lambda line: "prefect worker" in line or "prefect.engine" in line)
-        assert soon(lambda: server.flow_run(run)["state_type"] == "CANCELLED", 40), server.flow_run(run)[
-            "state"
-        ]
+        assert soon(lambda: server.flow_run(run)["state_type"] == "CANCELLED", 40), server.flow_run(run)
         the_worker_is_killed(server, repo, worker)
     finally:
         end(worker.pid)
@@ -61,19 +59,49 @@ def the_worker_is_killed(server: Server, repo: Path, worker: "subprocess.Popen[b
     assert "0 executed, 2 unchanged, 0 cached, 0 failed, 2 cancelled, 1 not run" in message
 
 
-@pytest.mark.slow
-def test_a_killed_flow(server: Server, repo: Path) -> None:
-    """The kernel may kill it when memory runs out."""
-    flow = started(server, repo)
-    flow.process.kill()
-    gone(repo)
-    completes(server, repo)
-
-
 def test_ctrl_c_stops_everything(server: Server, repo: Path) -> None:
     """A flow started by hand must not leave trainings behind."""
     flow = started(server, repo)
     os.kill(flow.process.pid, signal.SIGINT)
     gone(repo, lambda line: "import reproduce" in line)  # which still tells the server of its end
     flow.process.wait(90)
-    completes(server, repo)
+
+
+def test_a_killed_flow_is_marked_crashed(server: Server, repo: Path) -> None:
+    """Nothing else reports it: the automation of the deployment does, after a period without heartbeats."""
+    path = repo / "deploy" / "automation.yaml"
+    content = path.read_text().replace("within: 90", "within: 35").replace("convs2s: ", "hasty: ")
+    path.write_text(content)
+    server.deploy(repo, again=True)
+    try:
+        flow = started(server, repo)
+        run = flow.id()
+        flow.process.kill()
+        gone(repo)
+        assert server.flow_run(run)["state_type"] == "RUNNING"
+        completes(server, repo)
+        assert soon(lambda: server.flow_run(run)["state_type"] == "CRASHED", 90), server.flow_run(run)
+        assert "No heartbeat for 90 s" in server.flow_run(run)["state"]["message"]
+    finally:  # other tests' runs may be slow to give a sign of life
+        for automation in server.post("automations/filter", {}):
+            if automation["name"].startswith("hasty: "):
+                server.client().delete(f"automations/{automation['id']}").raise_for_status()
+
+
+def test_a_server_that_restarts_during_a_run(server: Server, repo: Path) -> None:
+    """Stages continue, and even start, without the server, and the run completes.
+
+    A server that was down has missed heartbeats; a run that it has marked Crashed corrects its state.
+    """
+    toy.behave(repo, train_1={"seconds": 6}, train_2={"seconds": 8})
+    flow = server.start_flow(repo)
+    run = flow.id()
+    assert soon(lambda: training(repo))
+    server.post(f"flow_runs/{run}/set_state", {"state": {"type": "CRASHED"}, "force": True})
+    assert soon(lambda: server.flow_run(run)["state_type"] == "RUNNING", 10)
+    with server.away():
+        assert soon(lambda: "evaluate" in toy.ran(repo))
+    assert flow.process.wait(120) == 0
+    assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
+    assert server.states(run) == dict.fromkeys(toy.NAMES, "Executed")
+    gone(repo)

@@ -73,7 +73,9 @@ def test_a_run_is_named_after_data_seeds_and_revision(
 
 def test_a_value_must_be_named_and_given_once() -> None:
     """Otherwise one of two values would be used silently."""
-    with pytest.raises(ValidationError, match=r"found train\.seeds, which has a field of its own"):
+    with pytest.raises(
+        ValidationError, match=r"expected no value with a field of its own, found train\.seeds"
+    ):
         ValueParams(seeds=[1], overrides={"train.seeds": [2]})
     with pytest.raises(ValidationError, match=r"expected NAME=VALUE, such as train.dropout=0.3, found"):
         ValueParams(overrides=["train.dropout"])  # type: ignore[arg-type]

@@ -85,9 +85,7 @@ def test_targets_include_their_ancestors(stages: dict[str, Stage]) -> None:
         "snapshot", "download@train", "download@valid", "download@development", "download@test",
     }  # fmt: skip
     assert restrict(stages, []) == stages
-    with pytest.raises(
-        ValueError, match=r"targets: found filtr, which is not a stage\. Wanted some of: align, c"
-    ):
+    with pytest.raises(ValueError, match=r"targets: expected some of align, c.*, found filtr"):
         restrict(stages, ["filtr"])
 
 

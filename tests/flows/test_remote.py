@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.flows import remote, remote_worker, run_stages, workspace
-from pipelines.flows.graph import read_graph, restrict
+from convs2s.config.load import load_params
+from pipelines.flows import remote_worker, workspace
 from tests.flows import toy
 from tests.flows.server import FlowProcess, Server, end, soon
 from tests.flows.trainings import gone
@@ -123,57 +123,27 @@ def later_runs_send_only_changes(server: Server, repo: Path, workers: list[Path]
     assert "Stage '" not in server.logs(run)
 
 
-def test_a_stage_that_no_worker_can_take_fails(server: Server, clones: list[Path]) -> None:
-    """A worker with too few GPUs would train on its CPU; without a worker the stage would wait forever."""
-    repo, *workers = clones
-    content = (repo / "dvc.yaml").read_text().replace("gpus: 1", "gpus: 2")
-    (repo / "dvc.yaml").write_text(content)
-    run = server.run_flow(repo, remote="gpu", targets=["train@1"], remote_wait=0.05)
-    message = server.flow_run(run)["state"]["message"]
-    wanted = (
-        "waited 0.05 minutes in vain. No remote worker with 2 GPU(s) is online: none polls the work queue"
-    )
-    assert wanted in message, message
-    assert "Start one on a suitable machine" in message
-    assert "No remote worker with 2 GPU(s) is online" in server.logs(run)
-    assert [toy.ran(worker) for worker in workers] == [[], []]
-    assert toy.run(repo, "git", "ls-remote", "origin", "refs/heads/run/*") == ""
+def test_failures_on_remote_workers_are_reported_locally(server: Server, clones: list[Path]) -> None:
+    """With the last lines of output, so that nobody has to log in to the worker.
 
-
-def test_a_worker_with_too_few_gpus_refuses(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may have lost GPUs since it was started."""
-    monkeypatch.setattr(run_stages, "choose_gpus", lambda _: [])
-    stages = list(restrict(read_graph(repo), ["train@1"]).values())
-    run_stages.StagesRun(run_stages.RunParams(), stages)  # at home, the CPU will do
-    with pytest.raises(
-        ValueError, match=r"train@1 needs 1 GPUs, but .* has 0: .* use a worker with more GPUs"
-    ):
-        run_stages.StagesRun(run_stages.RunParams(), stages, for_others=True)
-
-
-@pytest.mark.slow
-def test_overrides_train_remotely(server: Server, clones: list[Path]) -> None:
-    """Each row of a sweep sends its own files; copies of the workspace use its remotes."""
-    repo, *workers = clones
-    grid, overrides = {"train.dropout": [0.1, 0.3]}, {"train.seeds": [1]}
-    run = server.run_flow(repo, "sweep", name="far", remote="gpu", grid=grid, overrides=overrides)
-    assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
-    there = [name for worker in workers for name in toy.ran(worker)]
-    assert there == ["train@1", "train@1"]
-    assert len(toy.dvc(repo, "exp", "list", "--name-only").splitlines()) == 2
-    assert toy.run(repo, "git", "ls-remote", "origin", "refs/heads/run/*") == ""
-
-
-def test_a_remote_failure_is_reported_locally(server: Server, clones: list[Path]) -> None:
-    """The last lines of output are included, so that nobody has to log in to the worker."""
+    A worker with too few GPUs would train on its CPU; without a worker the stage would wait forever.
+    """
     repo, *workers = clones
     content = (repo / "dvc.yaml").read_text().replace("retries: [0]", "retries: []")
+    content = content.replace("params: [align]", "params: [align]\n    meta: {gpus: 2}")
     (repo / "dvc.yaml").write_text(content)
     for worker in workers:
         toy.behave(worker, train_1={"fails": 9})
-    run = server.run_flow(repo, remote="gpu", targets=["train@1"])
+    run = server.run_flow(repo, remote="gpu", targets=["train@1", "align"], remote_wait=0.05)
+    message = server.flow_run(run)["state"]["message"]
     assert server.flow_run(run)["state_type"] == "FAILED"
-    assert "toy: CUDA error: no device" in server.flow_run(run)["state"]["message"]
+    assert "toy: CUDA error: no device" in message
+    expected = (
+        "expected a remote worker that polls the work queue gpus-2, found none in 0.05 minutes. Start one"
+    )
+    assert expected in message, message
+    assert "align" not in [name for worker in workers for name in toy.ran(worker)]
+    assert toy.run(repo, "git", "ls-remote", "origin", "refs/heads/run/*") == ""
 
 
 @pytest.mark.slow
@@ -216,25 +186,6 @@ def trains_remotely(server: Server, repo: Path, workers: list[Path]) -> tuple[Fl
     return flow, next(worker for worker in workers if toy.notes(worker))
 
 
-def test_missing_remotes_are_reported_at_the_start(server: Server, repo: Path) -> None:
-    """Otherwise the run would fail only after its first stages."""
-    with pytest.raises(
-        ValueError, match=r"git_remote: found 'origin', but .* has none\. Remote workers fetch"
-    ):
-        remote.check(repo, "origin")
-    toy.run(repo, "git", "remote", "add", "origin", "nowhere")
-    with pytest.raises(ValueError, match=r"has no default DVC remote\. Machines share data"):
-        remote.check(repo, "origin")
-    toy.dvc(repo, "remote", "add", "--default", "web", "https://example.org/store")
-    with pytest.raises(
-        ValueError, match=r"the DVC remote web is plain http\. Machines share .* plain http cannot"
-    ):
-        remote.check(repo, "origin")
-    toy.dvc(repo, "remote", "remove", "web")
-    run = server.run_flow(repo, remote="all")
-    assert "has no default DVC remote" in server.flow_run(run)["state"]["message"]
-
-
 def test_an_edited_workers_clone_is_not_overwritten(clones: list[Path]) -> None:
     """The edits may be a user's unsaved work."""
     repo, worker, _ = clones
@@ -249,4 +200,4 @@ def test_an_edited_workers_clone_is_not_overwritten(clones: list[Path]) -> None:
     toy.run(worker, "git", "checkout", "toy.py")
     (worker / "dvc.lock").write_text("stages: {}")
     remote_worker.check_out(worker, "origin", "run/x", commit)
-    assert workspace.load_params(worker / "params.yaml").train.dropout == 0.2
+    assert load_params(worker / "params.yaml").train.dropout == 0.2

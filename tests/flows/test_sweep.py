@@ -22,7 +22,7 @@ def test_rows_are_the_list_times_the_grid() -> None:
     assert SweepParams(configurations=[{}, {"a": 1}]).rows() == [{}, {"a": 1}]
     with pytest.raises(ValidationError, match="nothing to sweep over"):
         SweepParams()
-    with pytest.raises(ValidationError, match="table: its rows are in experiments/tables/; wanted neither"):
+    with pytest.raises(ValidationError, match="expected a table, or configurations and grid, not both"):
         SweepParams(table="table5", grid={"c": [3]})
 
 

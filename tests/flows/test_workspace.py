@@ -8,17 +8,14 @@ from typing import Any
 
 import pytest
 
-from pipelines.flows import experiment, workspace
+from convs2s.config.load import load_params
+from pipelines.flows import experiment, run_stages, workspace
 from pipelines.flows.form import ValueParams
 from pipelines.flows.graph import read_graph
+from pipelines.flows.run_stages import claim
 from pipelines.repair import find_dvc
 from tests.flows import toy
 from tests.flows.server import soon
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    return toy.make(tmp_path / "toy")
 
 
 def copy_of(repo: Path, name: str, overrides: dict[str, Any]) -> Path:
@@ -26,26 +23,9 @@ def copy_of(repo: Path, name: str, overrides: dict[str, Any]) -> Path:
     return experiment.copy_workspace(repo, name, *ValueParams(overrides=overrides).written(repo))
 
 
-def test_a_sound_workspace_is_accepted(repo: Path) -> None:
-    """A lock file need not exist."""
-    workspace.check_workspace(repo)
-    toy.dvc(repo, "repro", "download")
-    workspace.check_workspace(repo)
-
-
-def test_a_typo_in_params_yaml_is_refused(repo: Path) -> None:
-    """Otherwise it would be found only after hours of stages."""
-    (repo / "params.yaml").write_text((repo / "params.yaml").read_text().replace("dropout:", "droput:"))
-    with pytest.raises(ValueError, match=r"train\.droput"):
-        workspace.check_workspace(repo)
-
-
-@pytest.mark.parametrize(
-    "text", ["stages:\n<<<<<<< HEAD\n  a: 1\n=======\n  a: 2\n>>>>>>> other\n", "", "stages: {a: ["]
-)
-def test_a_dirty_lock_is_refused(repo: Path, text: str) -> None:
+def test_a_dirty_lock_is_refused(repo: Path) -> None:
     """Otherwise every stage would fail on it, one after the other."""
-    (repo / "dvc.lock").write_text(text)
+    (repo / "dvc.lock").write_text("stages:\n<<<<<<< HEAD\n  a: 1\n=======\n  a: 2\n>>>>>>> other\n")
     with pytest.raises(ValueError, match=r"(?s)cannot read the pipeline.*dvc\.lock.*git checkout dvc\.lock"):
         read_graph(repo)
 
@@ -55,43 +35,43 @@ def test_a_running_dvc_command_is_refused(repo: Path) -> None:
     dvc = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "dvc"], cwd=repo)
     try:
         assert soon(lambda: find_dvc(repo) is not None)
-        with pytest.raises(ValueError, match=rf"expected none, found process {dvc.pid}\. Wait for it to fin"):
-            workspace.check_workspace(repo)
+        with pytest.raises(ValueError, match=rf"expected none, found process {dvc.pid}\. Wait"), claim(repo):
+            pass
     finally:
         dvc.kill()
         dvc.wait()
-    workspace.check_workspace(repo)
+    with claim(repo):
+        pass
 
 
 def test_a_workspace_is_locked_by_one_run(repo: Path) -> None:
     """Two flows would run the same stages twice; the system releases the lock even after kill -9."""
     code = (
-        "import sys, time; from pathlib import Path; from pipelines.flows.workspace import claim\n"
-        "with claim(Path(sys.argv[1]), 'the first run'): print('held', flush=True); time.sleep(60)"
+        "import sys, time; from pathlib import Path; from pipelines.flows.run_stages import claim\n"
+        "with claim(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
     )
     holder = subprocess.Popen([sys.executable, "-c", code, str(repo)], stdout=subprocess.PIPE, cwd=toy.ROOT)
     assert holder.stdout is not None and holder.stdout.readline() == b"held\n"
-    message = rf"another flow run works in .*: the first run, process {holder.pid}"
-    with pytest.raises(ValueError, match=message), workspace.claim(repo, "the second"):
+    with pytest.raises(ValueError, match="another flow run works in"), claim(repo):
         pass
     holder.kill()
     holder.wait()
-    with workspace.claim(repo, "the third"):
+    with claim(repo):
         pass
 
 
 def test_a_worker_of_another_clone_is_refused(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its Python environment would otherwise decide whose pipeline runs."""
     worker = SimpleNamespace(cwd=lambda: "/another/clone")
-    monkeypatch.setattr(workspace.psutil, "Process", lambda _: worker)
-    with workspace.claim(repo, "started by hand"):
+    monkeypatch.setattr(run_stages.psutil, "Process", lambda _: worker)
+    with claim(repo):  # started by hand
         pass
     monkeypatch.setenv("PREFECT__FLOW_RUN_ID", "1")
     with pytest.raises(ValueError, match=r"^the worker of this run was started in /another/clone, but its"):  # noqa: SIM117
-        with workspace.claim(repo, "run"):
+        with claim(repo):
             pytest.fail("the run has started")
     worker.cwd = lambda: str(workspace.ROOT)
-    with workspace.claim(repo, "run"):
+    with claim(repo):
         pass
 
 
@@ -108,35 +88,22 @@ def test_a_copy_is_the_workspace_with_other_values(repo: Path) -> None:
     assert (toy.run(repo, "git", "status", "--porcelain"), (repo / "params.yaml").read_text()) == before
     for name in ("notes.txt", "toy.py", "data/own/mine.txt", "dvc.lock"):
         assert (copy / name).read_text() == (repo / name).read_text()
-    assert workspace.load_params(copy / "params.yaml").train.dropout == 0.3
+    assert load_params(copy / "params.yaml").train.dropout == 0.3
     assert "is cached - skipping run" in toy.dvc(copy, "repro", "download")
     (copy / "data" / "checkpoint").write_text("kept")
     again = copy_of(repo, "one", {"train.dropout": 0.3})
     assert (again / "data" / "checkpoint").read_text() == "kept"
 
 
-def test_texts_outside_the_repository_stay_there(repo: Path, tmp_path: Path) -> None:
-    """A corpus may be shared by several projects; from a copy, a relative path would lead elsewhere."""
-    (tmp_path / "corpus").mkdir()
-    toy.set_params(repo, {"download.folder": str(tmp_path / "corpus")})
-    copy = copy_of(repo, "one", {})
-    assert workspace.load_params(copy / "params.yaml").download.folder == str(tmp_path / "corpus")
-    toy.set_params(repo, {"download.folder": "../corpus"})
-    with pytest.raises(
-        ValueError, match=r"found \.\./corpus, which lies outside the repository\. .* absolute path: /"
-    ):
-        copy_of(repo, "two", {})
-
-
-def test_a_linked_folder_of_texts_is_linked_in_the_copy(repo: Path, tmp_path: Path) -> None:
-    """Large corpora are often on another disk."""
+def test_texts_of_the_user_are_found_in_a_copy(repo: Path, tmp_path: Path) -> None:
+    """A corpus may be on another disk, or shared by several projects."""
     (tmp_path / "big").mkdir()
     (tmp_path / "big" / "a.txt").write_text("text")
-    (repo / "data").mkdir(exist_ok=True)
     (repo / "data" / "linked").symlink_to(tmp_path / "big")
     toy.set_params(repo, {"download.folder": "data/linked"})
-    copy = copy_of(repo, "one", {})
-    assert (copy / "data" / "linked" / "a.txt").read_text() == "text"
+    assert (copy_of(repo, "one", {}) / "data" / "linked" / "a.txt").read_text() == "text"
+    toy.set_params(repo, {"download.folder": str(tmp_path / "big")})
+    assert load_params(copy_of(repo, "one", {}) / "params.yaml").download.folder == str(tmp_path / "big")
 
 
 def test_a_copy_reaches_the_same_remotes(repo: Path) -> None:
@@ -163,7 +130,7 @@ def test_a_copys_results_become_an_experiment(repo: Path) -> None:
     assert not (repo / "dvc.lock").exists()
     toy.dvc(repo, "exp", "apply", "one")
     assert (repo / "data/evaluation/metrics.json").read_text() == score
-    assert workspace.load_params(repo / "params.yaml").train.dropout == 0.3
+    assert load_params(repo / "params.yaml").train.dropout == 0.3
 
 
 def test_names_are_readable_and_distinct() -> None:
