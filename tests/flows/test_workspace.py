@@ -63,7 +63,7 @@ def test_a_workspace_is_locked_by_one_run(repo: Path) -> None:
 def test_a_worker_of_another_clone_is_refused(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its Python environment would otherwise decide whose pipeline runs."""
     worker = SimpleNamespace(cwd=lambda: "/another/clone")
-    monkeypatch.setattr(run_stages.psutil, "Process", lambda _: worker)
+    monkeypatch.setattr(run_stages, "psutil", SimpleNamespace(Process=lambda _: worker))
     with claim(repo):  # started by hand
         pass
     monkeypatch.setenv("PREFECT__FLOW_RUN_ID", "1")

@@ -131,7 +131,7 @@ def make(folder: Path) -> Path:
     shutil.copy(ROOT / "deploy" / "automation.yaml", folder / "deploy")
     with (folder / ".gitignore").open("a") as stream:
         stream.write("/notes.jsonl\n/behave.json\n")
-    set_params(folder, {"train.seeds": [1, 2]})
+    set_params(folder, {"train.seeds": [1, 2], "download.folder": "data/own"})
     (folder / "toy.py").write_text(PLAYER)
     (folder / "dvc.yaml").write_text(PIPELINE)
     run(folder, "git", "init", "--quiet", "--initial-branch", "main")
