@@ -7,30 +7,21 @@ import re
 import socket
 import sys
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
 
-from prefect import get_client, get_run_logger, runtime
+from prefect import get_run_logger
 from prefect.artifacts import (
     create_image_artifact,
     create_link_artifact,
-    create_markdown_artifact,
     create_table_artifact,
 )
-from prefect.client.schemas.filters import ArtifactFilter
 from prefect.settings import PREFECT_UI_URL
-from prefect.states import State
 
 from pipelines import shell
 from pipelines.flows.graph import Stage
 from pipelines.flows.workspace import ROOT
 
-if TYPE_CHECKING:
-    from pipelines.flows.run_stages import StagesRun
-
-KEY = "1-summary"  # sorts first
 ORDER = {"train": 2, "evaluate": 3}  # after the summary; those of a sweep's rows come before its table
 
 
@@ -114,32 +105,3 @@ def show_report(root: Path, name: str) -> None:
     where = f"On {socket.gethostname()}; browsers open a file only from their address bar: `{page}`"
     create_link_artifact(page.as_uri(), page.name, key=key(4, "report", name), description=where)
     get_run_logger().info("Report: %s", page.as_uri())
-
-
-def summarize(run: "StagesRun", state: State[Any], scores: str = "") -> State[Any]:
-    """Log the scores of a run, create its summary with links to all other artifacts, and return its state."""
-    if scores:
-        get_run_logger().info("\n%s", scores)
-    with warn_if_not_shown(), get_client(sync_client=True) as client:
-        of_run = ArtifactFilter.model_validate({"flow_run_id": {"any_": [runtime.flow_run.id]}})
-        found = sorted(client.read_artifacts(artifact_filter=of_run), key=lambda one: one.key or "")
-        links = [f"- [{one.key}]({address('artifacts/artifact', one.id)})" for one in found]
-        gpus = f"GPUs {', '.join(map(str, run.gpus))}" if run.gpus else "no GPU"
-        lines = [
-            f"# {runtime.flow_run.name}\n",
-            f"{len(run.stages)} stages, {len(run.fresh)} of them up to date before; "
-            f"on {socket.gethostname()}, {gpus}.\n",
-            f"**{state.name}**: {state.message}\n",
-            f"## Scores\n\n```text\n{scores}\n```\n" if scores else "",
-            *("## Stages\n", "| stage | state | time |", "|---|---|---|"),
-            *(f"| {title} | {last.name} | {took(run, title)} |" for title, last in run.states().items()),
-            *("\n## Pictures and tables\n", *links),
-        ]
-        create_markdown_artifact("\n".join(lines), KEY, "Summary of the run")
-    return state
-
-
-def took(run: "StagesRun", title: str) -> str:
-    """Return a stage's run time; empty if it did not run."""
-    seconds = run.seconds.get(title)
-    return "" if seconds is None else str(timedelta(seconds=round(seconds)))

@@ -18,6 +18,7 @@ from pipelines.flows import artifacts, experiment, workspace
 from pipelines.flows.form import AS_LIST, Form, RunParams, ValueParams, field, read_values, write_values
 from pipelines.flows.graph import Stage, read_graph
 from pipelines.flows.run_stages import THREADS, StagesRun, claim, went_wrong
+from pipelines.flows.summary import summarize
 from pipelines.flows.workspace import ROOT
 from pipelines.sweep_table import Row, compare, label_rows, list_tables, read_results, read_table
 
@@ -102,14 +103,14 @@ def sweep(params: SweepParams) -> State[Any]:
         run = StagesRun(params, [stage for row in stages.values() for stage in row])
         state = run.run()
         if not (state.is_completed() or state.is_failed()):  # cancelled, or its worker has died
-            return artifacts.summarize(run, state)
+            return summarize(run, state)
         results = {name: results_or_fault(run, row) for name, row in stages.items()}
         for name in rows:
             if "failed" not in results[name]:
                 experiment.keep_experiment(ROOT, stages[name][0].root, name)
         table = compare(rows, results)
         show(table, params.title)
-        return artifacts.summarize(run, state, table.iloc[:, :9].to_string(index=False))
+        return summarize(run, state, table.iloc[:, :9].to_string(index=False))
 
 
 def results_or_fault(run: StagesRun, row: Sequence[Stage]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 from dvc.repo import Repo
 from ruamel.yaml import YAML
 
-from pipelines.flows import artifacts
+from pipelines.flows import artifacts, summary
 from pipelines.flows.artifacts import stage_key
 from pipelines.flows.graph import read_graph
 from tests.flows import toy
@@ -69,7 +69,7 @@ def test_a_run_shows_its_summary_curves_scores_and_report(server: Server, projec
     pd.testing.assert_frame_equal(table, written, check_dtype=False)
     assert set(table["member"]) == {"1", "2", "mean", "std", "ensemble"}
     assert "bleu: `nrefs:1|case:mixed|eff:no|tok:13a" in shown["3-evaluate-scores"]["description"]
-    text = shown[artifacts.KEY]["data"]
+    text = shown[summary.KEY]["data"]
     assert f"**Completed**: 2 executed, {len(states)} unchanged" in text
     assert "| train@1 | Unchanged |  |" in text and "| evaluate | Executed | 0:" in text
     scores = text.partition("\n```text\n")[2].partition("\n```\n")[0]
@@ -114,4 +114,4 @@ def test_keys_are_valid_and_sorted() -> None:
     train, evaluate = (read_graph(toy.ROOT)[name] for name in ("train@1", "evaluate"))
     row = replace(train, label="dropout=0.3, seeds=[1]")
     assert stage_key(row, "curves") == "2-train-1-curves-dropout-0-3-seeds-1"
-    assert artifacts.KEY < stage_key(train, "curves") < stage_key(evaluate, "scores") < "4-sweep"
+    assert summary.KEY < stage_key(train, "curves") < stage_key(evaluate, "scores") < "4-sweep"
