@@ -11,6 +11,7 @@ import pytest
 import sentencepiece
 
 from convs2s.cli import main
+from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.model.loading import load_model
 from convs2s.package.translator import load
 from convs2s.text.vocabulary.vocabulary import EOS
@@ -50,7 +51,7 @@ def test_files_of_fairseq_give_its_outputs(file: str, tmp_path: Path) -> None:
     model = load_model(tmp_path / "model")
     check_outputs(model, name)
     for beam in (1, 5):
-        check_hypotheses(model, name, beam)
+        check_hypotheses(StepwiseModel(model), name, beam)
 
 
 @pytest.mark.parametrize("config", [True, False])

@@ -57,28 +57,6 @@ def written_out(
     raise AssertionError
 
 
-def test_greedy_takes_the_likeliest_token_each_step() -> None:
-    """Context 1 (start) prefers 3, then context 4 prefers EOS: probability 0.6 * 0.9, two tokens."""
-    rows = [[0.01, 0.33, 0.33, 0.33]] * 5
-    rows[1] = [0.1, 0.2, 0.1, 0.6]
-    rows[4] = [0.02, 0.9, 0.04, 0.04]
-    [[best]] = searcher(1).search(probabilities(rows), torch.tensor([[3, EOS]]), [5])
-    assert best.tokens == [3, EOS]
-    assert best.log_likelihood == pytest.approx(math.log(0.6 * 0.9), abs=1e-6)
-    assert best.score == pytest.approx(math.log(0.6 * 0.9) / 2, abs=1e-6)
-
-
-def test_a_beam_finds_what_greedy_search_misses() -> None:
-    """Starting with UNK has 0.3 against 0.6, but then EOS is certain, while after 3 it has only 0.2."""
-    rows = [[0.01, 0.33, 0.33, 0.33]] * 8
-    rows[1] = [0.05, 0.05, 0.3, 0.6]
-    rows[3] = [0.001, 0.997, 0.001, 0.001]
-    rows[4] = [0.3, 0.2, 0.3, 0.2]
-    best = searcher(3).search(probabilities(rows), torch.tensor([[3, EOS]]), [5])[0][0]
-    assert best.tokens == [UNK, EOS]
-    assert best.log_likelihood == pytest.approx(math.log(0.3 * 0.997), abs=1e-6)
-
-
 @pytest.mark.parametrize("alpha", [0.0, 0.7, 1.0, 2.0])
 def test_score_is_log_likelihood_over_length_to_alpha(alpha: float) -> None:
     """|y| counts EOS (§4.3)."""
@@ -113,17 +91,6 @@ def test_search_follows_the_rule_written_out(beam: int, legacy: bool) -> None:
     results = searcher(beam, legacy_eos=legacy).search(model, source, [8] * 9)
     for s, hypotheses in zip(range(3, 12), results, strict=True):
         assert found(hypotheses) == written_out(model, s, beam, 8, legacy=legacy)
-
-
-def test_legacy_rule_differs_from_the_new_one() -> None:
-    """EOS ranked below beam_size finishes a hypothesis under the old rule only."""
-    rows = [[0.01, 0.33, 0.33, 0.33]] * 5
-    rows[1] = [0.1, 0.2, 0.3, 0.4]
-    rows[4] = [0.02, 0.9, 0.04, 0.04]
-    source = torch.tensor([[3, EOS]])
-    assert searcher(1).search(probabilities(rows), source, [5])[0][0].tokens == [3, EOS]
-    rows[1] = [0.1, 0.35, 0.15, 0.4]
-    assert searcher(1, legacy_eos=True).search(probabilities(rows), source, [5])[0][0].tokens == [EOS]
 
 
 def test_a_sentence_does_not_depend_on_its_batch() -> None:
@@ -171,20 +138,6 @@ def test_limits_hold_for_every_hypothesis() -> None:
         assert {len(h.tokens) - 1 for h in hypotheses} <= {3, 4, 5}
         assert all(h.tokens[-1] == EOS and EOS not in h.tokens[:-1] for h in hypotheses)
         assert found(hypotheses) == written_out(model, int(s), 4, 5, min_length=3)
-
-
-def test_the_maximum_length_takes_precedence_over_the_minimum() -> None:
-    """A position table may hold fewer tokens than min_length: the sentence must end there."""
-    [[best]] = searcher(1, min_length=9).search(random_table(4, 7, 5), torch.tensor([[3, EOS]]), [2])
-    assert len(best.tokens) == 3
-
-
-def test_padding_is_never_generated() -> None:
-    """This holds however likely padding is in the table."""
-    table = random_table(4, 7, 6).table
-    table[:, :, PAD] = 9.0
-    for h in searcher(3).search(TableModel(table), torch.tensor([[3, EOS]]), [6])[0]:
-        assert PAD not in h.tokens
 
 
 def test_a_vocabulary_smaller_than_the_beam_is_no_error() -> None:
@@ -235,3 +188,31 @@ def test_log_normalizer_is_logsumexp_at_any_magnitude() -> None:
     n = torch.arange(40 * 9000).view(40, 9000)
     logits = torch.cat([torch.sin(n * 0.7), 80 * torch.cos(n * 0.3), torch.full((3, 9000), 1e4)])
     torch.testing.assert_close(log_normalizer(logits), torch.logsumexp(logits.double(), 1).float())
+
+
+def test_the_likelihood_of_a_prefix_counts() -> None:
+    """UNK has 0.1 against 0.6 for 3; after it, EOS has 0.9. All are the model's own probabilities."""
+    rows = [[0.1, 0.2, 0.3, 0.4]] * 8
+    rows[EOS] = [0.1, 0.2, 0.1, 0.6]
+    rows[EOS + UNK] = [0.02, 0.9, 0.04, 0.04]
+    [[best, *_]] = searcher(2).search(probabilities(rows), torch.tensor([[3, EOS]]), [5], [[UNK]])
+    assert best.tokens == [UNK, EOS]
+    assert best.log_likelihood == pytest.approx(math.log(0.1 * 0.9), abs=1e-6)
+
+
+def test_prefixes_of_a_batch_do_not_touch_each_other() -> None:
+    """Prefixes of different lengths, or empty ones, give the same as if each sentence were alone."""
+    model = random_table(6, 11, 9)
+    source = torch.tensor([[3, 4, EOS], [4, EOS, PAD], [5, EOS, PAD]])
+    prefixes = [[7, 7, 3], [], [8]]
+    together = searcher(3).search(model, source, [6, 5, 4], prefixes)
+    for i, (row, limit) in enumerate(zip(([3, 4, EOS], [4, EOS], [5, EOS]), (6, 5, 4), strict=True)):
+        [alone] = searcher(3).search(model, torch.tensor([row]), [limit], [prefixes[i]])
+        assert [one.tokens for one in together[i]] == [one.tokens for one in alone]
+        assert all(one.tokens[: len(prefixes[i])] == prefixes[i] for one in alone)
+
+
+def test_a_prefix_as_long_as_allowed_is_all_there_is() -> None:
+    """EOS is forced right after it."""
+    [ranked] = searcher(2).search(random_table(4, 7, 6), torch.tensor([[3, EOS]]), [2], [[5, 4]])
+    assert [one.tokens for one in ranked] == [[5, 4, EOS]]

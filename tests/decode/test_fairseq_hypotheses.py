@@ -1,21 +1,32 @@
 """Beam search against the reference: fairseq's hypotheses and scores for its own weights."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 
 from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.ensemble import Ensemble
+from convs2s.decode.ensemble import Ensemble, SearchModel
 from convs2s.decode.stepwise_model import StepwiseModel
+from convs2s.engine.model import EngineModel
+from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.vocabulary.vocabulary import EOS
 from tests.golden import NAMES, golden_model
 from tests.golden.judge import check_hypotheses, check_sentence, longest, sources, wanted_hypotheses
 
+MODELS: dict[str, Callable[[Seq2Seq], SearchModel]] = {
+    "plain": StepwiseModel,
+    "engine": lambda model: EngineModel(model, "float32"),
+    "ensemble": lambda model: Ensemble([StepwiseModel(model), EngineModel(model, "float32")]),
+}
 
+
+@pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("beam", [1, 5])
 @pytest.mark.parametrize("name", NAMES)
-def test_every_hypothesis_and_score_is_fairseqs(name: str, beam: int) -> None:
+def test_every_hypothesis_and_score_is_fairseqs(name: str, beam: int, kind: str) -> None:
     """All are in one batch, which sentences of 4 to 30 tokens leave at different steps."""
-    check_hypotheses(golden_model(name), name, beam)
+    check_hypotheses(MODELS[kind](golden_model(name)), name, beam)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -36,8 +47,3 @@ def test_kept_attention_is_that_of_all_positions_at_once() -> None:
         _, attention = model(source[None], torch.tensor([[EOS, *h.tokens[:-1]]]))
         assert h.attention is not None
         torch.testing.assert_close(torch.as_tensor(h.attention), attention[0], atol=1e-5, rtol=0)
-
-
-def test_an_ensemble_of_a_model_with_itself_is_that_model() -> None:
-    """The mean of equal probabilities is the probability."""
-    check_hypotheses(Ensemble([StepwiseModel(golden_model("plain"))] * 2), "plain", 5)

@@ -1,16 +1,23 @@
-"""Reranking one search's hypotheses equals another search with that alpha, with some exceptions."""
+"""Reranking one search's hypotheses equals another search with that alpha; alpha.json keeps the choice."""
 
-import json
+import re
 from pathlib import Path
 
 import pytest
 import torch
 
+from convs2s.config.translate import TranslateSection
 from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.length_normalization import best_alpha, best_hypothesis, final_score
+from convs2s.decode.length_normalization import (
+    best_alpha,
+    best_hypothesis,
+    final_score,
+    fix_alpha,
+    write_alpha,
+)
 from convs2s.decode.translations import Hypothesis
 from convs2s.text.vocabulary.vocabulary import EOS
-from tests.decode.parrot import word_parrot, write_word_vocabulary
+from tests.decode.parrot import TRANSLATE
 from tests.decode.table_model import random_table
 
 ALPHAS = [0.0, 0.3, 0.6, 1.0, 1.5, 2.5]
@@ -44,17 +51,6 @@ def test_reranking_equals_another_search(alpha: float, searched_with: float) -> 
         assert {tuple(tokens): total for tokens, total, _ in old} == {
             tuple(tokens): total for tokens, total, _ in new
         }
-
-
-def test_another_alpha_may_rank_another_first() -> None:
-    """Otherwise the test above, and tuning, would be pointless."""
-    assert len({json.dumps([ranked[0][0] for ranked in search(4, alpha)]) for alpha in ALPHAS}) > 1
-
-
-def test_fewer_hypotheses_than_the_beam_may_lack_the_best() -> None:
-    """The whole beam is kept because the best hypothesis with alpha 0 is not always the best with 2.5."""
-    lost = [old[0][0] != new[0][0] for old, new in zip(search(4, 0.0), search(4, 2.5), strict=True)]
-    assert any(lost)
 
 
 def test_alpha_weighs_length_against_likelihood() -> None:
@@ -92,16 +88,27 @@ def test_the_best_alpha_is_the_nearest_to_one_of_equals(scores: dict[float, floa
     assert best_alpha(scores) == wanted
 
 
-def test_parts_of_a_long_sentence_are_joined_by_rank(tmp_path: Path) -> None:
-    """There the joined sentence is reranked, with its total likelihood and number of tokens."""
-    translator = word_parrot(write_word_vocabulary(tmp_path / "vocabulary"), limit=6, n_best=2)
-    words = ["Das", "ist", "ein", "Haus", ".", "und", "noch", "eins", ",", "und", "Hund", "."]
-    with pytest.warns(UserWarning, match="translated in parts"):
-        [found] = translator.translate([words], keep_attention=False)
-    best = best_hypothesis(found, 1.0)
-    assert best == found[0]
-    assert final_score(best, 0.0) == best.log_likelihood
-    parts = -(-len(words) // 5)
-    assert len(best.tokens) == len(words) + 1
-    # A score of the search counts the EOS of each part; here the sentence has one.
-    assert best.score == pytest.approx(best.log_likelihood / (len(words) + parts))
+SECTION = TranslateSection.model_validate(TRANSLATE.model_dump())
+
+
+def test_a_number_in_the_params_wins(tmp_path: Path) -> None:
+    """It needs no file; the other values do not change."""
+    assert fix_alpha(SECTION, tmp_path / "missing.json") == TRANSLATE
+
+
+def test_a_tuned_alpha_comes_from_the_file(tmp_path: Path) -> None:
+    """The value is exactly the one written."""
+    write_alpha(tmp_path / "alpha.json", {"alpha": 0.7, "development_bleu": 12.3})
+    tuned = fix_alpha(SECTION.model_copy(update={"alpha": "tuned"}), tmp_path / "alpha.json")
+    assert tuned == TRANSLATE.model_copy(update={"alpha": 0.7})
+
+
+@pytest.mark.parametrize("content", ["{}\n", "[]\n", '{"alpha": -1}\n', "{\n"])
+def test_a_file_without_alpha_is_named(tmp_path: Path, content: str) -> None:
+    """The file was written when translate.alpha was a number, or it is damaged."""
+    path = tmp_path / "alpha.json"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(
+        ValueError, match=rf"is tuned: expected in {re.escape(str(path))} the alpha chosen by"
+    ):
+        fix_alpha(SECTION.model_copy(update={"alpha": "tuned"}), path)

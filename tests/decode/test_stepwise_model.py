@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from convs2s.decode.beam_search import BeamSearch, StepModel
 from convs2s.decode.stepwise_model import StepwiseModel
 from tests.model.small import EOS, PAD, sentence, small_model
 
@@ -61,23 +60,3 @@ def test_a_model_over_some_tokens_is_the_model_with_these_rows(dtype: torch.dtyp
         assert torch.equal(attention, other_attention)
         states = state, other_state
     assert few.seq2seq is model
-
-
-def test_a_model_over_some_tokens_scores_them_as_the_full_model_does() -> None:
-    """Token i is tokens[i] of the full model; its logits are those columns, its attention is the same."""
-    model, chosen = small_model().eval(), torch.tensor([0, 1, 2, 7, 30, 49])
-    source, rows = sentence(6, 40)[None], torch.tensor([1, 3, 5, 4])
-    full, few = StepwiseModel(model), StepwiseModel(model, chosen)
-    wanted, attention, _ = full.step(chosen[rows], full.encode(source), full.start(4))
-    found, same, _ = few.step(rows, few.encode(source), few.start(4))
-    assert_close(found, wanted[:, chosen])
-    assert_close(same, attention)
-
-
-def test_it_implements_the_protocols_of_beam_search() -> None:
-    """This covers the model, its states and its memories."""
-    model = StepwiseModel(small_model().eval())
-    assert isinstance(model, StepModel)
-    search = BeamSearch(3, 1.0, 1, 3, legacy_eos=False, keep_attention=False)
-    found = search.search(model, torch.stack([sentence(7, 40), sentence(7, 40, start=4)]), [9, 5])
-    assert [len(hypotheses) for hypotheses in found] == [3, 3]

@@ -27,13 +27,6 @@ def test_only_unknown_words_are_replaced() -> None:
     assert len(records) == 1
 
 
-def test_the_hypothesis_itself_does_not_change() -> None:
-    """Both versions are written and scored."""
-    words = ["<unk>"]
-    replace_unknowns(["Wuffi"], words, [Unknown(0, 0, False)], {})
-    assert words == ["<unk>"]
-
-
 def test_table_counts_lines_and_words_from_one(tmp_path: Path) -> None:
     """Editors count the same way; the summary counts each kind."""
     records = [

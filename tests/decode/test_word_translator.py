@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from convs2s.decode.batches import BATCH_TOKENS, batches
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.unknown_replacement import Unknown
 from tests.decode.parrot import Parrot, word_parrot, write_bpe_vocabulary, write_word_vocabulary
@@ -34,15 +33,6 @@ def test_results_are_in_the_order_of_their_sentences(vocabulary: Path) -> None:
     model = translator.model
     assert isinstance(model, Parrot)
     assert model.batches == [(3, 6), (2, 2)]
-
-
-def test_a_sentence_without_words_is_not_searched(vocabulary: Path) -> None:
-    """Its translation is empty, with attention of shape (0, 0)."""
-    [[best]] = word_parrot(vocabulary).translate([[]], keep_attention=True)
-    assert best.words == []
-    assert best.tokens == []
-    assert best.attention is not None
-    assert best.attention.weights.shape == (0, 0)
 
 
 def test_unknown_words_know_their_source(vocabulary: Path) -> None:
@@ -76,14 +66,6 @@ def test_likelihood_and_score_are_those_of_the_search(vocabulary: Path) -> None:
     one = -np.log1p(12 * np.exp(-20))
     assert best.log_likelihood == pytest.approx(3 * one, abs=1e-6)
     assert best.score == pytest.approx(one, abs=1e-6)
-
-
-def test_n_best_hypotheses_come_best_first(vocabulary: Path) -> None:
-    """There are as many as requested."""
-    [found] = word_parrot(vocabulary, n_best=2).translate([["ein", "Hund"]], keep_attention=False)
-    scores = [hypothesis.score for hypothesis in found]
-    assert len(scores) == 2
-    assert scores[0] > scores[1]
 
 
 def test_sentences_beyond_the_position_table_are_joined_from_parts(vocabulary: Path) -> None:
@@ -129,12 +111,6 @@ def test_longest_lengths_follow_the_source(vocabulary: Path, monkeypatch: pytest
     together = word_parrot(vocabulary, max_length_ratio=1.1, max_length_of="batch")
     together.translate([["ein"], ["ein"] * 10], keep_attention=False)
     assert seen == [[30, 1], [11, 6], [16], [16, 16]]
-
-
-def test_batches_are_bounded_in_sentences_and_tokens() -> None:
-    """Batches have fewer long sentences, and a giant one is alone; similar lengths go together."""
-    lengths = [5, BATCH_TOKENS // 2, 3, BATCH_TOKENS // 2, 2 * BATCH_TOKENS, 5, 4]
-    assert list(batches(lengths, 3)) == [[4], [1, 3], [0, 5, 6], [2]]
 
 
 def test_a_prefix_begins_each_translation(vocabulary: Path) -> None:

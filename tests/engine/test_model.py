@@ -9,7 +9,7 @@ import torch
 from torch.testing import assert_close
 
 from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.ensemble import Ensemble, SearchModel
+from convs2s.decode.ensemble import SearchModel
 from convs2s.decode.load_words import choose_model
 from convs2s.decode.sampling import Sampling
 from convs2s.decode.stepwise_model import StepwiseModel
@@ -19,8 +19,6 @@ from convs2s.engine.linear_maps import can_pack, quantize
 from convs2s.engine.model import EngineModel
 from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.seq2seq import Seq2Seq
-from tests.golden import NAMES, golden_model
-from tests.golden.judge import check_sentence, longest, sources, wanted_hypotheses
 from tests.model.small import EOS, PAD, VARIANTS, sentence, small_model
 
 SOURCE = torch.stack([sentence(7, 40), torch.cat([sentence(5, 40), torch.tensor([PAD, PAD])])])
@@ -94,19 +92,6 @@ def test_prefixes_and_samples_are_those_of_the_plain_model(sampled: bool) -> Non
         expected = [one.log_likelihood for one in plain]
         assert [one.log_likelihood for one in engine] == pytest.approx(expected, abs=1e-4)
     assert all(one.tokens[:2] == [7, 9] for one in found[1][0])
-
-
-@pytest.mark.parametrize("beam", [1, 5])
-@pytest.mark.parametrize("name", NAMES)
-def test_every_hypothesis_and_score_is_fairseqs(name: str, beam: int) -> None:
-    """As for the plain model, in one batch, whose sentences of 4 to 30 tokens end at different steps."""
-    batch = torch.nn.utils.rnn.pad_sequence(sources(name), batch_first=True, padding_value=PAD)
-    search = BeamSearch(beam, 1.0, 1, beam, legacy_eos=False, keep_attention=False)
-    engine = EngineModel(golden_model(name), "float32")
-    for model in (engine, Ensemble([engine, engine])):
-        found = search.search(model, batch, longest(sources(name)))
-        for hypotheses, expected in zip(found, wanted_hypotheses(name, beam), strict=True):
-            check_sentence(hypotheses, expected)
 
 
 @pytest.mark.parametrize("size", [3, 300, 1000])

@@ -7,9 +7,8 @@ import torch.nn.functional as F
 from torch.testing import assert_close
 
 from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.ensemble import Ensemble
+from convs2s.decode.ensemble import SearchModel
 from convs2s.decode.finished import SearchResult
-from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.exchange.fairseq_weights import order_ids
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
@@ -68,21 +67,16 @@ def longest(sources: list[torch.Tensor]) -> list[int]:
     return [int(1.2 * len(source) + 10) for source in sources]
 
 
-def search_all(model: Seq2Seq | Ensemble, name: str, beam: int) -> list[list[SearchResult]]:
-    """Translate all sentences in one batch, with fairseq's default of at least one token each."""
-    batch = torch.nn.utils.rnn.pad_sequence(sources(name), batch_first=True, padding_value=PAD)
-    search = BeamSearch(beam, 1.0, 1, beam, legacy_eos=False, keep_attention=False)
-    stepwise = StepwiseModel(model) if isinstance(model, Seq2Seq) else model
-    return search.search(stepwise, batch, longest(sources(name)))
-
-
 def check_sentence(found: list[SearchResult], wanted: list[tuple[list[int], float]]) -> None:
     """Assert that these are fairseq's hypotheses for a sentence, in order, with their scores."""
     assert [h.tokens for h in found] == [tokens for tokens, _ in wanted]
     assert [h.score for h in found] == pytest.approx([score for _, score in wanted], abs=1e-5)
 
 
-def check_hypotheses(model: Seq2Seq | Ensemble, name: str, beam: int) -> None:
-    """Assert that a search finds all of fairseq's hypotheses, in one batch."""
-    for found, wanted in zip(search_all(model, name, beam), wanted_hypotheses(name, beam), strict=True):
-        check_sentence(found, wanted)
+def check_hypotheses(model: SearchModel, name: str, beam: int) -> None:
+    """Assert that a search finds all of fairseq's hypotheses, in one batch, with at least one token each."""
+    batch = torch.nn.utils.rnn.pad_sequence(sources(name), batch_first=True, padding_value=PAD)
+    search = BeamSearch(beam, 1.0, 1, beam, legacy_eos=False, keep_attention=False)
+    found = search.search(model, batch, longest(sources(name)))
+    for hypotheses, wanted in zip(found, wanted_hypotheses(name, beam), strict=True):
+        check_sentence(hypotheses, wanted)

@@ -1,6 +1,5 @@
 """The model against the reference: real fairseq models give the same outputs here."""
 
-import numpy as np
 import pytest
 import torch
 from torch.testing import assert_close
@@ -27,12 +26,3 @@ def test_a_batch_gives_what_single_sentences_give(name: str) -> None:
     for k in SENTENCES:
         wanted = wanted_logits(name, k)
         assert_close(logits[k, : len(wanted)], wanted, atol=1e-4, rtol=0)
-
-
-def test_golden_losses_are_the_mean_of_their_logits() -> None:
-    """The files themselves are consistent, so the agreement above means something."""
-    arrays = golden("plain")
-    logits, target = arrays["logits_0"], arrays["target_0"]
-    log_probabilities = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
-    loss = -log_probabilities[np.arange(len(target)), target].mean()
-    assert_close(float(loss), float(arrays["loss_nats_per_token"][0]), atol=1e-5, rtol=0)

@@ -8,16 +8,6 @@ from convs2s.model.seq2seq import Seq2Seq
 from tests.model.small import PAD, SMALL, sentence, small_model, small_params
 
 
-def test_logits_are_per_target_position_and_attention_sums_to_one() -> None:
-    """Shapes are (B, T, V) and (B, T, S); the average over attending layers is a distribution (T7)."""
-    model = small_model()
-    source, target = sentence(7, 40)[None], sentence(5, 50)[None]
-    logits, attention = model(source, target)
-    assert logits.shape == (1, 5, 50)
-    assert attention.shape == (1, 5, 7)
-    assert_close(attention.sum(dim=2), torch.ones(1, 5))
-
-
 def test_no_output_depends_on_a_later_target_token() -> None:
     """The decoder is causal (T3): changing token i changes no bit of the outputs before it."""
     model = small_model().eval()

@@ -1,8 +1,8 @@
-"""Sentences longer than the position table are split without losing anything."""
+"""Sentences longer than the position table are split without losing anything; batches fit in memory."""
 
 import pytest
 
-from convs2s.decode.batches import cut
+from convs2s.decode.batches import BATCH_TOKENS, batches, cut
 
 
 def pieces(text: str, size: int = 99) -> tuple[list[str], list[int]]:
@@ -36,12 +36,6 @@ def test_words_are_cut_only_if_too_long_by_themselves() -> None:
     assert parts == [range(0, 5), range(5, 10), range(10, 13)]
 
 
-def test_a_word_that_does_not_fit_begins_the_next_part() -> None:
-    """Four pieces fit, but the third and fourth belong to a word of three, which moves on as a whole."""
-    words, word_of_piece = pieces("ab cd efghij kl", size=2)
-    assert cut(words, word_of_piece, 4) == [range(0, 2), range(2, 6)]
-
-
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 100])
 def test_parts_cover_everything_once(limit: int) -> None:
     """For any text, the parts are its pieces in order, and no part is too long or empty."""
@@ -49,3 +43,9 @@ def test_parts_cover_everything_once(limit: int) -> None:
     parts = cut(words, word_of_piece, limit)
     assert [i for part in parts for i in part] == list(range(len(word_of_piece)))
     assert all(1 <= len(part) <= limit for part in parts)
+
+
+def test_batches_are_bounded_in_sentences_and_tokens() -> None:
+    """Batches have fewer long sentences, and a giant one is alone; similar lengths go together."""
+    lengths = [5, BATCH_TOKENS // 2, 3, BATCH_TOKENS // 2, 2 * BATCH_TOKENS, 5, 4]
+    assert list(batches(lengths, 3)) == [[4], [1, 3], [0, 5, 6], [2]]

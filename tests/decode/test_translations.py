@@ -1,0 +1,129 @@
+"""Translations in words, and their files."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from convs2s.decode.translations import (
+    Attention,
+    Hypothesis,
+    one_line,
+    read_attention,
+    read_hypotheses,
+    write_attention,
+    write_hypotheses,
+    write_text,
+)
+from convs2s.decode.unknown_replacement import Unknown
+from convs2s.text.words.tokenization import Tokenizer
+from tests.decode.parrot import TOKENIZE
+
+SENTENCE = (
+    ["Wuffi", "\u2028", "\r", "ü"],
+    [
+        Hypothesis(["<unk>", "</s>"], ["<unk>"], -1.25, -0.625, [0, 3], [Unknown(0, 0, True)]),
+        Hypothesis(["</s>"], [], -2.5, -2.5, [1], []),
+    ],
+)
+EMPTY: tuple[list[str], list[Hypothesis]] = ([], [Hypothesis([], [], 0.0, 0.0, [], [])])
+
+
+def test_hypotheses_round_trip(tmp_path: Path) -> None:
+    """This includes characters that some programs treat as line ends."""
+    path = tmp_path / "hypotheses.jsonl"
+    write_hypotheses(path, [SENTENCE, EMPTY])
+    assert list(read_hypotheses(path)) == [SENTENCE, EMPTY]
+    assert path.read_bytes().count(b"\n") == 2
+
+
+@pytest.mark.parametrize(
+    "line", ["{", "[]", "{}", '{"source": [], "hypotheses": []}', '{"source": [], "hypotheses": [{}]}']
+)
+def test_a_line_that_is_not_a_sentence_is_an_error(tmp_path: Path, line: str) -> None:
+    """The message has its number."""
+    path = tmp_path / "hypotheses.jsonl"
+    write_hypotheses(path, [SENTENCE])
+    path.write_text(path.read_text(encoding="utf-8") + line + "\n", encoding="utf-8")
+    with pytest.raises(
+        ValueError, match=r"hypotheses.jsonl, line 2: expected a line written by the stage translate, found"
+    ):
+        list(read_hypotheses(path))
+
+
+def test_the_file_has_one_json_object_per_sentence(tmp_path: Path) -> None:
+    """The bytes are exact; attention is in attention.npz instead."""
+    path = tmp_path / "hypotheses.jsonl"
+    attention = Attention(np.ones((1, 1), np.float32), ["</s>"], ["</s>"])
+    best = Hypothesis(["ü", "</s>"], ["ü"], -1.0, -0.5, [0, 0], [Unknown(0, 0, True)], attention)
+    write_hypotheses(path, [(["ü"], [best])])
+    assert path.read_text(encoding="utf-8") == (
+        '{"source": ["ü"], "hypotheses": [{"tokens": ["ü", "</s>"], "words": ["ü"], "log_likelihood": -1.0, '
+        '"score": -0.5, "sources": [0, 0], "unknowns": [{"word": 0, "source": 0, "past_end": true}]}]}\n'
+    )
+
+
+def attention() -> list[Attention]:
+    return [
+        Attention(
+            np.array([[0.25, 0.75], [0.5, 0.5], [1, 0]], np.float32), ["ü▁", "</s>"], ["a", "\n", "</s>"]
+        ),
+        Attention(np.zeros((0, 0), np.float32), [], []),
+        Attention(np.array([[1]], np.float32), ["</s>"], ["</s>"]),
+    ]
+
+
+def test_attention_round_trips(tmp_path: Path) -> None:
+    """These weights are exact in float16."""
+    write_attention(tmp_path / "attention.npz", attention())
+    back = read_attention(tmp_path / "attention.npz")
+    for before, after in zip(attention(), back, strict=True):
+        np.testing.assert_array_equal(before.weights, after.weights)
+        assert (before.source, before.target) == (after.source, after.target)
+        assert after.weights.dtype == np.float16
+
+
+def test_attention_has_the_same_bytes_every_time(tmp_path: Path) -> None:
+    """DVC hashes the archive, so it must not contain a date."""
+    for name in ("a.npz", "b.npz"):
+        write_attention(tmp_path / name, attention())
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+    assert b"\x00\x00\x21\x00" in (tmp_path / "a.npz").read_bytes()  # 0:00 on 1 January 1980
+
+
+def test_attention_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    """The file is missing, or damaged in one of several ways."""
+    path = tmp_path / "attention.npz"
+    with pytest.raises(FileNotFoundError, match=r"attention.npz does not exist. The stage translate writes"):
+        read_attention(path)
+    write_attention(path, attention())
+    whole = path.read_bytes()
+    np.savez(tmp_path / "other.npz", numbers=np.zeros(3))
+    for content in (b"", b"no archive", whole[: len(whole) // 2], (tmp_path / "other.npz").read_bytes()):
+        path.write_bytes(content)
+        with pytest.raises(
+            ValueError, match=r"attention.npz is damaged or not an attention file .* run that stage again"
+        ):
+            read_attention(path)
+
+
+def test_only_line_ends_and_other_control_characters_are_removed() -> None:
+    """A vocabulary may hold any of them, and a terminal obeys them; tabs, U+2028 and the like are text."""
+    controls = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) != "\t"]
+    assert one_line("".join(controls)) == " " * 64
+    assert one_line("a\tb\u2028\u200b\ufeffc\xa0d") == "a\tb\u2028\u200b\ufeffc\xa0d"
+
+
+def test_a_sentence_is_written_both_ways(tmp_path: Path) -> None:
+    """It is detokenized for people and sacreBLEU, and tokenized for multi-bleu; one line each."""
+    write_text(tmp_path, "plain", [["Ein", "Haus", "."], [], ["a\nb"]], Tokenizer("de", TOKENIZE))
+    assert (tmp_path / "plain.txt").read_text(encoding="utf-8") == "Ein Haus.\n\na b\n"
+    assert (tmp_path / "plain.tok.txt").read_text(encoding="utf-8") == "Ein Haus .\n\na b\n"
+
+
+def test_truecasing_is_undone_both_ways(tmp_path: Path) -> None:
+    """Tokenized BLEU is case-sensitive as well, and its reference has capitals (T32)."""
+    tokenizer = Tokenizer("en", TOKENIZE.model_copy(update={"truecase": True}))
+    write_text(tmp_path, "plain", [["the", "cat", ".", "it"]], tokenizer)
+    assert (tmp_path / "plain.txt").read_text(encoding="utf-8") == "The cat. It\n"
+    assert (tmp_path / "plain.tok.txt").read_text(encoding="utf-8") == "The cat . It\n"
