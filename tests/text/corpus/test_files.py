@@ -1,5 +1,6 @@
-"""Output appears complete or not at all, and leftovers of killed processes are removed."""
+"""Text comes back as written, output appears complete or not at all, and leftovers are removed."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ from dvc import fs
 from dvc.repo import Repo
 
 from convs2s.text.corpus import files
-from convs2s.text.corpus.files import atomic_path, temporary_folder
+from convs2s.text.corpus.files import PairWriter, atomic_path, read_folder, temporary_folder, write_folder
 
 ROOT = Path(__file__).parents[3]
 
@@ -73,3 +74,27 @@ def test_a_file_does_not_replace_a_folder(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError), atomic_path(tmp_path / "data") as temporary:
         temporary.touch()
     assert [path.name for path in tmp_path.rglob("*")] == ["data", "text.txt"]
+
+
+def test_pairs_come_back_as_written(tmp_path: Path) -> None:
+    """Only a line feed ends a sentence: Unicode's other line ends are text."""
+    pairs = [("a b", "ä"), ("", "x\u2028y\x0bz\x85"), ("🙂", "")]
+    write_folder(tmp_path / "pairs", iter(pairs))
+    assert list(read_folder(tmp_path / "pairs")) == pairs
+    assert (tmp_path / "pairs/source.txt").read_bytes() == "a b\n\n🙂\n".encode()
+
+
+def test_a_full_disk_leaves_nothing_and_keeps_the_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Later stages would take half a corpus under the final name for the whole corpus."""
+
+    def full(self: PairWriter, source: str, target: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    write_folder(tmp_path / "pairs", [("old", "alt")])
+    monkeypatch.setattr(PairWriter, "write", full)
+    with pytest.raises(OSError, match=r"No space left on device.*half-written.*pairs"):
+        write_folder(tmp_path / "pairs", [("new", "neu")])
+    assert list(read_folder(tmp_path / "pairs")) == [("old", "alt")]
+    assert [path.name for path in tmp_path.iterdir()] == ["pairs"]

@@ -4,9 +4,10 @@ import os
 from collections.abc import Iterator
 from functools import partial
 
+import numpy as np
 import pytest
 
-from convs2s.text.corpus.parallel import cores, map_chunks
+from convs2s.text.corpus.parallel import Threads, cores, map_chunks
 from tests.text.corpus.chunk_work import make_adder, make_failing, make_leaving, make_nothing
 
 
@@ -75,3 +76,19 @@ def test_progress_goes_to_stderr_only(capfd: pytest.CaptureFixture[str]) -> None
     out, err = capfd.readouterr()
     assert out == ""
     assert "counting" in err
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+@pytest.mark.parametrize("sizes", [[], [5], [0, 0, 0], [1, 100, 1, 1], [3] * 20])
+def test_each_item_is_in_exactly_one_range(threads: int, sizes: list[int]) -> None:
+    """A gap would leave results unset, an overlap would write them twice at once."""
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.array(sizes, np.int64))])
+    calls = [0] * len(sizes)
+
+    def work(first: int, last: int) -> None:
+        for item in range(first, last):
+            calls[item] += 1
+
+    with Threads(threads) as pool:
+        pool.share(offsets, work)
+    assert calls == [1] * len(sizes)

@@ -157,6 +157,12 @@ def test_long_unknown_text_does_not_take_quadratic_time(joint_folder: Path) -> N
         ("word", (6, 6), r"vocabulary\.target_size is 6 but .* only 5 different words"),
         ("bpe", (9_000, 40), r"vocabulary\.source_size is 9,000 but .* different pieces"),
         ("bpe", (30, 9_000), r"vocabulary\.target_size is 9,000 but .* different pieces"),
+        (
+            "sentencepiece",
+            (200, 400),
+            r"vocabulary\.source_size is 200 but the 256 bytes .* need 2\d\d pieces",
+        ),
+        ("sentencepiece", (9_000, 400), r"vocabulary\.source_size is 9,000 but .* useful pieces.*at most"),
     ],
 )
 def test_too_large_a_vocabulary_names_its_parameter(
@@ -167,37 +173,26 @@ def test_too_large_a_vocabulary_names_its_parameter(
         write_codecs(tmp_path, (ENGLISH, GERMAN), kind, False, sizes)  # type: ignore[arg-type]
 
 
-def test_a_missing_model_is_named(joint_folder: Path) -> None:
-    """The folder may have been copied in part."""
-    (joint_folder / "source.model").unlink()
-    with pytest.raises(FileNotFoundError, match=r"source\.model does not exist.*copy the whole folder"):
-        Codec.load(joint_folder, "source")
-
-
-@pytest.mark.parametrize("content", [b"\xff\xfe nonsense", b""])
-def test_a_damaged_model_is_named(joint_folder: Path, content: bytes) -> None:
-    """sentencepiece's own message names no file, and it accepts an empty file without an error."""
-    (joint_folder / "source.model").write_bytes(content)
-    with pytest.raises(
-        ValueError, match=r"source\.model is not a sentencepiece model.*dvc repro -f vocabulary"
-    ):
-        Codec.load(joint_folder, "source")
-
-
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("name", "content", "message"),
     [
-        ("", "is not JSON"),
-        ("[" * 100_000, "is not JSON"),
-        ("3", "expected a JSON object, found int"),
-        ("{}", "has the kind None; expected bpe, sentencepiece or word"),
-        ('{"kind": "bytes"}', "has the kind 'bytes'; expected bpe, sentencepiece or word"),
+        ("source.model", None, r"source\.model does not exist.*copy the whole folder"),
+        ("source.model", b"\xff\xfe nonsense", "is not a sentencepiece model.*dvc repro -f vocabulary"),
+        ("source.model", b"", "is not a sentencepiece model"),  # sentencepiece itself accepts it
+        ("segmentation.json", b"", "is not JSON"),
+        ("segmentation.json", b"[" * 100_000, "is not JSON"),
+        ("segmentation.json", b"3", "expected a JSON object, found int"),
+        ("segmentation.json", b'{"kind": "bytes"}', "the kind 'bytes'; expected bpe, sentencepiece or word"),
     ],
 )
-def test_a_damaged_segmentation_is_named(joint_folder: Path, text: str, message: str) -> None:
-    """Without it, pieces and words are indistinguishable."""
-    (joint_folder / "segmentation.json").write_text(text)
-    with pytest.raises(ValueError, match=rf"segmentation\.json:? {message}"):
+def test_a_missing_or_damaged_file_is_named(
+    joint_folder: Path, name: str, content: bytes | None, message: str
+) -> None:
+    """The folder may have been copied in part."""
+    (joint_folder / name).unlink()
+    if content is not None:
+        (joint_folder / name).write_bytes(content)
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
         Codec.load(joint_folder, "source")
 
 
@@ -248,18 +243,3 @@ def test_invalid_bytes_can_be_decoded(raw_folder: Path) -> None:
     ids = codec.vocabulary.ids(["<0xC3>", "<0x41>"])
     assert UNK not in ids
     assert codec.decode(ids) == ["\ufffdA"]
-
-
-@pytest.mark.parametrize(
-    ("size", "message"),
-    [
-        (200, r"vocabulary\.source_size is 200 but the 256 bytes and the characters .* need 2\d\d pieces"),
-        (9_000, r"vocabulary\.source_size is 9,000 but .* useful pieces. Expected at most"),
-    ],
-)
-def test_sentencepiece_sizes_that_the_text_does_not_allow_are_named(
-    tmp_path: Path, size: int, message: str
-) -> None:
-    """The message has the bound instead of sentencepiece's internal error."""
-    with pytest.raises(ValueError, match=message):
-        write_codecs(tmp_path, (ENGLISH, GERMAN), "sentencepiece", True, (size, size))
