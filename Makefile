@@ -90,10 +90,9 @@ test-faults: install
 test-properties: install
 	PROPERTY_EXAMPLES=100000 python -m pytest -n auto --dist worksteal tests/properties
 
-# Measurements that need a GPU, in 9 minutes, without a network: data/gpu-report/report.md. DATA= a folder with
-# Multi30k's files, OUT= another output folder. PYTHON must have all packages; none are installed.
+# Measurements that need a GPU, in 10 minutes, without a network: data/gpu-report/report.md; OUT= another folder.
 gpu-report:
-	$(PYTHON) -m benchmarks.gpu_report $(if $(DATA),--data $(DATA)) $(if $(OUT),--out $(OUT)) $(if $(TOY),--toy)
+	$(PYTHON) -m benchmarks.gpu_report $(if $(OUT),--out $(OUT)) $(if $(TOY),--toy)
 
 test-slow: install
 	python -m pytest -n auto --dist worksteal -m "slow and not flows"

@@ -1,4 +1,4 @@
-"""Speed of a training update: the fast paths compared with the plain ones, in both precisions.
+"""Speed of a training update: the fast layers compared with the plain ones, in both precisions.
 
 `python -m benchmarks.train_step` builds the models of some presets, with random weights and sentences of one
 length, and runs updates of all variants in turns. It prints target tokens per second of wall and of processor
@@ -36,19 +36,14 @@ from convs2s.config.train import TrainParams
 from convs2s.text.corpus.batching import Batch
 from convs2s.text.vocabulary.encoded import EncodedSentences, write_encoded
 from convs2s.text.vocabulary.vocabulary import EOS, write_vocabulary
-from convs2s.train.batch_update import make_update, static_updates
+from convs2s.train.batch_update import make_update
 from convs2s.train.distributed import Workers
-from convs2s.train.fast.loss import GpuSummedLoss
-from convs2s.train.fast.recorded import CudaGraphs, RecordedUpdates
-from convs2s.train.fast.switch import few_operations, summed_loss
-from convs2s.train.loss import SummedLoss
-from convs2s.train.memory import keep_freed_memory
-from convs2s.train.setup import build_training
+from convs2s.train.setup import build_training, keep_freed_memory
 from convs2s.train.training import Training
 from pipelines.preset import preset_params
 
 SENTENCE = 26  # tokens, including EOS
-VARIANTS = ("plain", "fast", "recorded", "compiled", "fairseq")
+VARIANTS = ("plain", "fast", "compiled", "fairseq")
 CPU = torch.device("cpu")
 
 
@@ -59,13 +54,12 @@ class Variant:
     training: Training
     losses: nn.Module
     batches: Iterator[Batch]
-    recorded: RecordedUpdates | None = None
 
     def update(self) -> int:
         """Make an update; return its target tokens."""
         self.training.model.train()
         batch = next(self.batches)
-        make_update(self.training, self.losses, batch, 0.1, self.recorded)
+        make_update(self.training, self.losses, batch, 0.1)
         self.training.state.updates += 1
         return batch.target_tokens
 
@@ -149,28 +143,23 @@ def build(
 ) -> Variant | FairseqVariant:
     """Return a training to compare, by the name of its path and precision."""
     path, precision = name.split()
-    training = random_training(preset, folder, precision, tokens, 1, entries, device, channels)
+    # On a CPU, a training that is to be compiled has plain layers.
+    is_plain = path != "fast"
+    training = random_training(preset, folder, precision, tokens, 1, entries, device, channels, is_plain)
     lengths = training.train.source.lengths, training.train.target.lengths
     batches = cycle(training.batching.epoch(*lengths, 1, 0))
     if path == "fairseq":
         params = preset_params(preset)
         sizes = entries or params.vocabulary.source_size, entries or params.vocabulary.target_size
         return fairseq_variant(training, narrowed(params.model, channels), sizes, batches)
-    losses: nn.Module = SummedLoss(training.model, 0.0)
-    if path == "fast":
-        losses = summed_loss(training.model, 0.0)
-    if path in {"recorded", "compiled"}:  # the layers for GPUs, even on a CPU
-        few_operations(training.model)
-        losses = GpuSummedLoss(training.model, 0.0)
+    losses = training.losses(0.0)
     if path == "compiled":
-        losses.compile()
-    graphs = CudaGraphs() if device.type == "cuda" else None
-    recorded = static_updates(training, losses, graphs) if path == "recorded" else None
-    return Variant(training, losses, batches, recorded)
+        losses.compile(dynamic=True)
+    return Variant(training, losses, batches)
 
 
 def peak_memory(variant: Variant | FairseqVariant, device: torch.device) -> int | None:
-    """Make two updates, the second possibly recorded; return the peak of additional bytes on the GPU."""
+    """Make two updates; return the peak of additional bytes on the GPU."""
     if device.type != "cuda":
         return None
     before = torch.cuda.memory_allocated()
@@ -188,6 +177,7 @@ def random_training(
     entries: int | None = None,
     device: torch.device = CPU,
     channels: int | None = None,
+    is_plain: bool = False,
 ) -> Training:
     """Build a training of a preset's model on one batch of random sentences, in an empty folder.
 
@@ -196,9 +186,10 @@ def random_training(
         parts: number of parts of the batch.
         entries: of both vocabularies; by default the preset's.
         channels: of all layers; by default the preset's.
+        is_plain: use the plain layers on a CPU.
     """
     model, train, sentences = random_corpus(preset, folder, precision, tokens, parts, entries, channels)
-    train = train.model_copy(update={"batch_sentences": sentences * parts})
+    train = train.model_copy(update={"batch_sentences": sentences * parts, "compile": is_plain})
     paths = folder / "encoded", folder / "vocabulary", folder / "none"
     return build_training(model, train, 1, *paths, Workers(0, 1, device))
 

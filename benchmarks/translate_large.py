@@ -18,10 +18,15 @@ import numpy as np
 import torch
 
 from benchmarks.ctranslate2_peer import Peer, has_ctranslate2
-from benchmarks.gpu_translation import random_model
 from benchmarks.machine import Work, in_turns, machine, print_table, speeds_as_json, write_report
+from benchmarks.train_step import narrowed
 from convs2s.decode.beam_search import BeamSearch
-from convs2s.text.vocabulary.vocabulary import EOS
+from convs2s.decode.ensemble import SearchModel
+from convs2s.decode.load_words import choose_model
+from convs2s.model.initialization import fold_weight_norm
+from convs2s.model.seq2seq import Seq2Seq
+from convs2s.text.vocabulary.vocabulary import EOS, PAD
+from pipelines.preset import preset_params
 
 CPU = torch.device("cpu")
 PEER = "CTranslate2 int8"
@@ -44,6 +49,23 @@ def main(arguments: list[str] | None = None) -> None:
     print_table(COLUMNS, table_rows(results))
     if options.json:
         write_report(options.json, about, results)
+
+
+def random_model(preset: str, entries: int, channels: int | None, precision: str) -> SearchModel:
+    """Return a model on the CPU with random weights that never writes EOS unless forced to.
+
+    Args:
+        preset: whose architecture it has.
+        entries: of both vocabularies.
+        channels: of all layers; None: the preset's.
+        precision: of products.
+    """
+    torch.manual_seed(1)
+    params = narrowed(preset_params(preset).model, channels)
+    model = Seq2Seq(params, entries, entries, PAD, dropout=0.0)
+    fold_weight_norm(model)
+    model.output_layer.bias.data[EOS] = -1e4
+    return choose_model(model.eval().requires_grad_(False), precision, CPU)
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -73,7 +95,7 @@ def ours(options: argparse.Namespace) -> dict[str, Any]:
     selected = torch.from_numpy(np.sort(np.concatenate([np.arange(3), drawn])))
     found: dict[str, Any] = {}
     for precision in options.precisions:
-        model = random_model(options.preset, options.entries, options.channels, precision, CPU)
+        model = random_model(options.preset, options.entries, options.channels, precision)
         found[f"ours {precision}"] = partial(search, model, None, source)
         if precision == options.precisions[-1]:
             found[f"ours {precision}, {options.selected:,} selected"] = partial(

@@ -24,7 +24,7 @@ from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.alignment.candidates import Candidates
 from convs2s.text.vocabulary.selection import VocabularySelection
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
-from convs2s.train.loss import SummedLoss
+from convs2s.train.loss import SummedLoss, softmax_loss
 
 COMMON, CANDIDATES = 500, 100
 CHANNELS, ENCODER_LAYERS, DECODER_LAYERS = 512, 13, 5
@@ -96,7 +96,7 @@ class Bench:
 
     def training(self) -> tuple[Callable[[], int], Callable[[], int]]:
         """Return functions that compute loss and gradients of the batch, without and with selection."""
-        losses = SummedLoss(self.model, smoothing=0.0)
+        losses = SummedLoss(self.model, 0.0, softmax_loss)
         source, target = (torch.from_numpy(side).to(self.device) for side in (self.source, self.target))
         real = torch.arange(target.numel(), device=self.device)
 

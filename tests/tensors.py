@@ -5,11 +5,9 @@ import os
 import pytest
 import torch
 
-from convs2s.train.random_numbers import seed_generators
-
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
 
 @pytest.fixture(autouse=True)
 def _seed() -> None:
-    seed_generators(1)
+    torch.manual_seed(1)

@@ -49,6 +49,9 @@ class TrainParams(Section):
     precision: Literal["float32", "bfloat16"]
     """Precision of matrix products and of the gradients that workers exchange; weights, softmax and loss are
     always float32 (T38)."""
+    compile: bool
+    """Compile the model and its loss with torch.compile, which takes a minute at the start and needs a C++
+    compiler; on a CPU, this replaces our own compiled layers."""
     workers: Positive
     """Processes per node, each with its own GPU if there are GPUs."""
     nodes: Positive

@@ -156,34 +156,3 @@ def softmax_loss(scores, bias, wanted, smoothing, differentiate, losses, sums, s
                     gradient = chances[j] * factor - share
                     column_sums[j] += gradient
                     row[j] = from_float32(gradient, row[j])
-
-
-@vectorized
-def normalize(v, g, w, norms, start, stop):
-    """Write w = g v / ||v|| and ||v||, per row; items are rows."""
-    columns = v.shape[1]
-    for i in range(start, stop):
-        source, target = v[i], w[i]
-        square = ZERO
-        for j in range(columns):
-            square += source[j] * source[j]
-        norms[i] = np.sqrt(square)
-        scale = g[i] / norms[i]
-        for j in range(columns):
-            target[j] = from_float32(source[j] * scale, target[j])
-
-
-@vectorized
-def normalize_backward(gw, v, g, norms, gv, gg, start, stop):
-    """Write the gradients of v and g in `normalize`; items are rows."""
-    columns = v.shape[1]
-    for i in range(start, stop):
-        source, above, target = v[i], gw[i], gv[i]
-        product = ZERO
-        for j in range(columns):
-            product += source[j] * to_float32(above[j])
-        gg[i] = product / norms[i]
-        scale = g[i] / norms[i]
-        along = scale * product / (norms[i] * norms[i])
-        for j in range(columns):
-            target[j] = scale * to_float32(above[j]) - along * source[j]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from convs2s.model.glu_block import GluConvolution, Residual
+from convs2s.model.glu_block import PLAIN_LAYERS, Layers, Residual
 from convs2s.model.initialization import linear
 from convs2s.model.multistep_attention import Memory, MultistepAttention
 
@@ -20,10 +20,11 @@ class DecoderBlock(nn.Module):
         kernel_width: int,
         dropout: float,
         attention: MultistepAttention | None,
+        layers: Layers = PLAIN_LAYERS,
     ) -> None:
         super().__init__()
         self.inputs = inputs
-        self.convolution = GluConvolution(inputs, outputs, kernel_width, dropout)
+        self.convolution = layers.convolution(inputs, outputs, kernel_width, dropout)
         self.attention = attention
         self.residual = Residual(inputs, outputs)
 
@@ -56,6 +57,7 @@ class Decoder(nn.Module):
         attention: which blocks attend (Table 5).
         dropout: probability of dropping, on the input of every block (§4.2).
         extra_scaling: sqrt(0.5) on d and c + h (T4).
+        layers: classes of the layers.
     """
 
     def __init__(
@@ -67,13 +69,14 @@ class Decoder(nn.Module):
         attention: Sequence[bool],
         dropout: float,
         extra_scaling: bool,
+        layers: Layers = PLAIN_LAYERS,
     ) -> None:
         super().__init__()
         self.input_map = linear(embedding_size, widths[0], keep=1.0 - dropout)
         inputs = [widths[0], *widths[:-1]]
         self.blocks = nn.ModuleList(
             DecoderBlock(
-                c, d, k, dropout, MultistepAttention(d, embedding_size, extra_scaling) if a else None
+                c, d, k, dropout, MultistepAttention(d, embedding_size, extra_scaling) if a else None, layers
             )
             for c, d, k, a in zip(inputs, widths, kernel_widths, attention, strict=True)
         )

@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from convs2s.model.glu_block import PLAIN_LAYERS, Layers
 from convs2s.model.initialization import lookup_table
 
 
@@ -16,15 +17,22 @@ class Embedding(nn.Module):
         max_positions: rows of the position table, of which row 0 is for padding; None for no positions.
         padding_id: the id whose vectors are zero.
         dropout: probability of dropping.
+        layers: classes of the layers.
     """
 
     def __init__(
-        self, vocabulary_size: int, channels: int, max_positions: int | None, padding_id: int, dropout: float
+        self,
+        vocabulary_size: int,
+        channels: int,
+        max_positions: int | None,
+        padding_id: int,
+        dropout: float,
+        layers: Layers = PLAIN_LAYERS,
     ) -> None:
         super().__init__()
         self.words = lookup_table(vocabulary_size, channels, padding_id)
         self.positions = lookup_table(max_positions, channels, 0) if max_positions else None
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = layers.dropout(dropout)
 
     @property
     def max_tokens(self) -> int | None:

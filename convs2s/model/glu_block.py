@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -36,6 +37,16 @@ class GluConvolution(nn.Module):
         return F.glu(self.window_map(x), dim=-1)
 
 
+class Layers(NamedTuple):
+    """The classes of the layers for which there are others that compute the same."""
+
+    convolution: type[GluConvolution] = GluConvolution
+    dropout: type[nn.Dropout] = nn.Dropout
+
+
+PLAIN_LAYERS = Layers()
+
+
 class Residual(nn.Module):
     """Add the block's input to its output, scaled by sqrt(0.5) (§3.4); a linear map adapts widths (T2)."""
 
@@ -55,9 +66,11 @@ class Residual(nn.Module):
 class EncoderBlock(nn.Module):
     """A block that sees both sides and keeps the sequence's length (§3.2)."""
 
-    def __init__(self, inputs: int, outputs: int, kernel_width: int, dropout: float) -> None:
+    def __init__(
+        self, inputs: int, outputs: int, kernel_width: int, dropout: float, layers: Layers = PLAIN_LAYERS
+    ) -> None:
         super().__init__()
-        self.convolution = GluConvolution(inputs, outputs, kernel_width, dropout)
+        self.convolution = layers.convolution(inputs, outputs, kernel_width, dropout)
         self.residual = Residual(inputs, outputs)
 
     def forward(

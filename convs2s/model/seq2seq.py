@@ -10,6 +10,7 @@ from convs2s.config.model import ModelParams
 from convs2s.model.decoder import Decoder
 from convs2s.model.embedding import Embedding
 from convs2s.model.encoder import Encoder
+from convs2s.model.glu_block import PLAIN_LAYERS, Layers
 from convs2s.model.initialization import linear, output_table
 from convs2s.model.multistep_attention import Memory
 
@@ -29,6 +30,7 @@ class Seq2Seq(nn.Module):
         padding_id: the id that pads short sentences, after their tokens, on both sides.
         dropout: probability of dropping.
         plain_output: make the output layer a table without weight norm, for vocabulary selection (T16).
+        layers: classes of the layers; the weights and their names are the same for all.
     """
 
     def __init__(
@@ -39,15 +41,16 @@ class Seq2Seq(nn.Module):
         padding_id: int,
         dropout: float,
         plain_output: bool = False,
+        layers: Layers = PLAIN_LAYERS,
     ) -> None:
         super().__init__()
         self.padding_id = padding_id
         size, rows = params.embedding_size, params.max_positions
         self.source_embedding = Embedding(
-            source_size, size, rows if params.source_positions else None, padding_id, dropout
+            source_size, size, rows if params.source_positions else None, padding_id, dropout, layers
         )
         self.target_embedding = Embedding(
-            target_size, size, rows if params.target_positions else None, padding_id, dropout
+            target_size, size, rows if params.target_positions else None, padding_id, dropout, layers
         )
         self.encoder = Encoder(
             size,
@@ -57,6 +60,7 @@ class Seq2Seq(nn.Module):
             gradient_scale=1.0 / (2 * sum(params.attention)),
             spare_embeddings=params.encoder_grad_scale == "paper",
             extra_scaling=params.extra_scaling,
+            layers=layers,
         )
         self.decoder = Decoder(
             size,
@@ -66,8 +70,9 @@ class Seq2Seq(nn.Module):
             params.attention,
             dropout,
             params.extra_scaling,
+            layers,
         )
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = layers.dropout(dropout)
         self.output_layer = (  # W_o, b_o
             output_table(params.output_embedding_size, target_size)
             if plain_output

@@ -5,6 +5,7 @@ import os
 import platform
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import torch
@@ -13,8 +14,9 @@ from torch import Tensor, nn
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import bf16_compress_hook
 from torch.nn.parallel import DistributedDataParallel
 
-from convs2s.train.heartbeat import watched
-
+# A worker that does not answer for this long counts as lost: suspended, or on an unreachable machine. Others
+# may have to wait while the first one writes a checkpoint or exports the model.
+TIMEOUT = timedelta(minutes=10)
 CPU_NAMES = Path("/proc/cpuinfo")
 
 
@@ -103,17 +105,16 @@ def join_workers(local_workers: int) -> Iterator[Workers]:
         return
     if device.type == "cuda":
         torch.cuda.set_device(device)
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=TIMEOUT)
     try:
-        with watched(rank, count):
-            yield Workers(rank, count, device)
+        yield Workers(rank, count, device)
     except RuntimeError as error:
         # NCCL and the store have a type of their own; gloo has only the file that its messages name.
         if not (isinstance(error, dist.DistError) or "gloo/transport" in str(error)):
             raise
         raise ConnectionError(
-            "another worker has exited or cannot be reached, so this one stops too. CONVS2S_DEBUG=1 shows "
-            "where it noticed."
+            "another worker has exited, is suspended or cannot be reached, so this one stops too. Run the "
+            "same command again to resume from the last checkpoint. CONVS2S_DEBUG=1 shows where it noticed."
         ) from error
     finally:
         dist.destroy_process_group()
@@ -145,7 +146,7 @@ def choose_device(local_rank: int, local_workers: int) -> torch.device:
     if gpus < local_workers:
         raise ValueError(
             f"train.workers: found {local_workers}, but only {gpus} GPU(s) are visible "
-            f"(CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', 'unset')}). Wanted one GPU "
+            f"(CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', 'unset')}). Expected one GPU "
             f"per worker: lower train.workers to {gpus}, or set CUDA_VISIBLE_DEVICES= to train on the CPU."
         )
     return torch.device("cuda", local_rank)

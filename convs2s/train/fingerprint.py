@@ -32,10 +32,12 @@ def training_fingerprint(
     workers: int,
     code: Mapping[str, str],
 ) -> dict[str, str]:
-    """Return the fingerprint of a training.
+    """Return each setting as text, each file as its hash, and the digests of the code, by name.
+
+    Trainings with equal fingerprints that start from the same checkpoint proceed identically.
 
     Args:
-        candidates: file, read only with vocabulary selection.
+        candidates: a file, read only with vocabulary selection.
         workers: processes on all machines.
         code: digests of the code by name.
     """
@@ -45,20 +47,10 @@ def training_fingerprint(
         for side in ("source", "target")
         for array in ("ids", "offsets")
     ]
-    options = train.model_dump()
-    settings = {"seed": seed, "workers": workers, "model": model.model_dump()}
-    settings |= {name: value for name, value in options.items() if name not in NO_EFFECT}
-    prints = fingerprint(settings, [*files, candidates] if train.selection else files)
-    return prints | {f"code of {name}": digest for name, digest in code.items()}
-
-
-def fingerprint(settings: dict[str, Any], files: list[Path]) -> dict[str, str]:
-    """Return each setting as text and each file as its hash, by name.
-
-    Trainings with equal fingerprints that start from the same checkpoint proceed identically.
-    """
+    settings: dict[str, Any] = {"seed": seed, "workers": workers, "model": model.model_dump()}
+    settings |= {name: value for name, value in train.model_dump().items() if name not in NO_EFFECT}
     prints = {name: json.dumps(value) for name, value in settings.items()}
-    for path in files:
+    for path in [*files, candidates] if train.selection else files:
         with path.open("rb") as stream:
             prints[str(path)] = hashlib.file_digest(stream, "blake2b").hexdigest()
-    return prints
+    return prints | {f"code of {name}": digest for name, digest in code.items()}

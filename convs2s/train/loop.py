@@ -3,15 +3,11 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
 
-from convs2s.train.batch_update import make_update, recorded_updates
-from convs2s.train.fast.recorded import RecordedUpdates
-from convs2s.train.fast.switch import summed_loss
-from convs2s.train.loss import SummedLoss
+from convs2s.train.batch_update import make_update
 from convs2s.train.training import Record, Training
 
 
@@ -60,8 +56,10 @@ def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
             applied.
     """
     state = training.state
-    losses = training.workers.wrap(summed_loss(training.model, training.smoothing), training.precision)
-    recorded = recorded_updates(training, losses)
+    losses = training.losses(training.smoothing)
+    if training.compiled:
+        losses.compile(dynamic=True)
+    parallel = training.workers.wrap(losses, training.precision)
     while training.annealing.ends(state.perplexities) is None:
         learning_rate = training.annealing.rate(state.perplexities)
         batches = training.batching.epoch(
@@ -73,32 +71,36 @@ def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
         )
         training.model.train()
         for batch in batches[state.batch :]:
-            done = make_update(training, losses, batch, learning_rate, recorded)
-            state.count(done, batch.target_tokens, learning_rate)
+            result = make_update(training, parallel, batch, learning_rate)
+            state.count(result, batch.target_tokens, learning_rate)
             yield UpdateReport(
                 epoch=len(state.epochs) + 1,
                 update=state.updates,
-                loss=done.loss / batch.target_tokens,
-                gradient_norm=done.gradient_norm,
+                loss=result.loss / batch.target_tokens,
+                gradient_norm=result.gradient_norm,
                 learning_rate=learning_rate,
                 target_tokens=batch.target_tokens,
                 sentences=batch.sentences,
                 batch=state.batch,
                 batches=len(batches),
-                selected=done.selected,
+                selected=result.selected,
             )
-        record = _finish_epoch(training, learning_rate, recorded)
+        record = finish_epoch(training, learning_rate)
         yield EpochReport(record, state.last_is_best)
 
 
-def _finish_epoch(training: Training, learning_rate: float, recorded: RecordedUpdates | None) -> Record:
+def finish_epoch(training: Training, learning_rate: float) -> Record:
+    """Validate; record the epoch in the state, and return its record.
+
+    Raises:
+        FloatingPointError: if the validation loss is NaN or infinite.
+    """
     state = training.state
-    validate = partial(validation_loss, training)
-    nats = validate() if recorded is None else recorded.make_way_for(validate)
+    nats = validation_loss(training)
     if not math.isfinite(nats):
         raise FloatingPointError(
             f"Training diverged: after epoch {len(state.epochs) + 1} ({state.updates:,} updates) the "
-            f"validation loss is {nats}; wanted a finite one. The epoch was not counted. Lower "
+            f"validation loss is {nats}; expected a finite one. The epoch was not counted. Lower "
             "train.learning_rate, or check the data for damaged sentences."
         )
     record = {
@@ -125,7 +127,7 @@ def validation_loss(training: Training) -> float:
     for a batch. Other entries were never trained against its sources, and would only add random scores.
     """
     training.model.eval()
-    losses = SummedLoss(training.model, smoothing=0.0)
+    losses = training.losses(smoothing=0.0)
     workers, valid = training.workers, training.valid
     order = training.batching.epoch(
         valid.source.lengths, valid.target.lengths, seed=0, epoch=0, rank=workers.rank

@@ -3,28 +3,28 @@
 import contextlib
 import json
 import os
+import shutil
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from convs2s.config.model import ModelParams
 from convs2s.config.train import TrainParams
 from convs2s.messages import TRAINING_MEMORY, reported
 from convs2s.model.digests import digest_of_file
+from convs2s.model.storage import save_model
+from convs2s.text.corpus.files import atomic_path
+from convs2s.text.vocabulary.vocabulary import PAD
+from convs2s.train.checkpoint import Checkpoint, load_weights
 from convs2s.train.distributed import choose_device, is_writer, join_workers
-from convs2s.train.export import export
 from convs2s.train.fingerprint import training_fingerprint
-from convs2s.train.interruption import deferred_interrupt
+from convs2s.train.follow import follow
 from convs2s.train.launch import end_with_launcher, launch
-from convs2s.train.lock import hold
-from convs2s.train.loop import EpochReport, UpdateReport, train
-from convs2s.train.memory import keep_freed_memory
-from convs2s.train.setup import build_training
+from convs2s.train.loop import train
+from convs2s.train.setup import build_training, keep_freed_memory
 from convs2s.train.training import Training
-from convs2s.train.work_folder import WorkFolder
+from convs2s.train.work_folder import WorkFolder, hold
 from convs2s.watch.cost import Meter
-from convs2s.watch.training import Curves, Progress
 
 PATHS = ("encoded", "vocabulary", "candidates", "work", "out")
 NO_CODE: Mapping[str, str] = {}
@@ -103,14 +103,13 @@ def work_as_one(
         prints = training_fingerprint(model_params, params, seed, encoded, table, workers.count, code)
         folder = WorkFolder(work, prints)
         begin(training, folder)
+        reports = train(training)
         if not workers.writes:
-            for _ in train(training):
+            for _ in reports:
                 pass
             return
         meter = Meter(folder.cost, workers.hardware(), training.state.updates)
-        # With several workers, the others would not learn why the writer stops.
-        with deferred_interrupt() if workers.count == 1 else contextlib.nullcontext(never) as interrupted:
-            watch(training, params.checkpoint_updates, folder, meter, interrupted)
+        follow(training, reports, params.checkpoint_updates, folder, meter)
         export(training, model_params, folder.best(training.state), work / "curves", out)
         reason = training.annealing.ends(training.state.perplexities)
         print(f"Training ended: {reason}.", file=sys.stderr)
@@ -131,52 +130,37 @@ def begin(training: Training, folder: WorkFolder) -> None:
     workers.barrier()  # so that no checkpoint is removed while another worker is still reading it
 
 
-def never() -> bool:
-    """Return False: training has not been interrupted."""
-    return False
+def export(training: Training, params: ModelParams, best: Checkpoint, curves: Path, out: Path) -> None:
+    """Write model/, with the weights of the best epoch's checkpoint, curves/ and metrics.json to `out`."""
+    out.mkdir(parents=True, exist_ok=True)
+    model = training.model
+    load_weights(model, best, out)
+    sides = model.source_embedding, model.target_embedding
+    source_size, target_size = (side.words.num_embeddings for side in sides)
+    with atomic_path(out / "model") as temporary:
+        save_model(temporary, model, params, source_size, target_size, PAD)
+    with atomic_path(out / "curves") as temporary:
+        shutil.copytree(curves, temporary)
+    with atomic_path(out / "metrics.json") as temporary:
+        temporary.write_text(json.dumps(metrics(training), indent=2) + "\n", encoding="utf-8")
 
 
-def watch(
-    training: Training,
-    checkpoint_updates: int,
-    folder: WorkFolder,
-    meter: Meter,
-    interrupted: Callable[[], bool] = never,
-) -> None:
-    """Train to the end; show progress, write curves and checkpoints to the work folder.
-
-    Raises:
-        KeyboardInterrupt: after the update or epoch in which `interrupted` became true, once it is saved.
-    """
+def metrics(training: Training) -> dict[str, float | int]:
+    """Return the best epoch's losses, the numbers of epochs and updates, and the model size."""
     state = training.state
-    curves = Curves(folder.work / "curves", state.curve, state.epochs)
-    perplexity = state.perplexities[-1] if state.epochs else None
-    progress = Progress(folder.work / "progress.json", training.annealing.max_epochs, perplexity)
-    for report, seconds in timed(train(training)):
-        if isinstance(report, UpdateReport):
-            meter.count(report.target_tokens, seconds)
-            progress.add_update(vars(report), seconds)
-            if state.curve and state.curve[-1]["update"] == report.update:
-                curves.add_point(state.curve[-1])
-            if report.update % checkpoint_updates != 0 and not interrupted():
-                continue
-        else:
-            progress.add_epoch(report.record, report.is_best, seconds)
-            curves.add_epoch(report.record)
-        meter.save(state.updates, folder.kept(state))
-        folder.save(training)
-        if interrupted():
-            raise KeyboardInterrupt
-
-
-def timed(
-    reports: Iterable[UpdateReport | EpochReport],
-) -> Iterator[tuple[UpdateReport | EpochReport, float]]:
-    """Yield each report of a training with the seconds spent on it, without the caller's own work between."""
-    begin = time.perf_counter()
-    for report in reports:
-        yield report, time.perf_counter() - begin
-        begin = time.perf_counter()
+    best = min(state.epochs, key=lambda record: record["validation_perplexity"])
+    figures = {
+        "validation_perplexity": best["validation_perplexity"],
+        "validation_loss": best["validation_loss"],
+        "training_loss": best["training_loss"],
+        "best_epoch": best["epoch"],
+        "epochs": len(state.epochs),
+        "updates": state.updates,
+        "parameters": sum(p.numel() for p in training.model.parameters()),
+    }
+    if "selected_entries" in best:
+        figures["selected_entries"] = best["selected_entries"]
+    return figures
 
 
 def main() -> None:

@@ -17,20 +17,21 @@ from convs2s.text.vocabulary.selection import VocabularySelection
 from convs2s.text.vocabulary.vocabulary import PAD
 from convs2s.train.annealing import Annealing
 from convs2s.train.distributed import Workers
-from convs2s.train.fast.recorded import pinned
+from convs2s.train.loss import SoftmaxLoss, SummedLoss
 from convs2s.train.optimizer import Nesterov
 
 Record = dict[str, float | int]
-Inputs = tuple[Tensor, Tensor, Tensor]
-"""Source ids (B, S), target ids (B, T), indices of non-padding tokens in the flattened target (N)."""
 
 CURVE_UPDATES = 50  # a point of the training curve is the mean over this many updates
 
 
-class Done(NamedTuple):
-    """The result of an update: its loss in nats, summed over all workers; the gradient norm before clipping.
+class UpdateResult(NamedTuple):
+    """The result of an update.
 
-    `selected` is the number of target vocabulary entries selected; None if all are used.
+    Attributes:
+        loss: in nats, summed over all workers.
+        gradient_norm: before clipping.
+        selected: number of target vocabulary entries selected; None if all are used.
     """
 
     loss: float
@@ -81,18 +82,18 @@ class State:
     curve: list[Record] = field(default_factory=list)
     epochs: list[Record] = field(default_factory=list)
 
-    def count(self, done: "Done", tokens: int, learning_rate: float) -> None:
+    def count(self, result: UpdateResult, tokens: int, learning_rate: float) -> None:
         """Count an update with its target tokens."""
         self.batch += 1
         self.updates += 1
-        self.epoch_loss += done.loss
+        self.epoch_loss += result.loss
         self.epoch_tokens += tokens
-        self.epoch_selected += done.selected or 0
-        self.point_loss += done.loss
+        self.epoch_selected += result.selected or 0
+        self.point_loss += result.loss
         self.point_tokens += tokens
         if self.updates % CURVE_UPDATES == 0:
             point = {"update": self.updates, "loss": self.point_loss / self.point_tokens}
-            self.curve.append(point | {"gradient_norm": done.gradient_norm, "learning_rate": learning_rate})
+            self.curve.append(point | {"gradient_norm": result.gradient_norm, "learning_rate": learning_rate})
             self.point_loss, self.point_tokens = 0.0, 0
 
     @property
@@ -118,6 +119,8 @@ class Training:
     """A training: model, data, optimizer, annealing rule and progress.
 
     Attributes:
+        softmax: loss of the softmax layer: the plain one, or that of the fast layers.
+        compiled: whether torch.compile compiles the model and its loss.
         precision: of products; float32 or bfloat16 (T38).
         smoothing: label smoothing; with vocabulary selection, over the selected entries.
         selection: selects the target vocabulary of each whole batch (§5.4), across its parts and workers,
@@ -135,8 +138,14 @@ class Training:
     clip_norm: float
     smoothing: float
     precision: torch.dtype
+    softmax: SoftmaxLoss
+    compiled: bool
     selection: VocabularySelection | None
     state: State = field(default_factory=State)
+
+    def losses(self, smoothing: float) -> SummedLoss:
+        """Return the loss of the model."""
+        return SummedLoss(self.model, smoothing, self.softmax)
 
     def inputs(
         self, pairs: Pairs, sentences: Sequence[int] | NDArray[np.int64]
@@ -158,5 +167,7 @@ class Training:
 
     def to_device(self, array: NDArray[np.int64]) -> Tensor:
         """Return an array as a tensor on the model's device."""
-        device = self.workers.device
-        return pinned(array, device).to(device, non_blocking=True)
+        tensor = torch.from_numpy(array)
+        if self.workers.device.type != "cpu":
+            tensor = tensor.pin_memory()  # the host waits for copies from other memory
+        return tensor.to(self.workers.device, non_blocking=True)

@@ -1,6 +1,6 @@
 """The work folder: files that a training writes while it runs, to resume after any interruption.
 
-    WORK/lock                               see `convs2s.train.lock`
+    WORK/lock                               held by the training that writes here
     WORK/progress.json, curves/             of the current run, for people and flows
     WORK/costs/                             of finished trainings
     WORK/ID/checkpoint-UPDATES.safetensors  of the training whose fingerprint has this ID
@@ -17,11 +17,15 @@ safe (`remove_ended`), and is then removed by a single rename. So a kill leaves 
 and the next run produces the same outputs either way.
 """
 
+import contextlib
 import hashlib
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from convs2s.text.corpus.files import atomic_path, remove
 from convs2s.text.counted import counted
@@ -33,7 +37,6 @@ from convs2s.train.checkpoint import (
     restore,
     save_checkpoint,
 )
-from convs2s.train.older_work_folder import OLDER, adopt, best_of_older
 from convs2s.train.training import State, Training
 
 PATTERN = checkpoint_name("*")
@@ -61,8 +64,7 @@ class WorkFolder:
         return sorted(int(name) for name in names if name.isdecimal())
 
     def prepare(self) -> None:
-        """Adopt the checkpoint of an earlier version, and remove partial files left by a killed run."""
-        adopt(self.work, self.own, self.prints)
+        """Remove partial files left by a killed run."""
         for path in (*self.work.glob(f"*{ENDED}"), *self.own.glob(".*.part")):
             discard(path)
 
@@ -75,16 +77,11 @@ class WorkFolder:
         for updates in reversed(self.saved()):
             path = self.checkpoint(updates)
             try:
-                checkpoint = self.usable(updates, training)
-                restore(checkpoint, training, path)
+                restore(self.usable(updates, training), training, path)
             # Whatever is wrong with this file, an older checkpoint or none gives the same result.
             except Exception as error:
                 faults.append(f"{path} cannot be used: {error}")
                 continue
-            if not checkpoint.checked:
-                faults.append(
-                    f"{path} is from an earlier version, without checksums: damage would go unnoticed."
-                )
             state = training.state
             place = f"epoch {len(state.epochs) + 1}, after {counted(state.updates, 'update')}"
             return "\n".join([*faults, f"Training continues from {path}: {place}."])
@@ -113,20 +110,18 @@ class WorkFolder:
         checkpoint = read_checkpoint(path)
         if checkpoint.prints != self.prints or checkpoint.state.updates != updates:
             raise ValueError(
-                f"{path} is a different checkpoint, renamed: wanted one after {counted(updates, 'update')}."
+                f"{path} is a different checkpoint, renamed: expected one after {counted(updates, 'update')}."
             )
         return checkpoint
 
-    def best(self, state: State) -> Checkpoint | Path:
-        """Return the checkpoint of the best epoch, or its model folder if an earlier version wrote it.
+    def best(self, state: State) -> Checkpoint:
+        """Return the checkpoint of the best epoch.
 
         Raises:
             OSError: if it is missing or cannot be read.
             ValueError: if it is damaged.
         """
-        updates = state.bests[-1]
-        folder = best_of_older(self.own, updates)
-        return folder if folder.is_dir() and updates not in self.saved() else self.read(updates)
+        return self.read(state.bests[-1])
 
     def follow(self, training: Training, updates: int) -> None:
         """Resume from the same checkpoint as the writer.
@@ -137,7 +132,7 @@ class WorkFolder:
         path = self.checkpoint(updates)
         if not path.is_file():
             raise FileNotFoundError(
-                f"{path} does not exist on this machine, but worker 0 has read it. Wanted one work folder "
+                f"{path} does not exist on this machine, but worker 0 has read it. Expected one work folder "
                 "that all machines see: share it, for example via NFS."
             )
         restore(self.read(updates), training, path)
@@ -176,7 +171,6 @@ class WorkFolder:
     def why_from_scratch(self) -> str:
         """Return a message on why there is no checkpoint, with what changed if another training has one."""
         paths = [path for path in self.work.glob(f"*/{PATTERN}") if path.parent != self.own]
-        paths += [path for path in [self.work / OLDER] if path.is_file()]
         if not paths:
             return "Training starts."
         newest = max(paths, key=lambda path: path.stat().st_mtime)
@@ -192,6 +186,22 @@ class WorkFolder:
             f"{', '.join(sorted(changed))}. The checkpoint is kept: undo the change to resume from it, or "
             "delete it."
         )
+
+
+@contextlib.contextmanager
+def hold(work: Path) -> Iterator[None]:
+    """Hold the lock of a work folder, created if missing; if another process holds it, say so and wait.
+
+    The kernel releases the lock when its holder dies, however it dies.
+    """
+    work.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(work / "lock")
+    with contextlib.suppress(Timeout):
+        lock.acquire(blocking=False)
+    if not lock.is_locked:
+        print(f"{work} is in use by another process. Waiting for it to exit.", file=sys.stderr, flush=True)
+    with lock:
+        yield
 
 
 def remove_ended(work: Path) -> None:

@@ -19,7 +19,8 @@ TRAIN = TrainParams(
     seeds=[1, 2], dropout=0.2, batch_by="tokens", batch_sentences=64, max_tokens=4000, learning_rate=0.25,
     momentum=0.99, clip_norm=0.1, label_smoothing=0.0, anneal_factor=0.1, anneal_against="previous",
     min_epochs_before_anneal=3, anneal_after_epoch=None, min_learning_rate=0.0001, patience=5, max_epochs=20,
-    precision="bfloat16", workers=2, nodes=1, rendezvous=None, selection=None, checkpoint_updates=100,
+    precision="bfloat16", compile=False, workers=2, nodes=1, rendezvous=None, selection=None,
+    checkpoint_updates=100,
 )  # fmt: skip
 SELECTION = SelectionParams(common=2, candidates=5)
 

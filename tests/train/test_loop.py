@@ -11,9 +11,7 @@ from convs2s.text.vocabulary.vocabulary import EOS
 from convs2s.train import loop
 from convs2s.train.batch_update import make_update, queue_update
 from convs2s.train.distributed import Workers
-from convs2s.train.fast.switch import summed_loss
 from convs2s.train.loop import EpochReport, UpdateReport, train, validation_loss
-from convs2s.train.loss import SummedLoss
 from convs2s.train.training import Training
 from tests.train.tiny import VOCABULARY, tiny_training, weights
 
@@ -43,7 +41,7 @@ def test_a_batch_s_gradient_is_the_sum_over_its_tokens_divided_by_their_number(t
     wanted = {name: p.grad.clone() for name, p in run.model.named_parameters() if p.grad is not None}
     run.optimizer.clear_gradients()
     run.model.train()
-    make_update(run, SummedLoss(run.model, 0.0), batch, learning_rate=1.0)
+    make_update(run, run.losses(0.0), batch, learning_rate=1.0)
     for name, parameter in run.model.named_parameters():
         assert_close(before[name] - parameter.detach(), wanted[name], atol=1e-5, rtol=1e-4)
 
@@ -65,7 +63,7 @@ def test_random_numbers_differ_by_seed_update_and_worker(tmp_path: Path) -> None
     """For the same batch and weights, each gives a different loss; the same numbers repeat it."""
     run = tiny_training(tmp_path, pairs=8, dropout=0.3, max_tokens=1000)
     (batch,) = run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0)
-    losses = summed_loss(run.model, 0.0).train()
+    losses = run.losses(0.0).train()
 
     def loss(seed: int, updates: int, rank: int) -> float:
         run.seed, run.state.updates, run.workers = seed, updates, Workers(rank, 1, torch.device("cpu"))
@@ -138,7 +136,7 @@ def test_an_uncounted_batch_changes_no_weight(tmp_path: Path) -> None:
     before = weights(run)
     part = torch.arange(2).numpy()
     batch = Batch(whole=part, parts=[part], target_tokens=10, sentences=1, counted=False)
-    loss, norm, _ = make_update(run, SummedLoss(run.model, 0.0), batch, learning_rate=1.0)
+    loss, norm, _ = make_update(run, run.losses(0.0), batch, learning_rate=1.0)
     assert (loss, norm) == (0.0, 0.0)
     assert torch.equal(weights(run), before)
 
@@ -146,7 +144,7 @@ def test_an_uncounted_batch_changes_no_weight(tmp_path: Path) -> None:
 def losses_and_gradients(run: Training, entries: torch.Tensor | None) -> list[torch.Tensor]:
     """Return the losses of a batch and every parameter's gradient."""
     run.model.zero_grad()
-    total, likelihood = SummedLoss(run.model, smoothing=0.1)(*run.inputs(run.train, range(8)), entries)
+    total, likelihood = run.losses(smoothing=0.1)(*run.inputs(run.train, range(8)), entries)
     total.backward()
     gradients = [p.grad for p in run.model.parameters() if p.grad is not None]
     return [total.detach(), likelihood, *(gradient.clone() for gradient in gradients)]
@@ -171,7 +169,7 @@ def test_entries_left_out_get_no_gradient_and_no_probability(tmp_path: Path) -> 
     out = torch.ones(VOCABULARY, dtype=torch.bool).index_fill(0, entries, value=False)
     plain = logits.masked_fill(out, -math.inf).flatten(0, 1)
     wanted = F.cross_entropy(plain, target.flatten(), ignore_index=0, reduction="sum")
-    total, likelihood = SummedLoss(run.model, smoothing=0.0)(source, target, real, entries)
+    total, likelihood = run.losses(smoothing=0.0)(source, target, real, entries)
     assert_close(total, wanted)
     assert_close(likelihood, wanted)
     total.backward()

@@ -1,11 +1,15 @@
 import os
 from pathlib import Path
+from typing import Any
 
+import jaxtyping
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 from convs2s.train.annealing import Annealing
+from convs2s.train.loop import train
 from convs2s.train.setup import annealing, build_training, make_gpus_deterministic
 from tests.train.tiny import ALONE, tiny_params, tiny_training, weights, write_tiny
 
@@ -80,3 +84,27 @@ def test_on_gpus_float32_is_float32_and_no_memory_is_filled(monkeypatch: pytest.
     assert not torch.backends.cudnn.allow_tf32
     assert not torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
     assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":16:8"
+
+
+def test_compiling_needs_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise torch.compile would fail in the first update, with pages of its own."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    with pytest.raises(
+        ValueError, match=r"train\.compile: expected a C\+\+ compiler, found no g\+\+ or clang\+\+"
+    ):
+        tiny_training(tmp_path, compile=True)
+
+
+@pytest.mark.slow
+def test_a_compiled_training_is_the_plain_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An epoch of one update; torch.compile cannot handle the tests' shape checks."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+    found = []
+    for name, compiled in (("plain", False), ("compiled", True)):
+        settings: dict[str, Any] = {"dropout": 0.0, "max_epochs": 1, "compile": compiled}
+        (tmp_path / name).mkdir()
+        run = tiny_training(tmp_path / name, pairs=8, layers=1, max_tokens=1000, **settings)
+        list(train(run))
+        found.append(weights(run))
+    assert_close(found[1], found[0], atol=1e-5, rtol=1e-4)

@@ -13,11 +13,11 @@ from tests.train.tiny import tiny_params
 
 pytestmark = [pytest.mark.slow, pytest.mark.fault("workers")]
 
-# A worker that sends itself a signal after an update, once; others miss it after 2 s and not after 60.
+# A worker that sends itself a signal after an update, once; others miss it after 5 s.
 FAULTY = """
-import os, pathlib
-from convs2s.train import heartbeat, run
-heartbeat.INTERVAL, heartbeat.SILENCE = 0.2, 2.0
+import datetime, os, pathlib
+from convs2s.train import distributed, run
+distributed.TIMEOUT = datetime.timedelta(seconds=5)
 whole, rank = run.train, {rank}
 def faulty(training):
     for report in whole(training):
@@ -41,7 +41,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 PARAMS = {"workers": 2, "batch_sentences": 4, "max_epochs": 3}
-KILLED, SILENT = r"Worker {rank} of 2 failed with status -9\.", r"Worker {other} of 2 failed with status 1\."
+KILLED, SILENT = r"Worker {rank} of 2 failed with status -9\.", r"Worker {other} of 2 failed with status 2\."
 
 
 @pytest.mark.parametrize("rank", [0, 1])
@@ -64,7 +64,7 @@ def test_the_training_ends_and_the_same_again_completes_it(
     with pytest.raises(ChildProcessError, match=message.format(rank=rank, other=1 - rank)):
         in_process(folder, params, monkeypatch)
     said = capfd.readouterr().err
-    assert (f"Worker {rank} (process " in said) == (number == signal.SIGSTOP)
+    assert "is suspended or cannot be reached" in said
     assert "Traceback" not in said
     assert not [one for one in psutil.Process().children(recursive=True) if "faulty" in one.cmdline()]
     in_process(folder, tiny_params(folder, **PARAMS), monkeypatch)

@@ -140,5 +140,5 @@ def test_other_workers_follow_the_one_that_writes(monkeypatch: pytest.MonkeyPatc
     folder = WorkFolder(WORK, read_checkpoint(older).prints)
     folder.follow(training, updates_of(older))
     assert training.state == state_of(older)
-    with pytest.raises(FileNotFoundError, match="Wanted one work folder that all machines see"):
+    with pytest.raises(FileNotFoundError, match="Expected one work folder that all machines see"):
         folder.follow(training, 4711)

@@ -1,0 +1,153 @@
+"""The layers and the loss of a training on a CPU compute the same as the plain ones, gradients included."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.testing import assert_close
+
+from convs2s.engine.train_layers import FAST_LAYERS, FastDropout, FastGluConvolution, draw_key, drop
+from convs2s.model.glu_block import GluConvolution
+from convs2s.train.batch_update import make_update
+from convs2s.train.training import Training
+from tests.train.tiny import tiny_training
+
+
+def outcome(layer: nn.Module, forward: Callable[[Tensor], Tensor], x: Tensor) -> list[Tensor]:
+    """Return the result and the gradients of input and parameters, given a gradient by formula."""
+    layer.zero_grad()
+    x = x.detach().requires_grad_()
+    y = forward(x)
+    y.backward(torch.cos(torch.arange(y.numel())).view(y.shape).to(y.dtype))
+    assert x.grad is not None
+    gradients = [p.grad for p in layer.parameters() if p.grad is not None]
+    assert len(gradients) == 3  # bias, g and v
+    return [y.detach().float(), x.grad.float(), *(gradient.clone() for gradient in gradients)]
+
+
+@pytest.mark.parametrize(("width", "left"), [(1, 0), (3, 1), (3, 2), (5, 4)])
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_glu_convolution_equals_the_plain_one(
+    width: int, left: int, dropout: float, precision: torch.dtype
+) -> None:
+    """This covers windows, product and gated linear unit, after dropout on the input."""
+    fast, plain = FastGluConvolution(7, 5, width, dropout), GluConvolution(7, 5, width, 0.0)
+    plain.load_state_dict(fast.state_dict())
+    for layer in (fast, plain):
+        layer.window_map.bias.data.copy_(torch.arange(10) / 10)
+    x = torch.randn(4, 6, 7)
+    right = width - 1 - left
+    with torch.autocast("cpu", torch.bfloat16, enabled=precision == torch.bfloat16):
+        torch.manual_seed(3)
+        key = draw_key(dropout)
+        torch.manual_seed(3)
+        found = outcome(fast, lambda x: fast(x, left, right), x)
+        expected = outcome(plain, lambda x: plain(x * drop(torch.ones_like(x), key), left, right), x)
+    tolerance = 2e-5 if precision == torch.float32 else 0.03
+    for one, other in zip(found, expected, strict=True):
+        assert_close(one, other, atol=tolerance * float(other.abs().max()), rtol=tolerance)
+
+
+def test_layers_that_do_not_train_are_the_plain_ones() -> None:
+    """Validation has no dropout and computes like translation."""
+    layer = FastGluConvolution(7, 5, 3, 0.5).eval()
+    plain = GluConvolution(7, 5, 3, 0.5).eval()
+    plain.load_state_dict(layer.state_dict())
+    x = torch.randn(2, 6, 7)
+    assert torch.equal(layer(x, 1, 1), plain(x, 1, 1))
+    assert FastDropout(0.5).eval()(x) is x
+
+
+def test_dropout_has_its_rate_and_keeps_the_mean() -> None:
+    """For half a million elements, the share is within five standard deviations of the paper's 0.1."""
+    count = 1 << 19
+    x = torch.ones(count // 64, 64, requires_grad=True)
+    dropped = FastDropout(0.1)(x)
+    share = float((dropped == 0).float().mean())
+    assert abs(share - 0.1) < 5 * math.sqrt(0.1 * 0.9 / count)
+    assert_close(dropped[dropped != 0].unique(), torch.tensor([1 / 0.9]))
+    dropped.sum().backward()
+    assert x.grad is not None
+    assert torch.equal(x.grad, dropped.detach())
+
+
+def test_dropout_masks_differ_between_calls_and_come_back_with_the_seed() -> None:
+    """Layers and updates draw independent masks; a resumed update draws the same ones."""
+    torch.manual_seed(5)
+    masks = [FastDropout(0.5)(torch.ones(64, 256)) > 0 for _ in range(4)]
+    torch.manual_seed(5)
+    assert torch.equal(FastDropout(0.5)(torch.ones(64, 256)) > 0, masks[0])
+    for i in range(4):
+        for j in range(i):
+            assert abs(float((masks[i] == masks[j]).float().mean()) - 0.5) < 5 * 0.5 / 128
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_masks_do_not_depend_on_threads(threads: int) -> None:
+    """Random bits belong to positions, whichever thread computes them."""
+    x, key = torch.ones(1024, 256), draw_key(0.3)
+    expected = drop(x, key)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(threads)
+        assert torch.equal(drop(x, key), expected)
+    finally:
+        torch.set_num_threads(before)
+
+
+def losses_and_gradients(run: Training, smoothing: float, entries: Tensor | None) -> list[Tensor]:
+    """Return the losses of a batch and every parameter's gradient."""
+    losses = run.losses(smoothing).train()
+    with torch.autocast("cpu", torch.bfloat16, enabled=run.precision == torch.bfloat16):
+        total, likelihood = losses(*run.inputs(run.train, range(9)), entries)
+    (total / 7).backward()
+    gradients = [p.grad for p in losses.parameters()]
+    return [total.detach(), likelihood, *(g.clone() for g in gradients if g is not None)]
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("selected", [False, True])
+def test_losses_and_gradients_are_those_of_the_plain_model(
+    tmp_path: Path, precision: str, smoothing: float, selected: bool
+) -> None:
+    """Padded sentences, all layers, with and without vocabulary selection (§5.4)."""
+    selection = {"common": 2, "candidates": 3} if selected else None
+    plain, fast = (
+        tiny_training(tmp_path, dropout=0.0, selection=selection, precision=precision, compile=is_plain)
+        for is_plain in (True, False)
+    )
+    entries = torch.arange(30) if selected else None
+    expected, found = (losses_and_gradients(run, smoothing, entries) for run in (plain, fast))
+    assert len(found) == len(expected) == 2 + len(list(fast.model.parameters()))
+    tolerance = 0.05 if precision == "bfloat16" else 1e-4
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype == torch.float32
+        assert_close(one, other, atol=tolerance * float(other.abs().max()), rtol=tolerance)
+
+
+def test_a_training_on_a_cpu_has_these_layers(tmp_path: Path) -> None:
+    """They are chosen when the model is built; weights and their names are those of the plain model."""
+    plain, fast = (tiny_training(tmp_path, compile=is_plain).model for is_plain in (True, False))
+    kinds = [type(module) for module in fast.modules()]
+    assert (kinds.count(FAST_LAYERS.convolution), kinds.count(FAST_LAYERS.dropout)) == (4, 3)
+    assert not {GluConvolution, nn.Dropout} & set(kinds)
+    assert not {*FAST_LAYERS} & {type(module) for module in plain.modules()}
+    assert list(fast.state_dict()) == list(plain.state_dict())
+    assert all(torch.equal(one, plain.state_dict()[name]) for name, one in fast.state_dict().items())
+
+
+def test_a_nan_reaches_loss_and_weights(tmp_path: Path) -> None:
+    """Divergence must be seen: no loop may turn NaN into a number."""
+    run = tiny_training(tmp_path, dropout=0.1, precision="bfloat16")
+    run.model.decoder.output_map.bias.data[0] = torch.nan
+    found = losses_and_gradients(run, 0.0, None)
+    assert found[0].isnan()
+    assert any(gradient.isnan().any() for gradient in found[2:])
+    batch = run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0)[0]
+    with pytest.raises(FloatingPointError, match="gradient norm is nan"):
+        make_update(run, run.losses(0.0).train(), batch, 0.1)

@@ -1,0 +1,94 @@
+"""Gradients are exchanged during backward; a worker that is killed or suspended ends the others."""
+
+import os
+import signal
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from convs2s.messages import reported
+from convs2s.train import distributed
+from convs2s.train.batch_update import queue_update
+from convs2s.train.distributed import Workers, join_workers
+from tests.train.forks import forked
+from tests.train.tiny import ALONE, tiny_training
+
+
+@pytest.fixture
+def _group() -> Iterator[None]:
+    """Set up an exchange with no other participants, whose sum is its own gradient."""
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    yield
+    dist.destroy_process_group()
+
+
+@pytest.mark.usefixtures("_group")
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_gradients_are_exchanged_in_the_precision_of_products(precision: torch.dtype) -> None:
+    """bfloat16 halves the bytes; the result has the parameter's dtype."""
+    layer = nn.Linear(64, 64)
+    wrapped = Workers(0, 2, torch.device("cpu")).wrap(layer, precision)
+    wrapped(torch.randn(9, 64)).square().sum().backward()
+    gradient = layer.weight.grad
+    assert gradient is not None
+    assert gradient.dtype == torch.float32
+    assert torch.equal(gradient, gradient.bfloat16().float()) == (precision == torch.bfloat16)
+
+
+def test_a_process_alone_exchanges_nothing() -> None:
+    """Nothing is wrapped or rounded."""
+    layer = nn.Linear(4, 4)
+    assert ALONE.wrap(layer, torch.bfloat16) is layer
+
+
+@pytest.mark.parametrize("is_plain", [False, True])
+def test_gradients_of_the_layers_above_come_first(tmp_path: Path, is_plain: bool) -> None:
+    """They are exchanged while backward continues: output layer, then decoder, then encoder."""
+    run = tiny_training(tmp_path, max_tokens=1000, compile=is_plain)
+    order: list[str] = []
+    for name, parameter in run.model.named_parameters():
+        parameter.register_post_accumulate_grad_hook(lambda _, name=name: order.append(name))
+    batch = run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0)[0]
+    queue_update(run, run.losses(0.0).train(), batch, None, 0.1)
+    assert sorted(order) == sorted(name for name, _ in run.model.named_parameters())
+    parts = [name.partition(".")[0] for name in order]
+    maps = [part for part in parts if "embedding" not in part]
+    assert maps == sorted(maps, key=["output_layer", "decoder", "encoder"].index)
+
+
+@pytest.mark.parametrize(("device", "expected"), [("cpu", ("CPU core", 6)), ("cuda:1", ("GPU", 3))])
+def test_hardware_is_counted(device: str, expected: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is one GPU per worker, or all its threads."""
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"GPU of {device}")
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    found = Workers(0, 3, torch.device(device)).hardware()
+    assert (found["unit"], found["count"]) == expected
+    assert found["device"]
+
+
+@pytest.mark.fault("workers")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_worker_that_is_gone_ends_the_other_with_a_message(
+    number: signal.Signals, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed, it is noticed at once; suspended, after PyTorch's timeout, which is short here."""
+    monkeypatch.setattr(distributed, "TIMEOUT", timedelta(seconds=3))
+
+    def work() -> None:
+        with reported(f"worker {os.environ['RANK']}", "", ""), join_workers(2) as workers:
+            workers.barrier()
+            if workers.rank == 1:
+                os.kill(os.getpid(), number)
+            workers.total(torch.ones(1))
+
+    with forked(2, work) as workers:
+        workers[0].join(60)
+        assert workers[0].exitcode == 2
+    message = capfd.readouterr().err
+    assert message.startswith("worker 0: error: another worker has exited, is suspended or cannot be reached")
+    assert message.count("\n") == 1

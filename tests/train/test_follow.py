@@ -1,0 +1,85 @@
+"""The first Ctrl-C is only recorded, the second interrupts; updates leave no files open."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from convs2s.train import run
+from convs2s.train.follow import deferred_interrupt, timed
+from convs2s.train.loop import EpochReport, UpdateReport
+from convs2s.train.training import Training
+from tests.train.test_run import in_process, prepare
+
+
+def test_the_second_time_interrupts(in_foreground: None, capsys: pytest.CaptureFixture[str]) -> None:
+    """This is for users who do not want to wait for the update to finish."""
+    with pytest.raises(KeyboardInterrupt), deferred_interrupt(True) as is_interrupted:
+        assert not is_interrupted()
+        signal.raise_signal(signal.SIGINT)
+        assert is_interrupted()
+        signal.raise_signal(signal.SIGINT)
+    assert capsys.readouterr().err.count("Ctrl-C again to stop at once") == 1
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_what_a_program_does_at_ctrl_c_is_left_alone() -> None:
+    """Examples are a notebook, and a shell that ignores it for background programs."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with deferred_interrupt(True) as is_interrupted:
+            signal.raise_signal(signal.SIGINT)
+            assert not is_interrupted()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_another_thread_defers_nothing() -> None:
+    """Python lets only the main thread handle signals."""
+    seen: list[bool] = []
+
+    def enter() -> None:
+        with deferred_interrupt(True) as is_interrupted:
+            seen.append(is_interrupted())
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert seen == [False]
+
+
+def test_only_the_time_until_a_report_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Saving checkpoints and drawing the progress bar between reports do not count."""
+    clock = [100.0]
+    monkeypatch.setattr("time.perf_counter", lambda: clock[0])
+    made = EpochReport({}, is_best=True)
+
+    def reports() -> Iterator[EpochReport]:
+        for seconds in (2.0, 40.0):
+            clock[0] += seconds
+            yield made
+
+    found = []
+    for _, seconds in timed(reports()):
+        found.append(seconds)
+        clock[0] += 500.0
+    assert found == [2.0, 40.0]
+
+
+def test_descriptors_do_not_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checkpoints, curves and progress are written throughout; over days, leaks would exhaust the limit."""
+    train, seen = run.train, list[int]()
+
+    def watched(training: Training) -> Iterator[UpdateReport | EpochReport]:
+        for report in train(training):
+            yield report
+            seen.append(psutil.Process().num_fds())
+
+    monkeypatch.setattr(run, "train", watched)
+    folder = tmp_path / "a"
+    in_process(folder, prepare(folder, pairs=40, max_epochs=3, checkpoint_updates=2), monkeypatch)
+    assert len(seen) == 3 * (5 + 1)
+    assert max(seen) == seen[0]

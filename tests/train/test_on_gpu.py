@@ -1,0 +1,132 @@
+"""Tests of training that need a GPU; `make gpu-report` runs these."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jaxtyping
+import pytest
+import torch
+
+from convs2s.train.batch_update import queue_update
+from convs2s.train.distributed import Workers
+from convs2s.train.loop import UpdateReport, train
+from convs2s.train.run import PATHS, train_model
+from convs2s.train.training import Training
+from tests.train.tiny import ALONE, tiny_params, tiny_training, weights, write_tiny
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no GPU"),
+]
+GPU = Workers(0, 1, torch.device("cuda", 0))
+PRECISIONS = ["float32", "bfloat16"]
+TOLERANCES = {"float32": 1e-4, "bfloat16": 0.05}
+
+
+def training(folder: Path, place: Workers = GPU, **changes: Any) -> Training:
+    """Return the tiny training in its own folder, by default without dropout."""
+    folder.mkdir()
+    return tiny_training(folder, place=place, **{"dropout": 0.0, **changes})
+
+
+@contextlib.contextmanager
+def waits_are_errors() -> Iterator[None]:
+    """Make CUDA raise an error when the host waits for the device, after checking that it does."""
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        with pytest.raises(RuntimeError, match="synchroniz"):
+            torch.ones((), device="cuda").item()
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def batch(run: Training) -> Any:
+    """Return the batch with the most parts."""
+    batches = run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0)
+    return max(batches, key=lambda one: len(one.parts))
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_an_update_is_that_of_the_cpu(
+    tmp_path: Path, precision: str, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compares the change of every weight, the loss and the gradient's norm; batches have several parts."""
+    # torch.compile cannot handle the tests' shape checks.
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+    found = []
+    for name, place in (("cpu", ALONE), ("gpu", GPU)):
+        run = training(
+            tmp_path / name, place, precision=precision, max_tokens=20, clip_norm=1e9, momentum=1e-9
+        )
+        before = {key: p.detach().clone() for key, p in run.model.named_parameters()}
+        losses = run.losses(0.1).train()
+        if compiled and place is GPU:
+            losses.compile(dynamic=True)
+        results = queue_update(run, losses, batch(run), None, 1.0)
+        moved = {key: (p.detach() - before[key]).cpu() for key, p in run.model.named_parameters()}
+        found.append({"results": results.cpu(), **moved})
+    for key, expected in found[0].items():
+        near = (found[1][key] - expected).abs().max() <= 1e-6 + TOLERANCES[precision] * expected.abs().max()
+        assert near, f"{key}: expected {expected}, found {found[1][key]}"
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("selection", [None, {"common": 2, "candidates": 3}])
+def test_the_host_does_not_wait_within_an_update(
+    tmp_path: Path, precision: str, selection: dict[str, int] | None
+) -> None:
+    """The first update is not checked: it allocates memory and loads kernels."""
+    run = training(tmp_path / "a", precision=precision, selection=selection, dropout=0.1, max_tokens=20)
+    losses = run.losses(0.1).train()
+    entries = run.entries(run.train, batch(run))
+    queue_update(run, losses, batch(run), entries, 0.1)
+    with waits_are_errors():
+        results = queue_update(run, losses, batch(run), entries, 0.1)
+    assert results.isfinite().all()
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_training_repeats_bit_by_bit(tmp_path: Path, precision: str) -> None:
+    """The same seed gives the same weights, dropout included: no operation adds in random order."""
+    results = []
+    for name in ("one", "other"):
+        run = training(tmp_path / name, precision=precision, dropout=0.1, max_epochs=1)
+        losses = [report.loss for report in train(run) if isinstance(report, UpdateReport)]
+        results.append((losses, weights(run).cpu()))
+    assert results[0][0] == results[1][0]
+    assert torch.equal(results[0][1], results[1][1])
+
+
+def whole(folder: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> dict[str, Any]:
+    """Train to the end like the stage; return the metrics."""
+    folder.mkdir()
+    write_tiny(folder)
+    params = tiny_params(folder, **{"dropout": 0.0, **changes})
+    monkeypatch.chdir(folder)
+    train_model(params.model, params.train, 1, *map(Path, PATHS))
+    metrics: dict[str, Any] = json.loads((folder / "out" / "metrics.json").read_text(encoding="utf-8"))
+    return metrics
+
+
+def test_a_whole_training_is_that_of_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With data, updates, validation, checkpoints and export, the perplexity is the same."""
+    found = whole(tmp_path / "gpu", monkeypatch)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    expected = whole(tmp_path / "cpu", monkeypatch)
+    assert found["validation_perplexity"] == pytest.approx(expected["validation_perplexity"], rel=1e-3)
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_two_gpus_train_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: str) -> None:
+    """Two processes have half a batch each and use NCCL; bfloat16 results agree up to rounding."""
+    found = whole(tmp_path / "two", monkeypatch, workers=2, batch_sentences=4, precision=precision)
+    expected = whole(tmp_path / "one", monkeypatch, batch_sentences=8, precision=precision)
+    rel = 1e-3 if precision == "float32" else 0.05
+    assert found["validation_perplexity"] == pytest.approx(expected["validation_perplexity"], rel=rel)
