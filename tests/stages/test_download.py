@@ -1,8 +1,6 @@
 """The stage download, with params as a user writes them."""
 
-import errno
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any, get_args
@@ -14,7 +12,6 @@ from sacrebleu.dataset.plain_text import PlainTextDataset
 
 from convs2s.config.download import DownloadParams
 from convs2s.text.corpus.files import read_lines, write_lines
-from convs2s.text.sources import pair_files
 from convs2s.text.sources.split import Split
 from pipelines.stages.__main__ import main
 from pipelines.stages.download import run
@@ -145,34 +142,6 @@ def test_further_references_are_written_with_the_test_pairs(tmp_path: Path) -> N
     (tmp_path / "own" / "ref2").unlink()
     with pytest.raises(FileNotFoundError, match=r"ref2 does not exist .* download\.references in params"):
         run(read, "test", tmp_path / "downloads", tmp_path / "test")
-
-
-def test_bytes_are_the_same_every_time(tmp_path: Path) -> None:
-    """DVC compares hashes: time, folder and a new download must not change the result."""
-    write_lines(tmp_path / "a.en", list("abcde"))
-    write_lines(tmp_path / "a.de", list("ABCDE"))
-    wanted = params(tmp_path, train=[files("a.en", "a.de"), files("a.en", "a.de")], train_pairs=7)
-    run(wanted, "train", tmp_path / "downloads", tmp_path / "a")
-    run(wanted, "train", tmp_path / "others", tmp_path / "deep" / "b")
-    assert content(tmp_path / "a") == content(tmp_path / "deep" / "b")
-
-
-def test_full_disk_leaves_the_old_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is neither lost nor half replaced; the message names the folder."""
-    (tmp_path / "a.en").write_bytes(b"one\n" * 10)
-    wanted = params(tmp_path, train=[files("a.en", "a.en")])
-    run(wanted, "train", tmp_path / "downloads", tmp_path / "train")
-    before = content(tmp_path / "train")
-
-    def fail(line: str) -> str:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(pair_files, "clean", fail)
-    with pytest.raises(OSError, match="No space left on device") as caught:
-        run(wanted, "train", tmp_path / "downloads", tmp_path / "train")
-    assert caught.value.filename == str(tmp_path / "train")
-    assert content(tmp_path / "train") == before
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.en", "train"]
 
 
 def test_command_of_the_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,19 +80,6 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def test_scores_are_those_of_the_files(data: Path) -> None:
-    """Detokenized text is scored against the raw reference, tokenized text against the tokenized one."""
-    metrics = read_json(run(data, [3], replacement=False) / "metrics.json")
-    words = [line.replace(".", " .") for line in PLAIN]
-    assert metrics["seeds"]["3"] == {
-        "bleu": round(bleu(PLAIN, REFERENCES).value, 2),
-        "bleu_tokenized": round(tokenized_bleu(words, TOKENIZED).value, 2),
-        "chrf": round(chrf(PLAIN, REFERENCES).value, 2),
-        "length_ratio": round(13 / 14, 4),
-        "unknown_words": 1.0,
-    }
-
-
 @pytest.fixture
 def headlines(data: Path) -> Path:
     """Two summaries of seed 3, with two references each."""
@@ -124,13 +111,6 @@ def test_gigaword_is_scored_by_f1_of_all_references(headlines: Path) -> None:
     """5 hits for 8 reference words and 6 summary words: 2 * 5 / (8 + 6); the second one matches fully."""
     scores = read_json(run(headlines, [3], replacement=False, rouge="gigaword") / "metrics.json")["mean"]
     assert scores["rouge1"] == pytest.approx((1000 / 14 + 100) / 2, abs=0.005)
-
-
-def test_one_seed_has_neither_deviation_nor_ensemble(data: Path) -> None:
-    """There may still be a folder from an ensemble of earlier seeds."""
-    metrics = read_json(run(data, [3], replacement=False) / "metrics.json")
-    assert list(metrics) == ["seeds", "mean"]
-    assert metrics["mean"] == metrics["seeds"]["3"]
 
 
 def test_several_seeds_have_an_ensemble_only_if_asked_for(data: Path) -> None:
@@ -180,15 +160,6 @@ def test_examples_are_of_the_best_system_and_skip_empty_lines(data: Path) -> Non
     ]
 
 
-def test_scores_by_source_length_cover_the_test_set(data: Path) -> None:
-    """The lengths are 5, 0, 7 and 2 words."""
-    out = run(data, [3], replacement=False)
-    with (out / "by_length.csv").open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    assert [(row["source_words"], row["sentences"]) for row in rows] == [("00-05", "3"), ("06-10", "1")]
-    assert float(rows[1]["chrf"]) == pytest.approx(chrf([PLAIN[2]], [REFERENCES[2]]).value, abs=0.006)
-
-
 def test_pictures_are_drawn_for_as_many_sentences_as_asked(data: Path) -> None:
     """Sentence 2 is empty and has none; there are three others."""
     out = run(data, [3], replacement=False, heat_maps=9)
@@ -199,56 +170,52 @@ def test_pictures_are_drawn_for_as_many_sentences_as_asked(data: Path) -> None:
     assert names == ["attention-1.png", "scores.png"]
 
 
-def test_signatures_are_written_with_the_scores(data: Path) -> None:
-    """They have their own file because DVC's metrics are numbers."""
-    signatures = json.loads((run(data, [3], replacement=False) / "signatures.json").read_text())
-    assert "tok:13a" in signatures["bleu"]
+def test_one_seed_gives_scores_with_signatures_and_test_set(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Detokenized text is scored against the raw reference, tokenized text against the tokenized one.
 
-
-def test_the_test_set_is_named_with_the_scores(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its name, lines and hash are printed as well: newstest2014 alone is three different sets (T30)."""
-    found = read_json(run(data, [3], replacement=False) / "test_set.json")
+    There is neither deviation nor ensemble, although a folder may be left from one. The test set's name,
+    lines and hash are printed as well: newstest2014 alone is three different sets (T30).
+    """
+    out = run(data, [3], replacement=False)
+    metrics = read_json(out / "metrics.json")
+    words = [line.replace(".", " .") for line in PLAIN]
+    scores = {
+        "bleu": round(bleu(PLAIN, REFERENCES).value, 2),
+        "bleu_tokenized": round(tokenized_bleu(words, TOKENIZED).value, 2),
+        "chrf": round(chrf(PLAIN, REFERENCES).value, 2),
+        "length_ratio": round(13 / 14, 4),
+        "unknown_words": 1.0,
+    }
+    assert metrics == {"seeds": {"3": scores}, "mean": scores}
+    with (out / "by_length.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))  # sources have 5, 0, 7 and 2 words
+    assert [(row["source_words"], row["sentences"]) for row in rows] == [("00-05", "3"), ("06-10", "1")]
+    assert float(rows[1]["chrf"]) == pytest.approx(chrf([PLAIN[2]], [REFERENCES[2]]).value, abs=0.006)
+    assert "tok:13a" in read_json(out / "signatures.json")["bleu"]
     text = "".join(f"{s}\t{r}\n" for s, r in zip(SOURCES, REFERENCES, strict=True))
     sha256 = hashlib.sha256(text.encode()).hexdigest()
-    assert found == {"name": "wmt14/full", "lines": 4, "sha256": sha256}
+    assert read_json(out / "test_set.json") == {"name": "wmt14/full", "lines": 4, "sha256": sha256}
     assert f"scored on wmt14/full: 4 lines, sha256 {sha256}\n" in capsys.readouterr().out
 
 
-def test_the_same_input_gives_the_same_bytes(data: Path) -> None:
-    """DVC compares hashes; no temporary files are left behind, either."""
-    contents = []
-    for _ in range(2):
-        out = run(data, [3, 4], replacement=True, heat_maps=2)
-        contents.append({path.relative_to(out): path.read_bytes() for path in out.rglob("*.*")})
-    assert contents[0] == contents[1]
-    assert len(contents[0]) == 9
-
-
-def test_a_translation_of_another_length_is_refused(data: Path) -> None:
-    """Line i of one would not translate line i of the other."""
-    path = data / "replaced" / "4" / "plain.tok.txt"
-    write_lines(path, ["a", "b"])
-    with pytest.raises(ValueError, match=r"4/plain.tok.txt has 2 lines but .*test/target.txt has 4. Line i"):
-        run(data, [3, 4], replacement=False)
-
-
-def test_an_unequal_test_set_is_refused(data: Path) -> None:
-    """This is found before anything is tokenized."""
-    write_lines(data / "test" / "source.txt", ["a"])
-    with pytest.raises(ValueError, match=r"source.txt has 1 line but .*target.txt has 4"):
-        run(data, [3], replacement=False)
-
-
-def test_a_missing_translation_is_named(data: Path) -> None:
-    """With replacement enabled, its file must exist."""
-    (data / "replaced" / "3" / "replaced.txt").unlink()
-    with pytest.raises(FileNotFoundError, match=r"3/replaced.txt does not exist"):
-        run(data, [3], replacement=True)
-
-
-def test_attention_of_another_test_set_is_refused(data: Path) -> None:
-    """Its heat maps would be labeled with the wrong sentences; no pictures are left behind."""
-    write_attention(data / "translations" / "3" / "attention.npz", [])
-    with pytest.raises(ValueError, match=r"attention.npz: expected the attention of 4 sentences, .* found 0"):
-        run(data, [3], replacement=False, heat_maps=2)
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("replaced/3/plain.tok.txt", r"3/plain.tok.txt has 1 line but .*test/target.txt has 4. Line i"),
+        ("test/source.txt", r"source.txt has 1 line but .*target.txt has 4"),
+        ("replaced/3/replaced.txt", r"3/replaced.txt does not exist"),
+        ("translations/3/attention.npz", r"attention.npz: expected the attention of 4 sentences.* found 0"),
+    ],
+)
+def test_inputs_that_do_not_fit_the_test_set_are_refused(data: Path, name: str, message: str) -> None:
+    """Line i of one would not translate line i of the other, or label a heat map wrongly."""
+    (data / name).unlink()
+    if name.endswith("npz"):
+        write_attention(data / name, [])
+    elif "replaced.txt" not in name:
+        write_lines(data / name, ["a"])
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        run(data, [3], replacement=True, heat_maps=2)
     assert not (data / "evaluation" / "pictures").exists()

@@ -105,13 +105,6 @@ def test_each_rule_shows_a_few_pairs_that_it_removed(folder: Path) -> None:
     assert {row["source_words"] for row in samples[0]} == {0, 1, 200}
 
 
-def test_the_same_input_gives_the_same_bytes(folder: Path) -> None:
-    """DVC hashes the output."""
-    names = ["report.json", "rules.csv", "lengths.csv", "removed.json", "train/source.txt"]
-    first = [(run(folder) / name).read_bytes() for name in names]
-    assert [(run(folder) / name).read_bytes() for name in names] == first
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -74,21 +74,6 @@ def test_the_same_input_gives_the_same_bytes(folders: Path) -> None:
     assert (one / "attention.npz").read_bytes() == (again / "attention.npz").read_bytes()
 
 
-def test_an_ensemble_translates_with_all_seeds(folders: Path) -> None:
-    """Its scores differ from those of each member."""
-    scores = {
-        name: [hypotheses[0].score for _, hypotheses in read_hypotheses(folder / "hypotheses.jsonl")]
-        for name, folder in {
-            "1": run_translate(folders, 1, "1"),
-            "2": run_translate(folders, 2, "2"),
-            "ensemble": run_ensemble(folders, [1, 2]),
-        }.items()
-    }
-    assert len(scores["ensemble"]) == len(LINES)
-    assert scores["ensemble"] != scores["1"]
-    assert scores["ensemble"] != scores["2"]
-
-
 def test_an_ensemble_is_of_the_seeds_named_and_no_other(folders: Path) -> None:
     """Table 2 has ensembles of 8 and of 10: 10 trained models can serve both."""
     vocabulary = folders / "vocabulary" / "source.tsv"
@@ -116,14 +101,6 @@ def test_a_tuned_alpha_is_that_of_the_stage_tune(folders: Path) -> None:
         if name == "hypotheses.jsonl":  # with scores
             assert one[0] != one[2]
             assert together[0] != together[2]
-
-
-def test_a_missing_test_set_is_named(folders: Path) -> None:
-    """Any other missing file is named as well."""
-    (folders / "test" / "source.txt").unlink()
-    with pytest.raises(FileNotFoundError, match=r"test/source.txt does not exist"):
-        run_translate(folders, 1, "out")
-    assert not (folders / "out").exists()
 
 
 def write_some_candidates(folders: Path) -> None:

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from convs2s.text.corpus.files import read_folder, write_folder
 from pipelines.stages import tokenize, truecase
 from tests.decode.parrot import TOKENIZE
@@ -36,14 +34,3 @@ def test_switched_off_nothing_is_learned(tmp_path: Path) -> None:
     """Nothing is read, either: the files exist for DVC but are empty."""
     truecase.run(TOKENIZE, LANGUAGES, tmp_path / "nowhere", tmp_path / "cases")
     assert [path.read_bytes() for path in sorted((tmp_path / "cases").iterdir())] == [b"", b""]
-
-
-def test_several_processes_write_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """DVC hashes the output: it must not depend on the number of cores."""
-    write_folder(tmp_path / "raw", PAIRS)
-    monkeypatch.setattr("convs2s.text.words.pairs.CHUNK_PAIRS", 3)
-    for cores in (1, 2):
-        monkeypatch.setattr("convs2s.text.corpus.parallel.cores", lambda cores=cores: cores)
-        truecase.run(TRUECASED, LANGUAGES, tmp_path / "raw", tmp_path / f"cases{cores}")
-    for name in ("source.tsv", "target.tsv"):
-        assert (tmp_path / "cases1" / name).read_bytes() == (tmp_path / "cases2" / name).read_bytes()

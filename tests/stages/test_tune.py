@@ -11,7 +11,7 @@ import pytest
 from convs2s.config.translate import TranslateSection
 from convs2s.config.tune import TuneParams
 from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.length_normalization import best_alpha, write_alpha
+from convs2s.decode.length_normalization import best_alpha
 from convs2s.decode.translations import read_hypotheses
 from convs2s.score.corpus_scores import tokenized_bleu
 from convs2s.text.alignment.candidates import Candidates, write_candidates
@@ -20,7 +20,6 @@ from convs2s.text.vocabulary.codec import Codec
 from pipelines.stages import translate, tune
 from tests.decode.parrot import TOKENIZE, TRANSLATE, write_word_vocabulary
 from tests.package.small_package import write_model
-from tests.without_torch import imported_without_torch
 
 ALPHAS = [0.0, 0.5, 1.0, 2.0, 4.0]
 SOURCES = ["ein Haus .", "Das ist noch eins , und der Hund .", "ein Hund", "Maus", "und die Maus ist aus ."]
@@ -135,20 +134,3 @@ def test_with_a_number_nothing_is_searched(folders: Path) -> None:
             out = run(folders, member, alpha)
             contents.append([(out / name).read_bytes() for name in ("alphas.csv", "alpha.json")])
         assert contents[0] == contents[1] == [b"alpha,bleu,length_ratio\n", b"{}\n"]
-
-
-def test_nothing_is_searched_without_pytorch(folders: Path) -> None:
-    """The import takes seconds, twice in a run of the default preset, whose alpha is a number."""
-    paths = (
-        folders / name for name in ("trained", "vocabulary", "candidates", "valid", "development", "out")
-    )
-    with imported_without_torch("tune") as stage:
-        stage.run(TuneParams(alphas=ALPHAS), section(1.0), [1], "1", *paths)
-    assert (folders / "out" / "alpha.json").read_bytes() == b"{}\n"
-
-
-def test_the_same_input_gives_the_same_bytes(folders: Path) -> None:
-    """DVC hashes them."""
-    first = {path.name: path.read_bytes() for path in run(folders, "1").iterdir()}
-    write_alpha(folders / "tuned" / "1" / "alpha.json", {})
-    assert {path.name: path.read_bytes() for path in run(folders, "1").iterdir()} == first

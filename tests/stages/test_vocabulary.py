@@ -62,14 +62,6 @@ def test_a_joint_model_is_that_of_both_sides(train: Path, tmp_path: Path) -> Non
     assert (len(joint), len(separate)) == (1, 2)
 
 
-def test_the_same_text_gives_the_same_bytes(train: Path, tmp_path: Path) -> None:
-    """DVC hashes the output: it must not depend on folder or time."""
-    for name in ("one", "two"):
-        vocabulary.run(params(), train, tmp_path / name)
-    for path in (tmp_path / "one").iterdir():
-        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
-
-
 @pytest.mark.parametrize("kind", ["bpe", "word"])
 def test_a_vocabulary_larger_than_the_data_allows_is_an_error(train: Path, tmp_path: Path, kind: str) -> None:
     """The message names the parameter and the largest size; nothing is left behind."""
