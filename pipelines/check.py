@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from convs2s.messages import reported
@@ -39,32 +37,26 @@ def check_folder(params: Params, path: Path) -> None:
     folder = path.parent / params.download.folder
     if not folder.is_dir():
         raise FileNotFoundError(
-            f"{path}: download.folder is {params.download.folder}, which is not a folder. Wanted the folder "
-            "with your texts; if you have none, data/own."
+            f"{path}: download.folder: expected the folder with your texts, or data/own without any, found "
+            f"{params.download.folder}, which is not a folder."
         )
 
 
-def listing(params: Params, base: Params) -> Iterator[str]:
+def list_keys(params: Params, base: Params) -> Iterator[str]:
     """Yield two lines per key: its dotted name with its value, and its meaning."""
-    for section in Params.model_fields:
-        values, defaults = getattr(params, section), getattr(base, section)
-        texts = meanings(type(values))
-        for key in type(values).model_fields:
-            value, default = getattr(values, key), getattr(defaults, key)
-            differs = f"  (base.yaml: {shown(default)})" if value != default else ""
-            yield f"{section}.{key}: {shown(value)}{differs}"
+    defaults = base.model_dump(mode="json")
+    for section, values in params.model_dump(mode="json").items():
+        texts = meanings(type(getattr(params, section)))
+        for key, value in values.items():
+            default = defaults[section][key]
+            differs = f"  (base.yaml: {dump(default)})" if value != default else ""
+            yield f"{section}.{key}: {dump(value)}{differs}"
             yield f"    {texts[key]}"
 
 
-def shown(value: Any) -> str:
+def dump(value: Any) -> str:
     """Return a value on one line, as it could be written in params.yaml."""
-    return json.dumps(value, ensure_ascii=False, default=plain)
-
-
-def plain(value: Any) -> Any:
-    """Return a section's values, for JSON."""
-    assert isinstance(value, BaseModel), "the schema has only numbers, strings, lists and sections"
-    return value.model_dump()
+    return json.dumps(value, ensure_ascii=False)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -75,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with reported("check", "Use a machine with more memory.", "Nothing was changed."):
         params = check()
         if options.list:
-            print(*listing(params, load_params(BASE)), sep="\n")
+            print(*list_keys(params, load_params(BASE)), sep="\n")
         else:
             print("params.yaml: OK")
 

@@ -171,7 +171,8 @@ def test_a_missing_folder_of_texts_is_named(tmp_path: Path) -> None:
     path = write(tmp_path)
     (tmp_path / "data" / "tatoeba-en-de").rmdir()
     with pytest.raises(
-        FileNotFoundError, match=r"download\.folder is data/tatoeba-en-de, which is not a folder\. Wanted"
+        FileNotFoundError,
+        match=r"download\.folder: expected .*, found data/tatoeba-en-de, which is not a folder",
     ):
         check(path)
 
