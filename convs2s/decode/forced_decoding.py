@@ -56,7 +56,12 @@ def score_given(
     rows = [translator.source.encode(list(words)) for words in sources]
     given = [translator.target.encode(list(words)) for words in targets]
     fitting = [i for i in range(len(rows)) if fits(translator, len(rows[i]), len(given[i]))]
-    warn_of_long(len(rows) - len(fitting))
+    if long := len(rows) - len(fitting):
+        warnings.warn(
+            f"{counted(long, 'sentence pair')} longer than the model's position table: not scored (nan). "
+            "Split them into sentences.",
+            stacklevel=2,
+        )
     totals = [math.nan] * len(rows)
     lengths = [len(rows[i]) + len(given[i]) for i in fitting]
     several = list(batches(lengths, translator.params.batch_sentences))
@@ -111,13 +116,3 @@ def fits(translator: WordTranslator, source_tokens: int, target_tokens: int) -> 
     most = translator.model.max_source_tokens, translator.model.max_target_tokens
     lengths = source_tokens, target_tokens
     return all(limit is None or length <= limit for length, limit in zip(lengths, most, strict=True))
-
-
-def warn_of_long(pairs: int) -> None:
-    """Warn about pairs that are not scored."""
-    if pairs:
-        warnings.warn(
-            f"{counted(pairs, 'sentence pair')} longer than the model's position table: not scored (nan). "
-            "Split them into sentences.",
-            stacklevel=2,
-        )

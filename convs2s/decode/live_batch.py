@@ -45,7 +45,11 @@ class LiveBatch:
 
     def given(self, step: int) -> tuple[list[int], list[int]]:
         """Return which sentences are within their prefix, and the token that each must take."""
-        return next_of_prefixes(self.prefixes, self.alive, step)
+        if not self.prefixes:
+            return [], []
+        numbered = enumerate(self.alive.tolist())
+        inside = [(row, self.prefixes[i][step]) for row, i in numbered if step < len(self.prefixes[i])]
+        return [row for row, _ in inside], [token for _, token in inside]
 
     def attended(self, attention: Float[Tensor, "R S"]) -> tuple[Int[Tensor, "R"], Bool[Tensor, "R"]]:
         """Return the most attended position except EOS (T34), and whether EOS gets even more attention.
@@ -63,20 +67,3 @@ class LiveBatch:
         index = torch.as_tensor(going, device=self.lengths.device)
         self.memory, self.words = self.memory.select(index), self.words[index]
         self.lengths, self.alive = self.lengths[index], self.alive[going]
-
-
-def next_of_prefixes(
-    prefixes: Sequence[Sequence[int]], sentences: NDArray[np.int64], step: int
-) -> tuple[list[int], list[int]]:
-    """Return which sentences are still within their prefix, and the token that each must take.
-
-    Args:
-        prefixes: target tokens of each sentence in the batch; empty if no sentence has a prefix.
-        sentences: indices of the sentences still being translated.
-        step: from 0.
-    """
-    if not prefixes:
-        return [], []
-    numbered = enumerate(sentences.tolist())
-    inside = [(row, prefixes[i][step]) for row, i in numbered if step < len(prefixes[i])]
-    return [row for row, _ in inside], [token for _, token in inside]

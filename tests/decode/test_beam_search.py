@@ -140,6 +140,12 @@ def test_limits_hold_for_every_hypothesis() -> None:
         assert found(hypotheses) == written_out(model, int(s), 4, 5, min_length=3)
 
 
+def test_the_maximum_length_takes_precedence_over_the_minimum() -> None:
+    """A position table may hold fewer tokens than min_length: the sentence must end there."""
+    [[best]] = searcher(1, min_length=9).search(random_table(4, 7, 5), torch.tensor([[3, EOS]]), [2])
+    assert len(best.tokens) == 3
+
+
 def test_a_vocabulary_smaller_than_the_beam_is_no_error() -> None:
     """Only two tokens can begin a hypothesis, but the beam holds eight: the other rows stay impossible."""
     [hypotheses] = searcher(8).search(random_table(4, 7, 3), torch.tensor([[3, EOS]]), [2])

@@ -52,10 +52,10 @@ def test_a_line_that_is_not_a_sentence_is_an_error(tmp_path: Path, line: str) ->
 
 
 def test_the_file_has_one_json_object_per_sentence(tmp_path: Path) -> None:
-    """The bytes are exact; attention is in attention.npz instead."""
+    """The bytes are exact, with four decimals; attention is in attention.npz instead."""
     path = tmp_path / "hypotheses.jsonl"
     attention = Attention(np.ones((1, 1), np.float32), ["</s>"], ["</s>"])
-    best = Hypothesis(["ü", "</s>"], ["ü"], -1.0, -0.5, [0, 0], [Unknown(0, 0, True)], attention)
+    best = Hypothesis(["ü", "</s>"], ["ü"], -1.00004, -0.50002, [0, 0], [Unknown(0, 0, True)], attention)
     write_hypotheses(path, [(["ü"], [best])])
     assert path.read_text(encoding="utf-8") == (
         '{"source": ["ü"], "hypotheses": [{"tokens": ["ü", "</s>"], "words": ["ü"], "log_likelihood": -1.0, '
