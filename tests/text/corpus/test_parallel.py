@@ -92,3 +92,13 @@ def test_each_item_is_in_exactly_one_range(threads: int, sizes: list[int]) -> No
     with Threads(threads) as pool:
         pool.share(offsets, work)
     assert calls == [1] * len(sizes)
+
+
+def test_an_error_in_a_thread_is_raised() -> None:
+    """If it were swallowed, arrays would stay half filled."""
+
+    def work(first: int, last: int) -> None:
+        raise MemoryError("no room")
+
+    with Threads(2) as pool, pytest.raises(MemoryError, match="no room"):
+        pool.share(np.array([0, 1, 2]), work)
