@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from convs2s.decode.unknown_replacement import Unknown, replace_unknowns
 from convs2s.text.corpus.batching import Batching
 from convs2s.text.corpus.filter import PairFilter, words
-from convs2s.text.vocabulary.bpe import unmarked
+from convs2s.text.vocabulary.bpe import replace_mark
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.vocabulary import EOS, UNK
 from convs2s.text.words.tokenization import Tokenizer
@@ -81,7 +81,7 @@ def test_any_words_have_ids(codecs: dict[str, Codec], kind: str) -> None:
         assert sorted(owners) == owners
         assert set(owners) == set(range(len(sentence)))
         if kind == "bpe" and UNK not in ids:
-            assert codec.decode(ids) == [unmarked(word) for word in sentence]
+            assert codec.decode(ids) == [replace_mark(word) for word in sentence]
 
     property_of()
 

@@ -103,10 +103,10 @@ def attribute(tag: str, name: str) -> str | None:
 def one_line(text: str) -> str:
     """Return a segment's text on one line; whitespace other than line ends is kept."""
     joined = " ".join(line.strip(" \t\r") for line in text.split("\n"))
-    return REFERENCE.sub(lambda match: resolved(match[0]), joined).strip(" \t")
+    return REFERENCE.sub(lambda match: resolve(match[0]), joined).strip(" \t")
 
 
-def resolved(reference: str) -> str:
+def resolve(reference: str) -> str:
     """Return the character that a reference stands for; a space for a line end."""
     character = html.unescape(reference)
     return " " if character in "\r\n" else character

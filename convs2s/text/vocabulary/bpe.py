@@ -13,7 +13,7 @@ WORD_END = "\u2581"
 CHUNK_WORDS = 10_000
 
 
-def unmarked(word: str) -> str:
+def replace_mark(word: str) -> str:
     """Return the word with every U+2581 replaced with an underscore."""
     return word.replace(WORD_END, "_")
 
@@ -33,7 +33,7 @@ class Bpe:
 
         A run of characters that the model does not know becomes its own piece.
         """
-        pieces: list[str] = self._model.encode(unmarked(word), out_type=str)
+        pieces: list[str] = self._model.encode(replace_mark(word), out_type=str)
         return pieces
 
     def parts(self, character: str) -> list[str]:
@@ -55,7 +55,7 @@ class Bpe:
         """
         found: Counter[str] = Counter({WORD_END: 0})
         for word, pieces in self._segmented(counts):
-            found.update(dict.fromkeys(unmarked(word), 0))
+            found.update(dict.fromkeys(replace_mark(word), 0))
             for piece in pieces:
                 found[piece] += counts[word]
         return found
@@ -65,6 +65,6 @@ class Bpe:
         for start in range(0, len(ordered), CHUNK_WORDS):
             chunk = ordered[start : start + CHUNK_WORDS]
             for word, pieces in zip(
-                chunk, self._model.encode([unmarked(w) for w in chunk], out_type=str), strict=True
+                chunk, self._model.encode([replace_mark(w) for w in chunk], out_type=str), strict=True
             ):
                 yield word, [part for piece in pieces for part in ([piece] if self.knows(piece) else piece)]

@@ -13,7 +13,7 @@ import sentencepiece
 from convs2s.text.corpus.files import SIDES
 from convs2s.text.corpus.parallel import map_chunks
 from convs2s.text.counted import counted
-from convs2s.text.vocabulary.bpe import WORD_END, Bpe, unmarked
+from convs2s.text.vocabulary.bpe import WORD_END, Bpe, replace_mark
 from convs2s.text.vocabulary.unigram import BYTES, Unigram
 from convs2s.text.vocabulary.vocabulary import write_vocabulary
 
@@ -139,7 +139,7 @@ def learn_bpe(counts: Mapping[str, int], size: int, name: str) -> bytes:
     Raises:
         ValueError: if the words yield fewer pieces, or their characters need more.
     """
-    words = learnable(counts)
+    words = merge_words(counts)
     characters = set().union(WORD_END, *words)
     if size < len(characters):
         raise ValueError(
@@ -171,11 +171,11 @@ def learn_bpe(counts: Mapping[str, int], size: int, name: str) -> bytes:
     return model.getvalue()
 
 
-def learnable(counts: Mapping[str, int]) -> Counter[str]:
+def merge_words(counts: Mapping[str, int]) -> Counter[str]:
     """Return the counts of words as they are segmented; words that differ only in U+2581 are merged."""
     words: Counter[str] = Counter()
     for word, count in counts.items():
-        words[unmarked(word)] += count
+        words[replace_mark(word)] += count
     return words
 
 
@@ -193,7 +193,7 @@ def learn_unigram(counts: Mapping[str, int], size: int, name: str) -> bytes:
         RuntimeError: if sentencepiece fails for another reason, with its message.
     """
     model = io.BytesIO()
-    words = most_frequent(learnable(counts))
+    words = most_frequent(merge_words(counts))
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter([f"{word}\t{count}" for word, count in words]),
@@ -206,11 +206,11 @@ def learn_unigram(counts: Mapping[str, int], size: int, name: str) -> bytes:
             **COUNTED_WORDS,
         )
     except RuntimeError as error:
-        raise of_wrong_size(str(error), size, name) from error
+        raise explain_size(str(error), size, name) from error
     return model.getvalue()
 
 
-def of_wrong_size(said: str, size: int, name: str) -> Exception:
+def explain_size(said: str, size: int, name: str) -> Exception:
     """Return the error for a size that sentencepiece rejected with a message."""
     if too_small := re.search(r"smaller than required_chars\. \d+ vs (\d+)", said):
         fewest = int(too_small[1]) - 1

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 import sentencepiece
 
-from convs2s.text.vocabulary.bpe import WORD_END, unmarked
+from convs2s.text.vocabulary.bpe import WORD_END, replace_mark
 
 WORD_START = WORD_END  # the same character
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
@@ -29,7 +29,7 @@ class Unigram:
 
     def pieces(self, word: str) -> list[str]:
         """Return the pieces of a word, the first of which starts with U+2581."""
-        pieces: list[str] = self._model.encode(unmarked(word), out_type=str)
+        pieces: list[str] = self._model.encode(replace_mark(word), out_type=str)
         return pieces
 
     def parts(self, character: str) -> list[str]:
@@ -47,7 +47,7 @@ class Unigram:
         ordered = list(counts)
         for start in range(0, len(ordered), CHUNK_WORDS):
             chunk = ordered[start : start + CHUNK_WORDS]
-            segmented = self._model.encode([unmarked(word) for word in chunk], out_type=str)
+            segmented = self._model.encode([replace_mark(word) for word in chunk], out_type=str)
             for word, pieces in zip(chunk, segmented, strict=True):
                 for piece in pieces:
                     found[piece] += counts[word]

@@ -27,7 +27,7 @@ def lower(text: str, language: str) -> str:
     return (text.translate(SMALL_I) if language in DOTTED_AND_DOTLESS else text).lower()
 
 
-def capitalized(word: str, language: str) -> str:
+def capitalize(word: str, language: str) -> str:
     """Return a word as at the start of a sentence; letters after the first are unchanged."""
     first = word[:1].translate(CAPITAL_I) if language in DOTTED_AND_DOTLESS else word[:1]
     return first.title() + word[1:]  # upper() would give Georgian letters used only in headlines

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from convs2s.text.corpus.files import read_lines, write_lines
-from convs2s.text.words.orthography import capitalized, lower
+from convs2s.text.words.orthography import capitalize, lower
 
 SENTENCE_ENDS = frozenset({".", ":", "?", "!"})
 """Words after which a sentence begins."""
@@ -65,7 +65,7 @@ def detruecase(words: Iterable[str], language: str = "") -> list[str]:
     """Return the words with a capital at the start of each sentence."""
     cased, first = list[str](), True
     for word in words:
-        cased.append(capitalized(word, language) if first else word)
+        cased.append(capitalize(word, language) if first else word)
         if word in SENTENCE_ENDS:
             first = True
         elif word not in PASSED_OVER:
