@@ -261,9 +261,7 @@ def load(
     for other in paths[1:]:
         check_whole(other)
         check_same(paths[0], other)
-    params = validate(
-        TranslateParams, {**settings.translate.model_dump(), **changes}, "load: impossible options"
-    )
+    params = validate(TranslateParams, {**settings.translate.model_dump(), **changes}, "translate")
     if candidates is not None and params.selection is None:
         params = params.model_copy(update={"selection": SELECTION})
     table = paths[0] / "candidates.npz" if candidates is None else Path(candidates)

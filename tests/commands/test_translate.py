@@ -144,7 +144,7 @@ def test_text_that_is_not_utf8_is_named_by_line(
         (["--beam-size", "0"], "error: translate: beam_size: "),
         (["--max-length-ratio", "inf"], "error: translate: max_length_ratio: "),
         (["--max-length-extra", "0"], "error: translate: max_length_extra: "),
-        (["--n-best", "3"], "error: translate: n_best 3 exceeds beam_size 2"),
+        (["--n-best", "3"], "error: translate: expected n_best of at most beam_size, 2, found 3"),
         (["--device", "cuda:99"], "error: device 'cuda:99' does not exist"),
         (["--output", "tests"], "error: --output tests is a folder. Expected a file, such as tests/out.txt."),
         (["--input", "tests"], "error: --input tests is a folder. Expected UTF-8 text"),
