@@ -80,8 +80,8 @@ test: install
 test-flows: install
 	python -m pytest -n 2 --dist worksteal -m "flows$(if $(ALL),, and not slow)" tests/flows
 
-# A sample of the fault table; all of it, three times in a row: make test-faults ALL=1 TIMES=3
-# tests/faults comes first even if all tests are collected, so that pytest finds the plugin that prints the table.
+# The table of faults. With tests of other folders marked as its cases, three times in a row:
+# make test-faults ALL=1 TIMES=3. tests/faults comes first, so that pytest finds the plugin that prints the table.
 test-faults: install
 	for round in $$(seq $(or $(TIMES),1)); do ALL=$(ALL) python -m pytest -n 2 --dist worksteal \
 		$(if $(ALL),-m "faults or fault" tests/faults tests,-m faults tests/faults) || exit 1; done

@@ -46,15 +46,11 @@ HOOKS: Mapping[str, Hook] = {
     "umask 077": umask,
     "64 open files": few_descriptors,
     "LANG=C": plain_locale,
-    "HOME unset": environment(HOME=None),
-    "HOME cannot be written": environment(HOME="/proc"),
-    "TMPDIR does not exist": environment(TMPDIR="/nonexistent"),
-    "USER and LOGNAME unset": environment(USER=None, LOGNAME=None),
+    "no HOME, no USER": environment(HOME=None, USER=None, LOGNAME=None),
+    "HOME cannot be written, no TMPDIR": environment(HOME="/proc", TMPDIR="/nonexistent"),
 }
 PLACES = {
-    "a folder with spaces": "a folder with spaces",
-    "quotes and a dollar": "a'b\"c$HOME",
-    "letters of other alphabets": "Übung 翻译",
+    "quotes, a dollar and other alphabets": "a'b\"c$HOME Übung 翻译",
     "a hyphen first": "-f",
 }
 

@@ -1,6 +1,5 @@
 """After any fault, the next command gives the results of an undisturbed run, and nothing is left behind."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,21 +11,8 @@ from tests.faults.cases import Case, Setting, cases, recovers
 
 pytestmark = pytest.mark.faults
 
-EVERY = 1 if os.environ.get("ALL") else 10  # run every n-th case of each class, including the first
 
-
-def chosen() -> list[Case]:
-    """Return the cases to run: all with ALL=1 in the environment, else a share of each class."""
-    seen: dict[str, int] = {}
-    found = []
-    for case in cases():
-        if seen.setdefault(case.kind, 0) % EVERY == 0:
-            found.append(case)
-        seen[case.kind] += 1
-    return found
-
-
-@pytest.mark.parametrize("case", chosen(), ids=str)
+@pytest.mark.parametrize("case", cases(), ids=str)
 def test_the_next_command_repairs(
     case: Case, base: Base, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
