@@ -88,7 +88,7 @@ def set_aside(root: Path) -> Iterator[Path]:
         shutil.move(path, root / DAMAGED / path.name)
         yield path
     lock = root / "dvc.lock"
-    if lock.exists() and is_truncated(lock.read_text(encoding="utf-8", errors="replace")):
+    if lock.exists() and is_truncated(read(lock), "stages"):
         lock.replace(root / DAMAGED / lock.name)
         # DVC compares its records with the files on disk, and finds later results in its run cache.
         with contextlib.suppress(shell.CommandFailed):
@@ -115,17 +115,21 @@ def damaged_runs(root: Path) -> Iterator[Path]:
     """
     cache = Config(str(root / ".dvc")).get("cache", {}).get("dir") or root / ".dvc" / "cache"
     for folder in (Path(cache) / "runs").glob("*/*"):
-        records = list(folder.iterdir())
-        # A whole record is named by its hash, and ends with a newline.
-        if not records or any(path.suffix or not path.read_bytes().endswith(b"\n") for path in records):
+        records = [*folder.iterdir()]
+        if not records or any(path.suffix or is_truncated(read(path), "outs") for path in records):
             yield folder
 
 
-def is_truncated(text: str) -> bool:
-    """Return whether dvc.lock is cut off: within a line, before a list, or in the record of a path."""
-    if not text.endswith("\n") or text.endswith(":\n") or "\nstages:" not in f"\n{text}":
+def read(path: Path) -> str:
+    """Return the text of a file that may be damaged."""
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def is_truncated(text: str, section: str) -> bool:
+    """Return whether a file is cut off: before its section, in a line, or in the record of a path."""
+    if not text.endswith("\n") or text.endswith(":\n") or f"\n{section}:" not in f"\n{text}":
         return True
-    _, path, record = text.rpartition("    - path:")
+    _, path, record = text.rpartition("- path:")
     return bool(path) and ("size:" not in record or (".dir" in record and "nfiles:" not in record))
 
 

@@ -27,6 +27,7 @@ DAMAGE: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "garbage database": (f"{SITE}/**/cache.db", lambda _: b"garbage" * 999),
     "garbage in a database": (f"{SITE}/**/cache.db", lambda _: b"SQLite format 3\0" + b"\xff" * 8000),
     "truncated run": (".dvc/cache/runs/*/*/*", lambda content: content[: content.index(b"outs:") + 20]),
+    "run cut between lines": (".dvc/cache/runs/*/*/*", lambda content: content[: content.index(b"outs:")]),
     "garbage run": (".dvc/cache/runs/*/*/*", lambda _: b"\xff\x00{["),
     "truncated dvc.lock": ("dvc.lock", lambda content: content[:-5]),
     "empty dvc.lock": ("dvc.lock", lambda _: b""),
@@ -48,7 +49,7 @@ def damage(clone: Path, name: str) -> None:
     pattern, change = DAMAGE[name]
     path = next(clone.glob(pattern))
     path.write_bytes(change(path.read_bytes()))
-    if name.endswith("run"):  # so that DVC looks there
+    if "runs" in pattern:  # so that DVC looks there
         (clone / "one").unlink()
         (clone / "dvc.lock").unlink()
 
@@ -153,10 +154,10 @@ CONFLICT = "stages:\n<<<<<<< HEAD\n  a: 1\n=======\n  a: 2\n>>>>>>> other\n"
 
 def test_a_truncated_lock_is_recognized_wherever_it_is_cut() -> None:
     """Half a number or an output without a size must not pass for a record; conflicts are the user's."""
-    assert not any(map(is_truncated, (WHOLE, CONFLICT, "schema: '2.0'\nstages: {}\n")))
+    assert not any(is_truncated(text, "stages") for text in (WHOLE, CONFLICT, "schema: '2.0'\nstages: {}\n"))
     wanted = YAML(typ="safe").load(WHOLE)["stages"]
     for end in range(len(WHOLE)):
-        if not is_truncated(WHOLE[:end]):  # cut between lines: DVC notices what is missing
+        if not is_truncated(WHOLE[:end], "stages"):  # cut between lines: DVC notices what is missing
             *others, (name, last) = YAML(typ="safe").load(WHOLE[:end])["stages"].items()
             assert others == list(wanted.items())[: len(others)]
             assert "outs" not in last or last == wanted[name], end

@@ -57,10 +57,10 @@ PLACES = {
 
 def begin_anew(folder: Path) -> None:
     """Delete everything that has been computed; the user's files stay."""
-    for name in ("data", ".dvc/cache", ".dvc/tmp"):
-        shutil.rmtree(folder / name)
+    for path in [*(folder / "data").iterdir(), folder / ".dvc" / "cache", folder / ".dvc" / "tmp"]:
+        if path.name != "own":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
     (folder / "dvc.lock").unlink()
-    (folder / "data" / "own").mkdir(parents=True)
 
 
 def in_surroundings(hook: Hook, folder: Path) -> None:
