@@ -1,4 +1,4 @@
-"""Beam search over token ids: a step function -> the best hypotheses, with attention (§4.3, T21)."""
+"""Beam search over token ids: a model's steps -> the best hypotheses, with attention (§4.3, T21)."""
 
 import itertools
 from collections.abc import Sequence
@@ -10,12 +10,11 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int, Int64
-from numpy.typing import NDArray
 from torch import Tensor
 
 from convs2s.decode.finished import Finished, SearchResult, SearchSettings, Step, check_numbers, remaining
 from convs2s.decode.live_batch import LiveBatch
-from convs2s.decode.token_scores import LazyScores, log_normalizer, rule_out, top_tokens
+from convs2s.decode.token_scores import find_likeliest
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
 
 
@@ -28,8 +27,19 @@ class Rows(Protocol):
 
 
 @runtime_checkable
-class StepModel(Protocol):
-    """What beam search needs from a model, or from an ensemble of models."""
+class SearchModel(Protocol):
+    """What a search needs from a model: the plain one, the engine's, or an ensemble of these."""
+
+    @property
+    def max_source_tokens(self) -> int | None:
+        """Longest source sentence, EOS included; None if unlimited."""
+
+    @property
+    def max_target_tokens(self) -> int | None:
+        """Longest target sentence, EOS included; None if unlimited."""
+
+    def restricted(self, tokens: Int[Tensor, "N"], /) -> "SearchModel":
+        """Return the same model over only these target tokens (§5.4); all other weights are shared."""
 
     def encode(self, source: Tensor, /) -> Rows:
         """Encode padded source sentences (B, S) into the memory that the steps attend to."""
@@ -58,7 +68,7 @@ class BeamSearch(SearchSettings):
     @torch.inference_mode()
     def search(
         self,
-        model: StepModel,
+        model: SearchModel,
         source: Int64[Tensor, "B S"],
         max_lengths: Sequence[int],
         prefixes: Sequence[Sequence[int]] = (),
@@ -83,7 +93,9 @@ class BeamSearch(SearchSettings):
         for step in itertools.count():
             logits, attention, state = model.step(tokens, batch.memory, state)
             alive, forced = batch.alive, batch.forced(step)
-            best = self._candidates(logits, totals, step, forced, batch.given(step))
+            excluded = [PAD, EOS] if step < self.min_length else [PAD]
+            only = batch.only(step).repeat(totals.shape[1])
+            best = self._candidates(totals, *find_likeliest(logits, only, excluded, 2 * self.beam_size))
             sources, at_end = batch.attended(attention)
             scores, rows, ids = (part.cpu().numpy() for part in best)  # the only wait for the device
             check_numbers(scores, alive, step)
@@ -109,25 +121,20 @@ class BeamSearch(SearchSettings):
 
     def _candidates(
         self,
-        logits: Float[Tensor, "R V"] | LazyScores,
         totals: Float[Tensor, "B H"],
-        step: int,
-        forced: NDArray[np.bool_],
-        given: tuple[list[int], list[int]],
-    ) -> tuple[Float[Tensor, "B N"], Int[Tensor, "B N"], Int[Tensor, "B N"]]:
+        values: Float[Tensor, "R N"],
+        ids: Int[Tensor, "R N"],
+        normalizers: Float[Tensor, "R"],
+    ) -> tuple[Float[Tensor, "B M"], Int[Tensor, "B M"], Int[Tensor, "B M"]]:
         """Return log-likelihood, row and last token of each sentence's 2 * beam_size best continuations.
 
         Args:
-            logits: changed in place.
             totals: log-likelihood of each hypothesis so far.
-            step: from 0.
-            forced: sentences that must end now.
-            given: sentences that must take a given token, and these tokens.
+            values: its largest logits, as in `ids` and `normalizers`; see `find_likeliest`.
         """
         sentences, beams = totals.shape
         count = 2 * self.beam_size
         # log p = logit - normalizer: a full log-softmax would write V numbers per row to read these few.
-        values, ids, normalizers = self._likeliest(logits, beams, step, forced, given)
         offset = totals - normalizers.view(sentences, beams)
         scores = (values.view(sentences, beams, -1) + offset[:, :, None]).flatten(1)
         scores, order = scores.sort(dim=1, descending=True, stable=True)
@@ -141,22 +148,3 @@ class BeamSearch(SearchSettings):
             rows = torch.cat([rows, first.expand(-1, missing)], dim=1)
             ids = F.pad(ids, (0, missing), value=PAD)
         return scores, rows, ids
-
-    def _likeliest(
-        self,
-        scores: Float[Tensor, "R V"] | LazyScores,
-        beams: int,
-        step: int,
-        forced: NDArray[np.bool_],
-        given: tuple[list[int], list[int]],
-    ) -> tuple[Float[Tensor, "R N"], Int[Tensor, "R N"], Float[Tensor, "R"]]:
-        """Return each row's 2 * beam_size largest allowed logits, their tokens, and the normalizer."""
-        count = 2 * self.beam_size
-        if not isinstance(scores, Tensor):
-            only = np.where(forced, EOS, -1)
-            only[given[0]] = given[1]
-            excluded = np.array([PAD, EOS] if step < self.min_length else [PAD])
-            return scores.likeliest(only.repeat(beams), excluded, min(count, scores.size))
-        normalizers = log_normalizer(scores)
-        rule_out(scores.unflatten(0, (-1, beams)), step, self.min_length, forced, given)
-        return (*top_tokens(scores, min(count, scores.shape[1])), normalizers)

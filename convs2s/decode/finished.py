@@ -68,44 +68,29 @@ class Step:
     tokens: NDArray[np.int64]  # and the token that it adds
 
 
-@dataclass(frozen=True)
-class Paths:
-    """The paths of N hypotheses through T steps; entries beyond a hypothesis's last step are meaningless.
-
-    Attributes:
-        rows: the row that each step extends.
-        tokens: the token that it adds.
-        sources: `Step.sources` of that row.
-        at_end: `Step.at_end` of that row.
-    """
-
-    rows: NDArray[np.int64]
-    tokens: NDArray[np.int64]
-    sources: NDArray[np.int64]
-    at_end: NDArray[np.bool_]
-
-
-def trace(steps: Sequence[Step], lasts: NDArray[np.int64], rows: NDArray[np.int64]) -> Paths:
-    """Follow all hypotheses at once, back from their EOS to their first token.
+def trace(steps: Sequence[Step], lasts: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Follow N hypotheses at once, back from their EOS to their first token.
 
     Args:
         steps: of the search.
         lasts: the step that finished each hypothesis, from 0.
         rows: the row that it extended.
+
+    Returns:
+        (4, N, T): the row that each step extends, the token that it adds, and the row's `sources` and
+        `at_end`; meaningless beyond a hypothesis's last step.
     """
-    shape = len(lasts), int(lasts.max(initial=-1)) + 1
-    nothing = np.zeros(shape, np.int64)
-    paths = Paths(nothing, nothing.copy(), nothing.copy(), np.zeros(shape, np.bool_))
+    paths = np.zeros((4, len(lasts), int(lasts.max(initial=-1)) + 1), np.int64)
     every = np.arange(len(lasts))
-    paths.rows[every, lasts], paths.tokens[every, lasts] = rows, EOS
-    for number in reversed(range(shape[1])):
+    paths[0, every, lasts], paths[1, every, lasts] = rows, EOS
+    for number in reversed(range(paths.shape[2])):
         step, through = steps[number], np.flatnonzero(lasts >= number)
-        at = paths.rows[through, number]
-        paths.sources[through, number], paths.at_end[through, number] = step.sources[at], step.at_end[at]
+        at = paths[0, through, number]
+        paths[2, through, number], paths[3, through, number] = step.sources[at], step.at_end[at]
         if number:
             before = steps[number - 1]
-            paths.rows[through, number - 1] = before.parents[at]
-            paths.tokens[through, number - 1] = before.tokens[at]
+            paths[0, through, number - 1] = before.parents[at]
+            paths[1, through, number - 1] = before.tokens[at]
     return paths
 
 
@@ -156,14 +141,20 @@ class Finished:
         paths = trace(self.steps, *(np.array([end[place] for end in ends], np.int64) for place in (1, 2)))
         results: list[list[SearchResult]] = [[] for _ in self.ends]
         for number, (sentence, last, _, total) in enumerate(ends):
-            tokens, sources, at_end = (
-                part[number, : last + 1].tolist() for part in (paths.tokens, paths.sources, paths.at_end)
-            )
+            rows, tokens, sources, at_end = paths[:, number, : last + 1]
             length = self.source_lengths[sentence]
-            attention = self._attention(paths.rows[number, : last + 1], length)
-            sources = sources if length > 1 else [NOWHERE] * (last + 1)
-            score = total / (last + 1) ** alpha
-            results[sentence].append(SearchResult(tokens, total, score, sources, at_end, attention))
+            if length == 1:
+                sources = np.full(last + 1, NOWHERE)
+            results[sentence].append(
+                SearchResult(
+                    tokens.tolist(),
+                    total,
+                    total / (last + 1) ** alpha,
+                    sources.tolist(),
+                    (at_end > 0).tolist(),
+                    self._attention(rows, length),
+                )
+            )
         return results
 
     def _ranked(self, ends: list[tuple[int, int, float]]) -> list[tuple[int, int, float]]:

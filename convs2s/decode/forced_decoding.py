@@ -11,7 +11,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from convs2s.decode.batches import batches, padded
-from convs2s.decode.beam_search import StepModel
+from convs2s.decode.beam_search import SearchModel
 from convs2s.decode.finished import check_numbers
 from convs2s.decode.parallel import run_in_processes
 from convs2s.decode.token_scores import all_logits, log_normalizer
@@ -86,7 +86,7 @@ def score_given(
 
 @torch.inference_mode()
 def log_likelihoods(
-    model: StepModel, source: Int64[Tensor, "B S"], target: Int64[Tensor, "B T"]
+    model: SearchModel, source: Int64[Tensor, "B S"], target: Int64[Tensor, "B T"]
 ) -> Float[Tensor, "B"]:
     """Return the log-likelihood of each target sentence, in nats.
 

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
-from convs2s.text.vocabulary.vocabulary import PAD
+from convs2s.text.vocabulary.vocabulary import EOS, PAD
 
 
 class LiveBatch:
@@ -43,13 +43,13 @@ class LiveBatch:
         """Return which sentences must end at this step."""
         return self.limits[self.alive] <= step
 
-    def given(self, step: int) -> tuple[list[int], list[int]]:
-        """Return which sentences are within their prefix, and the token that each must take."""
-        if not self.prefixes:
-            return [], []
-        numbered = enumerate(self.alive.tolist())
-        inside = [(row, self.prefixes[i][step]) for row, i in numbered if step < len(self.prefixes[i])]
-        return [row for row, _ in inside], [token for _, token in inside]
+    def only(self, step: int) -> NDArray[np.int64]:
+        """Return the token that each sentence must take: the next one of its prefix, or EOS; else -1."""
+        only = np.where(self.forced(step), EOS, -1)
+        for row, i in enumerate(self.alive if self.prefixes else ()):
+            if step < len(self.prefixes[i]):
+                only[row] = self.prefixes[i][step]
+        return only
 
     def attended(self, attention: Float[Tensor, "R S"]) -> tuple[Int[Tensor, "R"], Bool[Tensor, "R"]]:
         """Return the most attended position except EOS (T34), and whether EOS gets even more attention.

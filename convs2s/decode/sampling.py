@@ -10,11 +10,11 @@ from jaxtyping import Float, Int, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
-from convs2s.decode.beam_search import StepModel
+from convs2s.decode.beam_search import SearchModel
 from convs2s.decode.finished import Finished, SearchResult, SearchSettings, Step, check_numbers, remaining
 from convs2s.decode.live_batch import LiveBatch
-from convs2s.decode.token_scores import all_logits, log_normalizer, rule_out, top_tokens
-from convs2s.text.vocabulary.vocabulary import EOS
+from convs2s.decode.token_scores import all_logits, log_normalizer, rule_out
+from convs2s.text.vocabulary.vocabulary import EOS, PAD
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Sampler:
     @torch.inference_mode()
     def search(
         self,
-        model: StepModel,
+        model: SearchModel,
         source: Int64[Tensor, "B S"],
         max_lengths: Sequence[int],
         prefixes: Sequence[Sequence[int]] = (),
@@ -92,8 +92,8 @@ class Sampler:
             scores, attention, state = model.step(tokens, batch.memory, state)
             logits, alive = all_logits(scores), batch.alive
             normalizer = log_normalizer(logits)
-            hypotheses = logits.unflatten(0, (-1, samples))
-            rule_out(hypotheses, step, self.settings.min_length, batch.forced(step), batch.given(step))
+            excluded = [PAD, EOS] if step < self.settings.min_length else [PAD]
+            rule_out(logits, batch.only(step).repeat(samples), excluded)
             tokens = self._draw(logits, alive)
             totals += logits.gather(1, tokens[:, None]).squeeze(1) - normalizer
             going = remaining(self._finish(finished, alive, step, tokens, totals))
@@ -113,7 +113,7 @@ class Sampler:
         """Draw a token for each row, by inverting the distribution function."""
         tokens = None
         if self.sampling.top_k is not None:
-            logits, tokens = top_tokens(logits, min(self.sampling.top_k, logits.shape[1]))
+            logits, tokens = logits.topk(min(self.sampling.top_k, logits.shape[1]), dim=1)
         sums = torch.softmax(logits.double() / self.sampling.temperature, dim=1).cumsum(dim=1)
         drawn = np.concatenate([self.generators[i].random(self.settings.n_best) for i in alive])
         points = torch.as_tensor(drawn, device=logits.device)[:, None] * sums[:, -1:]

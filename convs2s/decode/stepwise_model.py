@@ -13,20 +13,6 @@ from convs2s.model.seq2seq import Seq2Seq, average_attention
 
 
 @dataclass(frozen=True)
-class SearchMemory(Memory):
-    """The memory of a batch, from which finished sentences are dropped."""
-
-    def select(self, sentences: Int[Tensor, "R"]) -> "SearchMemory":
-        """Return the memory of these sentences, in this order; rows may repeat."""
-        return SearchMemory(
-            self.keys[sentences],
-            self.values[sentences],
-            None if self.padding is None else self.padding[sentences],
-            self.lengths[sentences],
-        )
-
-
-@dataclass(frozen=True)
 class DecoderState:
     """What the decoder remembers between steps, a row per hypothesis (§5.3).
 
@@ -65,10 +51,9 @@ class StepwiseModel:
         """Return the same model over only these target tokens; all other weights are shared."""
         return StepwiseModel(self.seq2seq, tokens)
 
-    def encode(self, source: Int[Tensor, "B S"]) -> SearchMemory:
+    def encode(self, source: Int[Tensor, "B S"]) -> Memory:
         """Encode source sentences, each ending in EOS, then padded."""
-        memory = self.seq2seq.encode(source)
-        return SearchMemory(memory.keys, memory.values, memory.padding, memory.lengths)
+        return self.seq2seq.encode(source)
 
     def start(self, rows: int) -> DecoderState:
         """Return the state before the first step, for `rows` hypotheses in total."""

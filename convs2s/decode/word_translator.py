@@ -11,8 +11,7 @@ import torch
 
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.batches import batches, cut, padded
-from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.ensemble import SearchModel
+from convs2s.decode.beam_search import BeamSearch, SearchModel
 from convs2s.decode.finished import SearchResult
 from convs2s.decode.parallel import check_processes, run_in_processes
 from convs2s.decode.sampling import Sampler, Sampling

@@ -141,7 +141,7 @@ class EngineScores:
         return self.output(self.features)
 
     def likeliest(
-        self, only: NDArray[np.int64], excluded: NDArray[np.int64], count: int
+        self, only: NDArray[np.int64], excluded: list[int], count: int
     ) -> tuple[Float32[Tensor, "R N"], Int64[Tensor, "R N"], Float32[Tensor, "R"]]:
         """Return each row's largest allowed logits, their tokens, and the normalizer."""
         rows = len(self.features)
@@ -153,7 +153,7 @@ class EngineScores:
             product = self.output.product(self.features[part])
             run_loop(
                 decode_loops.find_likeliest, len(product.numbers), product.numbers.numel(), *product.parts,
-                only[part], excluded, values[part], tokens[part], normalizers[part],
+                only[part], np.array(excluded), values[part], tokens[part], normalizers[part],
             )  # fmt: skip
         return values, tokens, normalizers
 

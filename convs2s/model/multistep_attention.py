@@ -27,6 +27,11 @@ class Memory:
     padding: Bool[Tensor, "B S"] | None
     lengths: Int[Tensor, "B"]
 
+    def select(self, sentences: Int[Tensor, "R"]) -> "Memory":
+        """Return the memory of these sentences, in this order; rows may repeat."""
+        padding = None if self.padding is None else self.padding[sentences]
+        return Memory(self.keys[sentences], self.values[sentences], padding, self.lengths[sentences])
+
 
 def attend(
     d: Float[Tensor, "B T E"], memory: Memory

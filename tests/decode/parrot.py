@@ -8,8 +8,9 @@ from torch import Tensor
 
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateParams
-from convs2s.decode.stepwise_model import SearchMemory, StepwiseModel
+from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.word_translator import WordTranslator
+from convs2s.model.multistep_attention import Memory
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.learning import write_codecs
 from convs2s.text.vocabulary.vocabulary import EOS
@@ -66,15 +67,15 @@ class Parrot(StepwiseModel):
         self.max_source_tokens = self.max_target_tokens = max_source_tokens
         self.batches: list[tuple[int, int]] = []
 
-    def encode(self, source: Tensor) -> SearchMemory:
+    def encode(self, source: Tensor) -> Memory:
         self.batches.append((source.shape[0], source.shape[1]))
         values = source[:, :, None].float()
-        return SearchMemory(values, values, None, (source != 0).sum(dim=1))
+        return Memory(values, values, None, (source != 0).sum(dim=1))
 
     def start(self, rows: int) -> Steps:  # type: ignore[override]
         return Steps(0)
 
-    def step(self, tokens: Tensor, memory: SearchMemory, state: Steps) -> tuple[Tensor, Tensor, Steps]:  # type: ignore[override]
+    def step(self, tokens: Tensor, memory: Memory, state: Steps) -> tuple[Tensor, Tensor, Steps]:  # type: ignore[override]
         source = memory.keys[:, :, 0].long().repeat_interleave(len(tokens) // len(memory.keys), dim=0)
         position = min(state.steps, source.shape[1] - 1)
         wanted = source[:, position].clamp(min=EOS)

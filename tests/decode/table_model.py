@@ -27,6 +27,11 @@ class TableModel:
     """
 
     table: Tensor
+    max_source_tokens: int | None = None
+    max_target_tokens: int | None = None
+
+    def restricted(self, tokens: Tensor) -> "TableModel":
+        raise NotImplementedError
 
     def encode(self, source: Tensor) -> Held:
         return Held(source)

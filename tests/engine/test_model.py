@@ -8,8 +8,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.ensemble import SearchModel
+from convs2s.decode.beam_search import BeamSearch, SearchModel
 from convs2s.decode.load_words import choose_model
 from convs2s.decode.sampling import Sampling
 from convs2s.decode.stepwise_model import StepwiseModel
