@@ -10,8 +10,8 @@ TRAINING = (
     "train.dropout", "train.batch_by", "train.batch_sentences", "train.max_tokens", "train.learning_rate",
     "train.momentum", "train.clip_norm", "train.label_smoothing", "train.anneal_factor",
     "train.anneal_against", "train.min_epochs_before_anneal", "train.anneal_after_epoch",
-    "train.min_learning_rate", "train.patience", "train.max_epochs", "train.precision", "train.workers",
-    "train.nodes",
+    "train.min_learning_rate", "train.patience", "train.max_epochs", "train.precision", "train.compile",
+    "train.workers", "train.nodes",
 )  # fmt: skip
 """Training parameters that have an effect; the model card shows them."""
 SPLITS = ("train", "valid", "development", "test")

@@ -4,7 +4,7 @@ import csv
 import hashlib
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 from unittest import mock
 
 import numpy as np
@@ -13,7 +13,7 @@ import pytest
 from convs2s.config.evaluate import EvaluateParams
 from convs2s.decode.translations import Attention, write_attention
 from convs2s.score.corpus_scores import bleu, chrf, tokenized_bleu
-from convs2s.text.corpus.files import read_lines, write_lines
+from convs2s.text.corpus.files import read_json, read_lines, write_lines
 from pipelines.stages import evaluate
 from tests.decode.parrot import TOKENIZE
 
@@ -75,99 +75,70 @@ def run(
     return data / "evaluation"
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return content
+def read_table(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
 
 
-@pytest.fixture
-def headlines(data: Path) -> Path:
-    """Two summaries of seed 3, with two references each."""
+def test_rouge_takes_all_references(data: Path) -> None:
+    """By hand, with "killed" stemmed. First summary: unigrams 3 of 4 and 2 of 4, bigrams 1 of 3 and none,
+    longest common subsequences 3 of 4 and 1 of 4; the jackknife takes one reference at a time. Second
+    summary: 1, no bigrams, 1.
+    """
     write_lines(data / "test" / "source.txt", ["a gunman was killed by police .", "no ."])
     write_lines(data / "test" / "target.txt", ["police killed the gunman", "no"])
     write_lines(data / "test" / "target.2.txt", ["gunman shot by police", "no"])
     write_translation(data / "replaced" / "3", plain=["police kill gunman", "no"])
     attention = [Attention(np.full((3, 7), 0.1, np.float16), list("abcdefg"), list("xyz"))] * 2
     write_attention(data / "translations" / "3" / "attention.npz", attention)
-    return data
-
-
-def test_rouge_takes_all_references(headlines: Path) -> None:
-    """By hand, with "killed" stemmed. First summary: unigrams 3 of 4 and 2 of 4, bigrams 1 of 3 and none,
-    longest common subsequences 3 of 4 and 1 of 4; the jackknife takes one reference at a time. Second
-    summary: 1, no bigrams, 1.
-    """
-    out = run(headlines, [3], replacement=False, rouge="duc2004")
+    out = run(data, [3], replacement=False, rouge="duc2004")
+    expected = {"rouge1": (62.5 + 100) / 2, "rouge2": (100 / 6 + 0) / 2, "rougeL": (50 + 100) / 2}
     scores = read_json(out / "metrics.json")["mean"]
-    wanted = {"rouge1": (62.5 + 100) / 2, "rouge2": (100 / 6 + 0) / 2, "rougeL": (50 + 100) / 2}
-    assert {name: scores[name] for name in wanted} == pytest.approx(wanted, abs=0.005)
-    signature = read_json(out / "signatures.json")["rougeL"]
-    assert signature.startswith("nrefs:2|measure:recall|bytes:75|stem:yes|refs:together|jackknife:yes|rouge-")
-    with (out / "scores.csv").open(encoding="utf-8", newline="") as stream:
-        assert {row["rouge1"] for row in csv.DictReader(stream)} == {"81.25"}
-
-
-def test_gigaword_is_scored_by_f1_of_all_references(headlines: Path) -> None:
-    """5 hits for 8 reference words and 6 summary words: 2 * 5 / (8 + 6); the second one matches fully."""
-    scores = read_json(run(headlines, [3], replacement=False, rouge="gigaword") / "metrics.json")["mean"]
+    assert {name: scores[name] for name in expected} == pytest.approx(expected, abs=0.005)
+    assert read_json(out / "signatures.json")["rougeL"].startswith("nrefs:2|measure:recall|bytes:75|")
+    assert read_table(out / "scores.csv")[0]["rouge1"] == "81.25"
+    # F1: 5 hits for 8 reference words and 6 summary words, 2 * 5 / (8 + 6); the second one matches fully.
+    scores = read_json(run(data, [3], replacement=False, rouge="gigaword") / "metrics.json")["mean"]
     assert scores["rouge1"] == pytest.approx((1000 / 14 + 100) / 2, abs=0.005)
 
 
 def test_several_seeds_have_an_ensemble_only_if_asked_for(data: Path) -> None:
     """Files from an earlier run are ignored; examples are then from the first seed's final text."""
     out = run(data, [3, 4], replacement=True)
-    metrics = read_json(out / "metrics.json")
-    assert list(metrics) == ["seeds", "mean", "std", "without_replacement"]
-    with (out / "scores.csv").open(encoding="utf-8", newline="") as stream:
-        assert "ensemble" not in {row["member"] for row in csv.DictReader(stream)}
+    assert list(read_json(out / "metrics.json")) == ["seeds", "mean", "std", "without_replacement"]
+    assert "ensemble" not in {row["member"] for row in read_table(out / "scores.csv")}
     _, *rows = read_lines(out / "examples.tsv")
     assert [row.split("\t")[1::2][:2] for row in rows] == [["3", REPLACED[0]], ["3", REPLACED[3]]]
 
 
-def test_several_seeds_have_mean_deviation_and_ensemble(data: Path) -> None:
-    """As in the paper's tables, which give the mean of several runs."""
-    metrics = read_json(run(data, [3, 4], replacement=False, ensembles=["all"]) / "metrics.json")
-    assert list(metrics) == ["seeds", "mean", "std", "ensemble"]
-    scores = [bleu(lines, REFERENCES).value for lines in (PLAIN, WORSE)]
-    assert metrics["mean"]["bleu"] == pytest.approx(sum(scores) / 2, abs=0.006)
-    assert metrics["std"]["bleu"] == pytest.approx(abs(scores[0] - scores[1]) / 2**0.5, abs=0.006)
-    assert metrics["std"]["unknown_words"] == 0.7  # of 1 and 2
-    assert metrics["ensemble"]["bleu"] == metrics["seeds"]["3"]["bleu"]
-
-
 def test_with_replacement_both_texts_are_scored_and_the_replaced_one_is_the_main(data: Path) -> None:
-    """This shows the gain from replacement."""
-    out = run(data, [3, 4], replacement=True, ensembles=["all"])
+    """This shows the gain from replacement. Examples are from the ensemble's final text, without empty lines;
+    their numbers are those of the test files.
+    """
+    out = run(data, [3, 4], replacement=True, examples=9, ensembles=["all"])
     metrics = read_json(out / "metrics.json")
     assert list(metrics) == ["seeds", "mean", "std", "ensemble", "without_replacement"]
     assert metrics["ensemble"]["bleu"] == 100.0
-    assert metrics["seeds"]["3"]["unknown_words"] == 0.0
-    plain = metrics["without_replacement"]["seeds"]["3"]
-    assert plain["unknown_words"] == 1.0
-    with (out / "scores.csv").open(encoding="utf-8", newline="") as stream:
-        rows = [(row["text"], row["member"]) for row in csv.DictReader(stream)]
+    assert metrics["std"]["unknown_words"] == round(2**0.5, 1)  # of 0 and 2
+    plain = metrics["without_replacement"]
+    assert [plain["seeds"][seed]["unknown_words"] for seed in ("3", "4")] == [1.0, 2.0]
+    assert plain["ensemble"]["bleu"] == plain["seeds"]["3"]["bleu"] == round(bleu(PLAIN, REFERENCES).value, 2)
+    rows = [(row["text"], row["member"]) for row in read_table(out / "scores.csv")]
     members = ["3", "4", "mean", "std", "ensemble"]
     assert rows == [(text, member) for text in ("plain", "replaced") for member in members]
-
-
-def test_examples_are_of_the_best_system_and_skip_empty_lines(data: Path) -> None:
-    """They are from the ensemble's final text; line numbers are those of the test files."""
-    out = run(data, [3, 4], replacement=True, examples=9, ensembles=["all"])
-    header, *rows = read_lines(out / "examples.tsv")
+    header, *lines = read_lines(out / "examples.tsv")
     assert header == "line\tmodel\tsource\thypothesis\treference\tbleu\tchrf"
-    assert [row.split("\t")[:5] for row in rows] == [
+    assert [line.split("\t")[:5] for line in lines] == [
         [str(i + 1), "ensemble", SOURCES[i], REFERENCES[i], REFERENCES[i]] for i in (0, 2, 3)
     ]
 
 
-def test_pictures_are_drawn_for_as_many_sentences_as_asked(data: Path) -> None:
+@pytest.mark.parametrize(("asked", "drawn"), [(9, 3), (1, 1)])
+def test_pictures_are_drawn_for_as_many_sentences_as_asked(data: Path, asked: int, drawn: int) -> None:
     """Sentence 2 is empty and has none; there are three others."""
-    out = run(data, [3], replacement=False, heat_maps=9)
+    out = run(data, [3], replacement=False, heat_maps=asked)
     names = sorted(path.name for path in (out / "pictures").iterdir())
-    assert names == ["attention-1.png", "attention-2.png", "attention-3.png", "scores.png"]
-    out = run(data, [3], replacement=False, heat_maps=1)
-    names = sorted(path.name for path in (out / "pictures").iterdir())
-    assert names == ["attention-1.png", "scores.png"]
+    assert names == [*(f"attention-{number}.png" for number in range(1, drawn + 1)), "scores.png"]
 
 
 def test_one_seed_gives_scores_with_signatures_and_test_set(
@@ -179,7 +150,6 @@ def test_one_seed_gives_scores_with_signatures_and_test_set(
     lines and hash are printed as well: newstest2014 alone is three different sets (T30).
     """
     out = run(data, [3], replacement=False)
-    metrics = read_json(out / "metrics.json")
     words = [line.replace(".", " .") for line in PLAIN]
     scores = {
         "bleu": round(bleu(PLAIN, REFERENCES).value, 2),
@@ -188,9 +158,8 @@ def test_one_seed_gives_scores_with_signatures_and_test_set(
         "length_ratio": round(13 / 14, 4),
         "unknown_words": 1.0,
     }
-    assert metrics == {"seeds": {"3": scores}, "mean": scores}
-    with (out / "by_length.csv").open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))  # sources have 5, 0, 7 and 2 words
+    assert read_json(out / "metrics.json") == {"seeds": {"3": scores}, "mean": scores}
+    rows = read_table(out / "by_length.csv")  # sources have 5, 0, 7 and 2 words
     assert [(row["source_words"], row["sentences"]) for row in rows] == [("00-05", "3"), ("06-10", "1")]
     assert float(rows[1]["chrf"]) == pytest.approx(chrf([PLAIN[2]], [REFERENCES[2]]).value, abs=0.006)
     assert "tok:13a" in read_json(out / "signatures.json")["bleu"]

@@ -69,22 +69,17 @@ def ended(processes: list[psutil.Process]) -> bool:
     return not left
 
 
-@pytest.mark.parametrize("after", ["", "; true"])
-def test_a_stage_ends_with_dvc_and_leaves_no_file(after: str, start: Start, tmp_path: Path) -> None:
-    """It does not matter whether the shell in between becomes the stage or waits for it."""
-    dvc, stage = start("gentle", after)
+@pytest.mark.parametrize(("manner", "after"), [("gentle", ""), ("gentle", "; true"), ("stubborn", "")])
+def test_a_stage_ends_with_dvc(manner: str, after: str, start: Start, tmp_path: Path) -> None:
+    """It does not matter whether the shell in between becomes the stage or waits for it.
+
+    A stage may be in the middle of a long computation, and is then killed with its children.
+    """
+    dvc, stage = start(manner, after)
     dvc.kill()
     dvc.wait()
     assert ended(stage)
-    assert [path.name for path in tmp_path.iterdir()] == ["stage.py"]
-
-
-def test_one_that_does_not_want_to_is_killed_with_its_children(start: Start) -> None:
-    """It may be in the middle of a long computation."""
-    dvc, stage = start("stubborn")
-    dvc.kill()
-    dvc.wait()
-    assert ended(stage)
+    assert manner == "stubborn" or [path.name for path in tmp_path.iterdir()] == ["stage.py"]
 
 
 def test_a_stage_whose_dvc_is_gone_already_does_not_begin(tmp_path: Path) -> None:

@@ -1,46 +1,63 @@
-"""Stage tokenize."""
+"""Stages truecase and tokenize."""
 
 from pathlib import Path
 
 import pytest
 
 from convs2s.text.corpus.files import read_folder, write_folder
+from convs2s.text.corpus.filter import Pair
 from convs2s.text.words import pairs as word_pairs
-from pipelines.stages import tokenize
+from pipelines.stages import tokenize, truecase
 from tests.decode.parrot import TOKENIZE
 
-LANGUAGES = ("en", "de")
+CASED = [("We saw the cat in Paris.", "Am văzut pisica la Paris."), ("The cat!", "Pisica şi ea!")] * 5
+
+
+def run(folder: Path, pairs: list[Pair], languages: tuple[str, str] = ("en", "de"), **changes: bool) -> Path:
+    """Run the stage tokenize; return its output."""
+    write_folder(folder / "raw", pairs)
+    params = TOKENIZE.model_copy(update=changes)
+    tokenize.run(params, languages, folder / "cases", folder / "raw", folder / "out")
+    return folder / "out"
 
 
 def test_each_line_gives_one_line_of_words(tmp_path: Path) -> None:
     """Line i of the output must be line i of the input, or all later stages pair the wrong sentences."""
     pairs = [("It's late.", "Es ist „spät“."), ("", "x\u2028y\x0bz"), ("a\tb\x00c", ""), ("\x85", "🙂")]
-    write_folder(tmp_path / "raw", pairs)
-    tokenize.run(TOKENIZE, LANGUAGES, tmp_path / "truecasers", tmp_path / "raw", tmp_path / "out")
-    assert list(read_folder(tmp_path / "out")) == [
-        ("It 's late .", 'Es ist " spät " .'),
-        ("", "x y z"),
-        ("a b c", ""),
-        ("", "🙂"),
-    ]
+    expected = [("It 's late .", 'Es ist " spät " .'), ("", "x y z"), ("a b c", ""), ("", "🙂")]
+    assert list(read_folder(run(tmp_path, pairs))) == expected
+    assert list(read_folder(run(tmp_path, []))) == []  # validation pairs may come from the training set
 
 
 def test_several_processes_write_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """DVC hashes the output: it must not depend on the number of cores."""
-    write_folder(tmp_path / "raw", [(f"No. {i}, it's so.", f"Nr. {i}, „so“.") for i in range(100)])
     monkeypatch.setattr(word_pairs, "CHUNK_PAIRS", 7)
+    found = []
     for cores in (1, 2):
         monkeypatch.setattr("convs2s.text.corpus.parallel.cores", lambda cores=cores: cores)
-        tokenize.run(TOKENIZE, LANGUAGES, tmp_path / "truecasers", tmp_path / "raw", tmp_path / f"out{cores}")
-    for name in ("source.txt", "target.txt"):
-        assert (tmp_path / "out1" / name).read_bytes() == (tmp_path / "out2" / name).read_bytes()
+        out = run(tmp_path, [(f"No. {i}, it's so.", f"Nr. {i}, „so“.") for i in range(100)])
+        found.append([path.read_bytes() for path in sorted(out.iterdir())])
+    assert found[0] == found[1]
 
 
-def test_an_empty_split_stays_empty(tmp_path: Path) -> None:
-    """If validation pairs come from the training set, the raw validation files are empty."""
-    write_folder(tmp_path / "raw", [])
-    tokenize.run(TOKENIZE, LANGUAGES, tmp_path / "truecasers", tmp_path / "raw", tmp_path / "out")
-    assert (tmp_path / "out/source.txt").read_bytes() == b""
+def test_words_get_the_case_inside_sentences_of_their_side(tmp_path: Path) -> None:
+    """It is counted after tokenization, or "Paris." would be a word. Romanian letters are normalized, too."""
+    languages, changes = ("en", "ro"), {"truecase": True, "normalize_romanian": True}
+    write_folder(tmp_path / "train", CASED)
+    truecase.run(TOKENIZE.model_copy(update=changes), languages, tmp_path / "train", tmp_path / "cases")
+    source, target = (
+        (tmp_path / "cases" / f"{side}.tsv").read_text(encoding="utf-8") for side in ("source", "target")
+    )
+    assert source == "cat\t10\nParis\t5\nin\t5\nsaw\t5\nthe\t5\n"
+    assert "pisica\t5\n" in target
+    out = run(tmp_path, [("The Cat ş.", "Paris ş."), ("PARIS.", "PISICA ţ.")], languages, **changes)
+    assert list(read_folder(out)) == [("the cat ş .", "Paris ș ."), ("Paris .", "pisica ț .")]
+
+
+def test_switched_off_no_case_is_learned(tmp_path: Path) -> None:
+    """Nothing is read, either: the files exist for DVC but are empty."""
+    truecase.run(TOKENIZE, ("en", "ro"), tmp_path / "nowhere", tmp_path / "cases")
+    assert [path.read_bytes() for path in sorted((tmp_path / "cases").iterdir())] == [b"", b""]
 
 
 @pytest.mark.parametrize(
@@ -55,5 +72,5 @@ def test_bad_text_leaves_no_output(tmp_path: Path, content: bytes, message: str)
     write_folder(tmp_path / "raw", [("a", "b"), ("c", "d")])
     (tmp_path / "raw/target.txt").write_bytes(content)
     with pytest.raises(ValueError, match=message):
-        tokenize.run(TOKENIZE, LANGUAGES, tmp_path / "truecasers", tmp_path / "raw", tmp_path / "out")
+        tokenize.run(TOKENIZE, ("en", "de"), tmp_path / "cases", tmp_path / "raw", tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["raw"]

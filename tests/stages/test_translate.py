@@ -1,7 +1,9 @@
 """Stages translate and ensemble@all: raw test sentences -> hypotheses.jsonl and attention.npz."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,46 +19,46 @@ from pipelines.stages import translate
 from tests.decode.parrot import TOKENIZE, TRANSLATE
 from tests.package.small_package import write_model, write_parts
 
-LANGUAGES = ("en", "de")
 LINES = ["ein Haus.", "", "Das ist noch eins, und der Hund.", "ein\u2028Hund", "Maus"]
 
 
 @pytest.fixture
 def folders(tmp_path: Path) -> Path:
     """Models of two seeds in trained/, a vocabulary and a test set."""
-    model, *_ = write_parts(tmp_path)
-    (tmp_path / "trained" / "1").mkdir(parents=True)
-    model.rename(tmp_path / "trained" / "1" / "model")
-    size = len((tmp_path / "vocabulary" / "source.tsv").read_text(encoding="utf-8").split("\n")) - 1 + 3
-    write_model(tmp_path / "trained" / "2" / "model", (size, size), phase=1.0)
+    write_parts(tmp_path)
+    for seed in (1, 2):
+        write_seed(tmp_path, seed)
     write_lines(tmp_path / "test" / "source.txt", LINES)
     return tmp_path
 
 
-def section(**changes: object) -> TranslateSection:
-    return TranslateSection.model_validate({**TRANSLATE.model_dump(), **changes})
+def write_seed(folders: Path, seed: int) -> None:
+    """Write a model to trained/SEED/model."""
+    size = size_of(folders)
+    write_model(folders / "trained" / str(seed) / "model", (size, size), phase=seed - 1.0)
 
 
-def run_member(folders: Path, seeds: list[int], member: str, out: str, **changes: object) -> Path:
+def size_of(folders: Path) -> int:
+    """Return the number of entries of either vocabulary."""
+    return len(Codec.load(folders / "vocabulary", "source").vocabulary)
+
+
+def run(
+    folders: Path, member: str = "1", seeds: Sequence[int] = (1, 2), **changes: object
+) -> dict[str, bytes]:
+    """Translate with a seed's model or the ensemble; return the files written."""
     inputs = [folders / name for name in ("trained", "vocabulary", "candidates", "truecasers", "test")]
-    paths = (*inputs, folders / "alpha.json", folders / out)
-    translate.run(section(**changes), TOKENIZE, LANGUAGES, seeds, member, *paths)
-    return folders / out
-
-
-def run_translate(folders: Path, seed: int, out: str, **changes: object) -> Path:
-    return run_member(folders, [seed], str(seed), out, **changes)
-
-
-def run_ensemble(folders: Path, seeds: list[int], **changes: object) -> Path:
-    return run_member(folders, seeds, "ensemble", "ensemble", **changes)
+    params = TranslateSection.model_validate({**TRANSLATE.model_dump(), **changes})
+    paths = (*inputs, folders / "alpha.json", folders / "out")
+    translate.run(params, TOKENIZE, ("en", "de"), list(seeds), member, *paths)
+    return {path.name: path.read_bytes() for path in (folders / "out").iterdir()}
 
 
 def test_there_is_a_sentence_for_each_line(folders: Path) -> None:
     """Sentences are in order and tokenized, with attention of matching shape."""
-    out = run_translate(folders, 1, "out", n_best=2)
-    sentences = list(read_hypotheses(out / "hypotheses.jsonl"))
-    attention = read_attention(out / "attention.npz")
+    run(folders, n_best=2)
+    sentences = list(read_hypotheses(folders / "out" / "hypotheses.jsonl"))
+    attention = read_attention(folders / "out" / "attention.npz")
     assert [len(words) for words, _ in sentences] == [3, 0, 9, 2, 1]
     assert sentences[0][0] == ["ein", "Haus", "."]
     assert [len(hypotheses) for _, hypotheses in sentences] == [2, 1, 2, 2, 2]
@@ -67,105 +69,77 @@ def test_there_is_a_sentence_for_each_line(folders: Path) -> None:
 
 
 def test_the_same_input_gives_the_same_bytes(folders: Path) -> None:
-    """DVC hashes them. Other batches may change the last digits of sums, which are not in the files."""
-    one, other = run_translate(folders, 1, "one"), run_translate(folders, 1, "other", batch_sentences=1)
-    assert (one / "hypotheses.jsonl").read_bytes() == (other / "hypotheses.jsonl").read_bytes()
-    again = run_translate(folders, 1, "again")
-    assert (one / "attention.npz").read_bytes() == (again / "attention.npz").read_bytes()
+    """DVC hashes them. Other batches may change the last digits of sums, which are not in the hypotheses."""
+    found = run(folders)
+    assert found == run(folders)
+    assert found["hypotheses.jsonl"] == run(folders, batch_sentences=1)["hypotheses.jsonl"]
 
 
 def test_an_ensemble_is_of_the_seeds_named_and_no_other(folders: Path) -> None:
     """Table 2 has ensembles of 8 and of 10: 10 trained models can serve both."""
-    vocabulary = folders / "vocabulary" / "source.tsv"
-    size = len(vocabulary.read_text(encoding="utf-8").split("\n")) - 1 + 3
-    two = (run_ensemble(folders, [1, 2]) / "hypotheses.jsonl").read_bytes()
-    write_model(folders / "trained" / "3" / "model", (size, size), phase=2.0)
-    assert (run_ensemble(folders, [1, 2]) / "hypotheses.jsonl").read_bytes() == two
-    assert (run_ensemble(folders, [1, 2, 3]) / "hypotheses.jsonl").read_bytes() != two
+    two = run(folders, "ensemble")
+    write_seed(folders, 3)
+    assert run(folders, "ensemble") == two
+    assert run(folders, "ensemble", (1, 2, 3)) != two
 
 
-def test_a_tuned_alpha_is_that_of_the_stage_tune(folders: Path) -> None:
+@pytest.mark.parametrize("member", ["1", "ensemble"])
+def test_a_tuned_alpha_is_that_of_the_stage_tune(folders: Path, member: str) -> None:
     """The translations equal those with this alpha as a number."""
     write_alpha(folders / "alpha.json", {"alpha": 0.25})
-    for name in ("hypotheses.jsonl", "attention.npz"):
-        one = [
-            (run_translate(folders, 1, "out", n_best=2, alpha=alpha) / name).read_bytes()
-            for alpha in ("tuned", 0.25, 1.0)
-        ]
-        together = [
-            (run_ensemble(folders, [1, 2], n_best=2, alpha=alpha) / name).read_bytes()
-            for alpha in ("tuned", 0.25, 1.0)
-        ]
-        assert one[0] == one[1]
-        assert together[0] == together[1]
-        if name == "hypotheses.jsonl":  # with scores
-            assert one[0] != one[2]
-            assert together[0] != together[2]
+    tuned, same, other = (run(folders, member, n_best=2, alpha=alpha) for alpha in ("tuned", 0.25, 1.0))
+    assert tuned == same
+    assert tuned["hypotheses.jsonl"] != other["hypotheses.jsonl"]  # which has scores
 
 
-def write_some_candidates(folders: Path) -> None:
-    """Give every source token itself and the preceding token as candidates."""
-    size = len((folders / "vocabulary" / "source.tsv").read_text(encoding="utf-8").split("\n")) - 1 + 3
-    targets = [target for token in range(3, size) for target in (token, max(3, token - 1))]
-    offsets = np.maximum(np.arange(size + 1) - 3, 0) * 2
-    write_candidates(
-        folders / "candidates" / "candidates.npz", Candidates(offsets, np.array(targets, np.int32))
-    )
+def write_table(folders: Path, targets: Sequence[Sequence[int]]) -> None:
+    """Write the candidates of each source token that is an entry, in the order of ids."""
+    counts = [0] * (size_of(folders) - len(targets)) + [len(ids) for ids in targets]
+    table = Candidates(np.cumsum([0, *counts]), np.array([id_ for ids in targets for id_ in ids], np.int32))
+    write_candidates(folders / "candidates" / "candidates.npz", table)
+
+
+def itself_and_the_one_before(folders: Path) -> list[tuple[int, int]]:
+    return [(id_, max(3, id_ - 1)) for id_ in range(3, size_of(folders))]
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
-@pytest.mark.parametrize("members", [1, 2])
-def test_selecting_the_whole_vocabulary_changes_no_byte(folders: Path, beam_size: int, members: int) -> None:
+@pytest.mark.parametrize("member", ["1", "ensemble"])
+def test_selecting_the_whole_vocabulary_changes_no_byte(folders: Path, beam_size: int, member: str) -> None:
     """Hypotheses, scores and attention equal those of plain search, for a model and for an ensemble."""
-    write_some_candidates(folders)
-    outs = list[Path]()
-    for selection in (None, {"common": 1000, "candidates": 1}):
-        changes = {"beam_size": beam_size, "n_best": beam_size, "selection": selection}
-        if members == 1:
-            outs.append(run_translate(folders, 1, f"out{len(outs)}", **changes))
-        else:
-            run_ensemble(folders, [1, 2], **changes).rename(folders / f"out{len(outs)}")
-            outs.append(folders / f"out{len(outs)}")
-    for name in ("hypotheses.jsonl", "attention.npz"):
-        assert (outs[0] / name).read_bytes() == (outs[1] / name).read_bytes(), name
+    write_table(folders, itself_and_the_one_before(folders))
+    beams: dict[str, Any] = {"beam_size": beam_size, "n_best": beam_size}
+    selection = {"common": 1000, "candidates": 1}
+    assert run(folders, member, **beams) == run(folders, member, **beams, selection=selection)
 
 
 def test_only_selected_tokens_are_written(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each sentence is a batch here; the mean number of tokens is reported."""
-    write_some_candidates(folders)
-    selection = {"common": 0, "candidates": 2}
-    plain = run_translate(folders, 1, "plain", batch_sentences=1)
-    assert capsys.readouterr().err.count("vocabulary selection") == 0
-    out = run_translate(folders, 1, "out", batch_sentences=1, selection=selection)
-    assert re.search(
-        r"the output layer had \d+ of \d+ tokens, averaged over 4 batches", capsys.readouterr().err
-    )
+    write_table(folders, itself_and_the_one_before(folders))
+    plain = run(folders, batch_sentences=1)
+    assert "output layer" not in capsys.readouterr().err
+    assert plain != run(folders, batch_sentences=1, selection={"common": 0, "candidates": 2})
+    assert re.search(r"output layer had \d+ of \d+ tokens, averaged over 4 batches", capsys.readouterr().err)
     source, target = (Codec.load(folders / "vocabulary", side) for side in ("source", "target"))
-    for words, hypotheses in read_hypotheses(out / "hypotheses.jsonl"):
-        ids = source.encode(words)
-        allowed = {EOS, UNK, *(i for id_ in ids[:-1] for i in (id_, max(3, id_ - 1)))}
+    for words, hypotheses in read_hypotheses(folders / "out" / "hypotheses.jsonl"):
+        allowed = {EOS, UNK, *(i for id_ in source.encode(words)[:-1] for i in (id_, max(3, id_ - 1)))}
         for hypothesis in hypotheses:
-            names = {target.vocabulary.entry(i) for i in allowed}
-            assert set(hypothesis.tokens) <= names
-    assert (plain / "hypotheses.jsonl").read_bytes() != (out / "hypotheses.jsonl").read_bytes()
+            assert set(hypothesis.tokens) <= {target.vocabulary.entry(i) for i in allowed}
 
 
 def test_selection_without_candidates_is_an_error(folders: Path) -> None:
     """The stage candidates writes none unless align.candidates is set."""
     with pytest.raises(ValueError, match=r"candidates.npz holds no candidates.*Set align.candidates"):
-        run_translate(folders, 1, "out", selection={"common": 9, "candidates": 1})
+        run(folders, selection={"common": 9, "candidates": 1})
 
 
 def test_tokens_are_written_with_the_ids_of_the_vocabulary(folders: Path) -> None:
     """The search renumbers selected tokens; with only the last two as candidates, those are written."""
-    vocabulary = Codec.load(folders / "vocabulary", "target").vocabulary
-    last = [len(vocabulary) - 2, len(vocabulary) - 1]
-    everyone = np.arange(len(vocabulary) + 1) * 2
-    candidates = Candidates(everyone, np.array(last * len(vocabulary), np.int32))
-    write_candidates(folders / "candidates" / "candidates.npz", candidates)
-    out = run_translate(folders, 1, "out", min_length=4, selection={"common": 0, "candidates": 2})
-    sentences = list(read_hypotheses(out / "hypotheses.jsonl"))
+    size, vocabulary = size_of(folders), Codec.load(folders / "vocabulary", "target").vocabulary
+    write_table(folders, [(size - 2, size - 1)] * size)
+    run(folders, min_length=4, selection={"common": 0, "candidates": 2})
+    sentences = list(read_hypotheses(folders / "out" / "hypotheses.jsonl"))
     found = {token for _, hypotheses in sentences for one in hypotheses for token in one.tokens}
-    wanted = {vocabulary.entry(id_) for id_ in last}
-    assert found & wanted
-    assert found <= wanted | {vocabulary.entry(EOS), vocabulary.entry(UNK)}
+    last = {vocabulary.entry(size - 2), vocabulary.entry(size - 1)}
+    assert found & last
+    assert found <= last | {vocabulary.entry(EOS), vocabulary.entry(UNK)}

@@ -1,8 +1,7 @@
 """Stage tune: one search over the validation set gives the best alpha."""
 
-import json
-import shutil
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -11,11 +10,10 @@ import pytest
 from convs2s.config.translate import TranslateSection
 from convs2s.config.tune import TuneParams
 from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.length_normalization import best_alpha
 from convs2s.decode.translations import read_hypotheses
 from convs2s.score.corpus_scores import tokenized_bleu
 from convs2s.text.alignment.candidates import Candidates, write_candidates
-from convs2s.text.corpus.files import write_folder
+from convs2s.text.corpus.files import read_folder, read_json, write_folder
 from convs2s.text.vocabulary.codec import Codec
 from pipelines.stages import translate, tune
 from tests.decode.parrot import TOKENIZE, TRANSLATE, write_word_vocabulary
@@ -53,41 +51,43 @@ def searched(folder: Path, alpha: float, **changes: object) -> list[str]:
     return [" ".join(hypotheses[0].words) for _, hypotheses in sentences]
 
 
-def run(
-    folder: Path, member: str, alpha: object = "tuned", seeds: tuple[int, ...] = (1, 2), **changes: object
-) -> Path:
-    out = folder / "tuned" / member
+def run(folder: Path, member: str = "1", alpha: object = "tuned", **changes: object) -> pd.DataFrame:
+    """Run the stage; return the table of scores."""
     names = ("trained", "vocabulary", "candidates", "valid", "development")
-    trained, vocabulary, candidates, valid, development = (folder / name for name in names)
-    inputs = (trained, vocabulary, candidates, valid, development)
-    tune.run(TuneParams(alphas=ALPHAS), section(alpha, **changes), list(seeds), member, *inputs, out)
-    return out
+    paths = {name: folder / name for name in names} | {"out": folder / "tuned"}
+    tune.run(TuneParams(alphas=ALPHAS), section(alpha, **changes), [1, 2], member, **paths)
+    return pd.read_csv(folder / "tuned" / "alphas.csv")
+
+
+def chosen(folder: Path) -> dict[str, float]:
+    return read_json(folder / "tuned" / "alpha.json")
+
+
+def scores(folder: Path, **changes: object) -> list[float]:
+    """Return the BLEU of a separate search with each alpha."""
+    references = [target for _, target in read_folder(folder / "valid")]
+    return [tokenized_bleu(searched(folder, alpha, **changes), references).value for alpha in ALPHAS]
 
 
 def test_the_table_has_the_scores_of_a_search_with_each_alpha(folders: Path) -> None:
     """One search suffices. Alpha 2 finds the references, and so does 4: 2 wins as it is closer to 1."""
-    out = run(folders, "1")
-    references = searched(folders, 2.0)
-    table = pd.read_csv(out / "alphas.csv")
+    table, expected = run(folders), scores(folders)
     assert table["alpha"].tolist() == ALPHAS
-    wanted = [tokenized_bleu(searched(folders, alpha), references).value for alpha in ALPHAS]
-    assert table["bleu"].tolist() == pytest.approx(wanted)
-    assert len(set(wanted)) > 2
-    chosen = json.loads((out / "alpha.json").read_text())
-    assert chosen == {"alpha": 2.0, "development_bleu": pytest.approx(100.0)}
+    assert table["bleu"].tolist() == pytest.approx(expected)
+    assert len(set(expected)) > 2
     assert table["length_ratio"].tolist() == pytest.approx([5 / 45, 5 / 45, 9 / 45, 1.0, 1.0])
-    assert chosen["alpha"] == best_alpha(dict(zip(ALPHAS, wanted, strict=True)))
+    assert chosen(folders) == {"alpha": 2.0, "development_bleu": pytest.approx(100.0)}
 
 
 def test_development_pairs_are_taken_if_there_are_any(folders: Path) -> None:
     """The paper uses newstest2015 this way (§4.3); the validation pairs are then ignored."""
-    (folders / "development").rename(folders / "none")
-    (folders / "valid").rename(folders / "development")
+    write_folder(folders / "development", read_folder(folders / "valid"))
     write_folder(folders / "valid", zip(SOURCES, searched(folders, 0.0), strict=True))
-    assert json.loads((run(folders, "1") / "alpha.json").read_text())["alpha"] == 2.0
-    shutil.rmtree(folders / "development")
-    (folders / "none").rename(folders / "development")
-    assert json.loads((run(folders, "1") / "alpha.json").read_text())["alpha"] == 1.0
+    run(folders)
+    assert chosen(folders)["alpha"] == 2.0
+    write_folder(folders / "development", [])
+    run(folders)
+    assert chosen(folders)["alpha"] == 1.0
 
 
 def test_tokens_are_selected_as_in_translation(folders: Path) -> None:
@@ -95,42 +95,28 @@ def test_tokens_are_selected_as_in_translation(folders: Path) -> None:
     table = Candidates(np.array([0, 0, 0, 0, 1, 2]), np.array([6, 7], np.int32))
     write_candidates(folders / "candidates" / "candidates.npz", table)
     selection = {"common": 2, "candidates": 1}
-    references = searched(folders, 2.0)
-    scores = pd.read_csv(run(folders, "1", selection=selection) / "alphas.csv")["bleu"].tolist()
-    wanted = [
-        tokenized_bleu(searched(folders, alpha, selection=selection), references).value for alpha in ALPHAS
-    ]
-    assert scores == pytest.approx(wanted)
-    assert scores != pytest.approx(pd.read_csv(run(folders, "1") / "alphas.csv")["bleu"].tolist())
+    found = run(folders, selection=selection)["bleu"].tolist()
+    assert found == pytest.approx(scores(folders, selection=selection))
+    assert found != pytest.approx(run(folders)["bleu"].tolist())
 
 
-def test_all_alphas_share_one_search(folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_alphas_share_one_search(folders: Path) -> None:
     """Five sentences are two batches, whatever the number of alphas."""
-    calls: list[int] = []
-    search = BeamSearch.search
-
-    def count(self: BeamSearch, *arguments: object) -> object:
-        calls.append(self.n_best)
-        return search(self, *arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(BeamSearch, "search", count)
-    run(folders, "1")
-    assert calls == [8, 8]
+    with mock.patch.object(BeamSearch, "search", autospec=True, side_effect=BeamSearch.search) as search:
+        run(folders)
+    assert [call.args[0].n_best for call in search.call_args_list] == [8, 8]
 
 
 def test_the_ensemble_has_an_alpha_of_its_own(folders: Path) -> None:
     """It is chosen from the ensemble's hypotheses, which differ from those of either model."""
-    tables = [(run(folders, member) / "alphas.csv").read_bytes() for member in ("1", "2", "ensemble")]
-    assert len(set(tables)) == 3
+    assert len({run(folders, member).to_csv() for member in ("1", "2", "ensemble")}) == 3
 
 
 def test_with_a_number_nothing_is_searched(folders: Path) -> None:
     """Not even a model is read; the files are the same for any number, so they cause no reruns."""
     for part in ("trained", "vocabulary", "valid"):
         (folders / part).rename(folders / f"no-{part}")
-    for member in ("1", "ensemble"):
-        contents = []
-        for alpha in (1.0, 0.5):
-            out = run(folders, member, alpha)
-            contents.append([(out / name).read_bytes() for name in ("alphas.csv", "alpha.json")])
-        assert contents[0] == contents[1] == [b"alpha,bleu,length_ratio\n", b"{}\n"]
+    for member, alpha in (("1", 1.0), ("1", 0.5), ("ensemble", 1.0)):
+        run(folders, member, alpha)
+        found = [(folders / "tuned" / name).read_bytes() for name in ("alphas.csv", "alpha.json")]
+        assert found == [b"alpha,bleu,length_ratio\n", b"{}\n"]
