@@ -1,6 +1,7 @@
 """Every parameter as a page of the documentation, from the schema of params.yaml; `make docs` includes it."""
 
 import re
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,7 @@ from pipelines.meanings import meanings, sections
 from pipelines.stages._params import PARAMS
 
 ROOT = Path(__file__).parents[1]
-NAMES = {
-    "boolean": "true or false",
-    "string": "text",
-    "null": "null",
-    "integer": "integer",
-    "number": "number",
-}
+NAMES = {"boolean": "true or false", "string": "text"}  # others are named as in the schema
 BOUNDS = {
     "minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below",
 }  # fmt: skip
@@ -34,10 +29,9 @@ def write_page() -> str:
     for section, name in names.items():
         rows = []
         for key, kind, meaning in list_keys(schema["$defs"][name], name):
-            default = str(getattr(getattr(base, section), key))
-            shown = default if len(default) <= LONGEST else f"{default[:LONGEST]}..."
+            default = textwrap.shorten(str(getattr(getattr(base, section), key)), LONGEST, placeholder=" ...")
             readers = ", ".join(list_readers(f"{section}.{key}", stages))
-            rows.append((f"`{section}.{key}`", kind, f"`{shown}`", meaning, readers or "no stage"))
+            rows.append((f"`{section}.{key}`", kind, f"`{default}`", meaning, readers or "no stage"))
         lines += [f"## {section}", "", describe(schema["$defs"][name]), ""]
         lines += write_table(("key", "value", "default", "meaning", "read by"), rows)
     lines += [
@@ -111,5 +105,5 @@ def name_type(schema: Mapping[str, Any]) -> str:
                 if schema.get(key, COUNTABLE) != COUNTABLE
             ]
             bounds += [f"as `{schema['pattern']}`"] if "pattern" in schema else []
-            text = f"{NAMES[schema['type']]} ({', '.join(bounds)})" if bounds else NAMES[schema["type"]]
+            text = NAMES.get(schema["type"], schema["type"]) + (f" ({', '.join(bounds)})" if bounds else "")
     return text

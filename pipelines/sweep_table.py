@@ -38,7 +38,7 @@ class TableRow(Section):
     column: str | None = None  # in a grid
     encoder: LayerStack | None = None
     decoder: LayerStack | None = None
-    attention: list[Positive] | None = None  # decoder layers with it, from 1; with `decoder`; null: all
+    attention: list[Positive] | None = None  # layers of `decoder` with it, from 1; null: all
     source_positions: bool | None = None
     target_positions: bool | None = None
     set: dict[str, Any] = Field(default={})  # further values of params.yaml, by dotted name
@@ -77,16 +77,8 @@ class Table(Section):
 
     @model_validator(mode="after")
     def _check_rows(self) -> Self:
-        places = [(row.row, row.column) for row in self.rows]
-        for row in self.rows:
-            layers = row.decoder.layers if row.decoder else 0
-            if places.count((row.row, row.column)) > 1:
-                raise ValueError(f"row {row.row!r}, column {row.column!r}: expected once, found twice")
-            if max(row.attention or [0]) > layers:
-                raise ValueError(
-                    f"row {row.row!r}: expected attention in layers of its decoder, which has {layers}, "
-                    f"found {row.attention}"
-                )
+        if len({(row.row, row.column) for row in self.rows}) < len(self.rows):
+            raise ValueError("expected each row and column once, found one twice")
         return self
 
     def list_rows(self, base: ModelParams) -> list[Row]:
@@ -116,33 +108,28 @@ def read_table(name: str, folder: Path = TABLES) -> Table:
 
 
 def label_rows(rows: Mapping[str, Row]) -> dict[str, str]:
-    """Return a label for each experiment: the table's, or NAME=VALUE with the shortest possible names."""
-    if all(row.labels for row in rows.values()):
-        return {name: ", ".join(row.labels.values()) for name, row in rows.items()}
-    for parts in (-1, 0):  # the last part of a dotted name, or all
-        labels = {
-            name: ", ".join(f"{'.'.join(k.split('.')[parts:])}={v}" for k, v in row.changes.items())
-            for name, row in rows.items()
-        }
-        if len(set(labels.values())) == len(labels):
-            break
-    return labels
+    """Return a label for each experiment: the table's, or NAME=VALUE."""
+    return {
+        name: ", ".join(row.labels.values() or (f"{key}={value}" for key, value in row.changes.items()))
+        for name, row in rows.items()
+    }
 
 
 def read_results(root: Path) -> dict[str, Any]:
-    """Return the metrics of a finished experiment, with test set and signature if it has them.
+    """Return the metrics of a finished experiment in a workspace, with test set and signature if it has them.
 
     `perplexity` and `bleu_tokenized` are means over seeds, the latter before unknown words are replaced, as
     in the paper (§5.4).
-
-    Args:
-        root: of its workspace.
     """
     with Repo(str(root)) as repo:
-        found = flatten_metrics(repo.metrics.show()[""]["data"])
-    perplexities = pd.Series(
-        [v for k, v in found.items() if k.endswith(".validation_perplexity")], dtype=float
-    )
+        files = repo.metrics.show()[""]["data"]
+    found: dict[Any, Any] = {}
+    for path, content in files.items():
+        folder = Path(path).parent.name
+        prefix = "" if folder == "evaluation" else f"{folder}."
+        (row,) = pd.json_normalize(content["data"]).add_prefix(prefix).to_dict("records")
+        found |= row
+    perplexities = pd.Series([v for k, v in found.items() if k.endswith(".validation_perplexity")])
     kept = "without_replacement." if "without_replacement.mean.bleu_tokenized" in found else ""
     results = {
         "perplexity": perplexities.mean(), "perplexity, std": perplexities.std(),
@@ -155,23 +142,10 @@ def read_results(root: Path) -> dict[str, Any]:
     return results | found
 
 
-def flatten_metrics(files: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metrics of all files, dotted; those of a training are prefixed with its folder's name."""
-    flat: dict[str, Any] = {}
-    for path, content in files.items():
-        folder = Path(path).parent.name
-        prefix = "" if folder == "evaluation" else f"{folder}."
-        for row in pd.json_normalize(content.get("data", {})).to_dict("records"):
-            flat |= {f"{prefix}{name}": value for name, value in row.items()}
-    return flat
-
-
 def compare(rows: Mapping[str, Row], results: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     """Return a line per row: its labels or changes, the paper's figures and ours, then all else.
 
-    Args:
-        rows: by experiment.
-        results: by experiment, what `read_results` returns, or the reason of a failure as `failed`.
+    Results are by experiment what `read_results` returns, or the reason of a failure as `failed`.
     """
     lines = [
         {**row.labels, **row.changes, "failed": None, **row.paper, **results[name], "experiment": name}

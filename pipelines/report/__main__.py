@@ -59,10 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write the report for the repository in the working directory; return the exit status."""
     form = argparse.RawTextHelpFormatter
     parser = argparse.ArgumentParser("python -m pipelines.report", description=__doc__, formatter_class=form)
-    parser.add_argument(
-        "runs", nargs="*", metavar="RUN", default=["."], help="folder, revision or experiment"
-    )
-    parser.add_argument("--out", type=Path, default=Path("data/report.html"), metavar="FILE", help="page")
+    add = parser.add_argument
+    add("runs", nargs="*", metavar="RUN", default=["."], help="folder, revision or experiment")
+    add("--out", type=Path, default=Path("data/report.html"), metavar="FILE", help="page")
     options = parser.parse_args(arguments)
     try:
         write(options.runs, Path(), options.out)

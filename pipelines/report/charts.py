@@ -47,25 +47,28 @@ def inline(text: str) -> str:
     return start + end + re.sub(r' id="([^"]*)"', lambda m: m[0] if m[1] in used else "", rest)
 
 
-def list_curves(runs: Sequence[Run]) -> dict[str, Path]:
-    """Return the folder of curves of every training, by run and seed."""
-    prefix = len(runs) > 1
-    return {
-        f"{run.name}, seed {seed}" if prefix else f"seed {seed}": run.folder / f"data/trained/{seed}/curves"
-        for run in runs
-        for seed in run.seeds
+def draw_curves(runs: Sequence[Run]) -> Figure:
+    """Draw the curves of every training."""
+    folders = {
+        (run.name, seed): run.folder / f"data/trained/{seed}/curves" for run in runs for seed in run.seeds
     }
+    return plot_curves(
+        {
+            f"{name}, seed {seed}" if len(runs) > 1 else f"seed {seed}": one
+            for (name, seed), one in folders.items()
+        }
+    )
 
 
 def write_curves(runs: Sequence[Run], path: Path) -> None:
     """Write a PNG of all curves."""
     with matplotlib.style.context("default"):
-        save(plot_curves(list_curves(runs)), path)
+        save(draw_curves(runs), path)
 
 
 def curves(runs: Sequence[Run]) -> Markup:
     """Return the curves of all trainings."""
-    return svg(lambda: plot_curves(list_curves(runs)), "Training curves")
+    return svg(lambda: draw_curves(runs), "Training curves")
 
 
 def by_length(runs: Sequence[Run]) -> Markup:
@@ -74,15 +77,14 @@ def by_length(runs: Sequence[Run]) -> Markup:
     def draw() -> Figure:
         figure = Figure(figsize=(9, 3.6), layout="constrained")
         axes = figure.add_subplot(xlabel="source words", ylabel="BLEU")
-        tables = [run.table("evaluation/by_length.csv").set_index("source_words") for run in runs]
-        classes = sorted({name for table in tables for name in table.index})
+        tables = {run.name: run.table("evaluation/by_length.csv") for run in runs}
+        bleu = pd.DataFrame({name: table.set_index("source_words")["bleu"] for name, table in tables.items()})
         width = 0.8 / len(runs)
         for number, run in enumerate(runs):
-            bleu = tables[number]["bleu"].reindex(classes)
-            places = np.arange(len(classes)) + (number - (len(runs) - 1) / 2) * width
-            bars = axes.bar(places, bleu.to_numpy(), width, label=no_formula(run.name))
-            axes.bar_label(bars, ["" if pd.isna(one) else f"{one:.1f}" for one in bleu], fontsize=8)
-        axes.set_xticks(range(len(classes)), classes)
+            places = np.arange(len(bleu)) + (number - (len(runs) - 1) / 2) * width
+            bars = axes.bar(places, bleu[run.name], width, label=no_formula(run.name))
+            axes.bar_label(bars, bleu[run.name].map("{:.1f}".format).replace("nan", ""), fontsize=8)
+        axes.set_xticks(range(len(bleu)), bleu.index)
         if len(runs) > 1:
             figure.legend(loc="outside lower center", ncols=3, fontsize="small")
         return figure

@@ -33,7 +33,6 @@ OF_SEED = ("trained/{}/metrics.json", "trained/{}/curves", "translations/{}/atte
 WEIGHTS = "data/trained/{}/model/weights.safetensors"
 MACHINES = {"download.folder", "train.checkpoint_updates", "train.nodes", "train.rendezvous"}
 """Parameters that say where files and machines are, and change no result."""
-MOST_STAGES = 5  # to name in a note
 
 
 @dataclass(frozen=True)
@@ -48,10 +47,7 @@ class Translations:
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run, whose files are read when they are needed.
-
-    Those of a run that has not finished raise FileNotFoundError, damaged ones ValueError.
-    """
+    """A finished run, whose files are read when they are needed; missing ones raise FileNotFoundError."""
 
     name: str
     folder: Path  # with data/
@@ -96,18 +92,8 @@ class Run:
         data, seed = self.folder / "data", self.seeds[0]
         member = "ensemble" if self.json("evaluation/metrics.json").get("ensemble") else seed
         text = "replaced" if self.sections["replace"]["enabled"] else "plain"
-        paths = (
-            data / "raw/test/source.txt",
-            data / "raw/test/target.txt",
-            data / f"replaced/{member}/{text}.txt",
-        )
-        sources, references, hypotheses = (list(read_lines(find(path))) for path in paths)
-        if not len(sources) == len(references) == len(hypotheses):
-            raise ValueError(
-                f"{data}: expected equal numbers of lines, found {len(sources):,} in the source, "
-                f"{len(references):,} in the reference, {len(hypotheses):,} in the translation by {member}. "
-                "Run dvc repro to bring them up to date."
-            )
+        names = ("raw/test/source", "raw/test/target", f"replaced/{member}/{text}")
+        sources, references, hypotheses = (list(read_lines(find(data / f"{one}.txt"))) for one in names)
         params = TypeAdapter(TokenizeParams).validate_python(self.sections["tokenize"])
         tokenizer = Tokenizer(self.sections["download"]["target_language"], params)
         attention = read_attention(find(data / f"translations/{seed}/attention.npz"))
@@ -151,10 +137,9 @@ def describe_staleness(folder: Path) -> str:
         return f"Whether these results are up to date is unknown: dvc status failed: {error}"
     if not stale:
         return ""
-    more = f" and {len(stale) - MOST_STAGES} more" if len(stale) > MOST_STAGES else ""
     return (
-        "These results are not up to date with params.yaml, code and data: "
-        f"{', '.join(stale[:MOST_STAGES])}{more} would rerun. Run dvc repro, then make report."
+        f"These results are not up to date with params.yaml, code and data: {', '.join(stale)} would rerun. "
+        "Run dvc repro, then make report."
     )
 
 

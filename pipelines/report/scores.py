@@ -35,11 +35,8 @@ def find(path: Path) -> Path:
 
 
 def read_json(path: Path) -> Any:
-    """Return the content of a JSON file of a run; raise ValueError if it is damaged."""
-    try:
-        return json.loads(find(path).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not JSON: {error}. Run dvc repro to make it again.") from error
+    """Return the content of a JSON file of a run."""
+    return json.loads(find(path).read_text(encoding="utf-8"))
 
 
 def report(data: Path, experiment: str = "") -> str:
@@ -54,7 +51,6 @@ def report(data: Path, experiment: str = "") -> str:
     test_set = SetIdentity.read(find(evaluation / "test_set.json"))
     named = [f"{TITLES.get(score, score):16}{signature}" for score, signature in signatures.items()]
     table = score_table(scores)
-    corpus = [list_figures(path).to_string() for path in data.glob("filtered/report.json")]
     trained = {
         path.parent.name: list_figures(path)
         for path in sorted(data.glob("trained/*/metrics.json"))
@@ -69,12 +65,14 @@ def report(data: Path, experiment: str = "") -> str:
             *named,
         ],
         "Example translations": [show_examples(find(evaluation / "examples.tsv"))],
-        "Corpus": corpus,
+        "Corpus": [list_figures(path).to_string() for path in data.glob("filtered/report.json")],
         "Training": [pd.DataFrame(trained).rename_axis(columns="seed").to_string()] if trained else [],
     }
     texts = ["\n".join([title, "-" * len(title), *lines]) for title, lines in sections.items() if lines]
     seeds = [member for member in scores["member"].unique() if member.isdigit()]
-    return "\n\n".join([*texts, *describe_edits(data), *suggest_next_steps(data, seeds, experiment)]) + "\n"
+    restore = f"dvc exp apply {experiment} && " if experiment else ""
+    use = f"To use a model: {restore}.venv/bin/convs2s translate --model {data}/models/{seeds[0]}"
+    return "\n\n".join([*texts, *describe_edits(data), f"{use}\nAll results: docs/tutorial.md"]) + "\n"
 
 
 def describe_edits(data: Path) -> Iterator[str]:
@@ -88,17 +86,6 @@ def describe_edits(data: Path) -> Iterator[str]:
                 "params.yaml was edited after this run had begun. The results above are of the old "
                 f"values:\n  {lines}\nFor the new ones, run the same command again."
             )
-
-
-def suggest_next_steps(data: Path, seeds: Sequence[str], experiment: str) -> Iterator[str]:
-    """Yield what to do with the models of these seeds."""
-    others = sorted(path for path in data.glob("models/*") if path.name not in seeds)
-    stale = [path for path in others if path.name.isdigit()]  # not imported models
-    if stale:
-        yield f"Left from earlier runs, and not scored here: {', '.join(map(str, stale))}"
-    restore = f"dvc exp apply {experiment} && " if experiment else ""
-    use = f"To use a model: {restore}.venv/bin/convs2s translate --model {data}/models/{seeds[0]}"
-    yield f"{use}\nAll results: docs/tutorial.md"
 
 
 def score_table(scores: pd.DataFrame) -> pd.DataFrame:
@@ -117,7 +104,7 @@ def score_table(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def show_examples(path: Path) -> str:
-    """Return the examples, wrap, separated by blank lines."""
+    """Return the examples, separated by blank lines."""
     header, *rows = [line.split("\t") for line in read_lines(path)]
     texts = []
     for one in (dict(zip(header, row, strict=True)) for row in rows):
@@ -129,7 +116,7 @@ def show_examples(path: Path) -> str:
 
 
 def wrap(label: str, text: str) -> str:
-    """Return a text after its label, wrap; no control character may reach the terminal."""
+    """Return a text after its label, wrapped; no control character may reach the terminal."""
     visible = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text) or "(empty)"
     return textwrap.fill(
         visible, WIDTH, initial_indent=label, subsequent_indent=" " * len(label), break_on_hyphens=False
@@ -149,20 +136,15 @@ def format_number(found: float) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Print the report on the given folder (default: `data`); return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m pipelines.report.scores", description="Print the scores."
-    )
+    parser = argparse.ArgumentParser("python -m pipelines.report.scores", description=__doc__)
     parser.add_argument("data", nargs="?", type=Path, default=Path("data"), help="folder (default: data)")
     parser.add_argument("--experiment", default="", help="name under which the results are saved")
     options = parser.parse_args(arguments)
     try:
-        text = report(options.data, options.experiment)
+        print(report(options.data, options.experiment), end="")
     except FileNotFoundError as error:
         print(error, file=sys.stderr)
         return 1
-    if hasattr(sys.stdout, "reconfigure"):  # show ? where the terminal's encoding lacks a character
-        sys.stdout.reconfigure(errors="replace")
-    print(text, end="")
     return 0
 
 

@@ -23,16 +23,15 @@ Piece = tuple[str, bool]
 def choose_examples(runs: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:
     """Return examples by the reason they were chosen; all runs have the same test set."""
     test = runs[0].translations
-    lines = [line for line, source in enumerate(test.sources) if source.strip()]
     scores = {
         line: [sentence_chrf(run.translations.hypotheses[line], test.references[line]) for run in runs]
-        for line in lines
-    }
-    chosen = {"From all over the test set": spread(lines, EXAMPLES)}
+        for line, source in enumerate(test.sources) if source.strip()
+    }  # fmt: skip
+    chosen = {"From all over the test set": spread(list(scores), EXAMPLES)}
     if len(runs) > 1:
-        by_range = sorted(lines, key=lambda line: min(scores[line]) - max(scores[line]))
+        by_range = sorted(scores, key=lambda line: min(scores[line]) - max(scores[line]))
         chosen["Where the runs differ most"] = by_range[:EXAMPLES]
-    chosen["With the lowest chrF2"] = sorted(lines, key=lambda line: fmean(scores[line]))[:EXAMPLES]
+    chosen["With the lowest chrF2"] = sorted(scores, key=lambda line: fmean(scores[line]))[:EXAMPLES]
     return {why: [show_example(runs, line, scores[line]) for line in found] for why, found in chosen.items()}
 
 
@@ -76,19 +75,15 @@ def join(pieces: Sequence[str], shared: set[int]) -> list[Piece]:
 def choose_heat_maps(runs: Sequence[Run]) -> list[list[dict[str, Any]]]:
     """Return, for a few sentences, the attention of each run's first seed; all have the same test set."""
     shapes = [item.weights.shape for item in runs[0].translations.attention]
+    lines = spread(easy_to_read(shapes, HEAT_MAPS), HEAT_MAPS)
     return [
-        [show_attention(run, line) for run in runs]
-        for line in spread(easy_to_read(shapes, HEAT_MAPS), HEAT_MAPS)
+        [{"run": run.name, "line": line + 1, **show_attention(run, line)} for run in runs] for line in lines
     ]
 
 
 def show_attention(run: Run, line: int) -> dict[str, Any]:
-    """Return the attention of one sentence."""
-    attention = run.translations.attention[line]
-    source, target = (
-        [token[:LONGEST_LABEL] for token in side] for side in (attention.source, attention.target)
-    )
-    return {
-        "run": run.name, "line": line + 1, "source": source, "target": target,
-        "weights": attention.weights.astype(float).tolist(),
-    }  # fmt: skip
+    """Return the tokens of one sentence, and the attention between them."""
+    one = run.translations.attention[line]
+    sides = {"source": one.source, "target": one.target}
+    labels = {side: [token[:LONGEST_LABEL] for token in tokens] for side, tokens in sides.items()}
+    return {**labels, "weights": one.weights.tolist()}

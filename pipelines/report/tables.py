@@ -16,22 +16,20 @@ Rows = list[dict[str, str]]
 
 def list_runs(runs: Sequence[Run]) -> Rows:
     """Return a row per run: its differing parameters and main scores; ± is over seeds."""
-    names = [
-        name
-        for name in dict.fromkeys(name for run in runs for name in run.params)
-        if len({show_value(run, name) for run in runs}) > 1
-    ]
+    values = {
+        name: [show_value(run.params.get(name, "–")) for run in runs] for run in runs for name in run.params
+    }
+    values = {name: found for name, found in values.items() if len(set(found)) > 1}
     rows = [
-        {"run": run.name, **{name: show_value(run, name) for name in names}, **main_scores(run)}
-        for run in runs
+        {"run": run.name, **{name: found[number] for name, found in values.items()}, **main_scores(run)}
+        for number, run in enumerate(runs)
     ]
     return [{title: cell for title, cell in row.items() if any(one[title] for one in rows)} for row in rows]
 
 
-def show_value(run: Run, name: str) -> str:
-    """Return a parameter's value as in params.yaml, on one line; a dash if the run lacks it."""
-    found = run.params.get(name, "–")
-    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False, default=str)
+def show_value(value: Any) -> str:
+    """Return a parameter's value as in params.yaml, on one line."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def main_scores(run: Run) -> dict[str, str]:
@@ -55,9 +53,7 @@ def find_origin(run: Run) -> tuple[str, list[str], str]:
         return "", [], ""
     preset = dotted(preset_params(run.title).model_dump(mode="json"))
     changes = {name: value for name, value in run.params.items() if preset.get(name) != value}
-    texts = [
-        f"{name}: {json.dumps(value, ensure_ascii=False, default=str)}" for name, value in changes.items()
-    ]
+    texts = [f"{name}: {show_value(value)}" for name, value in changes.items()]
     return run.title, texts, f"{preset_command(run.title, changes)} && make repro"
 
 
@@ -130,12 +126,12 @@ def list_rules(run: Run) -> Rows:
 
 def sample_removed(run: Run) -> dict[str, list[dict[str, Any]]]:
     """Return some of the pairs that the filter removed, by rule."""
-    removed: dict[str, list[dict[str, Any]]] = {}
+    removed = defaultdict[str, list[dict[str, Any]]](list)
     for row in run.json("filtered/removed.json"):
-        removed.setdefault(row["rule"], []).append(row)
+        removed[row["rule"]].append(row)
     return removed
 
 
 def list_parameters(run: Run) -> Rows:
     """Return all parameters."""
-    return [{"parameter": name, "value": show_value(run, name)} for name in run.params]
+    return [{"parameter": name, "value": show_value(value)} for name, value in run.params.items()]

@@ -38,11 +38,9 @@ def make_run(folder: Path, changes: Mapping[str, Any], hypotheses: Mapping[str, 
     seeds = [int(member) for member in hypotheses if member != "ensemble"]
     own = {"train.seeds": seeds, "evaluate.ensembles": ["all"] * ("ensemble" in hypotheses)}
     text, params = apply_overrides((ROOT / "params.yaml").read_text(encoding="utf-8"), {**own, **changes})
-    folder.mkdir(parents=True, exist_ok=True)
     data = folder / "data"
-    (data / "snapshot").mkdir(parents=True, exist_ok=True)
     for path in (folder / "params.yaml", data / "snapshot" / "params.yaml"):
-        path.write_text(text, encoding="utf-8")
+        write_lines(path, text.rstrip("\n").split("\n"))
     write_test_set(data, hypotheses)
     for seed in seeds:
         write_training(data, seed)
@@ -73,10 +71,8 @@ def write_training(data: Path, seed: int) -> None:
     """Write a training's curves, metrics, weights and cost."""
     trained = data / "trained" / str(seed)
     for name in ("train/loss", "train/learning_rate", "train/gradient_norm", "valid/perplexity"):
-        value = name.partition("/")[2]
-        write_lines(
-            trained / "curves" / f"{name}.tsv", [f"step\t{value}", f"50\t{7 - seed}", f"100\t{6 - seed}"]
-        )
+        lines = [f"step\t{name.partition('/')[2]}", f"50\t{7 - seed}", f"100\t{6 - seed}"]
+        write_lines(trained / "curves" / f"{name}.tsv", lines)
     metrics = {"validation_perplexity": 4.5 + seed, "updates": 1200, "parameters": 2250876}
     write_json(trained / "metrics.json", metrics)
     write_lines(trained / "model" / "weights.safetensors", [f"weights of {seed}"])
@@ -84,12 +80,5 @@ def write_training(data: Path, seed: int) -> None:
         "device": "Toy CPU", "unit": "CPU core", "count": 2, "torch": "2.13.0", "first": 0, "last": 1200,
         "seconds": 1800.0, "target_tokens": 100_000, "training_seconds": 50.0,
     }  # fmt: skip
-    cost = (
-        data
-        / "checkpoints"
-        / str(seed)
-        / "costs"
-        / f"{digest_of_file(trained / 'model' / 'weights.safetensors')}.json"
-    )
-    cost.parent.mkdir(parents=True)
-    cost.write_text(json.dumps([session]), encoding="utf-8")
+    digest = digest_of_file(trained / "model" / "weights.safetensors")
+    write_lines(data / f"checkpoints/{seed}/costs/{digest}.json", [json.dumps([session])])

@@ -6,23 +6,15 @@ VOID = {"meta", "br", "img", "link"}
 
 
 class Page(HTMLParser):
-    """A parsed page.
-
-    Attributes:
-        elements: names and attributes of all elements.
-        tables: the tables of each section, as rows of cells.
-        texts: the text of each section.
-        marked: the text of every `mark`.
-    """
+    """A parsed page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.elements: list[tuple[str, dict[str, str]]] = []
-        self.tables: dict[str, list[list[list[str]]]] = {}
-        self.texts: dict[str, str] = {}
-        self.marked: list[str] = []
+        self.elements: list[tuple[str, dict[str, str]]] = []  # names and attributes
+        self.tables: dict[str, list[list[list[str]]]] = {}  # of each section, as rows of cells
+        self.texts: dict[str, str] = {}  # of each section
+        self.marked: list[str] = []  # the text of every `mark`
         self.open: list[str] = []
-        self.section = ""
         self.feed(text)
         self.close()
         assert self.open == [], "elements that nothing closes"
@@ -44,16 +36,11 @@ class Page(HTMLParser):
         elif tag == "mark":
             self.marked.append("")
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            self.handle_endtag(tag)
-
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if self.section:
+        if self.texts:
             self.texts[self.section] += data
         if {"td", "th"} & set(self.open):
             self.tables[self.section][-1][-1][-1] += data

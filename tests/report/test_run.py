@@ -26,13 +26,10 @@ metrics: [data/filtered/report.json, data/trained/1/metrics.json]
 OTHERS = ("scores.csv", "by_length.csv", "signatures.json", "test_set.json")
 
 
-def git(repo: Path, *arguments: str) -> None:
-    subprocess.run(["git", "-c", "user.name=toy", "-c", "user.email=toy", *arguments], cwd=repo, check=True)
-
-
 def commit(repo: Path, message: str) -> None:
-    git(repo, "add", "--all")
-    git(repo, "commit", "--quiet", "--message", message)
+    """Commit all files; the environment names the author."""
+    subprocess.run(["git", "add", "--all"], cwd=repo, check=True)
+    subprocess.run(["git", "commit", "--quiet", "--message", message], cwd=repo, check=True)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +40,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(repo / "made" / "params.yaml", repo)
     others = ", ".join(f"data/evaluation/{name}" for name in OTHERS)
     (repo / "dvc.yaml").write_text(PIPELINE.replace("OTHERS", others))
-    git(repo, "init", "--quiet")
+    subprocess.run(["git", "init", "--quiet"], cwd=repo, check=True)
     Repo.init(str(repo)).close()
     with pytest.MonkeyPatch.context() as patch, Repo(str(repo)) as project:
         patch.chdir(repo)
@@ -76,18 +73,10 @@ def test_a_revision_and_an_experiment_are_read_from_the_cache(
     run = open_run(name, finished, tmp_path)
     assert (run.name, run.params["train.dropout"], run.note) == (name, dropout, "")
     assert run.translations.hypotheses == GOOD
-    assert {seed: [one["seconds"] for one in cost] for seed, cost in run.costs.items()} == {
-        "1": [1800.0],
-        "2": [1800.0],
-    }
+    seconds = {seed: [one["seconds"] for one in cost] for seed, cost in run.costs.items()}
+    assert seconds == {"1": [1800.0], "2": [1800.0]}
     assert all((run.folder / f"data/trained/{seed}/curves/train/loss.tsv").is_file() for seed in "12")
     assert not list(tmp_path.rglob("weights*"))  # they may be large
-
-
-def test_a_commit_without_results_says_so(finished: Path, tmp_path: Path) -> None:
-    """A new clone has such a commit until somebody commits a run."""
-    with pytest.raises(ValueError, match=r"HEAD~1: this revision has no dvc\.lock.*git add dvc\.lock"):
-        open_run("HEAD~1", finished, tmp_path)
 
 
 def test_make_runs_shows_scores_and_changed_parameters(
@@ -114,28 +103,24 @@ def test_a_workspace_that_was_edited_says_so(finished: Path, tmp_path: Path) -> 
     assert run.note.startswith("These results are not up to date with params.yaml, code and data: all would")
 
 
-def test_a_folder_without_dvc_is_read_as_it_is(finished: Path, tmp_path: Path) -> None:
-    """Such a folder may be a copy from another machine, for example."""
-    run = open_run(str(finished / "made"), finished, tmp_path)
-    assert (run.name, run.params["train.dropout"], run.note) == ("made", 0.1, "")
-
-
-def test_translations_are_those_of_the_first_seed_without_an_ensemble(tmp_path: Path) -> None:
-    """The report in the terminal shows the same ones."""
+def test_a_folder_without_dvc_is_read_as_it_is(tmp_path: Path) -> None:
+    """It may be a copy; without an ensemble, translations are those of the first seed."""
     bad = [line.replace("a", "o") for line in GOOD]
     run = open_run(str(make_run(tmp_path / "made", {}, {"1": GOOD, "2": bad})), tmp_path, tmp_path)
-    assert run.translations.hypotheses == GOOD
+    assert (run.name, run.note, run.translations.hypotheses) == ("made", "", GOOD)
 
 
-def test_an_unknown_run_is_refused(finished: Path, tmp_path: Path) -> None:
-    """An unknown name is probably a typo."""
-    with pytest.raises(ValueError, match=r"^HAED: found neither a folder nor a revision \("):
-        open_run("HAED", finished, tmp_path)
-
-
-def test_a_run_whose_outputs_are_lost_is_refused(finished: Path, tmp_path: Path) -> None:
-    """The run may be from another machine, or the cache may have been emptied."""
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("HAED", r"^HAED: found neither a folder nor a revision \("),
+        ("HEAD~1", r"HEAD~1: this revision has no dvc\.lock.*git add dvc\.lock"),
+        ("HEAD", "outputs of this revision are not in DVC's cache"),
+    ],
+)
+def test_a_run_that_is_not_there_is_refused(finished: Path, tmp_path: Path, name: str, message: str) -> None:
+    """A typo, a commit before the first run, and a run of another machine or an emptied cache."""
     copy = Path(shutil.copytree(finished, tmp_path / "copy", symlinks=True))
     shutil.rmtree(copy / ".dvc" / "cache")
-    with pytest.raises(ValueError, match="outputs of this revision are not in DVC's cache"):
-        open_run("HEAD", copy, tmp_path)
+    with pytest.raises(ValueError, match=message):
+        open_run(name, copy, tmp_path)
