@@ -6,6 +6,7 @@ report says so. On a machine without a GPU, --toy runs all parts at toy size on 
 """
 
 import argparse
+import shlex
 import subprocess
 import sys
 import time
@@ -13,20 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 TESTS = ("tests/train/test_on_gpu.py", "tests/decode/test_on_gpu.py")
-TOY = (
-    "--device",
-    "cpu",
-    "--tokens",
-    "50",
-    "--channels",
-    "8",
-    "--entries",
-    "40",
-    "--rounds",
-    "1",
-    "--updates",
-    "1",
-)
+TOY = shlex.split("--device cpu --tokens 50 --channels 8 --entries 40 --rounds 1 --updates 1")
 
 
 def parts(toy: bool) -> dict[str, tuple[int, list[str]]]:

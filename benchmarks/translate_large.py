@@ -50,18 +50,11 @@ def main(arguments: list[str] | None = None) -> None:
         write_report(options.json, about, results)
 
 
-def random_model(preset: str, entries: int, channels: int | None, precision: str) -> SearchModel:
-    """Return a model on the CPU with random weights that never writes EOS unless forced to.
-
-    Args:
-        preset: whose architecture it has.
-        entries: of both vocabularies.
-        channels: of all layers; None: the preset's.
-        precision: of products.
-    """
+def random_model(options: argparse.Namespace, precision: str) -> SearchModel:
+    """Return a model on the CPU with random weights that never writes EOS unless forced to."""
     torch.manual_seed(1)
-    params = narrowed(preset_params(preset).model, channels)
-    model = Seq2Seq(params, entries, entries, PAD, dropout=0.0)
+    params = narrowed(preset_params(options.preset).model, options.channels)
+    model = Seq2Seq(params, options.entries, options.entries, PAD, dropout=0.0)
     fold_weight_norm(model)
     model.output_layer.bias.data[EOS] = -1e4
     return choose_model(model.eval().requires_grad_(False), precision, CPU)
@@ -69,7 +62,7 @@ def random_model(preset: str, entries: int, channels: int | None, precision: str
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Return the options of the command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.translate_large")
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--preset", default="wmt14-en-de-paper", help="whose architecture to use")
     parser.add_argument("--channels", type=int, help="of all layers; by default the preset's")
     parser.add_argument("--entries", type=int, default=40_000, help="of both vocabularies")
@@ -94,21 +87,19 @@ def ours(options: argparse.Namespace) -> dict[str, Any]:
     selected = torch.from_numpy(np.sort(np.concatenate([np.arange(3), drawn])))
     found: dict[str, Any] = {}
     for precision in options.precisions:
-        model = random_model(options.preset, options.entries, options.channels, precision)
-        found[f"ours {precision}"] = partial(search, model, None, source)
-        if precision == options.precisions[-1]:
-            found[f"ours {precision}, {options.selected:,} selected"] = partial(
-                search, model, selected, source
-            )
+        model = random_model(options, precision)
+        found[f"ours {precision}"] = partial(search, model, source)
+    found[f"ours {precision}, {options.selected:,} selected"] = partial(
+        search, model.restricted(selected), source
+    )
     return found
 
 
-def search(model: Any, selected: torch.Tensor | None, source: torch.Tensor, beam_size: int) -> float:
+def search(model: SearchModel, source: torch.Tensor, beam_size: int) -> float:
     """Translate a batch; return the tokens of the best hypotheses, including EOS, as in the source."""
-    used = model if selected is None else model.restricted(selected)
     beam = BeamSearch(beam_size, 1.0, 1, 1, legacy_eos=False, keep_attention=False)
     limits = [source.shape[1] - 1] * len(source)
-    return float(sum(len(best.tokens) for best, *_ in beam.search(used, source, limits)))
+    return float(sum(len(best.tokens) for best, *_ in beam.search(model, source, limits)))
 
 
 def theirs(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
@@ -120,18 +111,12 @@ def theirs(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
 def table_rows(results: list[dict[str, Any]]) -> list[tuple[object, ...]]:
     """Return the rows of the table."""
-    speeds = [result["tokens"]["per_processor_second"] for result in results]
-    peers = {
-        result["beam_size"]: speed["median"]
-        for result, speed in zip(results, speeds, strict=True)
-        if result["system"] == PEER
-    }
-    rows: list[tuple[object, ...]] = []
-    for result, speed in zip(results, speeds, strict=True):
-        peer = peers.get(result["beam_size"])
-        ratio = speed["median"] / peer if peer else ""
-        rows.append((f"{result['beam_size']}, {result['system']}", *speed.values(), ratio))
-    return rows
+    rows = [(one["beam_size"], one["system"], one["tokens"]["per_processor_second"]) for one in results]
+    peers = {beam_size: speed["median"] for beam_size, system, speed in rows if system == PEER}
+    return [
+        (f"{beam_size}, {system}", *speed.values(), speed["median"] / peers[beam_size] if peers else "")
+        for beam_size, system, speed in rows
+    ]
 
 
 if __name__ == "__main__":

@@ -8,15 +8,12 @@ the same way. The two variants take turns; the table has medians over the runs, 
 """
 
 import argparse
-import statistics
-import time
-from collections.abc import Callable
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from convs2s.config.model import ModelParams
+from benchmarks.machine import Work, in_turns, print_table
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.model.initialization import fold_weight_norm
@@ -25,14 +22,15 @@ from convs2s.text.alignment.candidates import Candidates
 from convs2s.text.vocabulary.selection import VocabularySelection
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
 from convs2s.train.loss import SummedLoss, softmax_loss
+from pipelines.preset import preset_params
 
 COMMON, CANDIDATES = 500, 100
-CHANNELS, ENCODER_LAYERS, DECODER_LAYERS = 512, 13, 5
+COLUMNS = ("work", "words/s, whole vocabulary", "words/s, selected", "ratio")
 
 
 def parse() -> argparse.Namespace:
     """Return the command line's options."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--types", type=int, default=160_000, help="vocabulary size of source and target")
     parser.add_argument("--sentences", type=int, default=32, help="of the batch")
     parser.add_argument("--words", type=int, default=25, help="of each sentence")
@@ -40,19 +38,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=3, help="of each variant, after a warm-up")
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     return parser.parse_args()
-
-
-def architecture() -> ModelParams:
-    """Return the model of the paper's ablations."""
-    sizes = {
-        "embedding_size": CHANNELS, "output_embedding_size": CHANNELS,
-        "encoder_widths": [CHANNELS] * ENCODER_LAYERS, "encoder_kernels": [3] * ENCODER_LAYERS,
-        "decoder_widths": [CHANNELS] * DECODER_LAYERS, "decoder_kernels": [5] * DECODER_LAYERS,
-        "attention": [True] * DECODER_LAYERS, "source_positions": True, "target_positions": True,
-        "max_positions": 1024,
-        "encoder_grad_scale": "paper", "extra_scaling": True,
-    }  # fmt: skip
-    return ModelParams.model_validate(sizes)
 
 
 def zipf(random: np.random.Generator, types: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
@@ -76,25 +61,23 @@ class Bench:
         table = Candidates(np.arange(types + 1) * CANDIDATES, candidates)
         self.selection = VocabularySelection(table, COMMON, CANDIDATES, types)
         torch.manual_seed(1)
-        self.model = Seq2Seq(architecture(), types, types, PAD, 0.1, plain_output=True).to(self.device)
+        params = preset_params("ablation-en-de").model
+        self.model = Seq2Seq(params, types, types, PAD, 0.1, plain_output=True).to(self.device)
 
-    def translation(self, beam_size: int) -> tuple[Callable[[], int], Callable[[], int]]:
+    def translation(self, beam_size: int) -> dict[str, Work]:
         """Return functions that translate the batch and return its words, without and with selection."""
         search = BeamSearch(beam_size, 1.0, self.words, 1, legacy_eos=False, keep_attention=False)
         source = torch.from_numpy(self.source).to(self.device)
         limits = [self.words] * len(source)
         model = StepwiseModel(self.model)
 
-        def plain() -> int:
-            return len(search.search(model, source, limits)) * self.words
-
         def selected() -> int:
             types = torch.from_numpy(self.selection.tokens(self.source)).to(self.device)
             return len(search.search(model.restricted(types), source, limits)) * self.words
 
-        return plain, selected
+        return {"all": lambda: len(search.search(model, source, limits)) * self.words, "selected": selected}
 
-    def training(self) -> tuple[Callable[[], int], Callable[[], int]]:
+    def training(self) -> dict[str, Work]:
         """Return functions that compute loss and gradients of the batch, without and with selection."""
         losses = SummedLoss(self.model, 0.0, softmax_loss)
         source, target = (torch.from_numpy(side).to(self.device) for side in (self.source, self.target))
@@ -104,48 +87,40 @@ class Bench:
             """Compute loss and gradients over these target entries; return the words of the batch."""
             self.model.zero_grad()
             losses(source, target, real, types)[0].backward()
-            if self.device.type == "cuda":
-                torch.cuda.synchronize()
             return len(source) * self.words
 
         def selected() -> int:
-            return gradients(
-                torch.from_numpy(self.selection.tokens(self.source, self.target)).to(self.device)
-            )
+            types = torch.from_numpy(self.selection.tokens(self.source, self.target))
+            return gradients(types.to(self.device))
 
-        return lambda: gradients(None), selected
+        return {"all": lambda: gradients(None), "selected": selected}
 
-
-def speed(work: Callable[[], int]) -> float:
-    """Return the words per second of a function that returns its words."""
-    start = time.perf_counter()
-    words = work()
-    return words / (time.perf_counter() - start)
-
-
-def compare(name: str, ways: tuple[Callable[[], int], Callable[[], int]], runs: int) -> None:
-    """Print a row of the table."""
-    pairs = [tuple(speed(way) for way in ways) for _ in range(runs + 1)][1:]
-    plain, selected = (statistics.median(column) for column in zip(*pairs, strict=True))
-    ratio = statistics.median(with_it / without for without, with_it in pairs)
-    print(f"| {name} | {plain:,.0f} | {selected:,.0f} | {ratio:.2f} |", flush=True)
+    def compare(self, name: str, ways: dict[str, Work], runs: int) -> tuple[str, float, float, float]:
+        """Return a row of the table."""
+        plain, selected = (
+            np.array([speed.clock for speed in speeds])
+            for speeds in in_turns(ways, runs, self.device).values()
+        )
+        return name, float(np.median(plain)), float(np.median(selected)), float(np.median(selected / plain))
 
 
 def main() -> None:
     """Print the table."""
     options = parse()
     bench = Bench(options)
-    print("| work | words/s, whole vocabulary | words/s, selected | ratio |\n|---|---:|---:|---:|")
     bench.model.train()
-    compare("loss and gradients", bench.training(), options.runs)
+    rows = [bench.compare("loss and gradients", bench.training(), options.runs)]
     print(bench.selection.report())
     bench.selection.batches = bench.selection.selected = 0
     bench.model.zero_grad()
     fold_weight_norm(bench.model)
     bench.model.eval().requires_grad_(False)
     for beam_size in options.beam_sizes:
-        compare(f"translation, beam {beam_size}", bench.translation(beam_size), options.runs)
+        rows.append(
+            bench.compare(f"translation, beam {beam_size}", bench.translation(beam_size), options.runs)
+        )
     print(bench.selection.report())
+    print_table(COLUMNS, rows)
 
 
 if __name__ == "__main__":

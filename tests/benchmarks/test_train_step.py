@@ -1,6 +1,7 @@
 """The benchmark of updates runs and compares the variants that it names."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -23,18 +24,7 @@ def test_it_measures_all_variants_of_a_preset(
     monkeypatch.setattr(train_step, "preset_params", lambda _: params.model_copy(update={"model": model}))
     monkeypatch.setitem(machine.ROWS, "cpu", 256)
     monkeypatch.setattr(train_step, "keep_freed_memory", lambda: True)
-    options = [
-        "--presets",
-        "tatoeba-en-de",
-        "--entries",
-        "40",
-        "--rounds",
-        "2",
-        "--updates",
-        "1",
-        "--threads",
-        "1",
-    ]
+    options = shlex.split("--presets tatoeba-en-de --entries 40 --rounds 2 --updates 1 --threads 1")
     monkeypatch.setattr(sys, "argv", ["train_step", *options, "--json", str(tmp_path / "speed.json")])
     train_step.main()
     assert "plain float32" in capsys.readouterr().out
@@ -45,10 +35,7 @@ def test_it_measures_all_variants_of_a_preset(
     for row in content["results"]:
         spread = row["target_tokens"]["per_processor_second"]
         assert 0 < spread["lowest"] <= spread["median"] <= spread["highest"]
-        share = (
-            spread["median"]
-            * row["flop_per_token"]
-            / content["product_flop_per_second"][row["variant"].split()[1]]
-        )
+        peak = content["product_flop_per_second"][row["variant"].split()[1]]
+        share = spread["median"] * row["flop_per_token"] / peak
         assert row["share_of_products"] == pytest.approx(share)
         assert 0 < share < 1
