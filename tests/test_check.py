@@ -20,8 +20,6 @@ from pipelines.flows import machine
 from pipelines.stages import __main__ as runner
 from tests.presets import content_of, params_of
 
-pytestmark = pytest.mark.fault("security")
-
 ROOT = Path(__file__).parent.parent
 ATTACK = "1; touch F #"
 

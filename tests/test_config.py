@@ -100,7 +100,6 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.fault("numbers")
 @pytest.mark.parametrize(("changes", "message"), FAULTS, ids=[str(changes)[:60] for changes, _ in FAULTS])
 def test_a_fault_names_the_key_what_was_expected_and_what_was_found(
     changes: dict[str, Any], message: str
@@ -117,7 +116,6 @@ def test_every_fault_is_listed_at_once() -> None:
     assert len(str(error.value).split("\n")) == 4
 
 
-@pytest.mark.fault("security")
 @pytest.mark.parametrize("urls", [["https://me:secret@host/a"], "https://me:secret@host/a?b=secret"])
 def test_a_password_in_a_url_is_refused_and_not_shown(urls: Any) -> None:
     """params.yaml is committed to git, and error messages are shared."""
@@ -160,7 +158,6 @@ def test_yaml_is_read_as_dvc_reads_it() -> None:
     assert train.momentum == train.clip_norm == 1e-4
 
 
-@pytest.mark.fault("input")
 @pytest.mark.parametrize(
     ("content", "message"),
     [

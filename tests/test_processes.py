@@ -45,7 +45,6 @@ time.sleep(100)
 """
 
 
-@pytest.mark.fault("kill program")
 @pytest.mark.parametrize(
     ("code", "signal"), [(POOL, "kill"), (POOL, "terminate"), (FORK, "kill"), (LAUNCH, "kill")]
 )

@@ -110,7 +110,6 @@ def test_repeated_model_options_add_up(command: str) -> None:
     assert options.model == [Path("a"), Path("b"), Path("c")]
 
 
-@pytest.mark.fault("input")
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -134,7 +133,6 @@ def test_text_that_is_not_utf8_is_named_by_line(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.txt"]
 
 
-@pytest.mark.fault("input")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -267,7 +265,6 @@ FORBIDDEN = {
 }  # fmt: skip
 
 
-@pytest.mark.fault("input")
 def test_a_closed_pipe_is_not_an_error_and_only_what_is_needed_was_imported(tmp_path: Path) -> None:
     """`convs2s translate | head -1` must end quietly; here Python also lists its imports.
 

@@ -104,7 +104,6 @@ REFUSED: list[tuple[Callable[[Path], object], str]] = [
 ]
 
 
-@pytest.mark.fault("security")
 @pytest.mark.parametrize(("make", "found"), REFUSED)
 def test_a_file_that_is_not_safe_is_refused_unexecuted(
     tmp_path: Path, make: Callable[[Path], object], found: str, recwarn: pytest.WarningsRecorder
@@ -133,7 +132,6 @@ def test_meters_of_old_trainings_are_ignored(tmp_path: Path, monkeypatch: pytest
     assert read_checkpoint(path).arguments == {"arch": "fconv"}
 
 
-@pytest.mark.fault("input")
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -151,7 +149,6 @@ def test_other_files_of_tensors_are_refused(tmp_path: Path, content: object, mes
         read_checkpoint(write(tmp_path / "x.pt", content))
 
 
-@pytest.mark.fault("input")
 @pytest.mark.parametrize("kind", ["zip", "pickle in a zip", "2017"])
 def test_any_damage_raises_only_documented_errors(tmp_path: Path, kind: str) -> None:
     """Bytes are changed, dropped and duplicated; a file with a harmless change may still be read."""

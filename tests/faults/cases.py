@@ -81,7 +81,7 @@ def kills() -> Iterator[Case]:
     ):
         action = injection.send(signal.SIGKILL, target)
         yield Case(f"kill {target}", f"{stage} at {share:.0%}", at_operation(stage, share, action))
-    for share in (0.05, 0.55, 0.85):
+    for share in (0.1, 0.5, 0.9):
         action = injection.send(signal.SIGKILL, "group")
         yield Case("kill group", f"DVC at {share:.0%}", at_operation("filter", share, action, "dvc"))
     for name, keep in itertools.product(("rwlock", "dvc.lock"), (0.0, 0.5)):

@@ -1,23 +1,30 @@
 """After any fault, the next command gives the results of an undisturbed run, and nothing is left behind."""
 
-from collections.abc import Callable
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.faults import repository
-from tests.faults.base import Base
+from tests.faults.base import Base, make
 from tests.faults.cases import Case, Setting, cases, recovers
 
 pytestmark = pytest.mark.faults
 
+TABLE = cases()
+OF_EACH_KIND = list({case.kind: case for case in reversed(TABLE)}.values())[::-1]
 
-@pytest.mark.parametrize("case", cases(), ids=str)
-def test_the_next_command_repairs(
-    case: Case, base: Base, tmp_path: Path, record_property: Callable[[str, object], None]
-) -> None:
+
+@pytest.fixture(scope="session")
+def base(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Base:
+    """Return the repository that each case starts from, shared by the processes of pytest-xdist."""
+    folder = tmp_path_factory.getbasetemp()
+    return make((folder if worker_id == "master" else folder.parent) / "faults")
+
+
+@pytest.mark.parametrize("case", TABLE if os.environ.get("ALL") else OF_EACH_KIND, ids=str)
+def test_the_next_command_repairs(case: Case, base: Base, tmp_path: Path) -> None:
     """Outputs and dvc.lock must equal an undisturbed run's, with no process or unfinished file left."""
-    record_property("fault", str(case))
     setting = Setting(repository.copy(base.folder, tmp_path / "repo"), base.counts)
     case.fault(setting)
     assert recovers(setting, base.outputs) == []

@@ -20,8 +20,6 @@ from pipelines.flows.remote_worker import run_stage
 from tests.flows.server import Server
 from tests.flows.test_machine import play
 
-pytestmark = pytest.mark.fault("security")
-
 # What another user of the machine can try; prints what came of it. Only the standard library, for that user
 # need not be able to read our packages.
 ATTACK = """

@@ -11,8 +11,6 @@ from convs2s.package.translator import load
 from tests.decode.parrot import TOKENIZE, TRANSLATE
 from tests.package.small_package import write_small_package
 
-pytestmark = pytest.mark.fault("damaged model")
-
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:

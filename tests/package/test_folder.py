@@ -79,7 +79,6 @@ def test_a_truecased_model_without_truecaser_is_refused(tmp_path: Path) -> None:
         load(package, "cpu")
 
 
-@pytest.mark.fault("input")
 def test_missing_folder_and_files_are_named(tmp_path: Path) -> None:
     """All missing files are listed at once; giving data/trained is a likely slip."""
     with pytest.raises(FileNotFoundError, match=r"nowhere is not a folder. Expected a model folder"):
@@ -91,7 +90,6 @@ def test_missing_folder_and_files_are_named(tmp_path: Path) -> None:
         read_settings(package)
 
 
-@pytest.mark.fault("input")
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

@@ -12,9 +12,6 @@ from tests.properties.conftest import EXAMPLES
 from tests.properties.damage import damaged, drawn
 from tests.properties.readers import READERS, Reader
 
-pytestmark = pytest.mark.fault("input")
-
-
 BY_HYPOTHESIS = 1000  # at most; further inputs are drawn by our own code, which is faster but cannot shrink
 
 

@@ -18,8 +18,6 @@ from convs2s.text.words.tokenization import Tokenizer
 from tests.decode.parrot import TOKENIZE, write_bpe_vocabulary, write_word_vocabulary
 from tests.package.small_package import WORDS
 
-pytestmark = pytest.mark.fault("input")
-
 LINES = st.text(st.sampled_from("ab  \u2028é"), max_size=12)
 ALPHABET = sorted(set("".join(WORDS)))
 KNOWN_WORDS = st.text(st.sampled_from(ALPHABET), min_size=1, max_size=8)

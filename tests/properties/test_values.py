@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,8 +14,6 @@ from convs2s.config.params import Params
 from convs2s.exchange.fairseq_architecture import read_architecture
 from convs2s.exchange.fairseq_files import Checkpoint
 from tests.presets import content_of
-
-pytestmark = pytest.mark.fault("input")
 
 SCALARS = (
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10)

@@ -20,8 +20,6 @@ from convs2s.train.training import State, Training
 from tests.model.small import small_model
 from tests.train.tiny import tiny_training, weights
 
-pytestmark = pytest.mark.fault("damaged checkpoint")
-
 PRINTS = {"seed": "1", "model": "small"}
 
 

@@ -71,7 +71,6 @@ def test_hardware_is_counted(device: str, expected: object, monkeypatch: pytest.
     assert found["device"]
 
 
-@pytest.mark.fault("workers")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_worker_that_is_gone_ends_the_other_with_a_message(
     number: signal.Signals, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -101,7 +101,6 @@ def test_bfloat16_stays_near_float32(tmp_path: Path) -> None:
     assert losses["bfloat16"] != losses["float32"]
 
 
-@pytest.mark.fault("numbers")
 def test_divergence_ends_training_and_keeps_the_weights(tmp_path: Path) -> None:
     """A NaN is reported where it occurs, and no weight becomes NaN."""
     run = tiny_training(tmp_path)
@@ -115,7 +114,6 @@ def test_divergence_ends_training_and_keeps_the_weights(tmp_path: Path) -> None:
     assert torch.equal(weights(run), before)
 
 
-@pytest.mark.fault("numbers")
 @pytest.mark.parametrize("nats", [math.nan, math.inf])
 def test_a_validation_loss_that_is_no_number_ends_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nats: float

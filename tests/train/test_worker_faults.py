@@ -11,7 +11,7 @@ from convs2s.train.launch import launch
 from tests.train.test_run import in_process, prepare
 from tests.train.tiny import tiny_params
 
-pytestmark = [pytest.mark.slow, pytest.mark.fault("workers")]
+pytestmark = pytest.mark.slow
 
 # A worker that sends itself a signal after an update, once; others miss it after 5 s.
 FAULTY = """

@@ -80,7 +80,6 @@ def test_candidates_round_trip_and_equal_ones_give_equal_bytes(tmp_path: Path) -
     assert has_candidates(tmp_path / "a")
 
 
-@pytest.mark.fault("input")
 def test_errors_of_faulty_files_say_what_to_do(tmp_path: Path) -> None:
     """The file may be missing, truncated, of another format, or from a pipeline without selection."""
     path = tmp_path / "candidates.npz"

@@ -110,7 +110,6 @@ def flip(content: bytes, place: int) -> bytes:
     return bytes(changed)
 
 
-@pytest.mark.fault("damage")
 @pytest.mark.parametrize(
     "damage",
     [

@@ -74,7 +74,6 @@ def test_an_empty_dictionary_is_its_header(tmp_path: Path) -> None:
     assert read_dictionary(tmp_path / "d") == {}
 
 
-@pytest.mark.fault("input")
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -100,7 +99,6 @@ def test_an_invalid_dictionary_is_an_error_with_its_line(tmp_path: Path, text: s
         read_dictionary(written(tmp_path, text))
 
 
-@pytest.mark.fault("input")
 def test_a_missing_dictionary_is_an_error(tmp_path: Path) -> None:
     """The message names the file."""
     with pytest.raises(FileNotFoundError, match=r"dictionary\.tsv does not exist"):

@@ -54,7 +54,6 @@ def test_an_error_before_the_first_chunk_comes_through() -> None:
         list(map_chunks(make_nothing, range(100), 10, "t", workers=2))
 
 
-@pytest.mark.fault("memory")
 def test_a_dead_process_is_reported() -> None:
     """The system kills processes when memory runs out; waiting forever would be worse than an error."""
     with pytest.raises(ChildProcessError, match=r"one of 2 worker processes died.*memory"):

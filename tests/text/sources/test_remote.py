@@ -85,7 +85,6 @@ def test_fetched_file_is_used_as_long_as_it_is_right(site: Site, tmp_path: Path)
     assert len(site.asked) == 2
 
 
-@pytest.mark.fault("security")
 def test_own_file_is_used_if_it_is_right(
     site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -140,7 +139,6 @@ def test_without_a_digest_any_file_is_accepted_and_its_hash_logged(
     assert "put that into params.yaml instead of null" in caplog.text
 
 
-@pytest.mark.fault("security")
 def test_a_file_of_unknown_length_is_refused(site: Site, tmp_path: Path) -> None:
     """Without length and digest, the first half would pass for the whole file."""
     site.files["a.txt"], site.lengths, site.breaks = CONTENT, False, [2000, 2000]
@@ -169,7 +167,6 @@ def test_full_disk_stops_at_once(site: Site, tmp_path: Path, monkeypatch: pytest
     assert [path.suffix for path in (tmp_path / "downloads").iterdir()] == [".lock"]
 
 
-@pytest.mark.fault("security")
 @pytest.mark.parametrize("target", ["ftp://host/a.txt", "file:///etc/passwd", "data:,hello"])
 def test_a_redirect_leads_to_the_web_only(site: Site, tmp_path: Path, target: str) -> None:
     """Otherwise a server could choose another protocol, or a file of this machine."""
@@ -184,7 +181,6 @@ def test_a_redirect_within_the_web_is_followed(site: Site, tmp_path: Path) -> No
     assert get(site, tmp_path, "a.txt", digest=None) == CONTENT
 
 
-@pytest.mark.fault("security")
 def test_no_message_has_a_password_or_token(
     site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

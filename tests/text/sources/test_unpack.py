@@ -66,7 +66,6 @@ def test_zip_is_unpacked(tmp_path: Path) -> None:
     assert content_of(tmp_path / "out") == FILES
 
 
-@pytest.mark.fault("security")
 def test_modes_are_not_restored(tmp_path: Path) -> None:
     """An archive must not create setuid programs or unreadable files."""
     member = tarfile.TarInfo("a")
@@ -77,7 +76,6 @@ def test_modes_are_not_restored(tmp_path: Path) -> None:
     assert mode & stat.S_IRUSR
 
 
-@pytest.mark.fault("security")
 @pytest.mark.parametrize("make", [make_tar, make_zip])
 def test_no_member_lands_outside_the_folder(tmp_path: Path, make: Any) -> None:
     """Otherwise an archive could overwrite any file of the user; tar refuses, zip strips the name."""
@@ -90,7 +88,6 @@ def test_no_member_lands_outside_the_folder(tmp_path: Path, make: Any) -> None:
     assert {path.name for path in tmp_path.iterdir()} <= {archive.name, "out"}
 
 
-@pytest.mark.fault("security")
 @pytest.mark.parametrize(
     "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE]
 )
@@ -102,7 +99,6 @@ def test_tar_member_that_is_not_a_file_is_refused(tmp_path: Path, kind: bytes) -
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.fault("security")
 def test_zip_does_not_make_links(tmp_path: Path) -> None:
     """A zip archive stores a link as a file with a Unix mode, and its target as the content."""
     member = zipfile.ZipInfo("bad")
@@ -113,7 +109,6 @@ def test_zip_does_not_make_links(tmp_path: Path) -> None:
     assert not (tmp_path / "out" / "bad").is_symlink()
 
 
-@pytest.mark.fault("security")
 def test_encrypted_zip_is_refused(tmp_path: Path) -> None:
     """The stage cannot ask for a password."""
     archive = make_zip(tmp_path / "a.zip", {"a": b"x"})
@@ -124,7 +119,6 @@ def test_encrypted_zip_is_refused(tmp_path: Path) -> None:
         unpack(archive, tmp_path / "out")
 
 
-@pytest.mark.fault("security")
 @pytest.mark.parametrize("suffix", [".tar.gz", ".tar.xz", ".zip"])
 @pytest.mark.parametrize("count", [1, 9])
 def test_an_archive_that_fills_the_disk_is_refused(
@@ -141,7 +135,6 @@ def test_an_archive_that_fills_the_disk_is_refused(
     assert {path.name for path in tmp_path.iterdir()} == {"out", archive.name}
 
 
-@pytest.mark.fault("security")
 def test_a_sparse_member_has_its_whole_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kilobyte of tar may stand for any number of zeros."""
     member = tarfile.TarInfo("sparse")
@@ -167,7 +160,6 @@ def test_later_member_of_a_name_wins(tmp_path: Path) -> None:
     assert content_of(tmp_path / "out") == {"a": b"new"}
 
 
-@pytest.mark.fault("input")
 @pytest.mark.parametrize("suffix", [*TAR_MODES, ".zip"])
 @pytest.mark.parametrize("damage", ["cut", "other"])
 def test_damaged_archive_is_an_error_and_leaves_nothing(tmp_path: Path, suffix: str, damage: str) -> None:
@@ -181,7 +173,6 @@ def test_damaged_archive_is_an_error_and_leaves_nothing(tmp_path: Path, suffix: 
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
-@pytest.mark.fault("input")
 @pytest.mark.parametrize("suffix", [".tgz", ".tar.bz2", ".tar.xz", ".zip"])
 def test_damage_within_a_member_is_an_error(tmp_path: Path, suffix: str) -> None:
     """Each compression fails in its own way; a plain .tar has no checksum."""
@@ -194,7 +185,6 @@ def test_damage_within_a_member_is_an_error(tmp_path: Path, suffix: str) -> None
         unpack(path, tmp_path / "out")
 
 
-@pytest.mark.fault("input")
 def test_full_disk_is_reported_as_such_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,7 +75,6 @@ def test_a_sentence_out_of_range_is_an_error(folder: Path, i: int) -> None:
         EncodedCorpus.open(folder, "source")[i]
 
 
-@pytest.mark.fault("input")
 @pytest.mark.parametrize("name", ["source.ids.npy", "source.offsets.npy"])
 @pytest.mark.parametrize("keep", [0, 7, 100, -1])
 def test_a_truncated_file_is_named(folder: Path, name: str, keep: int) -> None:
@@ -86,7 +85,6 @@ def test_a_truncated_file_is_named(folder: Path, name: str, keep: int) -> None:
         EncodedCorpus.open(folder, "source")
 
 
-@pytest.mark.fault("input")
 @pytest.mark.parametrize(
     ("offsets", "found"),
     [
@@ -104,7 +102,6 @@ def test_offsets_that_do_not_fit_the_ids_are_an_error(folder: Path, offsets: lis
         EncodedCorpus.open(folder, "source")
 
 
-@pytest.mark.fault("input")
 @pytest.mark.parametrize(
     ("place", "value", "found"),
     [
@@ -138,7 +135,6 @@ def test_unequal_sides_are_an_error(folder: Path) -> None:
         EncodedCorpus.open(folder, "source")
 
 
-@pytest.mark.fault("input")
 def test_an_array_of_something_else_is_an_error(folder: Path) -> None:
     """Floats or tables were not written by this program."""
     np.save(folder / "source.ids.npy", np.zeros((2, 3)))
@@ -148,7 +144,6 @@ def test_an_array_of_something_else_is_an_error(folder: Path) -> None:
         EncodedCorpus.open(folder, "source")
 
 
-@pytest.mark.fault("input")
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     """The message names the stage to run."""
     with pytest.raises(FileNotFoundError, match=r"source\.ids\.npy does not exist.*dvc repro encode"):

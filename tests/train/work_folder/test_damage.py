@@ -20,8 +20,6 @@ from tests.train.work_folder.trainings import (
     validating,
 )
 
-pytestmark = pytest.mark.fault("damaged checkpoint")
-
 
 @pytest.mark.parametrize(
     ("damaged", "continued"),

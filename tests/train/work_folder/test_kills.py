@@ -23,8 +23,6 @@ from tests.train.work_folder.trainings import (
     validating,
 )
 
-pytestmark = pytest.mark.fault("damaged checkpoint")
-
 
 def test_killed_at_any_operation_the_next_run_ends_as_an_undisturbed_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -14,8 +14,6 @@ from filelock import FileLock, Timeout
 
 from convs2s.train.work_folder import hold
 
-pytestmark = pytest.mark.fault("concurrency")
-
 HOLD = """
 import sys, time
 from pathlib import Path

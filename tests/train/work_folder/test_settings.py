@@ -27,8 +27,6 @@ from tests.train.work_folder.trainings import (
     validating,
 )
 
-pytestmark = pytest.mark.fault("damaged checkpoint")
-
 
 @pytest.mark.parametrize(
     ("before", "now", "after", "message"),
