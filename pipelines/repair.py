@@ -5,6 +5,8 @@ or truncated, and every later command fails. `make install`, `make repro` and th
 """
 
 import contextlib
+import fnmatch
+import os
 import shutil
 import sqlite3
 import sys
@@ -20,15 +22,14 @@ from pipelines import shell
 
 SITE = Path(".dvc/tmp/site")
 DAMAGED = Path(".dvc/tmp/damaged")
+UNFINISHED = f".{'?' * 22}.tmp"  # the names of files that DVC is writing
 
 
 def repair(root: Path) -> list[str]:
-    """Set aside the damaged ones of DVC's files in a clone; return a sentence for each but rwlock.
+    """Set aside the damaged ones of DVC's files in a clone; return a sentence for each.
 
+    The list of running commands (rwlock) and files that DVC was writing to data/ are deleted without one.
     Changes no file while a DVC command is running in the clone, which may still need it.
-
-    Args:
-        root: folder with dvc.yaml.
     """
     root = root.resolve()
     if not (root / ".dvc").is_dir():
@@ -37,8 +38,16 @@ def repair(root: Path) -> list[str]:
     with contextlib.suppress(LockError), commands_lock(root):
         if find_dvc(root) is None:
             (root / ".dvc" / "tmp" / "rwlock").unlink(missing_ok=True)  # everyone on this list is dead
+            remove_unfinished(root / "data")
             return [f"{path} was damaged; it is now in {root / DAMAGED}." for path in set_aside(root)]
     return []
+
+
+def remove_unfinished(data: Path) -> None:
+    """Remove what a killed DVC command was copying: a stage that reads a whole folder would read it, too."""
+    for folder, _, names in os.walk(data):  # a stage that has lost its DVC may be removing files, too
+        for name in fnmatch.filter(names, UNFINISHED):
+            Path(folder, name).unlink(missing_ok=True)
 
 
 def keep_databases_private(root: Path) -> None:

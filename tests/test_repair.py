@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from secrets import token_urlsafe
 
 import pytest
 from dvc.config import Config
@@ -81,6 +82,16 @@ def test_a_run_without_its_record_is_forgotten(unfinished: bool, clone: Path) ->
     record.rename(record.with_name(".x.tmp") if unfinished else clone / "lost")
     assert len(repair(clone)) == 1
     repeats(clone)
+
+
+def test_unfinished_copies_are_removed(clone: Path) -> None:
+    """A kill of `dvc checkout` leaves them in outputs, where the stage `package` would copy them."""
+    (clone / "data" / "own").mkdir(parents=True)
+    unfinished, mine = (clone / "data" / name for name in (f".{token_urlsafe(16)}.tmp", "own/.notes.tmp"))
+    for path in (unfinished, mine):
+        path.touch()
+    assert repair(clone) == []
+    assert (unfinished.exists(), mine.exists()) == (False, True)
 
 
 @contextmanager
