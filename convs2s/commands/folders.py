@@ -1,15 +1,11 @@
 """Commands on a model folder: `attention`, `candidates`, `export` and `upload`."""
 
 import argparse
-import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from convs2s.commands.shared import add_command
-
-if TYPE_CHECKING:
-    from convs2s.package.layer_attention import LayerAttention
 
 # Slow imports are within the functions that run: --help must not take seconds.
 
@@ -53,16 +49,11 @@ def run_attention(options: argparse.Namespace) -> None:
         if path.suffix.lower() == ".npz":
             write_layers(path, attention)
         else:
-            draw(path, attention)
+            from convs2s.score.pictures import draw_layers  # noqa: PLC0415
 
-
-def draw(path: Path, attention: "LayerAttention") -> None:
-    """Write a heat map of every layer and of the average."""
-    from convs2s.score.pictures import draw_layers  # noqa: PLC0415
-
-    titles = [f"layer {number}" for number in attention.numbers]
-    maps = [*zip(titles, attention.layers, strict=True), ("average", attention.average)]
-    draw_layers(maps, attention.source, attention.target, path)
+            titles = [f"layer {number}" for number in attention.numbers]
+            maps = [*zip(titles, attention.layers, strict=True), ("average", attention.average)]
+            draw_layers(maps, attention.source, attention.target, path)
 
 
 def add_candidates(commands: Any) -> None:
@@ -113,11 +104,7 @@ def add_export(commands: Any) -> None:
 
 
 def run_export(options: argparse.Namespace) -> None:
-    """Export a model and print how closely the result matches it.
-
-    Raises:
-        OSError, ValueError: as `export_model` of convs2s.exchange.
-    """
+    """Export a model and print how closely the result matches it; errors as `export_model`."""
     from convs2s.exchange.export import export_model  # noqa: PLC0415
 
     print(f"{options.out}: {export_model(options.model, options.out)}")
@@ -138,23 +125,12 @@ def add_upload(commands: Any) -> None:
     add("repository", metavar="OWNER/NAME", help="repository; created if needed")
     add("--model", required=True, type=Path, metavar="DIR", help="model folder")
     text = "commit of the code that made the model, for the model card (default: left out)"
-    add("--commit", type=parse_commit, metavar="HASH", help=text)
+    add("--commit", metavar="HASH", help=text)
     add("--private", action="store_true", help="make a new repository private")
 
 
-def parse_commit(text: str) -> str:
-    """Check the hash of a commit."""
-    if not re.fullmatch(r"[0-9a-f]{7,64}", text):
-        raise argparse.ArgumentTypeError(f"expected a hash as git rev-parse HEAD prints it, found {text!r}")
-    return text
-
-
 def run_upload(options: argparse.Namespace) -> None:
-    """Upload, and print the address.
-
-    Raises:
-        OSError, ValueError: as `upload` of convs2s.package.
-    """
+    """Upload, and print the address; errors as `upload` of convs2s.package."""
     from convs2s.package.hub import upload  # noqa: PLC0415
 
     print(upload(options.model, options.repository, options.commit, options.private))

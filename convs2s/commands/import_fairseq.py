@@ -91,11 +91,7 @@ def add_moses(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Import a checkpoint and print a summary of it.
-
-    Raises:
-        OSError, ValueError: as `import_fairseq` of convs2s.exchange.
-    """
+    """Import a checkpoint and print a summary of it; errors as `import_fairseq` of convs2s.exchange."""
     # These imports take seconds; --help must not.
     from convs2s.exchange.fairseq_import import Segmentation, import_fairseq  # noqa: PLC0415
 
@@ -109,17 +105,17 @@ def run(options: argparse.Namespace) -> None:
     elif options.sentencepiece_model:
         segmentation = Segmentation("sentencepiece", options.sentencepiece_model)
     names = "max_length_ratio", "max_length_extra", "max_length_of"
-    limit = {name: getattr(options, name) for name in names}
-    done = import_fairseq(
+    limits = {name: value for name in names if (value := getattr(options, name)) is not None}
+    summary = import_fairseq(
         options.checkpoint,
         (options.source_dict, options.target_dict),
         options.out,
         (options.source_language, options.target_language),
         tokenization(options),
         segmentation,
-        {name: value for name, value in limit.items() if value is not None},
+        limits,
     )
-    print(f"{options.out}: {done}")
+    print(f"{options.out}: {summary}")
 
 
 def tokenization(options: argparse.Namespace) -> "TokenizeParams":
@@ -132,10 +128,9 @@ def tokenization(options: argparse.Namespace) -> "TokenizeParams":
 
     moses = {name: getattr(options, name) for name in MOSES}
     if options.tokenizer == "none" and moses != MOSES:
-        idle = [spell_option(name, value) for name, value in moses.items() if value != MOSES[name]]
         raise ValueError(
-            f"{', '.join(idle)} without --tokenizer moses would do nothing. Add --tokenizer moses for raw "
-            "text, or drop these options for text that is tokenized like the training text."
+            "The options of the Moses tokenizer would do nothing without --tokenizer moses. Add it for raw "
+            "text, or drop them for text that is tokenized like the training text."
         )
     if options.lowercase and options.at_sign != "@":
         raise ValueError(
@@ -153,8 +148,3 @@ def tokenization(options: argparse.Namespace) -> "TokenizeParams":
         typography=False,
         **moses,
     )
-
-
-def spell_option(name: str, value: object) -> str:
-    """Return a Moses option as a user types it."""
-    return {"escape": "--no-escape", "at_sign": f"--at-sign {value}"}.get(name, "--" + name.replace("_", "-"))

@@ -44,19 +44,13 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Load the models and serve them until interrupted.
-
-    Raises:
-        ValueError: if the extra is not installed, a limit is not positive, or a file of keys is empty.
-        OSError: if a model folder or file is missing, or the address cannot be used.
-    """
+    """Load the models and serve them until interrupted."""
     check(options)
-    with pause_garbage_collection():
-        # These imports take seconds; --help must not.
-        from convs2s.serve.app import create_app  # noqa: PLC0415
-        from convs2s.serve.pairs import load_pairs  # noqa: PLC0415
-        from convs2s.serve.requests import Limits  # noqa: PLC0415
-        from convs2s.serve.server import listen, read_keys, serve  # noqa: PLC0415
+    # These imports take seconds; --help must not.
+    from convs2s.serve.app import create_app  # noqa: PLC0415
+    from convs2s.serve.pairs import load_pairs  # noqa: PLC0415
+    from convs2s.serve.requests import Limits  # noqa: PLC0415
+    from convs2s.serve.server import listen, read_keys, serve  # noqa: PLC0415
 
     keys = read_keys(options.api_key_file) if options.api_key_file else ()
     with listen(options.host, options.port) as listening:

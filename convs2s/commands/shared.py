@@ -68,8 +68,7 @@ def add_command(
         text: the first paragraph of the command's own help.
         lines: examples, as typed.
     """
-    title = "examples:" if len(lines) > 1 else "example:"
-    examples = "\n".join([title, *(f"  {line}" for line in lines)])
+    examples = "\n  ".join(["examples:" if len(lines) > 1 else "example:", *lines])
     command: argparse.ArgumentParser = commands.add_parser(
         name, help=summary, description=text, formatter_class=Help, epilog=examples
     )
@@ -84,11 +83,7 @@ def add_processor(add: Callable[..., object]) -> None:
 
 
 def check_positive(options: argparse.Namespace, *names: str) -> None:
-    """Check that each of these options, if it was given, is at least 1.
-
-    Raises:
-        ValueError: naming the first that is not.
-    """
+    """Raise ValueError unless each of these options that was given is at least 1."""
     for name in names:
         value = getattr(options, name)
         if value is not None and value < 1:

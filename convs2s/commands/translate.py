@@ -104,12 +104,7 @@ def add_machine(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Translate input to output a chunk at a time, so that neither need fit in memory.
-
-    Raises:
-        OSError: if a file is missing.
-        ValueError: if options conflict, or as for `load` and `translate` of the library.
-    """
+    """Translate input to output a chunk at a time, so that neither need fit in memory."""
     check(options)
     given = [(f"--{name}", getattr(options, name)) for name in ("score", "prefix")]
     second = next((SecondFile(option, path) for option, path in given if path is not None), None)
@@ -131,12 +126,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Check, before any slow work, that each option given has an effect.
-
-    Raises:
-        FileNotFoundError: if a model is not a folder, such as a text after the folder of --model.
-        ValueError: naming the options that conflict, or a number of threads or processes below 1.
-    """
+    """Check, before any slow work, that each option has an effect, and that --model has folders, not text."""
     check_positive(options, "threads", "processes")
     for applies, names, why in (
         (options.processes > 1, ("threads",), "with --processes"),
@@ -162,14 +152,14 @@ def make_sampling(options: argparse.Namespace) -> "Sampling | None":
         return None
     from convs2s.decode.sampling import Sampling  # noqa: PLC0415  # as in load_translator
 
-    given = {name: getattr(options, name) for name in ("temperature", "top_k", "seed")}
-    values = {name: value for name, value in given.items() if value is not None}
-    return Sampling(**{"seed": 1, **values})
+    names = "temperature", "top_k", "seed"
+    given = {name: value for name in names if (value := getattr(options, name)) is not None}
+    return Sampling(**{"seed": 1, **given})
 
 
 def load_translator(options: argparse.Namespace) -> "Translator":
     """Load the model with the requested settings."""
-    changes = {name: getattr(options, name) for name in SEARCH if getattr(options, name) is not None}
+    changes = {name: value for name in SEARCH if (value := getattr(options, name)) is not None}
     if options.sample:
         changes["n_best"] = changes["beam_size"] = options.n_best or 1
     elif "beam_size" in changes and "n_best" not in changes:
@@ -201,19 +191,10 @@ def answer(
     options: argparse.Namespace,
     on_done: Callable[[int], object],
 ) -> Iterator[str]:
-    """Yield the output lines for some texts.
+    """Yield the output lines for some texts, the first of which is line `number` of the input.
 
     A text has its translation, after its score if requested; or a line per hypothesis, in the n-best format
-    of Moses and Marian; or the log-likelihood and number of tokens of a given translation.
-
-    Args:
-        translator: with the requested settings.
-        texts: lines of the input.
-        number: of the first line, from 0.
-        paired: the matching lines of the second file, if there is one.
-        sampling: how to draw translations; None to search.
-        options: of the command.
-        on_done: called with the number of sentences that each batch completes.
+    of Moses and Marian; or the log-likelihood and number of tokens of its line in the second file, `paired`.
     """
     if options.score and paired is not None:
         for given in translator.score(texts, paired, on_done):

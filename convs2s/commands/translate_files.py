@@ -14,7 +14,6 @@ from typing import IO
 
 from convs2s.messages import conversion
 from convs2s.text.corpus.files import atomic_path, read_lines
-from convs2s.text.counted import counted
 
 CHUNK_BATCHES = 32
 """Batches read ahead: enough to group sentences of similar length, few enough to hold in memory."""
@@ -23,12 +22,7 @@ QUIET_SECONDS = 0.005
 
 
 def chunks(path: Path | None, stream: IO[bytes], batch_sentences: int) -> Iterator[list[str]]:
-    """Yield the lines of the input, in chunks to translate together.
-
-    Args:
-        path: of the input; None if it is standard input.
-        stream: the input itself.
-        batch_sentences: sentences translated at once.
+    """Yield the lines of the input, standard input if the path is None, in chunks to translate together.
 
     Raises:
         ValueError: if a line is not UTF-8; the lines before it have been yielded, if they are from a pipe.
@@ -103,11 +97,10 @@ def is_file(stream: IO[bytes]) -> bool:
 
 def count_lines_left(stream: IO[bytes]) -> int:
     """Return the number of lines left in a file, without moving its position."""
-    position, count, last = stream.tell(), 0, b"\n"
-    while block := stream.read(1 << 20):
-        count, last = count + block.count(b"\n"), block[-1:]
+    position = stream.tell()
+    count = sum(1 for _ in stream)
     stream.seek(position)
-    return count + (last != b"\n")
+    return count
 
 
 def decode_lines(stream: IO[bytes], name: str) -> Iterator[str]:
@@ -128,11 +121,7 @@ def decode_lines(stream: IO[bytes], name: str) -> Iterator[str]:
 
 @contextmanager
 def open_input(path: Path | None) -> Iterator[IO[bytes]]:
-    """Open a file, or take standard input.
-
-    Raises:
-        FileNotFoundError: if there is no such file, or it is a folder.
-    """
+    """Open a file, or take standard input; refuse a folder and a name without a file."""
     if path is None:
         yield sys.stdin.buffer
         return
@@ -144,40 +133,25 @@ def open_input(path: Path | None) -> Iterator[IO[bytes]]:
 class SecondFile:
     """A file whose line i belongs to line i of the input: a translation, or the beginning of one.
 
-    Args:
-        option: the option that names the file, for messages.
-        path: path of the file, plain or compressed.
-
     Raises:
         FileNotFoundError: if there is no such file, or it is a folder.
     """
 
     def __init__(self, option: str, path: Path) -> None:
         check_file(option, path)
-        self._name, self._lines, self._taken = f"{option} {path}", read_lines(path), 0
+        self._name, self._lines = f"{option} {path}", read_lines(path)
 
     def take(self, count: int) -> list[str]:
-        """Return the next lines.
-
-        Raises:
-            ValueError: if the file has fewer, or a line is not UTF-8.
-        """
+        """Return the next lines; raise ValueError if there are fewer."""
         found = list(itertools.islice(self._lines, count))
-        self._taken += len(found)
         if len(found) < count:
-            raise ValueError(
-                f"{self._name}: expected a line for each line of the input, found "
-                f"{counted(self._taken, 'line')}, fewer than the input."
-            )
+            raise ValueError(f"{self._name}: expected a line for each line of the input, found fewer.")
         return found
 
     def check_end(self) -> None:
         """Raise ValueError if the file has more lines than the input."""
         if next(self._lines, None) is not None:
-            raise ValueError(
-                f"{self._name}: expected a line for each line of the input, found more than "
-                f"{counted(self._taken, 'line')}."
-            )
+            raise ValueError(f"{self._name}: expected a line for each line of the input, found more.")
 
 
 def check_file(option: str, path: Path, otherwise: str = "") -> None:
@@ -191,11 +165,7 @@ def check_file(option: str, path: Path, otherwise: str = "") -> None:
 
 @contextmanager
 def open_output(path: Path | None) -> Iterator[IO[bytes]]:
-    """Open a file that appears only once complete, or take standard output.
-
-    Raises:
-        IsADirectoryError: if the path is a folder.
-    """
+    """Open a file that appears only once complete, or take standard output; refuse a folder."""
     if path is None:
         yield sys.stdout.buffer
         return

@@ -49,7 +49,7 @@ def export_model(folder: Path, out: Path) -> str:
     """
     if out.exists():
         raise FileExistsError(f"{out} already exists; expected a new folder. Delete it, or name another.")
-    runtime = import_packages()[-1]
+    runtime = import_packages()
     model = load_model(folder)  # weight norm is folded in
     encoder, step = EncoderPart(model), DecoderStepPart(model)
     with atomic_path(out) as temporary, torch.no_grad(), suppress_messages():
@@ -68,14 +68,10 @@ def export_model(folder: Path, out: Path) -> str:
     return "; ".join(f"{kind} differs from the model by at most {d:.1e}" for kind, d in differences.items())
 
 
-def import_packages() -> list[Any]:
-    """Return the modules that ONNX needs.
-
-    Raises:
-        ValueError: if one is not installed.
-    """
+def import_packages() -> Any:
+    """Import the packages that ONNX needs, and return onnxruntime; raise ValueError if one is missing."""
     try:
-        return [importlib.import_module(name) for name in PACKAGES]
+        return [importlib.import_module(name) for name in PACKAGES][-1]
     except ModuleNotFoundError as error:
         raise ValueError(
             f"Exporting needs the packages {', '.join(PACKAGES)}, but {error.name} is not installed. Run: "
@@ -86,26 +82,22 @@ def import_packages() -> list[Any]:
 @contextmanager
 def suppress_messages() -> Iterator[None]:
     """Suppress the exporters' messages, which are meant for their own developers."""
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logger.setLevel(level)
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def export_encoder(model: Seq2Seq, encoder: EncoderPart) -> ExportedProgram:
     """Return the encoder for any number of sentences and source tokens."""
-    batch, source = Dim("batch", min=1), source_dimension(model)
+    batch, source = Dim("batch", min=1), Dim("source", min=1, max=model.max_source_tokens)
     return torch.export.export(encoder, (example_source(),), dynamic_shapes=({0: batch, 1: source},))
 
 
 def export_step(model: Seq2Seq, encoder: EncoderPart, step: DecoderStepPart) -> ExportedProgram:
     """Return the decoder step for any number of sentences, hypotheses and source tokens."""
-    batch, hypotheses, source = Dim("batch", min=1), Dim("hypotheses", min=1), source_dimension(model)
+    batch, hypotheses = Dim("batch", min=1), Dim("hypotheses", min=1)
+    source = Dim("source", min=1, max=model.max_source_tokens)
     memory = encoder(example_source())
     windows = first_windows(step, len(memory[0]), 2)
     tokens = torch.full((len(memory[0]), 2), EOS)
@@ -120,12 +112,6 @@ def export_step(model: Seq2Seq, encoder: EncoderPart, step: DecoderStepPart) -> 
 def example_source() -> Tensor:
     """Return sentences to trace with, of several lengths, so that no size is treated as a constant."""
     return torch.tensor([[UNK, UNK, EOS], [UNK, EOS, PAD], [EOS, PAD, PAD]])
-
-
-def source_dimension(model: Seq2Seq) -> Any:
-    """Return the dimension of source tokens, up to as many as the position table allows."""
-    longest = model.max_source_tokens
-    return Dim("source", min=1) if longest is None else Dim("source", min=1, max=longest)
 
 
 def write_onnx(

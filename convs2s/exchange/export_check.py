@@ -58,7 +58,7 @@ def compare(model: Seq2Seq, step: DecoderStepPart, run_encoder: Run, run_step: R
     The sizes differ from those traced, and include 1; there are enough steps to fill every window.
 
     Raises:
-        ValueError: if a difference exceeds the tolerance.
+        ValueError: if shapes differ or a difference exceeds the tolerance.
     """
     longest = min(model.max_source_tokens or 9, 9)
     widest = max((width for width, _ in step.window_shapes()), default=0)
@@ -92,11 +92,7 @@ def make_source(sentences: int, tokens: int, vocabulary_size: int) -> Tensor:
 
 
 def measure_difference(name: str, found: Tensor, expected: Tensor) -> float:
-    """Return the largest difference between two tensors.
-
-    Raises:
-        ValueError: if shapes differ or a difference exceeds the tolerance.
-    """
+    """Return the largest difference between two tensors; errors as in `compare`."""
     try:
         torch.testing.assert_close(found, expected, atol=TOLERANCE, rtol=TOLERANCE)
     except AssertionError as error:

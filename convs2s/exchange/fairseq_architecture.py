@@ -70,10 +70,9 @@ def read_layers(arguments: Mapping[str, Any], name: str, origin: str) -> list[tu
     return [(layer[0], layer[1]) for layer in layers]
 
 
-def is_layer(layer: object) -> bool:
+def is_layer(layer: Any) -> bool:
     """Return whether this is (channels, kernel width), with or without a residual."""
-    numbers = isinstance(layer, tuple | list) and all(type(number) is int for number in layer)
-    return numbers and len(layer) in (2, 3)  # type: ignore[arg-type]
+    return isinstance(layer, tuple | list) and len(layer) in (2, 3) and {*map(type, layer)} == {int}
 
 
 def read_attention(arguments: Mapping[str, Any], layers: int, origin: str) -> list[bool]:
@@ -93,10 +92,11 @@ def read_attention(arguments: Mapping[str, Any], layers: int, origin: str) -> li
 def position_rows(checkpoint: Checkpoint) -> tuple[int, int]:
     """Return the rows of the source and the target position table, which only the tables give reliably.
 
-    A missing or malformed table counts as having the usual length; the shape report names it.
+    A missing table counts as having the usual length; the shape report names it.
     """
-    tables = [checkpoint.tensors.get(f"{half}.embed_positions.weight") for half in ("encoder", "decoder")]
-    rows = [table.shape[0] if table is not None and table.ndim == 2 else USUAL_ROWS for table in tables]
+    names = [f"{half}.embed_positions.weight" for half in ("encoder", "decoder")]
+    tables = [checkpoint.tensors.get(name) for name in names]
+    rows = [USUAL_ROWS if table is None else len(table) for table in tables]
     return rows[0], rows[1]
 
 
@@ -112,11 +112,7 @@ def literal(text: str) -> Any:
 
 
 def value_of(node: ast.expr) -> Any:
-    """Return the value of a node.
-
-    Raises:
-        ValueError: if it is not a literal, a sum or a product, or too long.
-    """
+    """Return the value of a node; raise ValueError if it is anything else, or too long."""
     match node:
         case ast.Constant(value=bool() | int() as value):
             return value

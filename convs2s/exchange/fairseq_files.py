@@ -55,7 +55,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
     """
     content = load(path)
     tensors = content.get("model") if isinstance(content, dict) else None
-    if not isinstance(tensors, dict) or not all(map(is_weight, tensors.items())):
+    if not isinstance(tensors, dict) or not all(isinstance(tensor, Tensor) for tensor in tensors.values()):
         raise ValueError(
             f"{path} has no tensors under the key `model`; expected a checkpoint saved by fairseq, such as "
             "checkpoint_best.pt."
@@ -63,18 +63,8 @@ def read_checkpoint(path: Path) -> Checkpoint:
     return Checkpoint(path, read_arguments(path, content), tensors)
 
 
-def is_weight(entry: tuple[object, object]) -> bool:
-    """Return whether this is a name and a dense tensor."""
-    name, tensor = entry
-    return isinstance(name, str) and isinstance(tensor, Tensor) and tensor.layout == torch.strided
-
-
 def load(path: Path) -> Any:
-    """Read a PyTorch file that contains only tensors, plain values and the known classes.
-
-    Raises:
-        ValueError: if it contains anything else, or is no such file.
-    """
+    """Read a PyTorch file that contains only tensors, plain values and the known classes, or ValueError."""
     with path.open("rb") as stream, torch.serialization.safe_globals(KNOWN), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about containers and protocols; the error covers them
         try:
@@ -94,11 +84,7 @@ def load(path: Path) -> Any:
 
 
 def read_arguments(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of model and task; the model's override the task's.
-
-    Raises:
-        ValueError: if there are none.
-    """
+    """Return the arguments of model and task; the model's override the task's."""
     if isinstance(content.get("args"), argparse.Namespace):
         return plain(content["args"])
     config = content.get("cfg")

@@ -126,22 +126,13 @@ def import_fairseq(
 
 
 def describe_model(checkpoint: Checkpoint, sizes: tuple[int, int]) -> Fconv:
-    """Return the facts that determine the model's tensors.
+    """Return the facts that determine the model's tensors; arguments and errors as `read_architecture`.
 
-    Args:
-        sizes: of the source and the target dictionary, fairseq's four special symbols included.
-
-    Raises:
-        ValueError: as `read_architecture`.
+    The sizes are those of the source and the target dictionary, fairseq's four special symbols included.
     """
-    params = read_architecture(checkpoint)
-    return Fconv(
-        params,
-        sizes,
-        has_old_norm(checkpoint.tensors),
-        bool(checkpoint.arguments.get("share_input_output_embed", False)),
-        position_rows(checkpoint),
-    )
+    params, old_norm = read_architecture(checkpoint), has_old_norm(checkpoint.tensors)
+    tied = bool(checkpoint.arguments.get("share_input_output_embed", False))
+    return Fconv(params, sizes, old_norm, tied, position_rows(checkpoint))
 
 
 def build_model(checkpoint: Checkpoint, description: Fconv) -> Seq2Seq:
@@ -172,26 +163,24 @@ def write_segmentation(
     """Write vocabularies, segmentation.json, and a copy of the codes or the model.
 
     Raises:
-        OSError: if codes or model cannot be read.
-        ValueError: if they are not of that kind.
+        ValueError: if codes or model are of another kind, or the dictionaries do not contain such pieces.
     """
     folder.mkdir()
     for side, counts in zip(SIDES, entries, strict=True):
         write_vocabulary(folder / f"{side}.tsv", counts)
-    if segmentation.path is not None:
-        check_segmentation(segmentation.path, segmentation.kind, entries[0] + entries[1])
-        name = CODES if segmentation.kind == "subword-nmt" else MODEL
-        shutil.copyfile(segmentation.path, folder / name)
+    if segmentation.kind == "subword-nmt" and segmentation.path is not None:
+        read_codes(segmentation.path)
+        shutil.copyfile(segmentation.path, folder / CODES)
+    if segmentation.kind == "sentencepiece" and segmentation.path is not None:
+        check_sentencepiece(segmentation.path, entries[0] + entries[1])
+        shutil.copyfile(segmentation.path, folder / MODEL)
     if segmentation.vocabulary is not None:
         write_lines(folder / ALLOWED, read_pieces(segmentation.vocabulary, segmentation.threshold))
     write_json(folder / "segmentation.json", {"kind": segmentation.kind, "origin": "fairseq"})
 
 
-def check_segmentation(path: Path, kind: str, entries: list[tuple[str, int]]) -> None:
-    """Check that codes or a model can be applied, and that the dictionaries contain such pieces."""
-    if kind == "subword-nmt":
-        read_codes(path)
-        return
+def check_sentencepiece(path: Path, entries: list[tuple[str, int]]) -> None:
+    """Check that a file is a SentencePiece model, and that the dictionaries contain such pieces."""
     try:
         Bpe(path.read_bytes())
     except RuntimeError as error:
@@ -204,11 +193,7 @@ def check_segmentation(path: Path, kind: str, entries: list[tuple[str, int]]) ->
 def find_language(
     checkpoint: Checkpoint, side: str, given: str | None, dictionary: Path, tokenize: TokenizeParams
 ) -> str:
-    """Return the language of a side.
-
-    Raises:
-        ValueError: if it is needed and not named anywhere.
-    """
+    """Return the language of a side; raise ValueError if it is needed and not named anywhere."""
     in_name = re.fullmatch(r"dict\.(\w+)\.txt", dictionary.name)
     found = given or checkpoint.arguments.get(f"{side}_lang") or (in_name[1] if in_name else None)
     if not found and tokenize.tokenizer != "none":

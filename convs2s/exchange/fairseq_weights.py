@@ -115,11 +115,9 @@ def expected_shapes(model: Fconv) -> dict[str, Shape]:
         shapes[f"{half}.embed_tokens.weight"] = (entries, size)
         shapes[f"{half}.embed_positions.weight"] = (rows, size)
     for layer in list_layers(model):
-        if layer.norm is None:
-            shapes[f"{layer.theirs}.weight"] = layer.shape
-        else:
+        shapes[f"{layer.theirs}.weight" if layer.norm is None else f"{layer.theirs}.weight_v"] = layer.shape
+        if layer.norm is not None:
             shapes[f"{layer.theirs}.weight_g"] = layer.norm
-            shapes[f"{layer.theirs}.weight_v"] = layer.shape
         shapes[f"{layer.theirs}.bias"] = (layer.outputs,)
     return shapes
 

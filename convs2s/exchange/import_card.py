@@ -41,7 +41,7 @@ def import_card(checkpoint: Checkpoint, model: Fconv, settings: Settings, segmen
         f"| longest translation | {translate.max_length_ratio:g} S + {translate.max_length_extra:g} tokens "
         f"for S source tokens, not counting EOS{longest} |",
         "",
-        *USE,
+        USE,
     ])  # fmt: skip
 
 

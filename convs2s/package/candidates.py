@@ -20,11 +20,7 @@ MOST = 1000
 def write_candidates_of_text(model: Path, source: Path, target: Path, out: Path) -> str:
     """Write a file of candidates for a model folder; return a one-line summary.
 
-    Args:
-        model: folder written by the stage package or `convs2s import-fairseq`.
-        source: text; its line i and line i of `target` are translations. Both are tokenized here.
-        target: see source.
-        out: file to write, for `convs2s translate --candidates`.
+    Line i of the text `source` and line i of `target` are translations; both are tokenized here.
 
     Raises:
         OSError: if a file cannot be read or written.

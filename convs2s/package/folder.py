@@ -73,22 +73,17 @@ def write_package(
         FileNotFoundError: if any of these files is missing.
         ValueError: if the model is damaged.
     """
-    vocabularies = (vocabulary / name for name in ("source.tsv", "target.tsv", "segmentation.json"))
-    cases = dict[str, Path]()
-    if settings.tokenize.truecase and truecasers is not None:
-        cases = {TRUECASER: truecasers / "source.tsv", TARGET_TRUECASER: truecasers / "target.tsv"}
-    files = [model / "model.json", model / "weights.safetensors", dictionary]
-    selection = [] if candidates is None else [candidates]
-    for path in (*files, *selection, *vocabularies, *cases.values()):
-        if not path.is_file():
-            raise FileNotFoundError(f"{path} does not exist; a model folder needs it. Run: dvc repro")
     check_files(model, read_description(model).files, [WEIGHTS])  # otherwise damage would be sealed in
+    files = [model / "model.json", model / WEIGHTS, dictionary, *vocabulary.iterdir()]
+    if candidates is not None and has_candidates(candidates):
+        files.append(candidates)
     with atomic_path(folder) as temporary:
         temporary.mkdir()
-        for path in (*files, *filter(has_candidates, selection), *vocabulary.iterdir()):
+        for path in files:
             shutil.copyfile(path, temporary / path.name)
-        for name, path in cases.items():
-            shutil.copyfile(path, temporary / name)
+        if settings.tokenize.truecase and truecasers is not None:
+            shutil.copyfile(truecasers / "source.tsv", temporary / TRUECASER)
+            shutil.copyfile(truecasers / "target.tsv", temporary / TARGET_TRUECASER)
         source, target = settings.languages
         tokenize, translate = settings.tokenize.model_dump(), settings.translate.model_dump()
         languages = {"source_language": source, "target_language": target}

@@ -31,7 +31,7 @@ def locate(folder: str | Path) -> Path:
 
 
 def upload(folder: Path, repository: str, commit: str | None, private: bool) -> str:
-    """Upload a model folder to a repository on the Hub, creating it if needed; return its address.
+    """Upload a model folder to OWNER/NAME on the Hub, creating it if needed; return its address.
 
     Args:
         folder: written by the stage package; it is checked first, and not changed.
@@ -40,8 +40,7 @@ def upload(folder: Path, repository: str, commit: str | None, private: bool) -> 
         private: whether a new repository is private.
 
     Raises:
-        FileNotFoundError: as `check_whole`.
-        OSError: if the Hub refuses.
+        OSError: as `check_whole`, or if the Hub refuses.
         ValueError: as `check_whole`, or if huggingface_hub is not installed.
     """
     check_whole(folder)

@@ -12,7 +12,7 @@ from convs2s.decode.batches import padded
 from convs2s.decode.translations import block_diagonal
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.package.translator import Translator, load
+from convs2s.package.translator import Translator, list_texts, load
 from convs2s.text.corpus.files import atomic_path
 from convs2s.text.vocabulary.vocabulary import EOS
 
@@ -91,17 +91,11 @@ class LayerReader(WordTranslator):
 
 
 def read_attention_of(folder: Path, text: str) -> LayerAttention:
-    """Translate one text with a model folder, on the CPU, and return each layer's attention.
-
-    Raises:
-        FileNotFoundError: if a file of the model folder is missing.
-        ValueError: if a file is damaged, or the text has no words.
-    """
+    """Translate one text with a model folder, on the CPU; return each layer's attention; errors as `read`."""
     translator = load(folder, "cpu")
     # An undecodable byte on the command line becomes a lone surrogate, which is not a character.
-    return LayerReader.of(translator).read(
-        translator.source.tokenize(text.encode("utf-8", "replace").decode("utf-8"))
-    )
+    [clean] = list_texts(text)
+    return LayerReader.of(translator).read(translator.source.tokenize(clean))
 
 
 def write_layers(path: Path, attention: LayerAttention) -> None:

@@ -27,23 +27,22 @@ LICENSES = {
 }  # fmt: skip
 # The Hub's name of each of our scores.
 METRICS = {"bleu": "bleu", "bleu_tokenized": "bleu", "chrf": "chrf"} | {f"rouge{n}": "rouge" for n in "12L"}
-USE = [
-    "## Use",
-    "",
-    "```bash",
-    "convs2s translate --model THIS_FOLDER < source.txt > translation.txt",
-    "```",
-    "",
-    "```python",
-    "import convs2s",
-    "",
-    'translator = convs2s.load("THIS_FOLDER")',
-    'print(translator.translate(["..."]))',
-    "```",
-    "",
-    "For a model on the Hugging Face Hub, give `hf:OWNER/NAME` instead of a folder.",
-    "",
-]  # fmt: skip
+USE = """\
+## Use
+
+```bash
+convs2s translate --model THIS_FOLDER < source.txt > translation.txt
+```
+
+```python
+import convs2s
+
+translator = convs2s.load("THIS_FOLDER")
+print(translator.translate(["..."]))
+```
+
+For a model on the Hugging Face Hub, give `hf:OWNER/NAME` instead of a folder.
+"""
 
 
 @dataclass(frozen=True)
@@ -74,17 +73,13 @@ class Facts:
     training: Mapping[str, object]
     scores: Mapping[str, float]
     signatures: Mapping[str, str]
-    test_set: str = ""
+    test_set: str
 
 
 def describe_model(model: Path, segmentation: str) -> dict[str, str]:
     """Return the rows of a card on the model in a folder, without loading its weights.
 
-    Args:
-        segmentation: bpe, word or sentencepiece.
-
-    Raises:
-        FileNotFoundError: if model.json or weights.safetensors is missing.
+    The segmentation is bpe, word or sentencepiece.
     """
     description = read_json(model / "model.json")
     with safe_open(model / "weights.safetensors", framework="numpy") as weights:
@@ -141,7 +136,7 @@ def model_card(facts: Facts) -> str:
         "|---|---|",
         *(f"| `{key}` | {escape_bars(json.dumps(value))} |" for key, value in facts.training.items()),
         "",
-        *USE,
+        USE,
         "One line in, one line out. It works best on text like its training data. It may omit, add or invent "
         "content, so have a human check anything that matters.",
         "",
@@ -158,9 +153,8 @@ def score_lines(
         f"| {title} | {value:.2f} | `{escape_bars(signatures.get(name, ''))}` |"
         for name, (title, value) in scores.items()
     ]
-    test_set_lines = [f"`{test_set}`", ""] if test_set else []
     table = ["| score | | sacreBLEU signature |", "|---|---|---|", *rows]
-    return ["## Scores on the test set", "", *test_set_lines, *table, ""]
+    return ["## Scores on the test set", "", f"`{test_set}`", "", *table, ""]
 
 
 def describe_language(code: str) -> str:
@@ -180,49 +174,30 @@ def front_matter(
     scores: Mapping[str, tuple[str, float]],
     test_set: str,
 ) -> str:
-    """Return the block between lines of three hyphens.
-
-    Args:
-        name: of the model.
-        languages: of source and target, as codes.
-        data_license: of the training data, which also applies to the model.
-        scores: title and value of each score on the test set; may be empty.
-        test_set: what the scores were measured on.
-    """
+    """Return the block between lines of three hyphens; the license of the data also applies to the model."""
     task = "translation" if languages[0] != languages[1] else "summarization"
+    words = make_identifier(data_license)
     content: dict[str, Any] = {
         "language": list(dict.fromkeys(languages)),
-        **find_license(data_license),
+        **({"license": words} if words in LICENSES else {"license": "other", "license_name": words}),
         "library_name": "convs2s",
         "pipeline_tag": task,
         "tags": ["convs2s", "fconv", "arxiv:1705.03122"],
     }
     if scores:
         content["metrics"] = list(dict.fromkeys(METRICS[score] for score in scores))
-        content["model-index"] = [{"name": name, "results": [describe_scores(task, name, scores, test_set)]}]
+        metrics = [
+            {"type": METRICS[score], "name": title, "value": round(value, 2)}
+            for score, (title, value) in scores.items()
+        ]
+        dataset = {"type": make_identifier(name), "name": test_set or name}
+        results = [{"task": {"type": task}, "dataset": dataset, "metrics": metrics}]
+        content["model-index"] = [{"name": name, "results": results}]
     text = io.StringIO()
     yaml = YAML()
     yaml.width = 2**16  # never wrap a value
     yaml.dump(content, text)
     return f"---\n{text.getvalue()}---\n"
-
-
-def find_license(data_license: str) -> dict[str, str]:
-    """Return the license by the Hub's identifier, or as `other` with a name."""
-    words = make_identifier(data_license)
-    return {"license": words} if words in LICENSES else {"license": "other", "license_name": words}
-
-
-def describe_scores(
-    task: str, name: str, scores: Mapping[str, tuple[str, float]], test_set: str
-) -> dict[str, Any]:
-    """Return an entry of model-index: the scores on one test set."""
-    metrics: Sequence[dict[str, Any]] = [
-        {"type": METRICS[score], "name": title, "value": round(value, 2)}
-        for score, (title, value) in scores.items()
-    ]
-    dataset = {"type": make_identifier(name), "name": test_set or name}
-    return {"task": {"type": task}, "dataset": dataset, "metrics": metrics}
 
 
 def make_identifier(text: str) -> str:

@@ -52,8 +52,7 @@ class Translator:
 
     Args:
         words: translates tokenized text.
-        source: tokenizer of the source language.
-        target: tokenizer of the target language.
+        source, target: tokenizers of the two languages.
         dictionary: source word -> target word, for unknown-word replacement; None to leave `<unk>`.
     """
 
@@ -66,7 +65,7 @@ class Translator:
     ) -> None:
         self.words, self.source, self.target, self.dictionary = words, source, target, dictionary
 
-    # A string is also a sequence of strings, so the first overload of each method must win.
+    # A string is also a sequence of strings, so the first overload must win.
     @overload
     def translate(  # type: ignore[overload-overlap]
         self, texts: str, *, prefixes: str | None = None, sampling: Sampling | None = None
@@ -89,31 +88,9 @@ class Translator:
         A translation has no line ends. Pass many texts at a time: they are sorted by length and translated in
         batches. Arguments and errors are those of `translate_n_best`.
         """
-        found = self._translate(list_texts(texts), False, prefixes, sampling, None)
+        found = self.translate_n_best(texts, prefixes=prefixes, sampling=sampling)
         best = [ranked[0].text for ranked in found]
         return best[0] if isinstance(texts, str) else best
-
-    @overload
-    def translate_n_best(  # type: ignore[overload-overlap]
-        self,
-        texts: str,
-        *,
-        keep_attention: bool = False,
-        prefixes: str | None = None,
-        sampling: Sampling | None = None,
-        on_done: Callable[[int], object] | None = None,
-    ) -> list[Translation]: ...
-
-    @overload
-    def translate_n_best(
-        self,
-        texts: Sequence[str],
-        *,
-        keep_attention: bool = False,
-        prefixes: Sequence[str] | None = None,
-        sampling: Sampling | None = None,
-        on_done: Callable[[int], object] | None = None,
-    ) -> list[list[Translation]]: ...
 
     def translate_n_best(
         self,
@@ -123,11 +100,11 @@ class Translator:
         prefixes: str | Sequence[str] | None = None,
         sampling: Sampling | None = None,
         on_done: Callable[[int], object] | None = None,
-    ) -> list[Translation] | list[list[Translation]]:
-        """Return up to n_best translations of a text, or of each of several, best first; at least one.
+    ) -> list[list[Translation]]:
+        """Return up to n_best translations of each text, best first; at least one.
 
         Args:
-            texts: a text, or several.
+            texts: several; a single one counts as a list.
             keep_attention: return the attention of each text's best translation.
             prefixes: whole words that the translation of each text begins with; may be empty.
             sampling: draw n_best translations instead of searching for the best.
@@ -137,54 +114,7 @@ class Translator:
             ValueError: if the numbers of prefixes and texts differ, a prefix is longer than the position
                 table, or the model's scores are not numbers.
         """
-        found = self._translate(list_texts(texts), keep_attention, prefixes, sampling, on_done)
-        return found[0] if isinstance(texts, str) else found
-
-    @overload
-    def score(  # type: ignore[overload-overlap]
-        self, texts: str, translations: str
-    ) -> GivenScore: ...
-
-    @overload
-    def score(
-        self,
-        texts: Sequence[str],
-        translations: Sequence[str],
-        on_done: Callable[[int], object] | None = None,
-    ) -> list[GivenScore]: ...
-
-    def score(
-        self,
-        texts: str | Sequence[str],
-        translations: str | Sequence[str],
-        on_done: Callable[[int], object] | None = None,
-    ) -> GivenScore | list[GivenScore]:
-        """Return the likelihood of a given translation of a text, or of each of several texts.
-
-        Args:
-            texts: a text, or several.
-            translations: one per text.
-            on_done: called with the number of texts of each batch.
-
-        Raises:
-            ValueError: if the numbers of translations and texts differ, or the model's scores are not
-                numbers.
-        """
         sources = [self.source.tokenize(text) for text in list_texts(texts)]
-        targets = [self.target.tokenize(text) for text in list_texts(translations)]
-        check_number(sources, targets, "translations")
-        found = score_given(self.words, sources, targets, on_done)
-        return found[0] if isinstance(texts, str) else found
-
-    def _translate(
-        self,
-        texts: Sequence[str],
-        keep_attention: bool,
-        prefixes: str | Sequence[str] | None,
-        sampling: Sampling | None,
-        on_done: Callable[[int], object] | None,
-    ) -> list[list[Translation]]:
-        sources = [self.source.tokenize(text) for text in texts]
         given = None if prefixes is None else [self.target.tokenize(text) for text in list_texts(prefixes)]
         if given is not None:
             check_number(sources, given, "prefixes")
@@ -195,6 +125,23 @@ class Translator:
             [self._finish(source, hypothesis) for hypothesis in hypotheses]
             for source, hypotheses in zip(sources, found, strict=True)
         ]
+
+    def score(
+        self,
+        texts: str | Sequence[str],
+        translations: str | Sequence[str],
+        on_done: Callable[[int], object] | None = None,
+    ) -> list[GivenScore]:
+        """Return the likelihood of the given translation of each text; `on_done` as above.
+
+        Raises:
+            ValueError: if the numbers of translations and texts differ, or the model's scores are not
+                numbers.
+        """
+        sources = [self.source.tokenize(text) for text in list_texts(texts)]
+        targets = [self.target.tokenize(text) for text in list_texts(translations)]
+        check_number(sources, targets, "translations")
+        return score_given(self.words, sources, targets, on_done)
 
     def _finish(self, source: Sequence[str], hypothesis: Hypothesis) -> Translation:
         words, replacements = hypothesis.words, list[Replacement]()

@@ -50,14 +50,7 @@ def bleu_tokenizer(language: str) -> str:
 
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str = WORDS) -> Score:
-    """Return the BLEU of detokenized text, as mteval-v13a.pl computes it.
-
-    Args:
-        tokenizer: from `bleu_tokenizer`.
-
-    Raises:
-        ValueError: as `score_corpus`.
-    """
+    """Return the BLEU of detokenized text, as mteval-v13a.pl computes it; errors as `score_corpus`."""
     return score_corpus(BLEU(tokenize=tokenizer), hypotheses, references)
 
 
@@ -65,20 +58,13 @@ def tokenized_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Scor
     """Return the BLEU of tokenized text, words separated by spaces, as multi-bleu.perl computes it.
 
     The two differ only if no n-gram of some order matches: multi-bleu then returns 0, but we smooth.
-
-    Raises:
-        ValueError: as `score_corpus`.
     """
     # force: no warning, because the text is tokenized on purpose.
     return score_corpus(BLEU(tokenize="none", force=True), hypotheses, references)
 
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
-    """Return chrF2 of detokenized text (Popović, 2015).
-
-    Raises:
-        ValueError: as `score_corpus`.
-    """
+    """Return chrF2 of detokenized text (Popović, 2015); errors as `score_corpus`."""
     return score_corpus(CHRF(), hypotheses, references)
 
 
@@ -126,11 +112,7 @@ def score_system(
     tokenized_references: Sequence[str],
     tokenizer: str = WORDS,
 ) -> SystemScores:
-    """Return all scores of a translation, given as detokenized and tokenized text; `tokenizer` as in `bleu`.
-
-    Raises:
-        ValueError: if there are no sentences or no reference words, or the numbers of lines differ.
-    """
+    """Return all scores of a translation, detokenized and tokenized; errors as `length_ratio`."""
     return SystemScores(
         bleu=bleu(hypotheses, references, tokenizer).value,
         bleu_tokenized=tokenized_bleu(tokenized_hypotheses, tokenized_references).value,

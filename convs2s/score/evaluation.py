@@ -77,12 +77,9 @@ def tokenize_references(
 
 
 def evaluate(texts: Sequence[ScoredText], references: ReferenceSet, rouge: str | None) -> Evaluation:
-    """Score translations.
+    """Score translations, with ROUGE if its settings are named.
 
-    Args:
-        texts: grouped by text name, each for all members; the last name's texts are the final ones.
-        references: of the same sentences.
-        rouge: the name of ROUGE's settings; None for no ROUGE.
+    The texts are grouped by name, each for all members; the last name's texts are the final ones.
     """
     settings = SETTINGS[rouge] if rouge else None
     scores = score_table([score_text(text, references, settings) for text in texts])

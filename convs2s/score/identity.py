@@ -51,19 +51,13 @@ def identify(folder: Path) -> SetIdentity:
         FileNotFoundError: if there is no provenance.json, source.txt or target.txt.
         ValueError: if source and target differ in their number of lines.
     """
-    provenance = folder / "provenance.json"
-    if not provenance.is_file():
-        raise FileNotFoundError(
-            f"{provenance} does not exist. Expected the folder written by the stage download. Run: dvc repro "
-            "download@test"
-        )
     lines, digest = 0, hashlib.sha256()
     further = [list(read_lines(path)) for path in further_references(folder)]
     for pair in zip(read_folder(folder), *further, strict=True):
         (source, target), *others = pair
         digest.update(("\t".join([source, target, *others]) + "\n").encode())
         lines += 1
-    content = read_json(provenance)
+    content = read_json(folder / "provenance.json")
     files = content.get("references", [])
     name = " and ".join([", ".join(map(name_source, content["sources"])), *(file["name"] for file in files)])
     return SetIdentity(name, lines, digest.hexdigest())
@@ -71,7 +65,5 @@ def identify(folder: Path) -> SetIdentity:
 
 def name_source(source: Mapping[str, Any]) -> str:
     """Return the name of one source: the sacreBLEU or mtdata name, or those of its files."""
-    for key in ("name", "id"):
-        if key in source:
-            return str(source[key])
-    return " and ".join(file["name"] for file in source["files"])
+    name = source.get("name") or source.get("id")
+    return str(name or " and ".join(file["name"] for file in source["files"]))

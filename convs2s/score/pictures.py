@@ -32,23 +32,9 @@ def draw_attention(
 ) -> None:
     """Write a PNG of attention weights: source on the y axis, target on the x axis, as in Fig. 3.
 
-    Of sentences longer than 60 tokens, only the first 60 tokens are drawn.
-
-    Args:
-        weights: (T, S), row t is the distribution of target token t over the source; 0 to 1.
-        source: S tokens.
-        target: T tokens.
-        title: shown above the map.
-        path: file to write.
-
-    Raises:
-        ValueError: if the weights' shape is not that of the tokens.
+    Row t of the weights (T, S) is the distribution of target token t over the source. Of sentences longer
+    than 60 tokens, only the first 60 tokens are drawn.
     """
-    if weights.shape != (len(target), len(source)):
-        raise ValueError(
-            f"attention for {path.name} has shape {weights.shape}; expected {(len(target), len(source))}, "
-            "a row per target token and a column per source token. Run: dvc repro --force translate"
-        )
     source, target = source[:LARGEST_MAP], target[:LARGEST_MAP]
     with matplotlib.style.context("default"):  # ignore the user's own settings
         figure = Figure(figsize=(2 + 0.28 * len(target), 2 + 0.28 * len(source)), layout="constrained")
@@ -65,16 +51,7 @@ def draw_layers(
     target: Sequence[str],
     path: Path,
 ) -> None:
-    """Write a PNG with a grid of heat maps as in Fig. 3: source on the y axis, target on the x axis.
-
-    Of longer sentences, the first 60 tokens are drawn; the file appears once it is complete.
-
-    Args:
-        maps: title and weights (T, S) of each; row t is the distribution of target token t over the source.
-        source: S tokens.
-        target: T tokens.
-        path: file to write.
-    """
+    """Write a PNG with a grid of maps like those of `draw_attention`, each with its title, atomically."""
     source, target = source[:LARGEST_MAP], target[:LARGEST_MAP]
     columns = math.ceil(math.sqrt(len(maps)))
     rows = math.ceil(len(maps) / columns)
@@ -93,11 +70,9 @@ def draw_layers(
 
 
 def easy_to_read(shapes: Sequence[tuple[int, ...]], count: int) -> list[int]:
-    """Return the indices of maps worth drawing: 5 to 25 tokens per side, or any if there are too few.
+    """Return the indices of maps worth drawing, by their shapes (T, S): those with 5 to 25 tokens per side.
 
-    Args:
-        shapes: (T, S) of each sentence's attention; (0, 0) for an empty sentence, which is never drawn.
-        count: number of maps needed.
+    If there are fewer than `count`, all are; except (0, 0), of an empty sentence.
     """
     easy = [i for i, shape in enumerate(shapes) if all(5 <= tokens <= 25 for tokens in shape)]
     return easy if len(easy) >= count else [i for i, shape in enumerate(shapes) if all(shape)]
@@ -121,13 +96,7 @@ def draw_map(
 
 
 def draw_scores(scores: pd.DataFrame, by_length: pd.DataFrame, path: Path) -> None:
-    """Write a PNG with the scores of every model, and chrF by source length.
-
-    Args:
-        scores: as returned by `tables.score_table`; its row `std` gives the error bar of `mean`.
-        by_length: as returned by `tables.length_table`.
-        path: file to write.
-    """
+    """Write a PNG with the scores of every model, and chrF by source length, from the tables of both."""
     with matplotlib.style.context("default"):
         figure = Figure(figsize=(11, 4.5), layout="constrained")
         left, right = figure.subplots(1, 2)

@@ -54,10 +54,6 @@ class Rouge:
     def scores(self, summaries: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, Score]:
         """Return the scores of a test set by name: rouge1, rouge2, rougeL.
 
-        Args:
-            summaries: one text each.
-            references: one or more for each summary.
-
         Raises:
             ValueError: if there is no summary, or not as many references as summaries.
         """

@@ -1,5 +1,6 @@
 """Tables of results: scores of each model with mean and standard deviation, by length, and examples."""
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
@@ -69,12 +70,9 @@ def nested_metrics(table: pd.DataFrame, text: str) -> dict[str, object]:
 
 def length_class(words: int) -> str:
     """Return the length class of a source sentence with this many words; names sort by length."""
-    shortest = 0
-    for longest in LONGEST:
-        if words <= longest:
-            return f"{shortest:02}-{longest:02}"
-        shortest = longest + 1
-    return f"{shortest:02}+"
+    place = bisect_left(LONGEST, words)
+    shortest = LONGEST[place - 1] + 1 if place else 0
+    return f"{shortest:02}-{LONGEST[place]:02}" if place < len(LONGEST) else f"{shortest:02}+"
 
 
 def length_table(
@@ -85,14 +83,8 @@ def length_table(
 ) -> pd.DataFrame:
     """Return BLEU and chrF of detokenized text for each class of source length, shortest first.
 
-    Args:
-        source_words: length of each source sentence, in words.
-        systems: the hypotheses of one or more systems, whose scores are averaged.
-        references: one per source sentence.
-        tokenizer: of BLEU, from `bleu_tokenizer`.
-
-    Returns:
-        Columns source_words (the class), sentences, bleu, chrf; empty classes are left out.
+    The scores are means over systems, and `source_words` has the length of each source sentence. The columns
+    are source_words (the class), sentences, bleu, chrf; empty classes are left out.
     """
     members: dict[str, list[int]] = {}
     for index, words in enumerate(source_words):
@@ -123,11 +115,7 @@ def example_table(
     references: Sequence[str],
     tokenizer: str = WORDS,
 ) -> pd.DataFrame:
-    """Return the chosen sentences with their scores; `tokenizer` as in `length_table`.
-
-    Returns:
-        Columns line (counted from 1), source, hypothesis, reference, bleu, chrf (of the sentence).
-    """
+    """Return the chosen sentences with their own BLEU and chrF; lines are counted from 1."""
     columns = ["line", "source", "hypothesis", "reference", "bleu", "chrf"]
     rows = [
         (

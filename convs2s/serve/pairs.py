@@ -56,11 +56,7 @@ class Pairs:
         return {code: sorted(target for source, target in self._pairs if source == code) for code in codes}
 
     def find(self, source: str, target: str) -> Pair:
-        """Return a pair; source `auto` is the only language that can be translated to the target.
-
-        Raises:
-            Refusal: if there is no such pair, or `auto` is ambiguous.
-        """
+        """Return a pair; source `auto` is the only language that can be translated to the target."""
         if source == "auto":
             sources = [first for first, second in self._pairs if second == target]
             if len(sources) > 1:
@@ -78,11 +74,7 @@ class Pairs:
 def load_pairs(
     folders: Sequence[Path], device: str | None, beam_size: int | None, replace: bool | None
 ) -> Pairs:
-    """Load model folders; folders for the same language pair become an ensemble.
-
-    Raises:
-        FileNotFoundError, ValueError: as `load` of convs2s.package.translator.
-    """
+    """Load model folders, an ensemble if several have the same language pair; errors as `load`."""
     by_pair: dict[tuple[str, str], list[Path]] = defaultdict(list)
     for folder in map(locate, folders):
         by_pair[read_settings(folder).languages].append(folder)

@@ -35,13 +35,7 @@ class Limits:
 
 
 class Refusal(Exception):
-    """A refused request; the answer is {"error": MESSAGE}.
-
-    Args:
-        status: HTTP status.
-        message: what is wrong and what to do, for the client.
-        headers: to send along, such as Retry-After.
-    """
+    """A refused request: the HTTP status, {"error": MESSAGE}, and headers such as Retry-After."""
 
     def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)

@@ -43,24 +43,15 @@ class TimedHttp(H11Protocol):
 
 def make_server(app: FastAPI, log_level: str = "warning") -> uvicorn.Server:
     """Return a server for the application."""
-    return uvicorn.Server(
-        uvicorn.Config(
-            app,
-            http=TimedHttp,
-            log_level=log_level,
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=10,
-        )
-    )
+    config = uvicorn.Config(
+        app, http=TimedHttp, log_level=log_level, access_log=False, server_header=False,
+        timeout_graceful_shutdown=10,
+    )  # fmt: skip
+    return uvicorn.Server(config)
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket.
-
-    Raises:
-        OSError: naming the address, if it cannot be used.
-    """
+    """Return a listening socket; raise OSError, naming the address, if it cannot be used."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)
@@ -72,12 +63,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def read_keys(path: Path) -> tuple[str, ...]:
-    """Return the API keys in a file, one per line.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if it has no keys.
-    """
+    """Return the API keys in a file, one per line; raise ValueError if it has none."""
     keys = tuple(line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
     if not keys:
         raise ValueError(f"{path} is empty; expected an API key on each line.")

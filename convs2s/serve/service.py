@@ -56,11 +56,7 @@ class Service:
             )
 
     async def translate(self, asked: TextRequest, request: Request) -> list[list[list[Translation]]]:
-        """Return, for each text and each of its lines, the hypotheses, best first.
-
-        Raises:
-            Refusal: if the request exceeds a limit, or there is no such language pair.
-        """
+        """Return, for each text and each of its lines, the hypotheses, best first."""
         self.check_size(asked.texts)
         pair = self.pairs.find(asked.source, asked.target)
         texts = [text.split("\n") for text in asked.texts]

@@ -35,34 +35,18 @@ def test_a_sentence_gives_a_picture_and_its_numbers(tmp_path: Path, model: str) 
         np.testing.assert_array_equal(arrays["layers"][0], arrays["average"])
 
 
-def test_each_layer_and_the_average_are_drawn(
-    tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("text", "folder", "out", "message"),
+    [
+        ("Haus", "none", "plot.svg", "plot.svg: expected the suffix .png for heat maps or"),
+        ("Haus", "none", "plot.png", "none is not a folder"),
+        (" ", None, "plot.png", "a text without words"),
+    ],
+)
+def test_errors_leave_no_file(
+    tmp_path: Path, model: str, text: str, folder: str | None, out: str, message: str
 ) -> None:
-    """Each map carries its name, with the tokens of both sides on its axes."""
-    drawn: list[tuple[list[str], list[str], list[str], Path]] = []
-    monkeypatch.setattr(
-        "convs2s.score.pictures.draw_layers",
-        lambda maps, source, target, path: drawn.append(([name for name, _ in maps], source, target, path)),
-    )
-    call("Haus", "--model", model, "--out", str(tmp_path / "plot.png"))
-    (names, source, target, path) = drawn[0]
-    assert names == ["layer 1", "average"]
-    assert "".join(source) == "Haus▁</s>"
-    assert target[-1] == "</s>"
-    assert path == tmp_path / "plot.png"
-
-
-def test_an_unknown_file_type_is_refused_at_once(tmp_path: Path) -> None:
-    """The suffix is checked before the model is loaded: this test has no model."""
-    with pytest.raises(ValueError, match=r"plot.svg: expected the suffix .png for heat maps or"):
-        call("Haus", "--model", str(tmp_path / "none"), "--out", str(tmp_path / "plot.svg"))
-
-
-def test_a_missing_model_and_an_empty_text_are_named(tmp_path: Path, model: str) -> None:
-    """Users can fix both errors, and neither may leave a file behind."""
-    out = str(tmp_path / "plot.png")
-    with pytest.raises(FileNotFoundError, match="none is not a folder"):
-        call("Haus", "--model", str(tmp_path / "none"), "--out", out)
-    with pytest.raises(ValueError, match="a text without words"):
-        call(" ", "--model", model, "--out", out)
+    """The suffix is checked before the model is loaded."""
+    with pytest.raises((FileNotFoundError, ValueError), match=message):
+        call(text, "--model", folder or model, "--out", str(tmp_path / out))
     assert list(tmp_path.iterdir()) == []

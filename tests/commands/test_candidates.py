@@ -77,12 +77,3 @@ def test_the_command_translates_with_candidates(model: Path, texts: list[str], t
     assert main(["candidates", "--model", str(model), *pairs, "--output", str(out)]) == 0
     assert main([*command, str(out)]) == 0
     assert len(target.read_text(encoding="utf-8").splitlines()) == TEXTS
-
-
-@pytest.mark.skipif(not torch.cpu._is_vnni_supported(), reason="a CPU without AVX512-VNNI")
-def test_int8_scores_are_near_those_of_float32(model: Path, texts: list[str]) -> None:
-    """Rounding weights changes scores only slightly."""
-    translator = load(model, "cpu", precision="int8")
-    found, wanted = translator.translate_n_best(texts), load(model, "cpu").translate_n_best(texts)
-    scores = [[best.score for [best] in ranked] for ranked in (found, wanted)]
-    assert scores[0] == pytest.approx(scores[1], abs=0.05)

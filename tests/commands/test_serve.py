@@ -85,16 +85,3 @@ def test_wrong_options_are_named(
     error = capsys.readouterr().err
     assert f"convs2s: {message}" in error
     assert ("warning: anyone who can reach 192.0.2.1" in error) == ("--host" in options)
-
-
-def test_without_the_extra_it_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The check comes before any model is loaded: there is none here."""
-    monkeypatch.setattr(
-        "convs2s.commands.serve.find_spec", lambda name: None if name == "uvicorn" else object()
-    )
-    assert main(["serve", "--model", "nowhere"]) == 2
-    assert capsys.readouterr().err == (
-        "convs2s: error: serve needs uvicorn. Install it: pip install 'convs2s[serve]'.\n"
-    )

@@ -1,12 +1,10 @@
 """How `convs2s translate` reads: pipes and terminals line by line, files in chunks with a progress bar."""
 
-import builtins
 import io
 import os
 import select
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -15,9 +13,7 @@ import pytest
 from convs2s.cli import main
 from convs2s.commands.translate_files import (
     chunks_as_they_arrive,
-    count_lines_left,
     decode_lines,
-    is_file,
 )
 from tests.package.small_package import write_small_package
 
@@ -82,19 +78,6 @@ def test_lines_that_arrive_together_are_translated_together() -> None:
     assert [line for chunk in found for line in chunk] == lines
 
 
-def test_lines_before_an_error_are_answered() -> None:
-    """Lines read before an error are valid; the error follows their translations."""
-
-    def lines() -> Iterator[str]:
-        yield "a"
-        raise ValueError("line 2")
-
-    found = chunks_as_they_arrive(lines(), 4, 16)
-    assert next(found) == ["a"]
-    with pytest.raises(ValueError, match="line 2"):
-        next(found)
-
-
 def test_a_byte_order_mark_is_not_text() -> None:
     """Windows editors write one at the start of a file; elsewhere it is a character like any other."""
     stream = io.BytesIO("\ufeffja\r\n\ufeffnein\u2028".encode())
@@ -114,30 +97,6 @@ def test_a_user_who_types_gets_a_hint_and_a_prompt(
     assert capfd.readouterr().out.count("\n") == 2
 
 
-def test_lines_can_be_edited_if_input_and_output_are_terminals(
-    package: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Python's input() edits lines with readline; Ctrl-D ends the input."""
-    typed, prompts = iter(["ein Haus."]), list[str]()
-
-    def fake_input(prompt: str) -> str:
-        prompts.append(prompt)
-        line = next(typed, None)
-        if line is None:
-            raise EOFError
-        return line
-
-    stdin, stdout, _ = Terminal(), Terminal(), terminal(monkeypatch)
-    monkeypatch.setattr(stdin, "buffer", io.BytesIO(), raising=False)
-    monkeypatch.setattr(stdout, "buffer", io.BytesIO(), raising=False)
-    monkeypatch.setattr(sys, "stdin", stdin)
-    monkeypatch.setattr(sys, "stdout", stdout)
-    monkeypatch.setattr(builtins, "input", fake_input)
-    assert main(["translate", "--model", str(package), "--device", "cpu"]) == 0
-    assert prompts == ["> ", "> "]
-    assert "readline" in sys.modules
-
-
 def test_a_file_gets_a_bar_with_the_speed(
     package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,16 +109,3 @@ def test_a_file_gets_a_bar_with_the_speed(
     assert last.startswith("translate: 100%|")
     assert "3/3" in last
     assert "sentences/s" in last
-
-
-def test_lines_are_counted_from_the_current_position(tmp_path: Path) -> None:
-    """A shell may have read some lines already; the last line may lack its line end."""
-    (tmp_path / "in.txt").write_bytes(b"a\nb\nc")
-    with (tmp_path / "in.txt").open("rb") as stream:
-        assert is_file(stream)
-        stream.seek(2)
-        assert count_lines_left(stream) == 2
-        assert stream.read() == b"b\nc"
-    source, to_source = pipe()
-    with source, to_source:
-        assert not is_file(source)

@@ -5,7 +5,6 @@ import os
 from typing import Any
 
 import pytest
-import torch
 
 from convs2s.exchange.fairseq_architecture import literal, read_architecture
 from tests.golden import checkpoint
@@ -35,13 +34,6 @@ def test_one_flag_or_none_applies_to_all_layers() -> None:
     assert read_architecture(plain).attention == [True, True]
     old = {name: value for name, value in plain.arguments.items() if name != "decoder_attention"}
     assert read_architecture(dataclasses.replace(plain, arguments=old)).attention == [True, True]
-
-
-def test_the_shorter_position_table_sets_the_length() -> None:
-    """Our models have one maximum length, and only the shorter one works on both sides."""
-    plain = checkpoint("plain")
-    tensors = {**plain.tensors, "decoder.embed_positions.weight": torch.zeros(50, 24)}
-    assert read_architecture(dataclasses.replace(plain, tensors=tensors)).max_positions == 49
 
 
 @pytest.mark.parametrize(

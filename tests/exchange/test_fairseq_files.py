@@ -9,10 +9,8 @@ import sys
 import tarfile
 import types
 import warnings
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -37,26 +35,6 @@ class Command:
 def write(path: Path, content: object, *, zipped: bool = True, protocol: int = 2) -> Path:
     torch.save(content, path, pickle_protocol=protocol, _use_new_zipfile_serialization=zipped)
     return path
-
-
-def rewrite(path: Path, change: Callable[[bytes], bytes]) -> Path:
-    """Change the pickle in a zip file, keeping its checksums valid."""
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, change(content) if name.endswith("/data.pkl") else content)
-    return path
-
-
-def check_refusal(path: Path) -> str:
-    """Check that reading fails; return the message, which must not advise loading without protection."""
-    with pytest.raises(ValueError) as raised:
-        read_checkpoint(path)
-    message = str(raised.value)
-    assert message.startswith(str(path))
-    assert not [word for word in ("weights_only", "safe_globals", "likely succeed", "\n") if word in message]
-    return message
 
 
 @pytest.mark.parametrize("zipped", [True, False])
@@ -110,7 +88,11 @@ def test_a_file_that_is_not_safe_is_refused_unexecuted(
 ) -> None:
     """One message says what was found and expected, without PyTorch's advice to load without protection."""
     make(tmp_path / "x.pt")
-    message = check_refusal(tmp_path / "x.pt")
+    with pytest.raises(ValueError) as raised:
+        read_checkpoint(tmp_path / "x.pt")
+    message = str(raised.value)
+    assert message.startswith(str(tmp_path / "x.pt"))
+    assert not [word for word in ("weights_only", "safe_globals", "likely succeed", "\n") if word in message]
     assert f"only tensors, plain values and argparse.Namespace; found: {found}" in message
     assert not (tmp_path / "x.pt.run").exists()
     assert not list(recwarn)
@@ -132,50 +114,6 @@ def test_meters_of_old_trainings_are_ignored(tmp_path: Path, monkeypatch: pytest
     assert read_checkpoint(path).arguments == {"arch": "fconv"}
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ({"weights": WEIGHTS}, "x.pt has no tensors under the key `model`; expected a checkpoint"),
-        ({"args": argparse.Namespace(), "model": {"a": 1}}, "x.pt has no tensors under the key `model`"),
-        ({"args": argparse.Namespace(), "model": {1: WEIGHTS["a"]}}, "x.pt has no tensors under the key"),
-        ([1, 2], "x.pt has no tensors under the key `model`"),
-        ({"model": WEIGHTS}, "x.pt has neither arguments under `args` nor a config with a model under `cfg`"),
-        ({"model": WEIGHTS, "cfg": {"task": {}}}, "x.pt has neither arguments under `args` nor a config"),
-    ],
-)
-def test_other_files_of_tensors_are_refused(tmp_path: Path, content: object, message: str) -> None:
-    """A file of weights alone does not say which model they belong to."""
-    with pytest.raises(ValueError, match=message):
-        read_checkpoint(write(tmp_path / "x.pt", content))
-
-
-@pytest.mark.parametrize("kind", ["zip", "pickle in a zip", "2017"])
-def test_any_damage_raises_only_documented_errors(tmp_path: Path, kind: str) -> None:
-    """Bytes are changed, dropped and duplicated; a file with a harmless change may still be read."""
-    random = Random(17)
-    content = {"args": argparse.Namespace(arch="fconv", n=[1, 2.5]), "model": WEIGHTS, "best": None}
-    path = write(tmp_path / "x.pt", content, zipped=kind != "2017")
-    whole, errors = path.read_bytes(), 0
-
-    def spoil(content: bytes) -> bytes:
-        start = random.randrange(len(content))
-        end = start + random.choice([0, 1, 1, 1, 4])
-        spoiled = random.choice([random.randbytes(end - start), content[start:end] * 2, b"", b"."])
-        return content[:start] + spoiled + content[end:]
-
-    for _ in range(150):
-        path.write_bytes(whole if kind == "pickle in a zip" else spoil(whole))
-        if kind == "pickle in a zip":
-            rewrite(path, spoil)
-        try:
-            assert read_checkpoint(path).path == path
-        except ValueError as error:
-            assert str(error).startswith(str(path))
-            assert "weights_only" not in str(error)
-            errors += 1
-    assert errors > 30
-
-
 def write_dictionary(folder: Path, text: str) -> Path:
     path = folder / "dict.en.txt"
     path.write_text(text, encoding="utf-8", newline="\n")
@@ -188,13 +126,6 @@ def test_entries_stay_in_order_and_the_start_symbol_is_last(tmp_path: Path) -> N
     assert read_fairseq_dictionary(write_dictionary(tmp_path, text)) == [
         ("a", 12), ("@@", 3), ("\u00a0\u2028x", 2), ("<unk>", 1), ("madeupword0000", 0), ("<s>", 0),
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize("line", ["", "word", "word x", "word -1", "word 1.5", " 3", "a\tb 3", "word ²"])
-def test_a_line_that_is_no_entry_is_named(tmp_path: Path, line: str) -> None:
-    """The error must give the line's number and content."""
-    with pytest.raises(ValueError, match=r"dict.en.txt, line 2: expected 'word count', found"):
-        read_fairseq_dictionary(write_dictionary(tmp_path, f"a 1\n{line}\nb 1\n"))
 
 
 def test_the_last_of_several_rows_for_a_word_is_used(tmp_path: Path) -> None:
@@ -217,12 +148,33 @@ def test_a_row_spelled_like_a_special_symbol_is_a_word(tmp_path: Path, mark: str
         assert entries == [("a", 2), (mark, 1), ("<s>", 0)]
 
 
-def test_a_word_occurs_once_unless_flagged(tmp_path: Path) -> None:
-    """fairseq refuses the later row; with the flag, both rows keep their ids."""
-    expected = (
-        r"line 3: expected each word once, but 'a' is already in line 1.* append #fairseq:overwrite to it"
-    )
-    with pytest.raises(ValueError, match=expected):
-        read_fairseq_dictionary(write_dictionary(tmp_path, "a 1\nb 1\na 1\n"))
-    with pytest.raises(ValueError, match="line 1: expected each word once, but '<s>' is already the start"):
-        read_fairseq_dictionary(write_dictionary(tmp_path, "<s> 1\n"))
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"weights": WEIGHTS}, "x.pt has no tensors under the key `model`; expected a checkpoint"),
+        ({"args": argparse.Namespace(), "model": {"a": 1}}, "x.pt has no tensors under the key `model`"),
+        ([1, 2], "x.pt has no tensors under the key `model`"),
+        ({"model": WEIGHTS}, "x.pt has neither arguments under `args` nor a config with a model under `cfg`"),
+        ({"model": WEIGHTS, "cfg": {"task": {}}}, "x.pt has neither arguments under `args` nor a config"),
+    ],
+)
+def test_other_files_of_tensors_are_refused(tmp_path: Path, content: object, message: str) -> None:
+    """A file of weights alone does not say which model they belong to."""
+    with pytest.raises(ValueError, match=message):
+        read_checkpoint(write(tmp_path / "x.pt", content))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        *((f"a 1\n{line}\nb 1\n", "line 2: expected 'word count', found") for line in (
+            "", "word", "word x", "word -1", "word 1.5", " 3", "a\tb 3", "word ²",
+        )),
+        ("a 1\nb 1\na 1\n", "line 3: expected each word once, but 'a' .* in line 1.* append #fairseq"),
+        ("<s> 1\n", "line 1: expected each word once, but '<s>' is already the start"),
+    ],
+)  # fmt: skip
+def test_a_wrong_line_of_a_dictionary_is_named(tmp_path: Path, text: str, message: str) -> None:
+    """fairseq refuses these rows, too; with its flag, both rows of a word keep their ids."""
+    with pytest.raises(ValueError, match=f"dict.en.txt, {message}"):
+        read_fairseq_dictionary(write_dictionary(tmp_path, text))

@@ -9,8 +9,7 @@ from torch.testing import assert_close
 
 from convs2s.exchange.fairseq_files import Checkpoint
 from convs2s.exchange.fairseq_import import build_model, describe_model
-from convs2s.exchange.fairseq_weights import Layer, fold_norm, has_old_norm, order_ids
-from convs2s.text.counted import counted
+from convs2s.exchange.fairseq_weights import Layer, fold_norm, has_old_norm
 from tests.golden import FAIRSEQ_SIZES, NAMES, checkpoint
 from tests.golden.judge import check_outputs
 
@@ -78,11 +77,6 @@ def test_half_precision_is_widened_first() -> None:
     assert_close(weight, torch.ones(1, 4))
 
 
-def test_fairseqs_start_symbol_goes_last() -> None:
-    """Our ids are padding, EOS, unknown, and then the entries in order (T20)."""
-    assert order_ids(6).tolist() == [1, 2, 3, 4, 5, 0]
-
-
 def test_a_tied_output_layer_is_the_target_embedding() -> None:
     """fairseq then saves no weight norm for it; logits are the plain product."""
     varied = checkpoint("varied", share_input_output_embed=True)
@@ -95,64 +89,42 @@ def test_a_tied_output_layer_is_the_target_embedding() -> None:
     assert_close(model.output_layer.weight, model.target_embedding.words.weight)
 
 
-def misfit(read: Checkpoint, sizes: tuple[int, int] = SIZES) -> list[str]:
-    """Return the rows of the report, one for each tensor that does not fit."""
-    with pytest.raises(ValueError, match="listed below, do not fit the checkpoint's arguments") as raised:
-        build_model(read, describe_model(read, sizes))
-    rows = list(raised.value.__notes__)
-    assert f": {counted(len(rows), 'tensor')}, listed below" in str(raised.value)
-    return rows
-
-
-def test_every_difference_is_reported() -> None:
-    """The report lists all tensors that are missing, unknown or of another shape, not just the first few."""
-    read = checkpoint("plain", decoder_out_embed_dim=21)
+def misfits() -> dict[str, tuple[Checkpoint, tuple[int, int], list[str]]]:
+    """Return checkpoints that do not fit their arguments or dictionaries, with the rows of the report."""
+    read, old = checkpoint("plain", decoder_out_embed_dim=21), of_2017("plain")
     tensors: dict[str, Tensor] = dict(read.tensors)
     del tensors["encoder.fc2.bias"]
     tensors["decoder.selfattention.0.bias"] = torch.zeros(3)
-    tensors["decoder.attention.1.in_projection.weight_v"] = torch.zeros(2, 2)
-    assert misfit(dataclasses.replace(read, tensors=tensors)) == [
-        "  decoder.attention.1.in_projection.weight_v: expected (24, 32), found (2, 2)",
-        "  decoder.fc2.bias: expected (21,), found (20,)",
-        "  decoder.fc2.weight_g: expected (21, 1), found (20, 1)",
-        "  decoder.fc2.weight_v: expected (21, 32), found (20, 32)",
-        "  decoder.fc3.weight_v: expected (376, 21), found (376, 20)",
-        "  decoder.selfattention.0.bias: expected nothing, found (3,)",
-        "  encoder.fc2.bias: expected (24,), found nothing",
-    ]
+    newer = {**old.tensors, "decoder.version": torch.tensor([2.0])}
+    return {
+        "several tensors": (dataclasses.replace(read, tensors=tensors), SIZES, [
+            "  decoder.fc2.bias: expected (21,), found (20,)",
+            "  decoder.fc2.weight_g: expected (21, 1), found (20, 1)",
+            "  decoder.fc2.weight_v: expected (21, 32), found (20, 32)",
+            "  decoder.fc3.weight_v: expected (376, 21), found (376, 20)",
+            "  decoder.selfattention.0.bias: expected nothing, found (3,)",
+            "  encoder.fc2.bias: expected (24,), found nothing",
+        ]),
+        "swapped dictionaries": (checkpoint("plain"), SIZES[::-1], [
+            "  decoder.embed_tokens.weight: expected (352, 24), found (376, 24)",
+            "  decoder.fc3.bias: expected (352,), found (376,)",
+            "  decoder.fc3.weight_g: expected (352, 1), found (376, 1)",
+            "  decoder.fc3.weight_v: expected (352, 20), found (376, 20)",
+            "  encoder.embed_tokens.weight: expected (376, 24), found (352, 24)",
+        ]),
+        "a new version with the weight norm of 2017": (dataclasses.replace(old, tensors=newer), SIZES, [
+            f"  decoder.convolutions.{i}.weight_g: expected (1, 1, 64), found (3, 1, 1)" for i in (0, 1)
+        ]),
+    }  # fmt: skip
 
 
-def test_dictionaries_of_another_model_are_reported() -> None:
-    """The dictionaries may have been swapped: each tensor with a row per vocabulary entry is listed."""
-    rows = misfit(checkpoint("plain"), (SIZES[1], SIZES[0]))
-    assert [row.split(":")[0].strip() for row in rows] == [
-        "decoder.embed_tokens.weight",
-        "decoder.fc3.bias",
-        "decoder.fc3.weight_g",
-        "decoder.fc3.weight_v",
-        "encoder.embed_tokens.weight",
-    ]
-    assert rows[-1] == "  encoder.embed_tokens.weight: expected (376, 24), found (352, 24)"
-
-
-def test_a_new_version_with_the_weight_norm_of_2017_does_not_fit() -> None:
-    """fairseq does not load such a file either."""
-    old = of_2017("plain")
-    tensors = {**old.tensors, "decoder.version": torch.tensor([2.0])}
-    assert misfit(dataclasses.replace(old, tensors=tensors)) == [
-        f"  decoder.convolutions.{i}.weight_g: expected (1, 1, 64), found (3, 1, 1)" for i in (0, 1)
-    ]
-
-
-def test_missing_position_tables_are_reported() -> None:
-    """Only the rows of these tables give the maximum sentence length."""
-    plain = checkpoint("plain")
-    tensors = {name: tensor for name, tensor in plain.tensors.items() if "positions" not in name}
-    rows = misfit(dataclasses.replace(plain, tensors=tensors))
-    assert [row.split(": ")[0] for row in rows] == [
-        "  decoder.embed_positions.weight",
-        "  encoder.embed_positions.weight",
-    ]
+@pytest.mark.parametrize("kind", misfits())
+def test_every_difference_is_reported(kind: str) -> None:
+    """The report lists all tensors that are missing, unknown or of another shape, not just the first few."""
+    read, sizes, rows = misfits()[kind]
+    with pytest.raises(ValueError, match=f": {len(rows)} tensors, listed below, do not fit") as raised:
+        build_model(read, describe_model(read, sizes))
+    assert raised.value.__notes__ == rows
 
 
 def test_a_longer_position_table_is_cut() -> None:

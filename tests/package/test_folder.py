@@ -13,17 +13,14 @@ from tests.package.small_package import write_parts, write_small_package
 
 def test_a_folder_has_everything_that_translation_needs(tmp_path: Path) -> None:
     """Users copy only this folder, so it must have all these files, and no others."""
-    package = write_small_package(tmp_path)
+    package = write_small_package(tmp_path, replace=True)
+    assert read_settings(package) == Settings(("en", "de"), TOKENIZE, TRANSLATE, replace=True)
+    assert load(package, "cpu").dictionary == {"dog": "Hund"}
+    assert load(package, "cpu", replace=False).dictionary is None
     assert {path.name for path in package.iterdir()} == {
         "README.md", "model.json", "weights.safetensors", "source.tsv", "target.tsv", "source.model",
         "target.model", "segmentation.json", "tokenizer.json", "translate.json", "dictionary.tsv",
     }  # fmt: skip
-
-
-def test_settings_round_trip(tmp_path: Path) -> None:
-    """Every setting must survive."""
-    package = write_small_package(tmp_path, replace=True)
-    assert read_settings(package) == Settings(("en", "de"), TOKENIZE, TRANSLATE, replace=True)
 
 
 def test_the_same_parts_give_the_same_bytes(tmp_path: Path) -> None:
@@ -39,41 +36,24 @@ def test_a_missing_part_leaves_the_old_folder(tmp_path: Path) -> None:
     model, vocabulary, dictionary, candidates = write_parts(tmp_path)
     dictionary.unlink()
     settings = Settings(("en", "de"), TOKENIZE, TRANSLATE, replace=False)
-    with pytest.raises(FileNotFoundError, match=r"dictionary.tsv does not exist; a model folder needs it"):
+    with pytest.raises(FileNotFoundError, match=r"dictionary.tsv"):
         write_package(package, model, vocabulary, dictionary, candidates, settings, "new card")
     assert (package / "README.md").read_text(encoding="utf-8") == "# card\n"
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".part")] == []
 
 
-def truecased_package(folder: Path) -> Path:
-    """Write a truecased model's folder; its truecasers know "aus" (source) and "Maus" (target)."""
-    cases = folder / "truecasers"
-    cases.mkdir(exist_ok=True)
-    (cases / "source.tsv").write_text("aus\t3\n", encoding="utf-8")
-    (cases / "target.tsv").write_text("Maus\t3\n", encoding="utf-8")
-    tokenize = TOKENIZE.model_copy(update={"truecase": True})
-    settings = Settings(("en", "de"), tokenize, TRANSLATE, replace=False)
-    write_package(folder / "package", *write_parts(folder), settings, "card", cases)
-    return folder / "package"
-
-
 def test_a_truecased_model_includes_its_truecasers(tmp_path: Path) -> None:
     """The model must truecase the first word of a source and capitalize that of a translation."""
-    package = truecased_package(tmp_path)
+    (tmp_path / "source.tsv").write_text("aus\t3\n", encoding="utf-8")
+    (tmp_path / "target.tsv").write_text("Maus\t3\n", encoding="utf-8")
+    tokenize, package = TOKENIZE.model_copy(update={"truecase": True}), tmp_path / "package"
+    settings = Settings(("en", "de"), tokenize, TRANSLATE, replace=False)
+    write_package(package, *write_parts(tmp_path), settings, "card", tmp_path)
     assert (package / "truecaser.tsv").read_text(encoding="utf-8") == "aus\t3\n"
     translator = load(package, "cpu")
     assert translator.source.tokenize("Aus Haus") == ["aus", "Haus"]
     assert translator.target.tokenize("maus Aus") == ["Maus", "Aus"]
     assert translator.target.detokenize(["aus", "."]) == "Aus."
-
-
-def test_a_truecased_model_without_truecaser_is_refused(tmp_path: Path) -> None:
-    """Such a model could not process text, so both writing and reading it must fail."""
-    package = truecased_package(tmp_path)
-    (tmp_path / "truecasers" / "target.tsv").unlink()
-    settings, parts = read_settings(package), write_parts(tmp_path / "more")
-    with pytest.raises(FileNotFoundError, match=r"target\.tsv does not exist; a model folder needs it"):
-        write_package(package, *parts, settings, "card", tmp_path / "truecasers")
     (package / "truecaser.tsv").unlink()
     with pytest.raises(FileNotFoundError, match=r"lacks truecaser\.tsv, which its model\.json names"):
         load(package, "cpu")
@@ -94,7 +74,6 @@ def test_missing_folder_and_files_are_named(tmp_path: Path) -> None:
     ("name", "content", "message"),
     [
         ("tokenizer.json", "{", r"tokenizer.json is not JSON: "),
-        ("translate.json", "[" * 100_000, r"translate.json is not JSON: maximum recursion depth exceeded"),
         ("tokenizer.json", "[]", r"tokenizer.json: expected a JSON object, found list"),
         ("tokenizer.json", "{}", r"tokenizer.json: expected source_language .* found None and None"),
         (
@@ -108,7 +87,6 @@ def test_missing_folder_and_files_are_named(tmp_path: Path) -> None:
             '{"replace": true, "translate": {}}',
             r"translate.json is invalid:(.|\n)* beam_size: missing",
         ),
-        ("translate.json", '{"replace": true, "translate": {"alpha": "one"}}', r"alpha: .*'one'"),
         (
             "translate.json",
             '{"replace": true, "translate": {"beam": 3, "selection": {"commmon": 1}}}',

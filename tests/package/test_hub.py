@@ -11,7 +11,7 @@ import pytest
 
 import convs2s
 from convs2s.cli import main
-from convs2s.package.hub import add_commit, locate
+from convs2s.package.hub import locate
 from tests.package.small_package import write_small_package
 
 
@@ -93,11 +93,3 @@ def test_without_the_library_the_extra_is_named(
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     assert main(["translate", "--model", "hf:me/toy"]) == 2
     assert "pip install 'convs2s[hub]'" in capsys.readouterr().err
-
-
-def test_a_card_gets_a_commit_once_and_only_if_known() -> None:
-    """A card without a seed was written by the user."""
-    card = "| seed | 7 |\n| seed | 8 |"
-    assert add_commit(card, "abc") == "| seed | 7 |\n| commit of the code | `abc` |\n| seed | 8 |"
-    assert add_commit(card, None) == card
-    assert add_commit("# mine", "abc") == "# mine"

@@ -59,12 +59,6 @@ def test_only_layers_that_attend_appear_under_their_own_numbers(tmp_path: Path) 
     assert np.abs(found.layers[0] - found.layers[1]).max() > 0.01
 
 
-def test_a_text_without_words_has_no_attention(tmp_path: Path) -> None:
-    """There is no translation to attend from."""
-    with pytest.raises(ValueError, match="expected a sentence, found a text without words"):
-        reader(write_word_vocabulary(tmp_path), [True]).read([])
-
-
 @pytest.mark.parametrize("text", ["Das ist ein Haus.", "日本語 مرحبا \ud800 😀 $x^$"])
 def test_a_model_folder_and_a_text_are_enough(tmp_path: Path, text: str) -> None:
     """The folder has all the settings of text and search, so the tokens are those of its translation."""

@@ -9,14 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 from ruamel.yaml import YAML
 
-from convs2s.package.model_card import (
-    Facts,
-    describe_language,
-    describe_model,
-    find_license,
-    front_matter,
-    model_card,
-)
+from convs2s.package.model_card import Facts, describe_model, front_matter, model_card
 from tests.package.small_package import write_model
 
 
@@ -61,32 +54,13 @@ def test_a_rendered_card_has_a_row_for_a_score_and_its_signature() -> None:
 def cells(of: Facts) -> list[list[str]]:
     """Return the text of all table cells, row by row, as a reader sees them."""
     rows: list[list[str]] = []
-    body = without_front_matter(model_card(of))
+    _, _, body = model_card(of).split("---\n", 2)
     for before, token in pairwise(MarkdownIt("commonmark").enable("table").parse(body)):
         if token.type == "tr_open":
             rows.append([])
         elif before.type == "td_open":
             rows[-1].append("".join(child.content for child in token.children or ()))
     return rows
-
-
-def without_front_matter(card: str) -> str:
-    """Return the part that GitHub and Hugging Face render."""
-    empty, _, body = card.split("---\n", 2)
-    assert empty == ""
-    return body
-
-
-def test_a_language_without_a_name_is_its_code() -> None:
-    """ISO 639 has more languages than our list."""
-    assert describe_language("tlh") == "tlh"
-    assert describe_language("ro") == "Romanian (ro)"
-
-
-def test_card_without_scores_has_no_table() -> None:
-    """An empty table would only confuse."""
-    assert "Scores" not in model_card(facts({}))
-    assert "newstest" not in model_card(facts({}))
 
 
 def test_the_model_is_described_from_its_files(tmp_path: Path) -> None:
@@ -142,24 +116,21 @@ def test_front_matter_has_all_that_the_hub_lists() -> None:
     }
 
 
-def test_a_model_of_one_language_without_scores_is_listed_as_a_summarizer() -> None:
-    """Summarization is the paper's second task; a card without scores has no table."""
-    content = YAML(typ="safe").load(front_matter("headlines", ("en", "en"), "MIT", {}, "").strip("-\n"))
-    assert (content["language"], content["pipeline_tag"]) == (["en"], "summarization")
-    assert "model-index" not in content
-    assert "metrics" not in content
-
-
 @pytest.mark.parametrize(
-    ("data_license", "wanted"),
+    ("data_license", "expected"),
     [
         ("MIT", {"license": "mit"}),
-        ("see statmt.org/wmt14; research use", "see-statmt.org-wmt14-research-use"),
-        ("?", "unknown"),
+        ("see x.org; research", {"license": "other", "license_name": "see-x.org-research"}),
+        ("?", {"license": "other", "license_name": "unknown"}),
     ],
 )
-def test_a_license_that_the_hub_does_not_know_is_other(data_license: str, wanted: object) -> None:
-    """The Hub accepts an unknown license only as `other` with a name."""
-    if isinstance(wanted, str):
-        wanted = {"license": "other", "license_name": wanted}
-    assert find_license(data_license) == wanted
+def test_a_model_of_one_language_without_scores(data_license: str, expected: dict[str, str]) -> None:
+    """It is a summarizer, and has no table; the Hub takes an unknown license only as `other` with a name."""
+    card = model_card(dataclasses.replace(facts({}), languages=("en", "tlh"), data_license=data_license))
+    assert "from English (en) to tlh" in card
+    assert not [word for word in ("Scores", "newstest", "model-index", "metrics") if word in card]
+    content = YAML(typ="safe").load(
+        front_matter("headlines", ("en", "en"), data_license, {}, "").strip("-\n")
+    )
+    assert (content["language"], content["pipeline_tag"]) == (["en"], "summarization")
+    assert content.items() >= expected.items()

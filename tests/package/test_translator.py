@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 import convs2s
-from convs2s.decode.load_words import find_device, load_words
+from convs2s.decode.load_words import load_words
 from convs2s.decode.sampling import Sampling
 from convs2s.model.digests import seal
 from convs2s.package.translator import Translator, load
@@ -20,20 +19,10 @@ from tests.package.small_package import write_model, write_small_package
 
 # Each is one line to us, though not always to Python's splitlines; also other text that users paste.
 STRANGE = [
-    "",
-    " ",
-    "\t",
-    "a\u2028b\u2029c\x0bd\x0ce\x85f",
-    "\x00\x01\x1f\x7f",
-    "😀 👩‍👩‍👧 🇩🇪",
-    "\ud800 lone surrogate",
-    "a\nb\r\nc",
-    "\ufeffein",
-    "▁ein▁ Haus</s><unk><pad>",
-    "Haus " * 2000,
-    "x" * 3000,
-    "ein Haus.",
-]
+    "", " ", "\t", "a\u2028b\u2029c\x0bd\x0ce\x85f", "\x00\x01\x1f\x7f", "😀 👩‍👩‍👧 🇩🇪",
+    "\ud800 lone surrogate", "a\nb\r\nc", "\ufeffein", "▁ein▁ Haus</s><unk><pad>", "Haus " * 2000,
+    "x" * 3000, "ein Haus.",
+]  # fmt: skip
 
 
 def parrot(folder: Path, dictionary: dict[str, str] | None = None, limit: int | None = None) -> Translator:
@@ -47,8 +36,8 @@ def test_text_is_tokenized_translated_and_detokenized(tmp_path: Path) -> None:
     translator, texts = parrot(tmp_path), ["Das ist ein Haus.", "", "und noch eins, ein Hund"]
     assert translator.translate(texts) == texts
     assert [translator.translate(text) for text in texts] == texts
-    assert translator.translate_n_best("ein Hund")[0].text == "ein Hund"
-    assert translator.score("ein Hund", "ein Hund") == translator.score(["ein Hund"], ["ein Hund"])[0]
+    assert translator.translate_n_best("ein Hund")[0][0].text == "ein Hund"
+    assert translator.score("ein Hund", "ein Hund") == translator.score(["ein Hund"], ["ein Hund"])
     assert translator.translate("ein Hund", prefixes="Haus") == "Haus Hund"
 
 
@@ -58,21 +47,12 @@ def test_a_given_translation_has_the_score_that_a_search_gives_it(tmp_path: Path
     for folders in ([one], [one, other]):
         translator = load(folders, "cpu", max_length_ratio=0.0, max_length_extra=1)
         for text in ("Haus und Hund.", "ein"):
-            [searched] = translator.translate_n_best("ein Haus.", prefixes=text)
-            given = translator.score("ein Haus.", text)
+            [[searched]] = translator.translate_n_best("ein Haus.", prefixes=text)
+            [given] = translator.score("ein Haus.", text)
             assert searched.text == text
             assert given.tokens == len(searched.tokens)
             assert given.log_likelihood == pytest.approx(searched.log_likelihood, abs=1e-4)
             assert given.score == pytest.approx(searched.score, abs=1e-4)
-
-
-def test_prefixes_and_given_translations_belong_to_texts(tmp_path: Path) -> None:
-    """Their numbers must match, or texts would be paired with the wrong ones."""
-    translator = parrot(tmp_path)
-    with pytest.raises(ValueError, match="expected as many prefixes as texts, found 2 texts but 1"):
-        translator.translate(["ein", "Hund"], prefixes=["Das"])
-    with pytest.raises(ValueError, match="expected as many translations as texts, found 1 text but 2"):
-        translator.score(["ein"], ["Das", "Haus"])
 
 
 def test_a_prefix_is_added_to_the_selected_vocabulary(tmp_path: Path) -> None:
@@ -91,7 +71,7 @@ def test_samples_replace_the_search(tmp_path: Path) -> None:
     both = translator.translate_n_best(texts, sampling=Sampling(1))
     assert [len(ranked) for ranked in both] == [4, 4]
     assert len({one.text for ranked in both for one in ranked}) > 4
-    again = translator.translate_n_best(texts[1], sampling=Sampling(1, first=1))
+    [again] = translator.translate_n_best(texts[1], sampling=Sampling(1, first=1))
     assert [one.tokens for one in again] == [one.tokens for one in both[1]]
     assert translator.translate(texts, sampling=Sampling(1)) == [ranked[0].text for ranked in both]
 
@@ -158,22 +138,6 @@ def test_a_model_folder_is_self_contained(tmp_path: Path) -> None:
     assert best.score == pytest.approx(wanted.score)
 
 
-def test_replacement_is_as_packaged_unless_overridden(tmp_path: Path) -> None:
-    """The folder has the default, and the caller can override it."""
-    package = write_small_package(tmp_path, replace=True)
-    assert load(package, "cpu").dictionary == {"dog": "Hund"}
-    assert load(package, "cpu", replace=False).dictionary is None
-
-
-def test_search_values_can_be_changed(tmp_path: Path) -> None:
-    """Users may want greedy search, for example; values are checked as in params.yaml."""
-    package = write_small_package(tmp_path)
-    assert load(package, "cpu", beam_size=1).words.params.beam_size == 1
-    for option, message in (("beam_size", r"beam_size: .*0"), ("beam", r"mean beam_size\?")):
-        with pytest.raises(ValueError, match=message):
-            load(package, "cpu", **dict[str, Any]({option: 0}))
-
-
 @pytest.mark.parametrize("precision", ["float32", "int8"])
 def test_several_processes_change_nothing(tmp_path: Path, precision: str) -> None:
     """Translations, samples, scores of given translations and their order stay the same."""
@@ -212,39 +176,34 @@ def test_several_folders_make_an_ensemble(tmp_path: Path) -> None:
     assert mixed.score != pytest.approx(alone.score, abs=1e-3)
 
 
-def test_members_of_an_ensemble_must_share_vocabularies(tmp_path: Path) -> None:
-    """Their scores could not be combined; the error names the file that differs."""
-    one, other = write_small_package(tmp_path / "1"), write_small_package(tmp_path / "2")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"folders": []}, "expected a model folder, or several"),
+        ({"device": "gpu"}, "device 'gpu' is unknown; expected cpu, cuda"),
+        ({"device": "cuda:99"}, r"device 'cuda:99' does not exist: PyTorch sees \d+ GPUs"),
+        ({"beam_size": 0}, r"beam_size: .*0"),
+        ({"beam": 1}, r"mean beam_size\?"),
+        ({"folders": ["one", "other"]}, r"one/package/target.tsv and .*other/package/target.tsv differ"),
+        ({"folders": ["unfit"]}, r"was trained with \d+ target vocabulary entries but .*target.tsv has \d+ "),
+    ],
+)
+def test_what_cannot_be_loaded_is_named(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    """Ids of another vocabulary would give nonsense without any error; settings are those of params.yaml."""
+    _, other, unfit = (write_small_package(tmp_path / name) for name in ("one", "other", "unfit"))
     text = (other / "target.tsv").read_text(encoding="utf-8")
     (other / "target.tsv").write_text(text.replace("\t1\n", "\t2\n", 1), encoding="utf-8")
     seal(other)
-    with pytest.raises(ValueError, match=r"1/package/target.tsv and .*2/package/target.tsv differ"):
-        load([one, other], "cpu")
+    size = json.loads((unfit / "model.json").read_text(encoding="utf-8"))["source_size"]
+    write_model(unfit, (size, size + 1))
+    names = options.get("folders", ["one"])
+    with pytest.raises(ValueError, match=message):
+        load(**{"device": "cpu", **options, "folders": [tmp_path / name / "package" for name in names]})
 
 
-def test_no_folder_is_an_error() -> None:
-    """An empty list is a caller's mistake."""
-    with pytest.raises(ValueError, match="expected a model folder, or several"):
-        load([])
-
-
-def test_a_model_must_fit_its_vocabulary(tmp_path: Path) -> None:
-    """Ids of another vocabulary would give nonsense without any error."""
-    package = write_small_package(tmp_path)
-    size = json.loads((package / "model.json").read_text(encoding="utf-8"))["source_size"]
-    write_model(package, (size, size + 1))
-    with pytest.raises(
-        ValueError,
-        match=rf"was trained with {size + 1} target vocabulary entries but .*target.tsv has {size} ",
-    ):
-        load(package, "cpu")
-
-
-def test_devices_are_checked() -> None:
-    """A wrong device must be reported before anything is loaded."""
-    assert find_device("cpu") == torch.device("cpu")
-    assert find_device(None).type in ("cpu", "cuda")
-    with pytest.raises(ValueError, match=r"device 'gpu' is unknown; expected cpu, cuda"):
-        find_device("gpu")
-    with pytest.raises(ValueError, match=r"device 'cuda:99' does not exist: PyTorch sees \d+ GPUs"):
-        find_device("cuda:99")
+@pytest.mark.parametrize("call", ["translate", "translate_n_best", "score"])
+def test_prefixes_and_given_translations_belong_to_texts(tmp_path: Path, call: str) -> None:
+    """Their numbers must match, or texts would be paired with the wrong ones."""
+    given = "translations" if call == "score" else "prefixes"
+    with pytest.raises(ValueError, match=f"expected as many {given} as texts, found 2 texts but 1"):
+        getattr(parrot(tmp_path), call)(["ein", "Hund"], **{given: ["Das"]})

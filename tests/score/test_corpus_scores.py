@@ -11,8 +11,6 @@ from convs2s.score.corpus_scores import (
     chrf,
     length_ratio,
     score_system,
-    sentence_bleu,
-    sentence_chrf,
     signatures,
     tokenized_bleu,
 )
@@ -45,11 +43,6 @@ def test_detokenized_bleu_splits_punctuation_and_tokenized_bleu_does_not() -> No
     assert tokenized_bleu(hypothesis, reference).value == pytest.approx(smoothed)
 
 
-def test_bleu_is_case_sensitive() -> None:
-    """The paper's scores are case-sensitive."""
-    assert bleu(["A B C D"], ["a b c d"]).value == pytest.approx(0.0)
-
-
 def test_chrf_is_the_f2_score_of_character_n_grams() -> None:
     """`ab` against `ac`: 1 of 2 unigrams and 0 of 1 bigrams match; there are no longer n-grams."""
     assert chrf(["ab"], ["ac"]).value == pytest.approx(100 * 0.25)
@@ -69,17 +62,6 @@ def test_signatures_state_version_and_tokenization() -> None:
     assert "nc:6|nw:0" in found["chrf"]
 
 
-def test_sentence_scores_of_a_perfect_short_sentence_are_100() -> None:
-    """Two words have no 4-grams, which must not lower the score."""
-    assert sentence_bleu("ja .", "ja .") == pytest.approx(100.0)
-    assert sentence_chrf("ja .", "ja .") == pytest.approx(100.0)
-
-
-def test_length_ratio_counts_words_of_the_whole_corpus() -> None:
-    """By hand: 6 + 1 words against 7 + 7."""
-    assert length_ratio([HYPOTHESIS, "a"], [REFERENCE, REFERENCE]) == 0.5
-
-
 def test_a_system_is_scored_on_both_forms_of_its_text() -> None:
     """Each score uses the form it is meant for; `<unk>` counts only as a whole word."""
     scores = score_system(["x <unk>y"], ["<unk> a <unk> x<unk>"], ["x"], ["a b"])
@@ -88,12 +70,6 @@ def test_a_system_is_scored_on_both_forms_of_its_text() -> None:
     assert scores.chrf == chrf(["x <unk>y"], ["x"]).value
     assert scores.bleu_tokenized == tokenized_bleu(["<unk> a <unk> x<unk>"], ["a b"]).value
     assert scores.bleu == bleu(["x <unk>y"], ["x"]).value
-
-
-def test_empty_hypotheses_score_zero() -> None:
-    """A model may generate nothing; that is a bad translation, not an error."""
-    scores = score_system(["", ""], ["", ""], ["a b", "c"], ["a b", "c"])
-    assert (scores.bleu, scores.chrf, scores.length_ratio) == (0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("score", [bleu, tokenized_bleu, chrf, length_ratio])
@@ -105,9 +81,3 @@ def test_unequal_or_no_lines_are_refused(
     expected = f"expected a test set with one reference per hypothesis, found {len(hypotheses)} hypothes[ei]s"
     with pytest.raises(ValueError, match=expected):
         score(hypotheses, references)
-
-
-def test_empty_references_are_refused() -> None:
-    """A ratio to zero is undefined; the file is probably the wrong one."""
-    with pytest.raises(ValueError, match="expected translations to compare with, found 2 empty references"):
-        length_ratio(["a", "b"], ["", ""])

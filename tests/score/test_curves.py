@@ -24,17 +24,6 @@ def test_it_is_drawn_from_any_number_of_points(tmp_path: Path, points: int) -> N
         assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
 
 
-def test_a_missing_curve_leaves_its_panel_empty(tmp_path: Path) -> None:
-    """There is no perplexity before the end of the first epoch."""
-    loss = tmp_path / "train" / "loss.tsv"
-    loss.parent.mkdir()
-    loss.write_text("step\tloss\n50\t7.1\n100\t6.2\n")
-    draw_curves(tmp_path, tmp_path / "with.png")
-    loss.write_text("step\tloss\n50\t7.1\n100\t9.9\n")
-    draw_curves(tmp_path, tmp_path / "other.png")
-    assert (tmp_path / "with.png").read_bytes() != (tmp_path / "other.png").read_bytes()
-
-
 @pytest.mark.parametrize(
     ("values", "labels"),
     [((31.4, 6.2), {"6", "10", "20", "30"}), ((0.25, 0.00025), {"0.001", "0.01", "0.1"})],

@@ -4,10 +4,8 @@ import hashlib
 import json
 from pathlib import Path
 
-import pytest
-
 from convs2s.score.identity import identify, name_source
-from convs2s.text.corpus.files import write_folder, write_lines
+from convs2s.text.corpus.files import write_lines
 from convs2s.text.sources.pair_files import file_part
 from convs2s.text.sources.split import write_split
 
@@ -50,10 +48,3 @@ def test_every_kind_of_source_has_a_name() -> None:
     assert [name_source(source) for source in sources] == [
         "test/a-src.en.sgm and test/a-ref.ro.sgm", "b.tsv", "wmt14/full", "StanfordNLP-newstest2014-1-eng-deu"
     ]  # fmt: skip
-
-
-def test_a_folder_of_unknown_origin_is_refused(tmp_path: Path) -> None:
-    """A score is meaningless without its test set."""
-    write_folder(tmp_path / "test", [("a", "b")])
-    with pytest.raises(FileNotFoundError, match=r"provenance\.json does not exist.*download@test"):
-        identify(tmp_path / "test")

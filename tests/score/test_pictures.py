@@ -14,11 +14,9 @@ from convs2s.score.corpus_scores import SystemScores
 from convs2s.score.pictures import (
     draw_attention,
     draw_layers,
-    draw_map,
     draw_members,
     draw_scores,
     easy_to_read,
-    make_label,
 )
 from convs2s.score.tables import Result, length_table, score_table
 
@@ -51,15 +49,6 @@ def test_a_heat_map_is_dark_where_attention_is(tmp_path: Path) -> None:
     assert cell == pytest.approx((left, bottom - height, left + width, bottom), abs=2)
 
 
-def test_source_is_on_the_y_axis_and_target_on_the_x_axis() -> None:
-    """Fig. 3 has the same axes; tokens are the labels."""
-    axes = Figure().add_subplot()
-    draw_map(axes, np.zeros((2, 3)), ["the", "girl", "</s>"], ["Mädchen", "ß"])
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["the", "girl", "</s>"]
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["Mädchen", "ß"]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("target", "source")
-
-
 def test_any_token_can_be_drawn_without_warning(tmp_path: Path) -> None:
     """Formulas, other scripts, control characters, emoji and line ends are ordinary tokens."""
     tokens = ["$x^$", "日本", "\x07", "\u2028", "😀", "▁über", "\\frac", "", "\n", "x" * 500, "_{", "%"]
@@ -68,13 +57,6 @@ def test_any_token_can_be_drawn_without_warning(tmp_path: Path) -> None:
         draw_attention(np.full((12, 12), 1 / 12), tokens, tokens, "$_$", tmp_path / "attention.png")
         draw_layers([("average", np.full((12, 12), 1 / 12))], tokens, tokens, tmp_path / "layers.png")
     assert Image.open(tmp_path / "attention.png").size[0] > 300
-
-
-def test_labels_keep_characters_that_the_font_has() -> None:
-    """Umlauts and sentencepiece's word mark are kept; other characters become boxes; long words are cut."""
-    assert make_label("▁Überraschungß") == "▁Überraschungß"
-    assert make_label("日\x07\u2028\u200ba") == "□□□□a"
-    assert make_label("Donaudampfschifffahrtsgesellschaft") == "Donaudampfschifffah…"
 
 
 def test_a_very_long_sentence_gives_a_picture_of_its_beginning(
@@ -96,13 +78,6 @@ def test_sentences_that_fill_a_picture_well_are_drawn_first() -> None:
     shapes = [(4, 6), (5, 25), (0, 0), (26, 9), (6, 7)]
     assert easy_to_read(shapes, 2) == [1, 4]
     assert easy_to_read(shapes, 3) == [0, 1, 3, 4]
-
-
-def test_attention_of_another_shape_is_refused(tmp_path: Path) -> None:
-    """Wrongly labeled rows would be worse than no picture."""
-    expected = r"attention for attention-1.png has shape \(2, 3\); expected \(3, 2\), a row per target"
-    with pytest.raises(ValueError, match=expected):
-        draw_attention(np.zeros((2, 3)), ["a", "b"], ["c", "d", "e"], "title", tmp_path / "attention-1.png")
 
 
 def test_pictures_are_the_same_bytes_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,13 +108,6 @@ def test_the_score_plot_has_a_bar_per_model_score_and_text() -> None:
     ]  # fmt: skip
 
 
-def test_a_single_seed_is_drawn_once() -> None:
-    """Its mean is the seed's own score."""
-    axes = Figure().add_subplot()
-    draw_members(axes, score_table([Result("1", "plain", SystemScores(20.0, 20.0, 40.0, 1.0, 0))]))
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["seed 1"]
-
-
 def draw_maps(maps: list[NDArray[np.float64]], path: Path) -> NDArray[np.int64]:
     """Draw the maps; return the picture's gray values."""
     draw_layers([(f"layer {i}", weights) for i, weights in enumerate(maps)], *TOKENS, path)
@@ -166,14 +134,3 @@ def test_maps_are_laid_out_by_row_and_dark_where_attention_is(tmp_path: Path) ->
     left, top, right, bottom = fifth
     width, height = (right - left) / 2, (bottom - top) / 3
     assert cell == pytest.approx((right - width, top, right, top + height), abs=2)
-
-
-def test_a_failed_picture_leaves_the_old_one(tmp_path: Path) -> None:
-    """A picture appears complete or not at all; its folder is created if needed."""
-    path = tmp_path / "new" / "layers.png"
-    draw_layers([("average", np.zeros((2, 3)))], *TOKENS, path)
-    before = path.read_bytes()
-    with pytest.raises(TypeError):
-        draw_layers([("average", np.zeros((2, 3, 5)))], *TOKENS, path)
-    assert path.read_bytes() == before
-    assert [file.name for file in path.parent.iterdir()] == ["layers.png"]

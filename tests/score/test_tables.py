@@ -30,21 +30,6 @@ def test_mean_and_deviation_are_over_the_seeds_alone() -> None:
     assert table["unknown_words"].tolist() == [3, 3, 3, 0, 3]
 
 
-def test_one_seed_has_no_deviation() -> None:
-    """A sample of one has no spread, and JSON has no NaN."""
-    table = score_table([result("7", "plain", 20.0)])
-    assert table["member"].tolist() == ["7", "mean"]
-    assert not table.isna().to_numpy().any()
-
-
-def test_texts_are_summarized_separately() -> None:
-    """Translations with and without replacement are two experiments."""
-    results = [result(m, t, b) for t, b in (("plain", 20.0), ("replaced", 30.0)) for m in ("1", "2")]
-    table = score_table(results)
-    assert table["text"].tolist() == ["plain"] * 4 + ["replaced"] * 4
-    assert table["bleu"].tolist() == [20.0, 20.0, 20.0, 0.0, 30.0, 30.0, 30.0, 0.0]
-
-
 def test_metrics_nest_by_seed_mean_and_ensemble() -> None:
     """`dvc metrics show` names them seeds.1.bleu, mean.bleu, std.bleu and ensemble.bleu."""
     members = [("1", 20.126), ("2", 22.0), ("ensemble", 30.0)]
@@ -77,13 +62,6 @@ def test_scores_by_length_are_those_of_the_sentences_in_the_class() -> None:
     assert table["chrf"][1] == 0.0
 
 
-def test_scores_by_length_are_means_over_systems() -> None:
-    """A perfect and a hopeless system give half of 100."""
-    table = length_table([1], [["a b c d"], ["x"]], ["a b c d"])
-    assert table["bleu"].tolist() == [50.0]
-    assert table["chrf"].tolist() == [50.0]
-
-
 def test_examples_are_spread_over_the_whole_test_set() -> None:
     """Neighboring sentences often come from the same text, so each third contributes its middle one."""
     assert spread(range(9), 3) == [1, 4, 7]
@@ -111,6 +89,15 @@ def test_a_tab_in_a_sentence_does_not_add_a_column() -> None:
     assert row.split("\t")[:4] == ["1", 'say "a b"', "h ", "r"]
 
 
-def test_no_examples_leave_the_header() -> None:
-    """`evaluate.examples: 0` is allowed."""
-    assert tab_separated(example_table([], [], [], [])) == ["line\tsource\thypothesis\treference\tbleu\tchrf"]
+def test_scores_by_length_are_means_over_systems() -> None:
+    """A perfect and a hopeless system give half of 100."""
+    table = length_table([1], [["a b c d"], ["x"]], ["a b c d"])
+    assert table["bleu"].tolist() == [50.0]
+    assert table["chrf"].tolist() == [50.0]
+
+
+def test_one_seed_has_no_deviation() -> None:
+    """A sample of one has no spread, and JSON has no NaN."""
+    table = score_table([result("7", "plain", 20.0)])
+    assert table["member"].tolist() == ["7", "mean"]
+    assert not table.isna().to_numpy().any()

@@ -74,15 +74,6 @@ def test_a_failing_line_fails_alone(batcher: Batcher, gate: Gate) -> None:
         bad.result(10)
 
 
-def test_canceled_lines_are_not_worked_on(batcher: Batcher, gate: Gate, sizes: list[int]) -> None:
-    """The page cancels requests when its user types on before the answer."""
-    one, other = batcher.submit(upper, ["a", "b"], "1")
-    assert one.cancel()
-    gate.open.set()
-    assert other.result(10) == "B"
-    assert sizes == [1, 1]
-
-
 def test_the_queue_has_limits(batcher: Batcher, gate: Gate) -> None:
     """There is one limit in total and one per client; answered and canceled lines do not count."""
     batcher.submit(upper, ["a"] * 4, "1")
@@ -109,3 +100,12 @@ def test_stopping_finishes_waiting_lines_and_takes_no_more(batcher: Batcher, gat
     assert waiting[0].result(0) == "A"
     with pytest.raises(Refusal, match="busy"):
         batcher.submit(upper, ["a"], "1")
+
+
+def test_canceled_lines_are_not_worked_on(batcher: Batcher, gate: Gate, sizes: list[int]) -> None:
+    """The page cancels requests when its user types on before the answer."""
+    one, other = batcher.submit(upper, ["a", "b"], "1")
+    assert one.cancel()
+    gate.open.set()
+    assert other.result(10) == "B"
+    assert sizes == [1, 1]

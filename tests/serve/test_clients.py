@@ -28,15 +28,6 @@ def test_libretranslatepy(server: str, pairs: Pairs) -> None:
     assert [language["code"] for language in client.languages()] == ["de", "en", "fr"]
 
 
-def test_libretranslatepy_with_a_key(pairs: Pairs) -> None:
-    """The right key is accepted; a wrong one is refused."""
-    module: Any = pytest.importorskip("libretranslatepy")
-    with running(pairs, keys=("secret",)) as server:
-        assert module.LibreTranslateAPI(server, "secret").translate(TEXT, "en", "de") == wanted(pairs, "en")
-        with pytest.raises(OSError, match="403"):
-            module.LibreTranslateAPI(server, "wrong").translate(TEXT, "en", "de")
-
-
 def test_deep_translator(pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:
     """This client puts everything in the query string, always with a key, and expects plain text."""
     deep: Any = pytest.importorskip("deep_translator")

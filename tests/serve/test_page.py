@@ -1,14 +1,12 @@
 """The web page, in a real browser."""
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from convs2s.package.translator import Translation
-from convs2s.serve.pairs import Pair, Pairs
+from convs2s.serve.pairs import Pairs
 from tests.serve.browser import Page, find_browser, opened
 
 TEXT = "ein Haus und"
@@ -53,31 +51,6 @@ def test_it_translates_while_the_user_types(page: Page, pairs: Pairs) -> None:
     )
     other = pairs.find("fr", "de").translator.translate([TEXT])[0]
     page.wait_for(f"document.getElementById('translation').innerText === {json.dumps(other)}")
-
-
-def test_a_late_answer_to_an_earlier_text_is_dropped(
-    page: Page, pairs: Pairs, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The translation shown must be that of the current text."""
-    plain = Pair.translate
-
-    def slow_at_first(self: Pair, lines: list[str]) -> list[list[Translation]]:
-        if lines == ["ein"]:
-            time.sleep(1)
-        return plain(self, lines)
-
-    monkeypatch.setattr(Pair, "translate", slow_at_first)
-    page.evaluate("window.seen = []")
-    page.evaluate(
-        "new MutationObserver(() => seen.push(document.getElementById('translation').innerText))"
-        ".observe(document.getElementById('translation'), {childList: true}) && 0"
-    )
-    page.type("ein")
-    page.wait_for("document.getElementById('status').innerText.startsWith('Translating')")
-    page.type(" Haus und")
-    wanted = pairs.find("en", "de").translator.translate([TEXT])[0]
-    page.wait_for(f"document.getElementById('translation').innerText === {json.dumps(wanted)}")
-    assert page.evaluate("seen") == [wanted]
 
 
 def test_errors_replaced_words_and_the_api_are_shown(page: Page, server: str) -> None:
