@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 
 from convs2s.config.params import Params
 from tests.docs import pages
-from tests.docs.commands import Wrong, check, check_param, params
+from tests.docs.commands import check, check_param, params
 from tests.docs.pages import ROOT
 from tests.package.small_package import write_small_package
 
@@ -21,36 +21,20 @@ GUIDES = sorted(
 PAGES = ["README.md", "SECURITY.md", *GUIDES, "data/own/README.md"]
 LINKED = [*PAGES, "docs/results.md", "CHANGELOG.md", "CONTRIBUTING.md"]
 PROGRAMS = ("make", "python", "convs2s", "dvc")
-UNDECLARED = (
-    "data/own",
-    "data/tatoeba-en-de",
-    "data/sweeps",
-    "data/checkpoints",
-    "data/downloads",
-    "data/report",
+UNDECLARED = tuple(
+    f"data/{name}" for name in ("own", "tatoeba", "sweeps", "checkpoints", "downloads", "report")
 )
 """Folders of data/ that are not outputs of a stage."""
 
 
-def faults(page: str) -> list[str]:
-    """Return the errors in the commands of a page, in its blocks and in its text."""
-    text, found = pages.read(page), []
-    lines = [line for block in pages.blocks(text, "sh") for line in pages.commands(block)]
-    for code in pages.inline_code(text):
-        if code.split()[0] in PROGRAMS and " " in code:
-            lines += list(pages.commands(code))
-    for line in lines:
-        try:
-            check(line)
-        except Wrong as wrong:
-            found.append(f"{' '.join(line)}: {wrong}")
-    return found
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_would_work(page: str) -> None:
-    """Readers copy commands from the page."""
-    assert faults(page) == []
+    """Readers copy commands from the page, from its blocks and from its text."""
+    text = pages.read(page)
+    inline = [code for code in pages.inline_code(text) if code.split()[0] in PROGRAMS and " " in code]
+    for shell in (*pages.blocks(text, "sh"), *inline):
+        for command in pages.commands(shell):
+            check(command)
 
 
 def declared() -> list[str]:
@@ -97,21 +81,14 @@ def is_parameter(word: str) -> bool:
     return names is not None and names[1] in params() and not word.endswith((".json", ".py", ".yaml"))
 
 
-def broken_links(page: str, text: str) -> list[str]:
-    """Return the links of a page that lead nowhere."""
-    found = []
-    for target in pages.links(text):
-        name, _, anchor = target.partition("#")
-        path = (ROOT / page).parent / name if name else ROOT / page
-        if not path.exists() or (anchor and anchor not in pages.anchors(path.read_text(encoding="utf-8"))):
-            found.append(target)
-    return found
-
-
 @pytest.mark.parametrize("page", LINKED)
 def test_every_link_has_a_target(page: str) -> None:
     """A link must lead to a file and heading that exist."""
-    assert broken_links(page, pages.read(page)) == []
+    for target in pages.links(pages.read(page)):
+        name, _, anchor = target.partition("#")
+        path = (ROOT / page).parent / name if name else ROOT / page
+        assert path.exists(), target
+        assert not anchor or anchor in pages.anchors(path.read_text(encoding="utf-8")), target
 
 
 def test_every_documented_name_exists() -> None:
@@ -128,19 +105,15 @@ def test_the_index_names_every_page() -> None:
     }
 
 
-def cited(folder: Path) -> set[str]:
-    """Return the choices cited in the text files of a folder, as in (T8) or (T27 to T29)."""
-    files = [path for path in folder.rglob("*") if path.suffix in {".py", ".md", ".yaml"} and path.is_file()]
-    text = "\n".join(path.read_text(encoding="utf-8") for path in files)
-    return set(re.findall(r"\bT[1-9]\d?\b", text))
-
-
 @pytest.mark.parametrize("folder", ["convs2s", "pipelines", "experiments", "benchmarks", "tests", "docs"])
 def test_every_choice_that_is_cited_is_explained(folder: str) -> None:
-    """Readers look up a citation such as (T8) in docs/traps.md."""
+    """Readers look up a citation, such as (T8) or (T27 to T29), in docs/traps.md."""
     explained = set(re.findall(r"^### (T\d+): \S", pages.read("docs/traps.md"), re.MULTILINE))
-    assert explained == {f"T{number}" for number in range(1, 39)}
-    assert cited(ROOT / folder) <= explained
+    files = [path for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".md", ".yaml"}]
+    cited = {
+        found for path in files for found in re.findall(r"\bT[1-9]\d?\b", path.read_text(encoding="utf-8"))
+    }
+    assert cited <= explained == {f"T{number}" for number in range(1, 39)}
 
 
 def test_every_choice_names_its_code() -> None:

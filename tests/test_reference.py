@@ -25,25 +25,15 @@ def test_the_page_has_every_parameter_with_its_meaning() -> None:
     assert found["train.dropout"][:2] == ["number (at least 0, below 1)", f"`{base['train']['dropout']}`"]
 
 
-@pytest.mark.parametrize(
-    ("key", "stages"),
-    [
-        ("download.folder", ["download"]),
-        ("align.iterations", ["align", "candidates"]),
-        ("train.dropout", ["train", "package"]),
-        ("train.rendezvous", []),
-        ("evaluate.examples", ["evaluate"]),
-    ],
-)
-def test_a_key_is_read_by_stages(key: str, stages: list[str]) -> None:
+def test_a_key_is_read_by_stages() -> None:
     """tests/test_affected_stages.py asks DVC itself which stages run again."""
-    assert list_readers(key, STAGES) == stages
+    keys = ("align.iterations", "train.dropout", "train.rendezvous")
+    assert [list_readers(key, STAGES) for key in keys] == [["align", "candidates"], ["train", "package"], []]
 
 
 @pytest.mark.parametrize(
     ("section", "key", "text"),
     [
-        ("TrainParams", "anneal_after_epoch", "integer (at least 1) or null"),
         ("TrainParams", "batch_by", "`sentences` or `tokens`"),
         ("TranslateSection", "alpha", "number (at least 0, at most 10) or `tuned`"),
         ("ModelParams", "attention", "list, not empty: true or false"),

@@ -28,20 +28,9 @@ from tests.docs.pages import ROOT
 
 PLACEHOLDERS = {"NAME", "..."}
 SYSTEM = {
-    "cp",
-    "docker",
-    "echo",
-    "export",
-    "hf",
-    "iconv",
-    "install",
-    "mkdir",
-    "rm",
-    "sacrebleu",
-    "sbatch",
-    "scp",
-}
-SYSTEM |= {"source", "ssh", "systemctl"}
+    "cp", "docker", "echo", "export", "hf", "iconv", "install", "mkdir", "rm", "sacrebleu", "sbatch", "scp",
+    "source", "ssh", "systemctl",
+}  # fmt: skip
 WRAPPERS = {"sudo": 1, "taskset": 3}
 """Programs that start another, and the number of words before its name."""
 Words = list[str]
@@ -116,10 +105,14 @@ def python(words: Words) -> None:
         spec = importlib.util.find_spec(f"{module}.__main__")
     if spec is None or spec.origin is None:
         raise Wrong(f"there is no module {module} to start")
+    if "argparse" not in (source := Path(spec.origin).read_text(encoding="utf-8")):
+        if arguments or "__main__" not in source + spec.name:
+            raise Wrong(f"{module} cannot be started with {arguments}")
+        return
 
     def stop(parse: Callable[..., Any]) -> Callable[..., Any]:
-        def parse_and_stop(self: argparse.ArgumentParser, args: Any = None, namespace: Any = None) -> Any:
-            parse(self, args, namespace)
+        def parse_and_stop(*given: Any) -> Any:
+            parse(*given)
             raise Parsed
 
         return parse_and_stop
@@ -130,10 +123,7 @@ def python(words: Words) -> None:
         mock.patch.object(parser, "parse_intermixed_args", stop(parser.parse_intermixed_args)),
         mock.patch.object(sys, "argv", [module, *arguments]),
     ):
-        if "argparse" in (source := Path(spec.origin).read_text(encoding="utf-8")):
-            parses(lambda: runpy.run_module(module, run_name="__main__"), f"{module} {arguments}")
-        elif arguments or "__main__" not in source + spec.name:
-            raise Wrong(f"{module} cannot be started with {arguments}")
+        parses(lambda: runpy.run_module(module, run_name="__main__"), f"{module} {arguments}")
 
 
 def parses(parse: Callable[[], object], line: str) -> None:
