@@ -84,5 +84,5 @@ def test_further_references_are_written_with_the_test_pairs(folder: Path) -> Non
     write_lines(folder / "ref2", ["A2"])
     with pytest.raises(ValueError, match=r"ref2: expected 5 lines, one reference per test pair, found 1"):
         run(folder, "test", references=["ref1", "ref2"])
-    with pytest.raises(FileNotFoundError, match=r"ref3 does not exist .* download\.references in params"):
+    with pytest.raises(FileNotFoundError, match=r"ref3 does not exist .* under `download` in params"):
         run(folder, "test", references=["ref3"])

@@ -79,8 +79,8 @@ def test_each_rule_shows_a_few_pairs_that_it_removed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("train", "every", "message"),
     [
-        (TRAIN[:1] * 9, 9, "the filter keeps only 1 pair, so"),
-        (TRAIN, 5, "filter.valid_every is 5 but the filter keeps only 4 pairs"),
+        (TRAIN[:1] * 9, 9, "filter.valid_every is 9, and the filter keeps 1 pair"),
+        (TRAIN, 5, "filter.valid_every is 5, and the filter keeps 4 pairs"),
         ([("", "")] * 3, 5, r"train: none of 3 pairs is kept \(removed: empty side 3"),
     ],
 )

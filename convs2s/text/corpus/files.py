@@ -6,6 +6,7 @@ Text has one sentence per line, in UTF-8, plain or compressed.
 import bz2
 import contextlib
 import gzip
+import itertools
 import json
 import lzma
 import os
@@ -54,26 +55,21 @@ def read_lines(path: Path) -> Iterator[str]:
     """
     number = 0
     with open_bytes(path) as stream:
-        lines = iter(stream)
-        while True:
-            number += 1
-            try:
-                raw = next(lines, None)
-            except BROKEN as error:
-                raise ValueError(
-                    f"{path} cannot be read past line {number - 1}: {error}. Expected an undamaged "
-                    f"{path.suffix} file: is the download incomplete? Fetch it again."
-                ) from error
-            if raw is None:
-                return
-            try:
-                line = raw.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise ValueError(
-                    f"{path}, line {number}: byte {error.start} is {raw[error.start]:#04x}, which is not "
-                    f"UTF-8. Convert the file first, for example: {conversion(raw if number == 1 else b'')}."
-                ) from error
-            yield line.removesuffix("\n").removesuffix("\r")
+        try:
+            for raw in stream:
+                number += 1
+                yield raw.decode("utf-8").removesuffix("\n").removesuffix("\r")
+        except UnicodeDecodeError as error:
+            byte = error.object[error.start]
+            raise ValueError(
+                f"{path}, line {number}: byte {error.start} is {byte:#04x}, which is not UTF-8. Convert the "
+                f"file first, for example: {conversion(error.object if number == 1 else b'')}."
+            ) from error
+        except BROKEN as error:
+            raise ValueError(
+                f"{path} cannot be read past line {number}: {error}. Expected an undamaged {path.suffix} "
+                "file: is the download incomplete? Fetch it again."
+            ) from error
 
 
 def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
@@ -82,16 +78,11 @@ def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
     Raises:
         ValueError: if the files differ in their number of lines, or as `read_lines`.
     """
-    sources, targets = read_lines(source), read_lines(target)
-    count = 0
-    for count, line in enumerate(sources, start=1):
-        other = next(targets, None)
-        if other is None:
-            raise unequal_lines(source, count + sum(1 for _ in sources), target, count - 1)
-        yield line, other
-    extra = sum(1 for _ in targets)
-    if extra:
-        raise unequal_lines(source, count, target, count + extra)
+    for one, other in itertools.zip_longest(read_lines(source), read_lines(target)):
+        if one is None or other is None:
+            lines = [sum(1 for _ in read_lines(path)) for path in (source, target)]
+            raise unequal_lines(source, lines[0], target, lines[1])
+        yield one, other
 
 
 def unequal_lines(source: Path, source_lines: int, target: Path, target_lines: int) -> ValueError:
@@ -117,16 +108,12 @@ def atomic_path(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         move_into_place(temporary, path)
-    except OSError as error:
+    except BaseException as error:
         remove(temporary)
         # The error of a failed write does not name the file, which the user needs to know.
-        if error.errno is not None and error.filename is None:
-            raise OSError(
-                error.errno, f"{error.strerror or error}. Nothing was left half-written", str(path)
-            ) from error
-        raise
-    except BaseException:
-        remove(temporary)
+        if isinstance(error, OSError) and error.errno is not None and error.filename is None:
+            reason = f"{error.strerror or error}. Nothing was left half-written"
+            raise OSError(error.errno, reason, str(path)) from error
         raise
 
 
@@ -173,10 +160,10 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def write_lines(path: Path, lines: Iterator[str] | list[str]) -> int:
+def write_lines(path: Path, lines: Iterable[str]) -> int:
     r"""Write lines, each ending in \n, atomically; return how many."""
     count = 0
-    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
+    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8") as stream:
         for line in lines:
             stream.write(line + "\n")
             count += 1
@@ -184,11 +171,7 @@ def write_lines(path: Path, lines: Iterator[str] | list[str]) -> int:
 
 
 def read_folder(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of a folder.
-
-    Raises:
-        FileNotFoundError, ValueError: as `read_pairs`.
-    """
+    """Yield the pairs of a folder."""
     return read_pairs(folder / "source.txt", folder / "target.txt")
 
 
@@ -202,9 +185,7 @@ class PairWriter:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
-        self._source, self._target = (
-            (folder / f"{side}.txt").open("w", encoding="utf-8", newline="\n") for side in SIDES
-        )
+        self._source, self._target = ((folder / f"{side}.txt").open("w", encoding="utf-8") for side in SIDES)
 
     def write(self, source: str, target: str) -> None:
         """Append a pair; neither sentence may contain a line end."""
@@ -222,8 +203,8 @@ class PairWriter:
 def write_folder(folder: Path, pairs: Iterable[tuple[str, str]]) -> None:
     """Write pairs to a folder, which appears only once complete."""
     with atomic_path(folder) as temporary, PairWriter(temporary) as writer:
-        for source, target in pairs:
-            writer.write(source, target)
+        for pair in pairs:
+            writer.write(*pair)
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -237,7 +218,7 @@ def read_json(path: Path) -> dict[str, Any]:
         raise FileNotFoundError(f"{path} does not exist. Expected a JSON file: run the stage that writes it.")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ValueError(
             f"{path} is not JSON: {error}. Was it edited or truncated? Make or fetch it again."
         ) from error

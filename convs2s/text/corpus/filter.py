@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from convs2s.text.corpus.files import PairWriter
 from convs2s.text.counted import counted
@@ -36,10 +34,7 @@ def characters(line: str) -> int:
 
 
 def characters_per_character(pairs: Iterable[Pair]) -> float:
-    """Return the number of source characters per target character, over the whole corpus.
-
-    Pairs with an empty side do not count.
-    """
+    """Return the number of source characters per target character, over all pairs without an empty side."""
     totals = [0, 0]
     for pair in pairs:
         source, target = map(characters, pair)
@@ -47,38 +42,6 @@ def characters_per_character(pairs: Iterable[Pair]) -> float:
             totals[0] += source
             totals[1] += target
     return totals[0] / totals[1] if totals[1] else 1.0
-
-
-@dataclass
-class RemovedSample:
-    """For each rule, the removed pairs with the smallest hashes: a random sample, the same on every run."""
-
-    pairs: dict[str, dict[int, dict[str, Any]]] = field(default_factory=dict)
-
-    def add(self, rule: str, number: int, pair: tuple[str, str], words: tuple[int, int]) -> None:
-        """Add a removed pair, unless the sample has enough pairs with smaller hashes.
-
-        Args:
-            number: hash of the pair.
-            words: numbers of words in the source and the target.
-        """
-        found = self.pairs.setdefault(rule, {})
-        if number in found or (len(found) == SAMPLE_PAIRS and number > max(found)):
-            return
-        source, target = (side[:LONGEST_SAMPLE] for side in pair)
-        found[number] = {
-            "rule": rule,
-            "source": source,
-            "target": target,
-            "source_words": words[0],
-            "target_words": words[1],
-        }
-        if len(found) > SAMPLE_PAIRS:
-            del found[max(found)]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the pairs of each rule, with sides cut after 300 characters."""
-        return [found[number] for found in self.pairs.values() for number in sorted(found)]
 
 
 @dataclass
@@ -109,7 +72,7 @@ class PairFilter:
             for name in ("source_read", "target_read", "source_kept", "target_kept")
         }
     )
-    sample: RemovedSample = field(default_factory=RemovedSample)
+    _sample: dict[str, dict[int, tuple[Pair, int, int]]] = field(default_factory=dict)
     _seen: set[int] = field(default_factory=set)
 
     def keep(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
@@ -119,13 +82,17 @@ class PairFilter:
             self.read += 1
             self._count_lengths("read", source, target)
             rule = self._rule(source, target, pair)
-            if rule is not None:
-                self.removed[rule] += 1
-                self.sample.add(rule, pair_hash(pair), pair, (source, target))
+            if rule is None:
+                self.kept += 1
+                self._count_lengths("kept", source, target)
+                yield pair
                 continue
-            self.kept += 1
-            self._count_lengths("kept", source, target)
-            yield pair
+            self.removed[rule] += 1
+            # The pairs with the smallest hashes are a random sample, the same on every run.
+            sample = self._sample.setdefault(rule, {})
+            sample.setdefault(pair_hash(pair), (pair, source, target))
+            if len(sample) > SAMPLE_PAIRS:
+                del sample[max(sample)]
 
     def _count_lengths(self, which: str, source: int, target: int) -> None:
         self.lengths[f"source_{which}"][min(source, LAST_BIN) // BIN_WORDS] += 1
@@ -140,7 +107,11 @@ class PairFilter:
             return LONG
         if self.max_ratio is not None and longer and self._ratio(source, target, pair) > self.max_ratio:
             return RATIO
-        return REPEAT if self.repeated is not None and self._is_repeat(pair) else None
+        if self.repeated and (number := pair_hash(pair)) in self.repeated:
+            if number in self._seen:
+                return REPEAT
+            self._seen.add(number)
+        return None
 
     def _ratio(self, source: float, target: float, pair: Pair) -> float:
         """Return longer side / shorter side of a pair with these numbers of words."""
@@ -150,16 +121,6 @@ class PairFilter:
         # Divide rather than multiply: 115 / 100 is exactly the float that "1.15" is parsed as.
         return longer / shorter if shorter else math.inf
 
-    def _is_repeat(self, pair: Pair) -> bool:
-        assert self.repeated is not None
-        number = pair_hash(pair)
-        if number not in self.repeated:
-            return False
-        if number in self._seen:
-            return True
-        self._seen.add(number)
-        return False
-
     def require_some(self, where: Path) -> None:
         """Raise ValueError if no pair from `where` was kept."""
         if self.kept == 0:
@@ -168,6 +129,20 @@ class PairFilter:
                 f"{where}: none of {counted(self.read, 'pair')} is kept (removed: {rules}). Expected at "
                 "least one: check the pairs, or loosen filter.* in params.yaml."
             )
+
+    def removed_rows(self) -> list[dict[str, Any]]:
+        """Return a few of the pairs that each rule removed, with sides cut after 300 characters."""
+        return [
+            {
+                "rule": rule,
+                "source": pair[0][:LONGEST_SAMPLE],
+                "target": pair[1][:LONGEST_SAMPLE],
+                "source_words": source,
+                "target_words": target,
+            }
+            for rule, sample in self._sample.items()
+            for _, (pair, source, target) in sorted(sample.items())
+        ]
 
     def rules_table(self) -> pd.DataFrame:
         """Return a row for each rule, in the order they are applied: rule, limit, removed pairs, share."""
@@ -185,31 +160,12 @@ class PairFilter:
 
     def lengths_table(self) -> pd.DataFrame:
         """Return a row for each bin: its lower bound in words, then the sentences read and kept, per side."""
-        starts = range(0, LAST_BIN + 1, BIN_WORDS)
-        return pd.DataFrame({"words": starts} | self.lengths)
+        return pd.DataFrame({"words": range(0, LAST_BIN + 1, BIN_WORDS)} | self.lengths)
 
     def report(self) -> dict[str, Any]:
         """Return the numbers of pairs read, kept and removed."""
-        names = {rule: rule.replace(" ", "_") for rule in self.removed}
-        return {
-            "pairs_read": self.read,
-            "pairs_kept": self.kept,
-            "removed": {names[rule]: count for rule, count in self.removed.items()},
-        }
-
-
-class SplitWriter(PairWriter):
-    """Writes the pairs of a split, and counts them and their words."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.counts = {"pairs": 0, "source_words": 0, "target_words": 0}
-
-    def write(self, source: str, target: str) -> None:
-        super().write(source, target)
-        self.counts["pairs"] += 1
-        self.counts["source_words"] += words(source)
-        self.counts["target_words"] += words(target)
+        removed = {rule.replace(" ", "_"): count for rule, count in self.removed.items()}
+        return {"pairs_read": self.read, "pairs_kept": self.kept, "removed": removed}
 
 
 def write_splits(
@@ -224,35 +180,32 @@ def write_splits(
     Returns:
         For each split, the number of pairs and the number of words on each side.
     """
-    with SplitWriter(folder / "train") as train, SplitWriter(folder / "valid") as valid:
+
+    def assign() -> Iterator[tuple[str, Pair]]:
         for number, pair in enumerate(kept, start=1):
-            (valid if every is not None and number % every == 0 else train).write(*pair)
+            yield ("valid" if every is not None and number % every == 0 else "train"), pair
         if every is None:
-            for pair in given_valid:
-                valid.write(*pair)
-    return {"train": train.counts, "valid": valid.counts}
+            yield from (("valid", pair) for pair in given_valid)
+
+    counts = {split: {"pairs": 0, "source_words": 0, "target_words": 0} for split in ("train", "valid")}
+    with PairWriter(folder / "train") as train, PairWriter(folder / "valid") as valid:
+        writers = {"train": train, "valid": valid}
+        for split, pair in assign():
+            writers[split].write(*pair)
+            counts[split]["pairs"] += 1
+            counts[split]["source_words"] += words(pair[0])
+            counts[split]["target_words"] += words(pair[1])
+    return counts
 
 
-def require_validation(counts: dict[str, dict[str, int]], given: Path, every: int | None) -> None:
-    """Raise ValueError if there are no validation pairs.
-
-    Args:
-        counts: as returned by `write_splits`.
-        given: where validation pairs are read from if `every` is None.
-    """
-    if counts["valid"]["pairs"]:
-        return
-    if every is None:
+def require_validation(counts: dict[str, dict[str, int]], every: int | None) -> None:
+    """Raise ValueError if there are no validation pairs, judging by the result of `write_splits`."""
+    if counts["valid"]["pairs"] == 0:
         raise ValueError(
-            f"{given} has no pairs, and filter.valid_every is null. Expected validation pairs: give some in "
-            "download.valid, or set filter.valid_every in params.yaml."
+            f"no validation pairs: filter.valid_every is {'null' if every is None else every}, and the filter"
+            f" keeps {counted(counts['train']['pairs'], 'pair')}. Expected pairs in download.valid or, with "
+            "none there, a valid_every in params.yaml of at most the number of pairs kept."
         )
-    kept = counts["train"]["pairs"]
-    raise ValueError(
-        f"filter.valid_every is {every:,} but the filter keeps only {counted(kept, 'pair')}, so validation "
-        f"would be empty. Expected at most {kept:,}: lower filter.valid_every in params.yaml, or "
-        "add training pairs."
-    )
 
 
 def pair_hash(pair: Pair) -> int:
@@ -265,13 +218,7 @@ def pair_hash(pair: Pair) -> int:
 
 
 def repeats(pairs: Iterable[Pair]) -> set[int]:
-    """Return the hashes of the pairs that occur more than once.
-
-    Memory: 8 bytes per pair, and about 100 more for each repeated pair.
-    """
-    hashes = array("Q", map(pair_hash, pairs))
-    ordered: NDArray[np.uint64] = (
-        np.frombuffer(hashes, dtype=np.uint64) if hashes else np.array([], np.uint64)
-    )
-    ordered.sort()  # in place
-    return set(ordered[1:][ordered[1:] == ordered[:-1]].tolist())
+    """Return the hashes of the pairs that occur more than once; 8 bytes per pair are in memory."""
+    hashes = np.fromiter(map(pair_hash, pairs), np.uint64)
+    hashes.sort()  # in place
+    return set(hashes[1:][hashes[1:] == hashes[:-1]].tolist())

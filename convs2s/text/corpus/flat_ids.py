@@ -2,7 +2,7 @@
 
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -44,10 +44,10 @@ class FlatIds:
 
 
 class ArrayWriter:
-    """Writes a one-dimensional .npy file piece by piece; a context manager that completes it on exit."""
+    """Writes a one-dimensional .npy file piece by piece; it is complete once closed."""
 
     def __init__(self, path: Path, dtype: DTypeLike) -> None:
-        self._stream: IO[bytes] = path.open("wb")
+        self._stream = path.open("wb")
         self._dtype = np.dtype(dtype)
         self._length = 0
         self._header()
@@ -62,14 +62,10 @@ class ArrayWriter:
         header = {"shape": (self._length,), "fortran_order": False, "descr": descr}
         np.lib.format.write_array_header_1_0(self._stream, header)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
+    def close(self) -> None:
         with self._stream:
-            if error[0] is None:
-                self._stream.seek(0)
-                self._header()
+            self._stream.seek(0)
+            self._header()
 
 
 class FlatIdsWriter:
@@ -91,7 +87,5 @@ class FlatIdsWriter:
         return self
 
     def __exit__(self, *error: object) -> None:
-        try:
-            self._ids.__exit__(*error)
-        finally:
-            self._offsets.__exit__(*error)
+        self._ids.close()
+        self._offsets.close()

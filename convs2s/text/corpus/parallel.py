@@ -55,8 +55,12 @@ def map_chunks(
     chunks = iter(lambda: list(itertools.islice(stream, chunk_size)), [])
     first = list(itertools.islice(chunks, 3))
     everything = itertools.chain(first, chunks)
-    alone = workers == 1 or len(first) < 3
-    results = serial(make, everything) if alone else pooled(make, everything, workers)
+    results: Iterator[tuple[int, Result]]
+    if workers == 1 or len(first) < 3:
+        function = make()
+        results = ((len(chunk), function(chunk)) for chunk in everything)
+    else:
+        results = pooled(make, everything, workers)
     with ProgressBar(desc=title, unit=" lines", unit_scale=True) as progress:
         for size, result in results:
             progress.advance(size)
@@ -71,36 +75,23 @@ def with_progress(items: Iterable[Item], title: str, unit: str) -> Iterator[Item
             yield item
 
 
-def serial(
-    make: Callable[[], Callable[[list[Item]], Result]], chunks: Iterable[list[Item]]
-) -> Iterator[tuple[int, Result]]:
-    """Yield each chunk's size and result, computed in this process."""
-    function = make()
-    for chunk in chunks:
-        yield len(chunk), function(chunk)
-
-
 def pooled(
     make: Callable[[], Callable[[list[Item]], Result]], chunks: Iterable[list[Item]], workers: int
 ) -> Iterator[tuple[int, Result]]:
-    """Yield each chunk's size and result in order, computed in other processes.
-
-    Raises:
-        ChildProcessError: if a process dies.
-    """
+    """Yield each chunk's size and result in order, computed in other processes."""
     # Not fork: it would copy locks that another thread of this process may hold.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=prepare, initargs=(make,))
     waiting: deque[tuple[int, Future[Result]]] = deque()
     try:
-        for chunk in chunks:
-            waiting.append((len(chunk), pool.submit(apply, chunk)))
-            if len(waiting) == 2 * workers:
+        for chunk in itertools.chain(chunks, itertools.repeat(None)):
+            if chunk is not None:
+                waiting.append((len(chunk), pool.submit(apply, chunk)))
+            elif not waiting:
+                return
+            if chunk is None or len(waiting) == 2 * workers:
                 size, future = waiting.popleft()
                 yield size, future.result()
-        while waiting:
-            size, future = waiting.popleft()
-            yield size, future.result()
     except BrokenProcessPool as error:
         raise ChildProcessError(
             f"one of {workers} worker processes died before its chunk was done; expected all to finish. Did "

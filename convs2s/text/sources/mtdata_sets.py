@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from convs2s.text.sources.pair_files import Part, RawPair
+from convs2s.text.sources.pair_files import Part
 
 BREAKS = re.compile(r"[\t\r\n\f\v]+")  # allowed in a TMX segment, but not in a line or a TSV cell
 
@@ -34,7 +34,7 @@ def mtdata_parts(
     if unknown:
         raise ValueError(f"download: sha256 names {unknown[0]}, which is not among ids: {', '.join(ids)}")
     entries = [find_entry(name, languages) for name in ids]  # check all before the first long transfer
-    opened = [read_entry(entry, swapped, fetch_entry(entry, downloads)) for entry, swapped in entries]
+    opened = [fetch_entry(entry, swapped, downloads) for entry, swapped in entries]
     return [
         Part(name, pairs, {"kind": "mtdata", "id": name}, expected_sha256=sha256.get(name))
         for name, pairs in zip(ids, opened, strict=True)
@@ -42,11 +42,7 @@ def mtdata_parts(
 
 
 def find_entry(name: str, languages: tuple[str, str]) -> tuple[Any, bool]:
-    """Return mtdata's entry for an id, and whether its languages are in reverse order.
-
-    Raises:
-        ModuleNotFoundError, ValueError: as `mtdata_parts`.
-    """
+    """Return mtdata's entry for an id, and whether its languages are in reverse order."""
     try:
         from mtdata.entry import DatasetId  # noqa: PLC0415  an optional extra
         from mtdata.index import INDEX  # noqa: PLC0415
@@ -65,45 +61,26 @@ def find_entry(name: str, languages: tuple[str, str]) -> tuple[Any, bool]:
         ) from error
     if key not in INDEX:
         raise ValueError(f"mtdata has no data set {name!r}. Check its spelling and version. {hint}")
-    if len(key.langs) != 2:
-        raise ValueError(f"mtdata's {name!r} is not parallel text: expected two languages at its end. {hint}")
-    fits, swapped = BCP47Tag.check_compat_swap(tuple(map(bcp47, languages)), key.langs)
+    fits, swapped = len(key.langs) == 2, False
+    if fits:
+        fits, swapped = BCP47Tag.check_compat_swap(tuple(map(bcp47, languages)), key.langs)
     if not fits:
         raise ValueError(f"mtdata's {name!r} is not in the languages {' and '.join(languages)}. {hint}")
     return INDEX[key], swapped
 
 
-def fetch_entry(entry: Any, downloads: Path) -> Any:
-    """Fetch the missing files of a data set; return the paths of all its files for mtdata's parser.
-
-    Raises:
-        ConnectionError: if that fails.
-    """
+def fetch_entry(entry: Any, swapped: bool, downloads: Path) -> Iterator[tuple[str, str]]:
+    """Fetch the missing files of a data set; return its pairs, which are read as needed."""
     from mtdata.cache import Cache  # noqa: PLC0415  an optional extra
+    from mtdata.parser import Parser  # noqa: PLC0415
 
     try:
-        return Cache(downloads).get_entry(entry)
+        paths = Cache(downloads).get_entry(entry)
     except Exception as error:  # mtdata raises bare exceptions: AssertionError for an HTTP status, and so on
         raise ConnectionError(
             f"mtdata could not fetch {entry.did}: {error!r}. Run this again; if it still fails, fetch the "
-            "files with `kind: url`, which resumes and tries mirrors."
+            "files with `kind: url`, which tries again, and mirrors."
         ) from error
-
-
-def read_entry(entry: Any, swapped: bool, paths: Any) -> Iterator[RawPair]:
-    """Yield the pairs of a fetched data set.
-
-    Raises:
-        ValueError: if mtdata cannot read it.
-    """
-    from mtdata.parser import Parser  # noqa: PLC0415  an optional extra
-
-    try:
-        for row in Parser(paths, ext=entry.in_ext or None, ent=entry).read_segs():
-            first, second = (BREAKS.sub(" ", cell or "").strip() for cell in row[:2])
-            yield RawPair(second, first) if swapped else RawPair(first, second)
-    except Exception as error:
-        raise ValueError(
-            f"mtdata could not read {entry.did}: {error!r}. Delete mtdata's downloads and run this again; if "
-            "it still fails, fetch the files with `kind: url`."
-        ) from error
+    rows = Parser(paths, ext=entry.in_ext or None, ent=entry).read_segs()
+    cells = ([BREAKS.sub(" ", cell or "").strip() for cell in row[:2]] for row in rows)
+    return ((second, first) if swapped else (first, second) for first, second in cells)

@@ -1,27 +1,17 @@
-"""Sentence pairs from files: one file per language, or two columns of one TSV; plain or compressed.
+"""Sentence pairs from files: one file per language, or two columns of one TSV; plain or compressed."""
 
-The file name determines the format: .sgm and .xml are the segments of a test set, train.tags.* the tagged
-talks of WIT3; anything else is plain lines of text.
-"""
-
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pooch
 
 from convs2s.text.corpus.files import read_lines, read_pairs
-from convs2s.text.sources.tagged_text import is_segmented, is_tagged, read_segment_pairs, read_tagged_pairs
+from convs2s.text.sources.tagged_text import format_of, read_segment_pairs, read_tagged_pairs
 
+READERS = {"plain": read_pairs, "segments": read_segment_pairs, "talks": read_tagged_pairs}
 BYTE_ORDER_MARK = "\ufeff"
-
-
-class RawPair(NamedTuple):
-    """A sentence pair as found in its source: without line ends, otherwise unchanged."""
-
-    source: str
-    target: str
 
 
 @dataclass(frozen=True)
@@ -30,7 +20,8 @@ class Part:
 
     name: str
     """For messages and the progress bar."""
-    pairs: Iterator[RawPair]
+    pairs: Iterator[tuple[str, str]]
+    """Source and target as found: without line ends, otherwise unchanged."""
     provenance: dict[str, Any]
     """What was requested and found, ready for JSON; without times or absolute paths, which would make the
     same data look new on another day or machine."""
@@ -38,7 +29,7 @@ class Part:
     """The hash that the pairs must have, as 'source TAB target LF' lines; None if unknown."""
 
 
-def file_part(paths: list[Path], columns: tuple[int, int] | None) -> Part:
+def file_part(paths: Sequence[Path], columns: tuple[int, int] | None) -> Part:
     """Open a corpus of files.
 
     Args:
@@ -49,49 +40,29 @@ def file_part(paths: list[Path], columns: tuple[int, int] | None) -> Part:
         FileNotFoundError: if a file is missing.
         ValueError: while reading, as `read_two_files` and `read_tsv`.
     """
-    missing = [path for path in paths if not path.is_file()]
-    if missing:
-        raise FileNotFoundError(
-            f"{missing[0]} does not exist or is not a file. Expected a text file, plain or "
-            ".gz/.bz2/.xz/.zst: check the names under `download` in params.yaml, which are looked up in "
-            "download.folder."
-        )
-    pairs = read_two_files(*paths) if columns is None else read_tsv(paths[0], columns)
     provenance = {"kind": "files", "files": used_files(paths)}
+    pairs = read_two_files(*paths) if columns is None else read_tsv(paths[0], columns)
     return Part(" and ".join(path.name for path in paths), pairs, provenance)
 
 
-def read_two_files(source: Path, target: Path) -> Iterator[RawPair]:
+def read_two_files(source: Path, target: Path) -> Iterator[tuple[str, str]]:
     """Yield line i of the source with line i of the target, or segment i, or line i without tags.
 
     Raises:
         ValueError: if a file is not UTF-8 or damaged, if the files differ in number of lines, segments or
-            tags, or if only one of them has segments or tags, judging by its name.
+            tags, or in format, judging by their names.
     """
-    for source_line, target_line in reader(source, target)(source, target):
-        yield RawPair(clean(source_line), clean(target_line))
+    formats = format_of(source), format_of(target)
+    if formats[0] != formats[1]:
+        raise ValueError(
+            f"{source.name} and {target.name}: expected the same format, judging by their names, found "
+            f"{formats[0]} and {formats[1]}. Segments are in .sgm and .xml, talks in train.tags.*."
+        )
+    for pair in READERS[formats[0]](source, target):
+        yield clean(pair[0]), clean(pair[1])
 
 
-def reader(source: Path, target: Path) -> Callable[[Path, Path], Iterator[tuple[str, str]]]:
-    """Return the function that reads two files with these names.
-
-    Raises:
-        ValueError: if the files are of different kinds.
-    """
-    known = {is_segmented: read_segment_pairs, is_tagged: read_tagged_pairs}
-    for is_such, read in known.items():
-        if is_such(source) and is_such(target):
-            return read
-        if is_such(source) or is_such(target):
-            one, other = (source, target) if is_such(source) else (target, source)
-            raise ValueError(
-                f"{one.name} has segments or tags, judging by its name, but {other.name} does not. "
-                "Expected two files of the same kind: .sgm or .xml, train.tags.*, or plain text."
-            )
-    return read_pairs
-
-
-def read_tsv(path: Path, columns: tuple[int, int]) -> Iterator[RawPair]:
+def read_tsv(path: Path, columns: tuple[int, int]) -> Iterator[tuple[str, str]]:
     """Yield two columns of a tab-separated file; quotes have no special meaning.
 
     Raises:
@@ -106,7 +77,7 @@ def read_tsv(path: Path, columns: tuple[int, int]) -> Iterator[RawPair]:
                 f"{columns[0]} and {columns[1]}, counted from 0; found {len(cells)}. Correct the line, or "
                 "`columns` in params.yaml."
             )
-        yield RawPair(clean(cells[columns[0]]), clean(cells[columns[1]]))
+        yield clean(cells[columns[0]]), clean(cells[columns[1]])
 
 
 def clean(line: str) -> str:
@@ -115,5 +86,16 @@ def clean(line: str) -> str:
 
 
 def used_files(paths: Sequence[Path]) -> list[dict[str, str]]:
-    """Return the name and hash of each file, for the provenance; without folders, which differ by machine."""
+    """Return the name and hash of each file, for the provenance; without folders, which differ by machine.
+
+    Raises:
+        FileNotFoundError: if one is missing.
+    """
+    for path in paths:
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"{path} does not exist or is not a file. Expected a text file, plain or "
+                ".gz/.bz2/.xz/.zst: check the names under `download` in params.yaml, which are looked up in "
+                "download.folder."
+            )
     return [{"name": path.name, "sha256": pooch.file_hash(path)} for path in paths]

@@ -3,17 +3,16 @@
 Messages show URLs without queries, which may contain tokens, and without passwords.
 """
 
-import contextlib
 import difflib
 import fcntl
 import hashlib
 import logging
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -49,7 +48,7 @@ class Remote:
         """The last component of the first URL's path.
 
         Raises:
-            ValueError: if a URL is not http, https or file, or has no name at its end.
+            ValueError: if any URL is not http, https or file, or has no name at its end.
         """
         name, *_ = [file_name(url) for url in self.urls]  # checks each URL
         return name
@@ -68,11 +67,6 @@ class Remote:
     def key(self) -> str:
         """What downloads are kept under: the digest, or else a hash of the first URL."""
         return self.digest or f"unverified-{hashlib.sha256(self.urls[0].encode()).hexdigest()[:16]}"
-
-    @property
-    def provenance(self) -> dict[str, str]:
-        """Name, and digest if known; otherwise only the hashes of the files used identify the content."""
-        return {"name": self.name} | ({self.algorithm: self.digest} if self.digest else {})
 
 
 def remote_part(
@@ -100,7 +94,7 @@ def remote_part(
     """
     places = [place for file in files for place in provide(file, local, downloads).items()]
     part = file_part([locate(name, places) for name in names], columns)
-    fetched = [file.provenance for file in files]
+    fetched = [{"name": file.name} | ({file.algorithm: file.digest} if file.digest else {}) for file in files]
     # Use the requested names: a fetched file's name contains its hash, unlike that of a file in `local`.
     used = [{**file, "name": name} for file, name in zip(part.provenance["files"], names, strict=True)]
     return Part(" and ".join(names), part.pairs, {"kind": "url", "files": used, "fetched": fetched})
@@ -111,7 +105,8 @@ def provide(file: Remote, local: Path, downloads: Path) -> dict[str, Path]:
     own, fetched = local / file.name, downloads / f"{file.key}.{file.name}"
     unpacked = downloads / file.key
     downloads.mkdir(parents=True, exist_ok=True)
-    with locked(downloads / f"{file.key}.lock"):  # the stages of several splits may need the same file
+    with (downloads / f"{file.key}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the stages of several splits may need the same file
         if not unpacked.is_dir():
             path = own if is_right(own, file) else fetched
             if path is fetched and not is_right(fetched, file):
@@ -131,14 +126,6 @@ def provide(file: Remote, local: Path, downloads: Path) -> dict[str, Path]:
     }
 
 
-@contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Keep other processes out; a lock is released when the process that holds it dies."""
-    with path.open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        yield
-
-
 def is_right(path: Path, file: Remote) -> bool:
     """Return whether a path has a file's content, as far as that is known; warn if it has another."""
     if not path.is_file():
@@ -150,11 +137,7 @@ def is_right(path: Path, file: Remote) -> bool:
 
 
 def download(file: Remote, path: Path, hint: str) -> None:
-    """Fetch a file from the first mirror that has it; it appears at `path` once complete and verified.
-
-    Raises:
-        ConnectionError: if no mirror has it; the message has the reasons, and the hint.
-    """
+    """Fetch a file from the first mirror that has it; it appears at `path` once complete and verified."""
     reasons = []
     transferred = partial(transfer, verified=file.digest is not None)
     with atomic_path(path) as complete, temporary_folder(path.parent) as folder:
@@ -186,7 +169,7 @@ def transfer(url: str, output: str, _: object, *, verified: bool) -> None:
     if url.startswith("file:"):
         shutil.copyfile(unquote(urlsplit(url).path), output)
         return
-    with TransferBar(desc=file_name(url), total=0, unit="B", unit_scale=True) as bar:
+    with ProgressBar(desc=file_name(url), total=0, unit="B", unit_scale=True) as bar:
         pooch.HTTPDownloader(
             progressbar=bar,
             chunk_size=CHUNK,
@@ -194,25 +177,6 @@ def transfer(url: str, output: str, _: object, *, verified: bool) -> None:
             headers={"User-Agent": "convs2s", "Accept-Encoding": "identity"},
             hooks={"response": partial(refuse, verified=verified)},
         )(url, output, None)
-
-
-class TransferBar(ProgressBar):
-    """A bar that pooch drives: it sets the total, and counts everything once more at the end."""
-
-    @property
-    def total(self) -> int:
-        """Number of bytes."""
-        return int(self._bar.total)
-
-    @total.setter
-    def total(self, total: int) -> None:
-        self._bar.total = total
-
-    update = ProgressBar.advance
-
-    def reset(self) -> None:
-        """Begin again."""
-        self._bar.reset()
 
 
 def refuse(response: requests.Response, *, verified: bool, **_: Any) -> None:
@@ -233,9 +197,9 @@ def file_name(url: str) -> str:
     Raises:
         ValueError: if there is none, or the scheme is unknown.
     """
-    found = re.fullmatch(r"(?:https?|file)://[^?#]*/([^/?#]+)(?:[?#].*)?", url)
-    name = PurePosixPath(unquote(found[1])).name if found else ""
-    if name in ("", ".."):
+    parts = urlsplit(url)
+    name = unquote(parts.path).rpartition("/")[2]
+    if parts.scheme not in ("http", "https", "file") or name in ("", ".."):
         raise ValueError(
             f"URL {redact(url)!r}: expected http://, https:// or file://, and a file name at the end, such "
             "as https://host/train.en.gz."
@@ -249,12 +213,7 @@ def redact(text: str) -> str:
 
 
 def locate(name: str, places: Sequence[tuple[str, Path]]) -> Path:
-    """Return the file with this name.
-
-    Raises:
-        FileNotFoundError: if there is none; the message lists names that exist.
-        ValueError: if there are several.
-    """
+    """Return the only file with this name; the error lists those that exist."""
     found = [path for place, path in places if place == name]
     if len(found) > 1:
         raise ValueError(

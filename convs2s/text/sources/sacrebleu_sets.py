@@ -19,20 +19,6 @@ def sacrebleu_part(name: str, languages: tuple[str, str], downloads: Path) -> Pa
         ConnectionError: if it cannot be fetched.
     """
     pair = "-".join(languages)
-    dataset = find(name, pair)
-    folder = downloads / f"{name.replace('/', '_')}.{pair}"
-    if not folder.is_dir():
-        fetch_set(dataset, pair, folder)
-    part = file_part([folder / "source.txt", folder / "reference.txt"], columns=None)
-    return Part(f"{name} {pair}", part.pairs, {**part.provenance, "kind": "sacrebleu", "name": name})
-
-
-def find(name: str, pair: str) -> Dataset:
-    """Return sacreBLEU's entry for a set.
-
-    Raises:
-        ValueError: as `sacrebleu_part`.
-    """
     if name not in DATASETS:
         near = difflib.get_close_matches(name, DATASETS, n=3, cutoff=0.5)
         hint = f"Did you mean {' or '.join(near)}?" if near else "List them with: sacrebleu --list"
@@ -40,17 +26,18 @@ def find(name: str, pair: str) -> Dataset:
     if pair not in DATASETS[name].langpairs:
         known = ", ".join(sorted(DATASETS[name].langpairs))
         raise ValueError(f"sacreBLEU's {name} does not exist for {pair}. Expected one of its pairs: {known}")
-    return DATASETS[name]
+    folder = downloads / f"{name.replace('/', '_')}.{pair}"
+    if not folder.is_dir():
+        fetch_set(DATASETS[name], pair, folder)
+    part = file_part([folder / "source.txt", folder / "reference.txt"], columns=None)
+    return Part(f"{name} {pair}", part.pairs, {**part.provenance, "kind": "sacrebleu", "name": name})
 
 
 def fetch_set(dataset: Dataset, pair: str, folder: Path) -> None:
     """Fetch a set into a folder with source.txt and reference.txt, which appears only once complete.
 
-    sacreBLEU assumes that a file is complete if it exists, so after a broken transfer it would continue with
-    a partial file. So we make it work in a temporary folder, which is deleted if anything fails.
-
-    Raises:
-        ConnectionError: if it cannot be fetched or read.
+    sacreBLEU takes any file that exists for complete, even after a broken transfer, so it works in a
+    temporary folder, which is deleted if anything fails.
     """
     dataset = copy.copy(dataset)
     try:

@@ -1,13 +1,14 @@
 """The parts of a split, concatenated into two line-by-line text files."""
 
 import hashlib
+import itertools
 import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
-from convs2s.text.corpus.files import atomic_path, read_lines, write_lines
+from convs2s.text.corpus.files import SIDES, PairWriter, atomic_path, read_lines, write_lines
 from convs2s.text.corpus.parallel import with_progress
 from convs2s.text.counted import counted
 from convs2s.text.sources.pair_files import Part, clean, used_files
@@ -34,69 +35,40 @@ def write_split(
             reference file does not have one line per pair; also any error from reading the pairs.
     """
     with atomic_path(folder) as temporary:
-        temporary.mkdir()
-        sides = temporary / "source.txt", temporary / "target.txt"
-        with (
-            sides[0].open("w", encoding="utf-8", newline="\n") as source,
-            sides[1].open("w", encoding="utf-8", newline="\n") as target,
-        ):
-            sources = [write_part(part, source, target) for part in parts]
+        with PairWriter(temporary) as writer:
+            sources = [write_part(part, writer) for part in parts]
         lines = sum(part["lines"] for part in sources)
         if sample is not None:
-            draw(sides, lines, sample)
+            draw(temporary, lines, sample)
             lines = sample
         provenance: dict[str, Any] = {"lines": lines, "sources": sources}
-        for number, path in enumerate(references, start=2):
-            write_references(path, lines, temporary / f"target.{number}.txt")
         if references:
             provenance["references"] = used_files(references)
+        for number, path in enumerate(references, start=2):
+            write_references(path, lines, temporary / f"target.{number}.txt")
         text = json.dumps(provenance, ensure_ascii=False, indent=2, sort_keys=True)
-        (temporary / "provenance.json").write_text(text + "\n", encoding="utf-8", newline="\n")
+        write_lines(temporary / "provenance.json", [text])
 
 
-def draw(paths: Sequence[Path], lines: int, sample: int) -> None:
-    """Keep this many lines of parallel files, drawn at random, in their order; the same ones every time.
-
-    Args:
-        paths: files whose lines belong together.
-        lines: that each of them has.
-        sample: lines to keep.
-
-    Raises:
-        ValueError: if there are fewer lines than that.
-    """
+def draw(folder: Path, lines: int, sample: int) -> None:
+    """Keep this many of a folder's pairs, drawn at random, in their order; the same ones every time."""
     if sample > lines:
         raise ValueError(
             f"download.train_pairs: expected at most {lines:,}, the pairs of download.train, found "
             f"{sample:,}. null takes all of them."
         )
-    for path in paths:
-        dice, left = random.Random(1), sample
-        drawn = path.with_suffix(".drawn")
-        with (
-            path.open(encoding="utf-8", newline="\n") as old,
-            drawn.open("w", encoding="utf-8", newline="\n") as new,
-        ):
-            for number, line in enumerate(old):
-                # Selection sampling: all sets of lines are equally likely (Knuth, volume 2, algorithm S).
-                if dice.random() * (lines - number) < left:
-                    new.write(line)
-                    left -= 1
-        drawn.replace(path)
+    dice, left, drawn = random.Random(1), sample, bytearray(lines)
+    for number in range(lines):
+        # Selection sampling: all sets of lines are equally likely (Knuth, volume 2, algorithm S).
+        drawn[number] = dice.random() * (lines - number) < left
+        left -= drawn[number]
+    for side in SIDES:
+        path = folder / f"{side}.txt"
+        write_lines(path, itertools.compress(read_lines(path), drawn))
 
 
 def write_references(path: Path, pairs: int, out: Path) -> None:
-    """Write the lines of a file, one for each pair.
-
-    Raises:
-        FileNotFoundError: if the file is missing.
-        ValueError: if it does not have one line per pair.
-    """
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"{path} does not exist or is not a file. Expected a text file, plain or .gz/.bz2/.xz/.zst: "
-            "check download.references in params.yaml, whose names are looked up in download.folder."
-        )
+    """Write the lines of a file, one for each pair; raise ValueError if their number is another."""
     lines = [clean(line) for line in read_lines(path)]
     if len(lines) != pairs:
         raise ValueError(
@@ -106,17 +78,12 @@ def write_references(path: Path, pairs: int, out: Path) -> None:
     write_lines(out, lines)
 
 
-def write_part(part: Part, source: IO[str], target: IO[str]) -> dict[str, Any]:
-    """Append a part's pairs to the two files; return its provenance with the number of lines and their hash.
-
-    Raises:
-        ValueError: as `write_split`.
-    """
+def write_part(part: Part, writer: PairWriter) -> dict[str, Any]:
+    """Write a part's pairs; return its provenance with the number of lines and their hash."""
     lines, digest = 0, hashlib.sha256()
-    for pair in with_progress(part.pairs, part.name, "pairs"):
-        digest.update(f"{pair.source}\t{pair.target}\n".encode())
-        source.write(pair.source + "\n")
-        target.write(pair.target + "\n")
+    for source, target in with_progress(part.pairs, part.name, "pairs"):
+        digest.update(f"{source}\t{target}\n".encode())
+        writer.write(source, target)
         lines += 1
     if lines == 0:
         raise ValueError(f"{part.name} has no sentence pairs. Expected at least one: is it the right file?")

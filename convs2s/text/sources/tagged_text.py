@@ -9,7 +9,7 @@ from typing import NamedTuple
 from convs2s.text.corpus.files import read_lines, read_pairs
 from convs2s.text.counted import counted
 
-SUFFIXES = (".sgm", ".sgml", ".xml")
+SEGMENTED_FILE = re.compile(r".*\.(sgml?|xml)(\.(gz|bz2|xz|zst))?", re.IGNORECASE)
 # The start of a document, or a segment: up to its end tag, if that comes before anything else starts.
 MARK = re.compile(
     r"<doc\b(?P<document>[^>]*)>|<seg\b(?P<segment>[^>]*)>(?:(?P<text>(?:(?!<seg\b|<doc\b|</doc\b).)*?)</seg\s*>)?",
@@ -35,10 +35,11 @@ class Segment(NamedTuple):
     text: str
 
 
-def is_segmented(path: Path) -> bool:
-    """Return whether a file of this name holds segments; it may be compressed."""
-    name = path.name.lower()
-    return name.endswith(tuple(end + packed for end in SUFFIXES for packed in ("", ".gz", ".bz2", ".xz")))
+def format_of(path: Path) -> str:
+    """Return the format that a file's name implies: "segments", "talks" or "plain"."""
+    if SEGMENTED_FILE.fullmatch(path.name):
+        return "segments"
+    return "talks" if path.name.startswith("train.tags.") else "plain"
 
 
 def read_segment_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
@@ -49,7 +50,12 @@ def read_segment_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
             different segments.
     """
     sources, targets = read_segments(source), read_segments(target)
-    for ours, theirs in zip(sources, targets, strict=False):
+    if len(sources) != len(targets):
+        raise ValueError(
+            f"{source} has {counted(len(sources), 'segment')} but {target} has {len(targets):,}. Expected "
+            "the same segments: is a download incomplete, or does one belong to another test set?"
+        )
+    for ours, theirs in zip(sources, targets, strict=True):
         if ours[:2] != theirs[:2]:
             raise ValueError(
                 f"{source} has segment {ours.number} of document {ours.document!r} where {target} has segment"
@@ -57,11 +63,6 @@ def read_segment_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
                 "order: do the files belong to the same test set?"
             )
         yield ours.text, theirs.text
-    if len(sources) != len(targets):
-        raise ValueError(
-            f"{source} has {counted(len(sources), 'segment')} but {target} has {len(targets):,}. Expected "
-            "the same segments: is a download incomplete, or does one belong to another test set?"
-        )
 
 
 def read_segments(path: Path) -> list[Segment]:
@@ -74,9 +75,9 @@ def read_segments(path: Path) -> list[Segment]:
     document, last, found = "", 0, list[Segment]()
     for mark in MARK.finditer(text):
         if mark["document"] is not None:
-            document, last = attribute(mark["document"], "docid") or "", 0
+            document, last = attribute(mark["document"], "docid"), 0
             continue
-        number = attribute(mark["segment"], "id") or ""
+        number = attribute(mark["segment"], "id")
         where = f"{path}, line {text.count(chr(10), 0, mark.start()) + 1}: segment {number or '?'}"
         if mark["text"] is None:
             raise ValueError(f"{where} has no end. Expected <seg id=...>text</seg>: is the file complete?")
@@ -94,31 +95,21 @@ def read_segments(path: Path) -> list[Segment]:
     return found
 
 
-def attribute(tag: str, name: str) -> str | None:
-    """Return an attribute's value, quoted or not, from the inside of a tag; None if it is missing."""
+def attribute(tag: str, name: str) -> str:
+    """Return an attribute's value, quoted or not, from the inside of a tag; "" if it is missing."""
     match = re.search(rf"""\b{name}\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", tag, re.IGNORECASE)
-    return next((value for value in match.groups() if value is not None), None) if match else None
+    return "".join(filter(None, match.groups())) if match else ""
 
 
 def one_line(text: str) -> str:
     """Return a segment's text on one line; whitespace other than line ends is kept."""
     joined = " ".join(line.strip(" \t\r") for line in text.split("\n"))
-    return REFERENCE.sub(lambda match: resolve(match[0]), joined).strip(" \t")
-
-
-def resolve(reference: str) -> str:
-    """Return the character that a reference stands for; a space for a line end."""
-    character = html.unescape(reference)
-    return " " if character in "\r\n" else character
-
-
-def is_tagged(path: Path) -> bool:
-    """Return whether a file has such tags, judging by its name, which WIT3 prescribes."""
-    return path.name.startswith("train.tags.")
+    resolved = REFERENCE.sub(lambda match: re.sub(r"[\r\n]", " ", html.unescape(match[0])), joined)
+    return resolved.strip(" \t")
 
 
 def read_tagged_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    """Yield the sentence pairs, titles and descriptions of talks; tags not listed here count as text.
+    """Yield the sentence pairs, titles and descriptions of talks; tags not listed above count as text.
 
     Raises:
         ValueError: if line i of the two files has different tags, or as `read_pairs`.

@@ -1,10 +1,8 @@
 """Unpack untrusted archives: only plain files, none outside the folder, and no more than text would take."""
 
 import errno
-import lzma
 import tarfile
 import zipfile
-import zlib
 from pathlib import Path
 
 from convs2s.text.corpus.files import atomic_path
@@ -13,8 +11,6 @@ from convs2s.text.corpus.files import atomic_path
 # beyond HARMLESS bytes, is meant to fill the disk.
 GROWTH, HARMLESS = 200, 1 << 30
 SUFFIXES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".zip")
-# gzip and bz2 raise an OSError without errno; zipfile a RuntimeError if a member is encrypted.
-DAMAGED = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, RuntimeError, OSError)
 
 
 def is_archive(name: str) -> bool:
@@ -34,8 +30,9 @@ def unpack(archive: Path, folder: Path) -> None:
         temporary.mkdir()
         try:
             (unpack_zip if archive.name.endswith(".zip") else unpack_tar)(archive, temporary)
-        except DAMAGED as error:
-            # The disk's fault, not the data's; except EINVAL, when damaged data makes zipfile seek anywhere.
+        except Exception as error:  # each compression has its own
+            # The disk's fault, not the data's. Damage is an OSError without errno in gzip and bz2, and EINVAL
+            # if it makes zipfile seek anywhere.
             if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
                 raise
             raise ValueError(

@@ -36,9 +36,6 @@ def tokenize_pairs(
     """Yield each pair's words, separated by single spaces; on all cores, in order, a few chunks at a time.
 
     Args:
-        pairs: lines of the corpus.
-        languages: of source and target.
-        params: of the tokenizer.
         truecasers: output folder of the stage truecase, read if `params.truecase`.
     """
     make = partial(PairTokenizer, languages, params, truecasers)
@@ -63,13 +60,7 @@ class PairCounter:
 def count_cases(
     pairs: Iterable[tuple[str, str]], languages: tuple[str, str], params: TokenizeParams
 ) -> tuple[Counter[str], Counter[str]]:
-    """Return how often each word occurs inside a sentence, for source and target.
-
-    Args:
-        pairs: raw, as in the corpus.
-        languages: of source and target.
-        params: options of the tokenizer.
-    """
+    """Return how often each word of a raw corpus occurs inside a sentence, for source and target."""
     source, target = Counter[str](), Counter[str]()
     for chunk in map_chunks(partial(PairCounter, languages, params), pairs, CHUNK_PAIRS, "truecase"):
         source.update(chunk[0])

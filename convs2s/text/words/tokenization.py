@@ -72,7 +72,6 @@ class Tokenizer:
 
         Args:
             language: ISO 639 code; languages that Moses does not support get its English rules.
-            params: options of the tokenizer.
             truecaser: gives words their mid-sentence case, if `params.truecase`; None leaves them unchanged.
         """
         self.language = language
@@ -117,17 +116,13 @@ class Tokenizer:
         if self.params.tokenizer != "moses":
             return self._cased(split_at_spaces(text) if self.params.tokenizer == "spaces" else text.split())
         text = self._normalized(text)
-        words = self._split(text)
-        if self.params.at_sign != "@":
-            words = [word.replace("@", self.params.at_sign) for word in words]
-        return self._cased(words)
-
-    def _split(self, text: str) -> list[str]:
         tokenizer = self._tokenizer if "'" in text else self._without_apostrophes
         words: list[str] = tokenizer.tokenize(
             text, aggressive_dash_splits=self.params.aggressive_hyphens, escape=self.params.escape
         )
-        return words
+        if self.params.at_sign != "@":
+            words = [word.replace("@", self.params.at_sign) for word in words]
+        return self._cased(words)
 
     def detokenize(self, words: list[str]) -> str:
         """Join words into a sentence on one line, with case, escapes and at signs restored."""
@@ -194,8 +189,6 @@ def load_tokenizer(language: str, params: TokenizeParams, truecaser: Path) -> To
     """Return a tokenizer, with its truecaser if `params.truecase`.
 
     Args:
-        language: ISO 639 code.
-        params: options of the tokenizer.
         truecaser: the file that the stage truecase wrote for this side, read if `params.truecase`.
 
     Raises:

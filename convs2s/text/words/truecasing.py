@@ -49,28 +49,23 @@ class Truecaser:
 
     def truecase(self, words: Iterable[str]) -> list[str]:
         """Return words in their most frequent case: all at sentence starts, only unknown ones elsewhere."""
-        cased, first = list[str](), True
-        for word in words:
-            if first or word not in self._known:
-                word = self._best.get(lower(word, self._language), word)  # noqa: PLW2901
-            cased.append(word)
-            if word in SENTENCE_ENDS:
-                first = True
-            elif word not in PASSED_OVER:
-                first = False
-        return cased
+        return [
+            self._best.get(lower(word, self._language), word) if first or word not in self._known else word
+            for word, first in with_starts(words)
+        ]
 
 
 def detruecase(words: Iterable[str], language: str = "") -> list[str]:
     """Return the words with a capital at the start of each sentence."""
-    cased, first = list[str](), True
+    return [capitalize(word, language) if first else word for word, first in with_starts(words)]
+
+
+def with_starts(words: Iterable[str]) -> Iterator[tuple[str, bool]]:
+    """Yield each word, and whether a sentence starts at it or at a later word that it only precedes."""
+    first = True
     for word in words:
-        cased.append(capitalize(word, language) if first else word)
-        if word in SENTENCE_ENDS:
-            first = True
-        elif word not in PASSED_OVER:
-            first = False
-    return cased
+        yield word, first
+        first = word in SENTENCE_ENDS or (first and word in PASSED_OVER)
 
 
 def write_counts(path: Path, counts: Counter[str]) -> None:

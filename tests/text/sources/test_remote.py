@@ -1,6 +1,7 @@
 """Files and archives from the network: mirrors, verification, and what is kept between runs."""
 
 import errno
+import fcntl
 import gzip
 import hashlib
 import os
@@ -13,8 +14,7 @@ import pooch
 import pytest
 
 from convs2s.text.sources import remote
-from convs2s.text.sources.pair_files import Part
-from convs2s.text.sources.remote import RETRIES, Remote, file_name, locked, provide, remote_part
+from convs2s.text.sources.remote import RETRIES, Remote, file_name, provide, remote_part
 from tests.text.sources.conftest import Site
 from tests.text.sources.test_unpack import make_tar, make_zip
 
@@ -106,7 +106,8 @@ def test_two_stages_fetch_a_file_once(site: Site, tmp_path: Path) -> None:
     site.files["a.txt"] = CONTENT
     (tmp_path / "downloads").mkdir()
     with ThreadPoolExecutor(2) as pool:
-        with locked(tmp_path / "downloads" / f"{SHA256}.lock"):  # both find the lock held
+        with (tmp_path / "downloads" / f"{SHA256}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # both find it held
             both = [pool.submit(get, site, tmp_path, "a.txt") for _ in range(2)]
             wait(both, timeout=0.2)
             assert not site.asked
@@ -221,16 +222,11 @@ def offer(site: Site, name: str, content: bytes) -> Remote:
     return Remote([site.url(name)], hashlib.sha256(content).hexdigest())
 
 
-def texts(part: Part) -> list[tuple[str, str]]:
-    """Read a part's pairs."""
-    return [(pair.source, pair.target) for pair in part.pairs]
-
-
 def test_compressed_files_are_used_as_fetched(site: Site, tmp_path: Path) -> None:
     """They are found by the file name in their URL."""
     files = [offer(site, "x/a.en.gz", gzip.compress(b"one\n")), offer(site, "y/a.de", b"eins\n")]
     part = remote_part(files, ["a.en.gz", "a.de"], None, tmp_path / "own", tmp_path / "downloads")
-    assert texts(part) == [("one", "eins")]
+    assert list(part.pairs) == [("one", "eins")]
     assert part.provenance["kind"] == "url"
     assert part.provenance["fetched"] == [
         {"name": "a.en.gz", "sha256": files[0].digest},
@@ -255,7 +251,7 @@ def test_members_of_archives_are_found_by_their_paths(site: Site, tmp_path: Path
     zipped = make_zip(tmp_path / "b.zip", {"a.de.gz": gzip.compress(b"eins\n")}).read_bytes()
     files = [offer(site, "a.tgz", tar), offer(site, "b.zip", zipped)]
     part = remote_part(files, ["corpus/a.en", "a.de.gz"], None, tmp_path / "own", tmp_path / "downloads")
-    assert texts(part) == [("one", "eins")]
+    assert list(part.pairs) == [("one", "eins")]
 
 
 @pytest.mark.parametrize("place", ["own", "network"])
@@ -267,26 +263,9 @@ def test_unpacked_archive_is_not_fetched_again(site: Site, tmp_path: Path, place
     files = [offer(site, "a.tar", archive.read_bytes())]
     for _ in range(2):
         part = remote_part(files, ["a.tsv"], (0, 1), tmp_path / "own", tmp_path / "downloads")
-        assert texts(part) == [("one", "eins")]
+        assert list(part.pairs) == [("one", "eins")]
         (tmp_path / "downloads" / f"{files[0].digest}.a.tar").unlink(missing_ok=True)
     assert len(site.asked) == (place == "network")
-
-
-def test_interrupted_unpacking_starts_over(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An interruption must not leave a folder that could pass for a complete one."""
-    files = [offer(site, "a.tar", make_tar(tmp_path / "a.tar", {"a.tsv": b"one\teins\n"}).read_bytes())]
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("convs2s.text.sources.unpack.unpack_tar", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            remote_part(files, ["a.tsv"], (0, 1), tmp_path / "own", tmp_path / "downloads")
-    part = remote_part(files, ["a.tsv"], (0, 1), tmp_path / "own", tmp_path / "downloads")
-    assert texts(part) == [("one", "eins")]
 
 
 def test_unknown_name_shows_existing_ones(site: Site, tmp_path: Path) -> None:
