@@ -7,13 +7,13 @@ import re
 import subprocess
 import sys
 from importlib.metadata import version
+from unittest import mock
 
 import pytest
 import torch
 
 import convs2s
 from convs2s.cli import main, parser
-from convs2s.messages import reported
 from tests.docs import pages
 from tests.docs.commands import check as check_command
 
@@ -53,19 +53,14 @@ def test_help_has_defaults_and_an_example(name: str) -> None:
         assert line in command.format_help().splitlines()
 
 
-def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
-    """Bug reports need the version."""
-    with pytest.raises(SystemExit) as left:
-        main(["--version"])
-    assert left.value.code == 0
-    assert capsys.readouterr().out == f"convs2s {version('convs2s')}\n"
-
-
 def test_without_a_command_it_shows_them_all(capsys: pytest.CaptureFixture[str]) -> None:
-    """On standard error and with exit status 2, since nothing was done."""
+    """On standard error and with exit status 2, since nothing was done. Bug reports need the version."""
     assert main([]) == 2
     error = capsys.readouterr().err
     assert [name for name in commands() if f"\n    {name}" not in error] == []
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"convs2s {version('convs2s')}\n"
 
 
 @pytest.mark.parametrize(
@@ -78,16 +73,8 @@ def test_without_a_command_it_shows_them_all(capsys: pytest.CaptureFixture[str])
         ("serve --model x --nbest=3", "convs2s serve", "unrecognized arguments: --nbest=3"),
         ("translate --model x --batch-size 3", "convs2s translate", "mean --beam-size or --batch-sentences?"),
         ("translate --model x --nbest=3", "convs2s translate", "--nbest=3; did you mean --n-best?"),
-        (
-            "translate --model x --precision float16",
-            "convs2s translate",
-            "; did you mean bfloat16 or float32?",
-        ),
-        (
-            "translate --model x --seed 1 a.txt",
-            "convs2s translate",
-            "a.txt; a file to read goes after --input",
-        ),
+        ("translate --model x --precision float16", "convs2s translate", "mean bfloat16 or float32?"),
+        ("translate --model x --seed 1 a.txt", "convs2s translate", "a file to read goes after --input"),
     ],
 )
 def test_a_wrong_name_gets_the_usage_of_its_command_and_a_hint(
@@ -102,13 +89,9 @@ def test_a_wrong_name_gets_the_usage_of_its_command_and_a_hint(
     assert error.endswith(f"{message}\n")
 
 
-def raising(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make `convs2s translate` fail."""
-
-    def fail(*_: object) -> None:
-        raise error
-
-    monkeypatch.setattr("convs2s.commands.translate.run", fail)
+def raising(error: BaseException, monkeypatch: pytest.MonkeyPatch, command: str = "translate.run") -> None:
+    """Make a command fail."""
+    monkeypatch.setattr(f"convs2s.commands.{command}", mock.Mock(side_effect=error))
 
 
 def no_cpu_memory() -> Exception:
@@ -130,30 +113,18 @@ def test_out_of_memory_says_what_to_do(
         r"--beam-size\.\n",
         capsys.readouterr().err,
     )
-    monkeypatch.setattr("convs2s.commands.folders.run_export", lambda _: raise_again(error))
+    raising(error, monkeypatch, "folders.run_export")
     assert main(["export", "--model", "x", "--out", "y"]) == 2
     assert capsys.readouterr().err.endswith(". Use a machine with more memory.\n")
 
 
-def raise_again(error: Exception) -> None:
-    raise error
-
-
-def test_a_traceback_is_shown_for_bugs_and_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bug must be seen in full to be fixed; a bug report may need the traceback of any error."""
-    raising(RuntimeError("a bug of ours"), monkeypatch)
-    with pytest.raises(RuntimeError, match="a bug of ours"):
-        main(["translate", "--model", "x"])
-    raising(ValueError("a fault of a file"), monkeypatch)
-    monkeypatch.setenv("CONVS2S_DEBUG", "1")
-    with pytest.raises(ValueError, match="a fault of a file"):
-        main(["translate", "--model", "x"])
-
-
-def test_an_error_is_one_line_without_control_characters(
+def test_an_error_is_one_line_and_a_bug_is_seen_in_full(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Messages quote files, which may come from strangers; notes, such as a report's rows, follow."""
+    """Messages quote files, which may come from strangers and must not control the terminal.
+
+    Notes, such as a report's rows, follow. A variable shows the traceback of any error, for a bug report.
+    """
     error = ValueError("found \x1b[2J\nand \x9b2J")
     error.add_note("  \tin \x07")
     error.add_note("  second")
@@ -161,19 +132,15 @@ def test_an_error_is_one_line_without_control_characters(
     assert main(["translate", "--model", "x"]) == 2
     notes = "\n  \tin \ufffd\n  second\n"
     assert capsys.readouterr().err == f"convs2s: error: found \ufffd[2J and \ufffd2J{notes}"
-    with pytest.raises(SystemExit), reported("stage", "", ""):
-        raise error
-    assert capsys.readouterr().err == f"stage: error: found \ufffd[2J\nand \ufffd2J{notes}"
-
-
-def test_an_interrupt_ends_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C is not an error; 130 is the exit status that shells use for it."""
-
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("convs2s.commands.translate.run", interrupted)
-    assert main(["translate", "--model", "x"]) == 130
+    monkeypatch.setenv("CONVS2S_DEBUG", "1")
+    with pytest.raises(ValueError, match="found"):
+        main(["translate", "--model", "x"])
+    monkeypatch.delenv("CONVS2S_DEBUG")
+    raising(RuntimeError("a bug of ours"), monkeypatch)
+    with pytest.raises(RuntimeError, match="a bug of ours"):
+        main(["translate", "--model", "x"])
+    raising(KeyboardInterrupt(), monkeypatch)
+    assert main(["translate", "--model", "x"]) == 130  # the exit status that shells use for it
 
 
 @pytest.mark.parametrize(("before", "after"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])

@@ -77,6 +77,9 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
         )
         for text in ("4", "4 x", "4 x 256,", "0 x 256", "999 x 1, 999 x 1", "4 x 2.5", "")
     ),
+    ({"train.seeds": 3}, r"train\.seeds: expected a list, found 3"),
+    ({"train.seeds": []}, r"train\.seeds: expected at least 1 item\(s\), found \[\]"),
+    ({"train.seeds": [True]}, r"train\.seeds\.0: expected an integer, found True"),
     ({"train.seeds": [1, 1]}, r"train: expected distinct seeds, found \[1, 1\]"),
     ({"train.nodes": 2}, r"train: expected rendezvous .*found nodes 2 and rendezvous None"),
     ({"train.learning_rate": math.inf}, r"train\.learning_rate: expected a finite number, found inf"),
@@ -142,12 +145,6 @@ def test_layers_have_a_short_form() -> None:
     assert model.encoder_widths == [64, 64, 128] and model.encoder_kernels == [3, 3, 3]
     assert model.decoder_widths == [64] * 4 and model.decoder_kernels == [5, 5, 5, 1]
     assert model.attention == [True] * 4
-
-
-@pytest.mark.parametrize("checksum", ["0" * 64, "0" * 32, None])
-def test_a_file_is_checked_by_what_its_publisher_gives(checksum: str | None) -> None:
-    """Publishers give SHA-256, MD5 (for WMT's test sets) or nothing, which must be explicit."""
-    parse_params(changed({"download.train": fetch(checksum=checksum)}), "params.yaml")
 
 
 def test_yaml_is_read_as_dvc_reads_it() -> None:
