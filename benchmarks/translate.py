@@ -42,7 +42,7 @@ from benchmarks.machine import (
 )
 from convs2s.commands.shared import pause_garbage_collection
 from convs2s.decode.stepwise_model import StepwiseModel
-from convs2s.model.loading import load_model
+from convs2s.model.storage import load_model
 from convs2s.package.translator import Translator, load
 from convs2s.text.corpus.files import read_lines
 

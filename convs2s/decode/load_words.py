@@ -12,8 +12,8 @@ from convs2s.decode.ensemble import Ensemble
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.translations import Hypothesis
 from convs2s.decode.word_translator import WordTranslator
-from convs2s.model.loading import load_model
 from convs2s.model.seq2seq import Seq2Seq
+from convs2s.model.storage import load_model
 from convs2s.text.counted import counted
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.imported_codec import load_codec

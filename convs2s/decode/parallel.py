@@ -5,7 +5,8 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from multiprocessing.connection import Connection, wait
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
 import torch
@@ -14,7 +15,8 @@ from convs2s.processes import end_with_parent
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-END = -1  # sent instead of an item's number by a process that finds no item left
+SHARED: list[Any] = []
+"""In a forked process: the work and its items."""
 
 
 def check_processes(processes: int, device: torch.device) -> None:
@@ -55,65 +57,31 @@ def run_in_processes(
         yield from enumerate(map(work, items))
         return
     context = multiprocessing.get_context("fork")
-    taken = context.Value("q", 0)
-    family = []
-    working: list[Connection] = []
+    pool = ProcessPoolExecutor(number, context, initializer=share, initargs=(os.getpid(), work, items))
     try:
-        for _ in range(number):
-            ours, theirs = context.Pipe(duplex=False)
-            working.append(ours)
-            family.append(context.Process(target=take, args=(work, items, taken, theirs, os.getpid())))
-            family[-1].start()
-            theirs.close()  # otherwise the end of the process would go unnoticed
-        while working:
-            for connection in wait(working):
-                assert isinstance(connection, Connection)
-                try:
-                    item, result = connection.recv()
-                except EOFError:
-                    raise ChildProcessError(
-                        f"one of {number} processes died before its batch was done. "
-                        "Did memory run out? Free some, or use fewer processes."
-                    ) from None
-                if isinstance(result, Exception):
-                    raise result
-                if item == END:
-                    working.remove(connection)
-                else:
-                    yield item, result
+        numbers = {pool.submit(do_item, i): i for i in range(len(items))}
+        for done in as_completed(numbers):
+            yield numbers[done], done.result()
+    except BrokenProcessPool:
+        raise ChildProcessError(
+            f"one of {number} processes died before its batch was done. "
+            "Did memory run out? Free some, or use fewer processes."
+        ) from None
     finally:
-        for process in family:
-            process.kill()
-            process.join()
-        for connection in working:
-            connection.close()
+        pool.shutdown(cancel_futures=True)
 
 
-def take(
-    work: Callable[[Item], Result], items: Sequence[Item], taken: Any, results: Connection, parent: int
-) -> None:
-    """Process items in a forked process until none is left.
-
-    Args:
-        work: as in `run_in_processes`.
-        items: as in `run_in_processes`.
-        taken: number of items taken so far, by all processes.
-        results: where to send an item's number and its result, or the exception that it raised.
-        parent: id of the process that waits for the results.
-    """
+def share(parent: int, *shared: Any) -> None:
+    """Begin a forked process; `parent` is the one that waits for the results."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     end_with_parent(parent)
     gc.freeze()  # scanning shared objects would copy them
     torch.set_num_threads(1)
-    while True:
-        with taken.get_lock():
-            item, taken.value = taken.value, taken.value + 1
-        if item >= len(items):
-            results.send((END, None))
-            return
-        try:
-            result: Result | Exception = work(items[item])
-        except Exception as error:  # raised again in the parent
-            result = error
-        results.send((item, result))
+    SHARED[:] = shared
+
+
+def do_item(number: int) -> Any:
+    """Do the work of one item, in a forked process."""
+    work, items = SHARED
+    return work(items[number])

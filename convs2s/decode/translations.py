@@ -31,10 +31,6 @@ class Attention:
     source: list[str]
     target: list[str]
 
-    def halved(self) -> "Attention":
-        """Return the same in float16, the precision on disk."""
-        return Attention(self.weights.astype(np.float16), self.source, self.target)
-
 
 @dataclass(frozen=True)
 class Hypothesis:
@@ -72,7 +68,7 @@ def write_translations(sentences: Sequence[list[str]], found: Iterable[list[Hypo
     for words, (best, *others) in zip(sentences, found, strict=True):
         done.append((words, [replace(best, attention=None), *others]))
         if best.attention is not None:
-            attention.append(best.attention.halved())
+            attention.append(best.attention)
     with atomic_path(out) as temporary:
         temporary.mkdir()
         write_hypotheses(temporary / "hypotheses.jsonl", done)
@@ -134,11 +130,11 @@ def block_diagonal(blocks: Sequence[Float32[np.ndarray, "..."]]) -> Float32[np.n
 def write_attention(path: Path, attention: Sequence[Attention]) -> None:
     """Write attention as one flat float16 array with shapes and tokens; atomic, with reproducible bytes."""
     labels = json.dumps([[item.source, item.target] for item in attention], ensure_ascii=False)
-    nothing = np.zeros(0, dtype=np.float16)
+    rows = [np.zeros(0), *(item.weights.ravel() for item in attention)]
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
         np.savez(
             stream,
-            weights=np.concatenate([nothing, *(item.halved().weights.ravel() for item in attention)]),
+            weights=np.concatenate(rows).astype(np.float16),
             shapes=np.array([item.weights.shape for item in attention], dtype=np.int64).reshape(-1, 2),
             tokens=np.frombuffer(labels.encode("utf-8"), dtype=np.uint8),
         )

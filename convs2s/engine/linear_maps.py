@@ -6,32 +6,25 @@ row, so that a result does not depend on the other rows of the batch. Their sums
 """
 
 import platform
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Float32, Int8
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from convs2s.engine import decode_loops
 from convs2s.engine.loops import as_array, run_loop
 
 
-@dataclass(frozen=True)
-class Product:
+class Product(NamedTuple):
     """A linear map's result, as the loops read it: numbers[i, j] * row_scales[i] * scales[j] + bias[j]."""
 
     numbers: Tensor  # (R, N): float32, bfloat16 or int32
     row_scales: Float32[Tensor, "R"]
     scales: Float32[np.ndarray, "N"]
     bias: Float32[np.ndarray, "N"]
-
-    @property
-    def parts(self) -> tuple[Tensor, Tensor, NDArray[np.float32], NDArray[np.float32]]:
-        """The arguments of the loops."""
-        return self.numbers, self.row_scales, self.scales, self.bias
 
 
 class FloatMap:
@@ -87,7 +80,7 @@ class Int8Map:
     def __call__(self, x: Float32[Tensor, "R K"]) -> Float32[Tensor, "R N"]:
         """Return x W^T + b."""
         out = torch.empty(len(x), self.outputs)
-        run_loop(decode_loops.scale, len(out), out.numel(), *self.product(x).parts, out)
+        run_loop(decode_loops.scale, len(out), out.numel(), *self.product(x), out)
         return out
 
     def product(self, x: Float32[Tensor, "R K"]) -> Product:

@@ -152,7 +152,7 @@ class EngineScores:
             part = slice(start, min(start + size, rows))
             product = self.output.product(self.features[part])
             run_loop(
-                decode_loops.find_likeliest, len(product.numbers), product.numbers.numel(), *product.parts,
+                decode_loops.find_likeliest, len(product.numbers), product.numbers.numel(), *product,
                 only[part], np.array(excluded), values[part], tokens[part], normalizers[part],
             )  # fmt: skip
         return values, tokens, normalizers
@@ -199,7 +199,7 @@ class EngineBlock:
         """Return the output of a block without attention, from its convolution's product and its input x."""
         out = torch.empty(len(x), product.numbers.shape[1] // 2)
         work = product.numbers.numel()
-        run_loop(decode_loops.add_glu, len(x), work, *product.parts, self.adapt(x), out)
+        run_loop(decode_loops.add_glu, len(x), work, *product, self.adapt(x), out)
         return out
 
 
@@ -302,7 +302,7 @@ class EngineModel:
                 continue
             layer, out = next(waiting), torch.empty(rows, product.numbers.shape[1] // 2)
             run_loop(
-                decode_loops.attend, sentences, 2 * work, *product.parts, block.adapt(x), shared,
+                decode_loops.attend, sentences, 2 * work, *product, block.adapt(x), shared,
                 layer.keys, layer.offsets, layer.values, *sources, np.float32(block.attention.scale), share,
                 attention, out,
             )  # fmt: skip

@@ -23,10 +23,9 @@ from convs2s.exchange.export_parts import (
     first_windows,
     step_names,
 )
-from convs2s.model.description import read_description
-from convs2s.model.digests import check_files
-from convs2s.model.loading import load_model
+from convs2s.model.description import check_files, read_description
 from convs2s.model.seq2seq import Seq2Seq
+from convs2s.model.storage import load_model
 from convs2s.text.corpus.files import atomic_path, write_json
 from convs2s.text.vocabulary.vocabulary import EOS, PAD, SPECIALS, UNK, read_vocabulary
 

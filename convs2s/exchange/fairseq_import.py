@@ -15,9 +15,8 @@ from convs2s.exchange.fairseq_architecture import position_rows, read_architectu
 from convs2s.exchange.fairseq_files import Checkpoint, read_checkpoint, read_fairseq_dictionary
 from convs2s.exchange.fairseq_weights import Fconv, compare_shapes, convert_weights, has_old_norm
 from convs2s.exchange.import_card import import_card
-from convs2s.model.loading import build_unfilled
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.model.storage import save_model
+from convs2s.model.storage import build_unfilled, save_model
 from convs2s.package.folder import Settings, write_package
 from convs2s.text.alignment.dictionary import write_dictionary
 from convs2s.text.corpus.files import write_json, write_lines

@@ -10,8 +10,7 @@ from pydantic import BaseModel
 from convs2s.config.faults import validate
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateParams
-from convs2s.model.description import read_description
-from convs2s.model.digests import CARD, WEIGHTS, check_files, seal
+from convs2s.model.description import CARD, WEIGHTS, check_files, read_description, seal
 from convs2s.text.alignment.candidates import has_candidates
 from convs2s.text.corpus.files import atomic_path, read_json, write_json
 from convs2s.text.words.tokenization import Tokenizer, load_tokenizer

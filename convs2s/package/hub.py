@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from convs2s.model.digests import CARD
+from convs2s.model.description import CARD
 from convs2s.package.folder import check_whole
 
 PREFIX = "hf:"

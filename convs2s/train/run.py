@@ -11,7 +11,7 @@ from pathlib import Path
 from convs2s.config.model import ModelParams
 from convs2s.config.train import TrainParams
 from convs2s.messages import TRAINING_MEMORY, reported
-from convs2s.model.digests import digest_of_file
+from convs2s.model.description import digest_of_file
 from convs2s.model.storage import save_model
 from convs2s.text.corpus.files import atomic_path
 from convs2s.text.vocabulary.vocabulary import PAD

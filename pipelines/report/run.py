@@ -17,7 +17,7 @@ from scmrepo.exceptions import SCMError
 from convs2s.config.load import dotted, parse_yaml
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.decode.translations import Attention, read_attention
-from convs2s.model.digests import digest_of_file
+from convs2s.model.description import digest_of_file
 from convs2s.score.identity import SetIdentity
 from convs2s.text.corpus.files import read_lines
 from convs2s.text.words.tokenization import Tokenizer

@@ -11,7 +11,7 @@ import sentencepiece
 
 from convs2s.cli import main
 from convs2s.decode.stepwise_model import StepwiseModel
-from convs2s.model.loading import load_model
+from convs2s.model.storage import load_model
 from convs2s.package.translator import load
 from convs2s.text.vocabulary.vocabulary import EOS
 from tests.golden import (

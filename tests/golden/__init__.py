@@ -14,8 +14,8 @@ from convs2s.cli import main
 from convs2s.config.model import ModelParams
 from convs2s.exchange.fairseq_files import Checkpoint
 from convs2s.exchange.fairseq_import import describe_model
-from convs2s.model.loading import load_model
 from convs2s.model.seq2seq import Seq2Seq
+from convs2s.model.storage import load_model
 
 NAMES = ("plain", "varied")
 # As fairseq stores them: layers and attention are strings.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.model.digests import digest_of_content, seal
+from convs2s.model.description import digest_of_content, seal
 from convs2s.package.folder import Settings, write_package
 from convs2s.package.translator import load
 from tests.decode.parrot import TOKENIZE, TRANSLATE

@@ -7,9 +7,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch.testing import assert_close
 
-from convs2s.model.digests import seal
-from convs2s.model.loading import load_model
-from convs2s.model.storage import save_model
+from convs2s.model.description import seal
+from convs2s.model.storage import load_model, save_model
 from tests.model.small import PAD, sentence, small_model, small_params
 
 

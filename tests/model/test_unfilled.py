@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from convs2s.model.initialization import fold_weight_norm
-from convs2s.model.loading import build_unfilled
+from convs2s.model.storage import build_unfilled
 from tests.model.small import PAD, small_model, small_params
 
 

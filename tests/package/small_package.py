@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 
-from convs2s.model.digests import seal
+from convs2s.model.description import seal
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import save_model
 from convs2s.package.folder import Settings, write_package

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.model.digests import seal
+from convs2s.model.description import seal
 from convs2s.package.folder import Settings, read_settings, write_package
 from convs2s.package.translator import load
 from tests.decode.parrot import TOKENIZE, TRANSLATE

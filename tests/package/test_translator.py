@@ -9,7 +9,7 @@ import pytest
 import convs2s
 from convs2s.decode.load_words import load_words
 from convs2s.decode.sampling import Sampling
-from convs2s.model.digests import seal
+from convs2s.model.description import seal
 from convs2s.package.translator import Translator, load
 from convs2s.text.alignment.candidates import NO_CANDIDATES
 from convs2s.text.vocabulary.selection import VocabularySelection

@@ -20,8 +20,8 @@ from backports import zstd
 
 from convs2s.config.load import load_params
 from convs2s.exchange.fairseq_files import read_checkpoint, read_fairseq_dictionary
-from convs2s.model.digests import seal
-from convs2s.model.loading import load_model
+from convs2s.model.description import seal
+from convs2s.model.storage import load_model
 from convs2s.package.folder import read_settings
 from convs2s.score.identity import SetIdentity
 from convs2s.text.alignment.candidates import Candidates, read_candidates, write_candidates

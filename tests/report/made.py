@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from convs2s.decode.translations import Attention, write_attention
-from convs2s.model.digests import digest_of_file
+from convs2s.model.description import digest_of_file
 from convs2s.score.evaluation import ReferenceSet, ScoredText, evaluate
 from convs2s.score.identity import SetIdentity
 from convs2s.text.corpus.files import write_folder, write_json, write_lines

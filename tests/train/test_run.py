@@ -17,8 +17,8 @@ from safetensors.torch import load_file
 from torch.testing import assert_close
 
 from convs2s.config.params import Params
-from convs2s.model.digests import digest_of_file
-from convs2s.model.loading import load_model
+from convs2s.model.description import digest_of_file
+from convs2s.model.storage import load_model
 from convs2s.text.vocabulary.encoded import EncodedCorpus
 from convs2s.train import run
 from convs2s.train.launch import launch
