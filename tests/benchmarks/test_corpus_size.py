@@ -13,11 +13,7 @@ def test_a_variant_changes_sizes_and_nothing_else() -> None:
     assert (found.model.encoder_widths, found.model.decoder_widths) == ([64, 64], [32])
     assert (found.model.encoder_kernels, found.model.attention) == ([3, 3], [True])
     assert (found.vocabulary.source_size, found.train.dropout) == (500, 0.4)
-    assert (found.download, found.filter, found.translate) == (
-        params.download,
-        params.filter,
-        params.translate,
-    )
+    assert (found.download, found.filter) == (params.download, params.filter)
 
 
 def test_a_model_of_another_form_is_refused() -> None:

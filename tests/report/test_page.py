@@ -40,6 +40,8 @@ def rows(page: Page, section: str, table: int = 0) -> list[dict[str, str]]:
 def test_it_has_every_section_and_loads_nothing(folder: Path, text: str) -> None:
     """The page must open without a network, and it forbids browsers to load anything."""
     page = Page(text)
+    write([str(folder / "one")], folder, folder / "again.html")
+    assert (folder / "again.html").read_text(encoding="utf-8") == text
     assert len(page.texts) == 10 and all(found.strip() for found in page.texts.values())
     assert [a["href"] for tag, a in page.elements if tag == "a"] == [f"#{name}" for name in page.texts]
     assert not {tag for tag, _ in page.elements} & {"script", "link", "img", "iframe", "object", "base"}
