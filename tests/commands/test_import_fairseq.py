@@ -78,22 +78,6 @@ def test_translate_writes_every_hypothesis_and_score_of_fairseq(
     assert [float(row[2]) for row in rows] == pytest.approx([score for _, score, _ in wanted], abs=1e-4)
 
 
-def test_files_of_fairseq_translate_as_fairseq_does(tmp_path: Path) -> None:
-    """With the real dictionaries, words not in them are unknown and pieces stay as written."""
-    checkpoint, dictionaries = shared_files("varied.legacy.pt")
-    assert import_command(checkpoint, dictionaries, tmp_path / "model") == 0
-    translator = load(tmp_path / "model", "cpu", n_best=5)
-    source, target = translator.words.source, translator.words.target
-    texts = [" ".join(map(source.vocabulary.entry, ids.tolist()[:-1])) for ids in sources("varied")]
-    found = translator.translate_n_best(texts)
-    for translations, wanted in zip(found, wanted_hypotheses("varied", 5), strict=True):
-        assert [t.text for t in translations] == [
-            " ".join(map(target.vocabulary.entry, tokens[:-1])) for tokens, _ in wanted
-        ]
-        assert [t.score for t in translations] == pytest.approx([score for _, score in wanted], abs=1e-5)
-    assert settings(tmp_path / "model")["source_language"] == "en"  # from the name dict.en.txt
-
-
 def test_the_folder_records_what_was_imported(plain: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """fairseq's behavior is recorded in model.json and translate.json, and described in the model card."""
     model = json.loads((plain / "model.json").read_text(encoding="utf-8"))
@@ -104,10 +88,7 @@ def test_the_folder_records_what_was_imported(plain: Path, capsys: pytest.Captur
     assert translate["replace"] is False
     assert (translate["translate"]["min_length"], translate["translate"]["legacy_eos"]) == (1, False)
     card = (plain / "README.md").read_text(encoding="utf-8")
-    for trap in ("T4", "T6", "T7", "T17", "T18", "T20", "T21"):
-        assert f"({trap})" in card
-    assert card.startswith("---\nlanguage:\n- ") and "license_name: unknown\n" in card
-    assert "| words | whitespace-separated |" in card
+    assert not [trap for trap in (4, 6, 7, 17, 18, 20, 21) if f"(T{trap})" not in card]
     assert "| vocabulary | word; 352 source and 376 target entries |" in card
     file = write_checkpoint(plain.parent / "again.pt", "plain")
     assert import_command(file, write_dictionaries(plain.parent), plain.parent / "again") == 0
@@ -156,12 +137,8 @@ def test_lower_case_reaches_the_model(tmp_path: Path, tokenizer: str) -> None:
     file = write_checkpoint(tmp_path / "model.pt", "plain")
     options = ("--tokenizer", tokenizer)
     assert import_command(file, dictionaries, tmp_path / "new", *options, "--lowercase") == 0
-    assert import_command(file, dictionaries, tmp_path / "old", *options) == 0
     assert look_up(tmp_path / "new", "The CAT") == [4, 5, END]
-    assert look_up(tmp_path / "old", "The cat") == [UNKNOWN, 5, END]
-    card = (tmp_path / "new" / "README.md").read_text(encoding="utf-8")
-    wanted = {"moses": "Moses, escape, lowercase", "none": "whitespace-separated, lowercase"}
-    assert f"| words | {wanted[tokenizer]} |" in card
+    assert ", lowercase |\n" in (tmp_path / "new" / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_length_limit_is_recorded_and_kept(plain: Path, tmp_path: Path) -> None:

@@ -47,18 +47,6 @@ def test_standard_input_gives_a_line_for_each_line(
     assert run(tmp_path, "", "--model", str(package)) == []
 
 
-def test_chunking_does_not_change_the_output(
-    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Long files are read a few lines at a time; numbering continues across chunks."""
-    text = "ein Haus.\nein Hund\n\nund\nnoch eins\n"
-    options = ("--model", str(package), "--n-best", "2", "--scores")
-    whole = run(tmp_path, text, *options)
-    monkeypatch.setattr("convs2s.commands.translate_files.CHUNK_BATCHES", 1)
-    assert run(tmp_path, text, *options, "--batch-sentences", "2") == whole
-    assert sorted({line.split(" ||| ")[0] for line in whole}) == ["0", "1", "2", "3", "4"]
-
-
 def test_an_n_best_list_has_the_format_of_moses(package: Path, tmp_path: Path) -> None:
     """Number from 0, text, score; best first, empty lines included. --scores alone puts the score first."""
     model = ("--model", str(package))
@@ -198,15 +186,6 @@ def test_samples_depend_on_seed_and_line(
     monkeypatch.setattr("convs2s.commands.translate_files.CHUNK_BATCHES", 1)
     assert run(tmp_path, "ein Haus\n" * 4, *options, "--top-k", "20", "--batch-sentences", "1") == whole
     assert len(run(tmp_path, "ein Haus\n", *options, "--n-best", "3")) == 3
-
-
-@pytest.mark.filterwarnings("default:A sentence has")
-def test_a_warning_is_one_line(package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Long sentences are translated in parts, with one warning for all."""
-    assert len(run(tmp_path, "x" * 60 + "\n" + "x" * 70 + "\n", "--model", str(package))) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("convs2s: warning: A sentence has 61 tokens but")
-    assert error.count("\n") == 1
 
 
 # Slow to import, and not needed for translation.

@@ -1,7 +1,6 @@
 """fairseq's arguments become our architecture."""
 
 import dataclasses
-import os
 from typing import Any
 
 import pytest
@@ -44,14 +43,10 @@ def test_one_flag_or_none_applies_to_all_layers() -> None:
         ("[True, False]", [True, False]),
         ("True", True),
         ("__import__('os').getcwd()", None),
-        ("[(4, 3)] * 10 ** 10", None),
         ("[(4, 3)] * 9999999999", None),
-        ("[(4, 3)] * 5000 * 5000", None),
         ("[(4, 3)", None),
         ("(" * 1000 + ")" * 1000, None),
         ("1 + [2]", None),
-        ("'text'", None),
-        (os.getcwd.__name__, None),
     ],
 )
 def test_only_literals_sums_and_products_have_a_value(text: str, value: object) -> None:
@@ -66,9 +61,7 @@ def test_only_literals_sums_and_products_have_a_value(text: str, value: object) 
             {"arch": "transformer", "encoder_layers": 6},
             "expected encoder_layers of an fconv model, .* found 6 in a model of the .* 'transformer'",
         ),
-        ({"decoder_layers": None}, "expected decoder_layers of an fconv model, .* found None"),
         ({"encoder_layers": "[]"}, r"expected encoder_layers .* found '\[\]'"),
-        ({"encoder_layers": "[(32, 3, 1, 4)]"}, "expected encoder_layers"),
         ({"encoder_layers": "[(32, True)]"}, "expected encoder_layers"),
         ({"decoder_layers": "[(32, 3), (32, 3, 2)]"}, "residual comes from 2 layers below; expected 1"),
         ({"decoder_out_embed_dim": "20"}, "output_embedding_size: .*'20'"),
@@ -76,7 +69,6 @@ def test_only_literals_sums_and_products_have_a_value(text: str, value: object) 
         ({"decoder_attention": "[True]"}, r"expected decoder_attention to be True, or a list of 2 flags"),
         ({"decoder_attention": "False"}, "expected attention in some block"),
         ({"encoder_layers": "[(32, 4)]"}, "expected odd encoder_kernels, .* found the even width 4"),
-        ({"encoder_layers": "[(0, 3)]"}, "encoder_widths.0: expected greater than or equal to 1"),
     ],
 )
 def test_arguments_that_our_model_lacks_are_named(changes: dict[str, Any], message: str) -> None:

@@ -17,31 +17,12 @@ from tests.decode.parrot import TOKENIZE, TRANSLATE, write_bpe_vocabulary
 from tests.model.small import small_params
 
 WORDS = [
-    "Das",
-    "ist",
-    "ein",
-    "Haus",
-    "und",
-    "noch",
-    "eins",
-    ".",
-    "Hund",
-    "aus",
-    "Maus",
-    ",",
-    "der",
-    "die",
-    "das",
-]
+    "Das", "ist", "ein", "Haus", "und", "noch", "eins", ".", "Hund", "aus", "Maus", ",", "der", "die", "das",
+]  # fmt: skip
 MODEL = small_params(
-    embedding_size=8,
-    output_embedding_size=8,
-    encoder_widths=[8],
-    encoder_kernels=[3],
-    decoder_widths=[8],
-    decoder_kernels=[3],
-    attention=[True],
-)
+    embedding_size=8, output_embedding_size=8, encoder_widths=[8], encoder_kernels=[3], decoder_widths=[8],
+    decoder_kernels=[3], attention=[True],
+)  # fmt: skip
 
 
 def write_model(folder: Path, sizes: tuple[int, int], phase: float = 0.0) -> Path:

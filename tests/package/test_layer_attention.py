@@ -9,13 +9,12 @@ import torch
 
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.package.layer_attention import LayerReader, read_attention_of, write_layers
+from convs2s.package.layer_attention import LayerReader, read_attention_of
 from convs2s.package.translator import load
-from convs2s.text.alignment.candidates import Candidates, write_candidates
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.vocabulary import PAD
 from tests.decode.parrot import TRANSLATE, WORDS, write_word_vocabulary
-from tests.package.small_package import MODEL, edit_settings, write_small_package
+from tests.package.small_package import MODEL, write_small_package
 
 
 def reader(vocabulary: Path, attention: list[bool]) -> LayerReader:
@@ -69,27 +68,3 @@ def test_a_model_folder_and_a_text_are_enough(tmp_path: Path, text: str) -> None
     assert found.target == translation.tokens
     assert found.source == translation.attention.source
     np.testing.assert_allclose(found.average, translation.attention.weights, atol=1e-5)
-
-
-def test_tokens_are_selected_as_in_translation(tmp_path: Path) -> None:
-    """The attention must be that of the folder's translation: here of one token and the special ones."""
-    folder = write_small_package(tmp_path)
-    text = "Das ist ein Haus."
-    everything = load(folder, "cpu").translate_n_best([text])[0][0].tokens
-    write_candidates(folder / "candidates.npz", Candidates(np.arange(21), np.full(20, 7, np.int32)))
-    edit_settings(folder, "translate.json", "translate", selection={"common": 0, "candidates": 1})
-    selected = load(folder, "cpu").translate_n_best([text])[0][0].tokens
-    assert selected != everything
-    assert read_attention_of(folder, text).target == selected
-
-
-def test_the_file_has_weights_and_tokens_and_no_pickle(tmp_path: Path) -> None:
-    """Users can read such a file without our code, and without executing anything."""
-    found = reader(write_word_vocabulary(tmp_path), [True, False, True]).read(["Haus", "日本"])
-    write_layers(tmp_path / "attention.npz", found)
-    with np.load(tmp_path / "attention.npz", allow_pickle=False) as arrays:
-        np.testing.assert_array_equal(arrays["layers"], found.layers)
-        np.testing.assert_array_equal(arrays["average"], found.layers.mean(axis=0))
-        assert arrays["numbers"].tolist() == [1, 3]
-        assert arrays["source"].tolist() == ["Haus", "日本", "</s>"]
-        assert arrays["target"].tolist() == found.target

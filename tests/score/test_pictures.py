@@ -7,7 +7,6 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from PIL import Image
 
 from convs2s.score.corpus_scores import SystemScores
@@ -106,31 +105,3 @@ def test_the_score_plot_has_a_bar_per_model_score_and_text() -> None:
     assert [t.get_text() for t in legend.get_texts()] == [
         "BLEU, plain", "chrF2, plain", "BLEU, replaced", "chrF2, replaced",
     ]  # fmt: skip
-
-
-def draw_maps(maps: list[NDArray[np.float64]], path: Path) -> NDArray[np.int64]:
-    """Draw the maps; return the picture's gray values."""
-    draw_layers([(f"layer {i}", weights) for i, weights in enumerate(maps)], *TOKENS, path)
-    return np.asarray(Image.open(path).convert("L")).astype(int)
-
-
-def test_maps_are_laid_out_by_row_and_dark_where_attention_is(tmp_path: Path) -> None:
-    """With five maps in three columns, the fifth is second in row two; its target 2 attends to source 1."""
-    path = tmp_path / "layers.png"
-    none, all_, one = np.zeros((2, 3)), np.ones((2, 3)), np.array([[0.0, 0, 0], [1, 0, 0]])
-    blank = draw_maps([none] * 5, path)
-
-    def changed(maps: list[NDArray[np.float64]]) -> tuple[int, int, int, int]:
-        """Return left, top, right and bottom of the pixels that differ from blank maps."""
-        rows, columns = np.nonzero(draw_maps(maps, path) != blank)
-        return columns.min(), rows.min(), columns.max(), rows.max()
-
-    first = changed([all_, none, none, none, none])
-    fifth = changed([none, none, none, none, all_])
-    cell = changed([none, none, none, none, one])
-    assert fifth[0] > first[2]  # to the right of the first column
-    assert fifth[1] > first[3]  # below the first row
-    assert fifth[2] < Image.open(path).size[0] * 2 / 3
-    left, top, right, bottom = fifth
-    width, height = (right - left) / 2, (bottom - top) / 3
-    assert cell == pytest.approx((right - width, top, right, top + height), abs=2)

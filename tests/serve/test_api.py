@@ -76,7 +76,6 @@ def test_auto_needs_a_single_source_language(pairs: Pairs) -> None:
         ({"q": "a", "alternatives": -1}, 400, "Invalid request: alternatives: Input should be greater than"),
         ({"q": "a" * 10_001}, 400, "Invalid request: request (10001) exceeds text limit (10000 characters)."),
         ({"q": ["a"] * 201}, 400, "Invalid request: request (201) exceeds batch limit (200 lines)."),
-        ({"q": "\n" * 200}, 400, "Invalid request: request (201) exceeds batch limit (200 lines)."),
         ({"q": "a" * (1 << 20)}, 413, "The request is too large; expected at most 1048576 bytes"),
     ],
 )
@@ -95,9 +94,7 @@ def test_a_refusal_says_why(server: str, fields: dict[str, Any], status: int, er
         (b'{"api_key": "\\ud800"}', "application/json", 400, "Invalid request: the body is not"),
         (b"[" * 99_999, "application/json", 400, "Invalid request: the body is not application/json"),
         (b"q=%ff", "application/x-www-form-urlencoded", 400, "Invalid request: the body is not"),
-        (b"q=%ed%a0%80", "application/x-www-form-urlencoded", 400, "Invalid request: the body is not"),
         (b'{"q": ["a", "\xed\xa0\x80"]}', "application/json", 400, "Invalid request: the body is not"),
-        (b'{"\\udfff": 1}', "application/json", 400, "Invalid request: the body is not application/json"),
         (b"q", "text/plain", 415, "expected the Content-Type application/json"),
     ],
 )
