@@ -36,39 +36,27 @@ class Params(Section):
     package: PackageParams
 
     @model_validator(mode="after")
-    def _romanian_fits(self) -> Self:
-        languages = self.download.source_language, self.download.target_language
-        if self.tokenize.remove_diacritics and languages[0] != "ro":
+    def _sections_fit(self) -> Self:
+        source, target = self.download.source_language, self.download.target_language
+        if self.tokenize.remove_diacritics and source != "ro":
             raise ValueError(
                 "tokenize.remove_diacritics: expected false unless the source is Romanian, as a target keeps "
-                f"its diacritics, found true with download.source_language {languages[0]!r}"
+                f"its diacritics, found true with download.source_language {source!r}"
             )
-        if self.tokenize.normalize_romanian and "ro" not in languages:
+        if self.tokenize.normalize_romanian and "ro" not in (source, target):
             raise ValueError(
                 "tokenize.normalize_romanian: expected false unless a side is Romanian, found true with "
-                f"download.source_language {languages[0]!r} and download.target_language {languages[1]!r}"
+                f"download.source_language {source!r} and download.target_language {target!r}"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _one_validation_set(self) -> Self:
         if bool(self.download.valid) == (self.filter.valid_every is not None):
             raise ValueError(
                 "filter.valid_every and download.valid: expected one, and the other null or [], found "
                 f"{self.filter.valid_every} and {len(self.download.valid)} source(s)"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _references_are_used(self) -> Self:
         if self.download.references and self.evaluate.rouge is None:
             raise ValueError(
                 "evaluate.rouge: expected duc2004 or gigaword with download.references, found null"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _ensembles_have_members(self) -> Self:
         if self.evaluate.ensembles and len(self.train.seeds) < 2:
             raise ValueError(
                 "train.seeds: expected two or more for evaluate.ensembles, or [] there, found "

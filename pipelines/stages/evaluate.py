@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-import pandas as pd
-
 from convs2s.config.evaluate import EvaluateParams
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.decode.translations import Attention, read_attention
@@ -99,8 +97,9 @@ def read_text(replaced: Path, member: str, text: str, test: Path, references: Re
 
 def write_evaluation(evaluation: Evaluation, out: Path) -> None:
     """Write the tables of scores, the metrics and the signatures."""
-    write_csv(evaluation.scores, out / "scores.csv")
-    write_csv(evaluation.by_length, out / "by_length.csv")
+    for table, name in ((evaluation.scores, "scores.csv"), (evaluation.by_length, "by_length.csv")):
+        with atomic_path(out / name) as temporary:
+            table.to_csv(temporary, index=False, encoding="utf-8", lineterminator="\n")
     write_json(out / "metrics.json", evaluation.metrics)
     write_json(out / "signatures.json", evaluation.signatures)
 
@@ -123,9 +122,3 @@ def draw_attentions(attention: Sequence[Attention], count: int, folder: Path) ->
         item = attention[index]
         picture = folder / f"attention-{number}.png"
         draw_attention(item.weights, item.source, item.target, f"test sentence {index + 1}", picture)
-
-
-def write_csv(table: pd.DataFrame, path: Path) -> None:
-    """Write a table, atomically."""
-    with atomic_path(path) as temporary:
-        table.to_csv(temporary, index=False, encoding="utf-8", lineterminator="\n")
