@@ -14,7 +14,7 @@ from pathlib import Path
 
 from convs2s.config.translate import TranslateParams, TranslateSection
 from convs2s.decode.translations import Hypothesis
-from convs2s.text.corpus.files import read_lines, write_json
+from convs2s.text.corpus.files import read_lines
 
 NEUTRAL = 1.0
 """Gives the mean over tokens, the paper's choice where it does not tune alpha."""
@@ -36,18 +36,13 @@ def best_alpha(scores: Mapping[float, float]) -> float:
     return min(scores, key=lambda alpha: (-scores[alpha], abs(alpha - NEUTRAL), alpha))
 
 
-def write_alpha(path: Path, facts: Mapping[str, float]) -> None:
-    """Write the chosen alpha and its score; `facts` is empty if none was chosen."""
-    write_json(path, dict(facts))
-
-
 def with_alpha(params: TranslateSection, alpha: float) -> TranslateParams:
     """Return the same search with this alpha."""
     return TranslateParams.model_validate({**params.model_dump(), "alpha": alpha})
 
 
 def fix_alpha(params: TranslateSection, path: Path) -> TranslateParams:
-    """Return the search with a number for alpha, from params.yaml or from the file of `write_alpha`.
+    """Return the search with a number for alpha, from params.yaml or from a file.
 
     Raises:
         FileNotFoundError: if alpha is `tuned` and there is no such file.

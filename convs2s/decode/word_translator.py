@@ -81,14 +81,12 @@ class WordTranslator:
             ChildProcessError: if one of the worker processes dies.
         """
         texts = [list(words) for words in sentences]
-        owners = [self.source.word_of_piece(words) for words in texts]
-        parts = [self._parts(words, of_piece) for words, of_piece in zip(texts, owners, strict=True)]
-        rows = [row for words, spans in zip(texts, parts, strict=True) for row in self.rows(words, spans)]
-        numbers = [(i, part) for i, spans in enumerate(parts) for part in range(len(spans))]
+        parts = [self.rows(words) for words in texts]
+        numbers = [(i, part) for i, rows in enumerate(parts) for part in range(len(rows))]
         done = on_done or (lambda _: None)
-        done(sum(not spans for spans in parts))
+        done(sum(not rows for rows in parts))
         results = self.search(
-            rows,
+            [row for rows in parts for row in rows],
             keep_attention,
             []
             if prefixes is None
@@ -100,24 +98,17 @@ class WordTranslator:
         )
         found = iter(results)
         return [
-            self._assemble(words, of_piece, spans, list(itertools.islice(found, len(spans))), keep_attention)
-            for words, of_piece, spans in zip(texts, owners, parts, strict=True)
+            self._assemble(words, rows, list(itertools.islice(found, len(rows))), keep_attention)
+            for words, rows in zip(texts, parts, strict=True)
         ]
 
-    def parts(self, words: list[str]) -> list[range]:
-        """Return the ranges of pieces to search separately: usually one; none if there are no words."""
-        return self._parts(words, self.source.word_of_piece(words))
-
-    def _parts(self, words: list[str], word_of_piece: Sequence[int]) -> list[range]:
-        limit = self.model.max_source_tokens
-        if limit is not None and len(word_of_piece) > limit - 1:
-            self._warn(len(word_of_piece), limit)
-            return cut(words, word_of_piece, limit - 1)
-        return [range(len(word_of_piece))] if word_of_piece else []
-
-    def rows(self, words: list[str], parts: Sequence[range]) -> list[list[int]]:
-        """Return the source ids of each part, EOS last."""
-        ids = self.source.encode(words)
+    def rows(self, words: list[str]) -> list[list[int]]:
+        """Return the source ids to search, EOS last; several rows for a long sentence, none for no words."""
+        ids, limit = self.source.encode(words)[:-1], self.model.max_source_tokens
+        parts = [range(len(ids))] if ids else []
+        if limit is not None and len(ids) > limit - 1:
+            self._warn(len(ids), limit)
+            parts = cut(words, self.source.word_of_piece(words), limit - 1)
         return [[*ids[part.start : part.stop], EOS] for part in parts]
 
     def search(
@@ -195,17 +186,18 @@ class WordTranslator:
     def _assemble(
         self,
         words: list[str],
-        word_of_piece: Sequence[int],
-        parts: Sequence[range],
+        rows: Sequence[list[int]],
         found: Sequence[list[SearchResult]],
         keep_attention: bool,
     ) -> list[Hypothesis]:
         """Join the hypotheses of a sentence's parts by rank: best with best, and so on."""
-        if not parts:
+        if not found:
             nothing = Attention(np.zeros((0, 0), dtype=np.float32), [], [])
             return [Hypothesis([], [], 0.0, 0.0, [], [], nothing if keep_attention else None)]
+        pieces = iter(self.source.word_of_piece(words))
+        owners = [list(itertools.islice(pieces, len(row) - 1)) for row in rows]
         joined = [
-            self._join(parts, [ranked[min(rank, len(ranked) - 1)] for ranked in found], word_of_piece)
+            self._join([ranked[min(rank, len(ranked) - 1)] for ranked in found], owners)
             for rank in range(max(map(len, found)))
         ]
         if keep_attention:
@@ -215,17 +207,15 @@ class WordTranslator:
             joined[0] = replace(joined[0], attention=attention)
         return joined
 
-    def _join(
-        self, parts: Sequence[range], hypotheses: Sequence[SearchResult], word_of_piece: Sequence[int]
-    ) -> Hypothesis:
-        """Return a hypothesis for a sentence, given one for each of its parts."""
+    def _join(self, hypotheses: Sequence[SearchResult], owners: Sequence[list[int]]) -> Hypothesis:
+        """Return a hypothesis for a sentence, given one for each part and the word of each of its pieces."""
         tokens, sources = list[int](), list[int]()
         words, unknowns = list[str](), list[Unknown]()
-        for number, (part, hypothesis) in enumerate(zip(parts, hypotheses, strict=True), start=1):
-            of_words = [word_of_piece[part.start + piece] for piece in hypothesis.sources]
+        for number, (hypothesis, of_piece) in enumerate(zip(hypotheses, owners, strict=True), start=1):
+            of_words = [of_piece[piece] for piece in hypothesis.sources]
             unknowns += self._unknowns(hypothesis, of_words, first_word=len(words))
             words += self.target.decode(hypothesis.tokens)
-            end = len(hypothesis.tokens) - (number < len(parts))  # only the last part keeps its EOS
+            end = len(hypothesis.tokens) - (number < len(hypotheses))  # only the last part keeps its EOS
             tokens += hypothesis.tokens[:end]
             sources += of_words[:end]
         total = sum(hypothesis.log_likelihood for hypothesis in hypotheses)

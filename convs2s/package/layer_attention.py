@@ -59,7 +59,7 @@ class LayerReader(WordTranslator):
             ValueError: if there are no words, or the model's scores are not numbers.
         """
         sentence = list(words)
-        rows = self.rows(sentence, self.parts(sentence))
+        rows = self.rows(sentence)
         if not rows:
             raise ValueError("expected a sentence, found a text without words.")
         best = [ranked[0].tokens for ranked in self.search(rows, keep_attention=False)]

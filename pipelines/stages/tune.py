@@ -6,8 +6,8 @@ import pandas as pd
 
 from convs2s.config.translate import TranslateSection
 from convs2s.config.tune import TuneParams
-from convs2s.decode.length_normalization import NEUTRAL, best_alpha, best_hypothesis, with_alpha, write_alpha
-from convs2s.text.corpus.files import atomic_path, read_folder
+from convs2s.decode.length_normalization import NEUTRAL, best_alpha, best_hypothesis, with_alpha
+from convs2s.text.corpus.files import atomic_path, read_folder, write_json
 from pipelines.stages.values import Seeds
 
 COLUMNS = ["alpha", "bleu", "length_ratio"]
@@ -61,4 +61,4 @@ def write(table: pd.DataFrame, chosen: dict[str, float], out: Path) -> None:
     with atomic_path(out) as temporary:
         temporary.mkdir()
         table.to_csv(temporary / "alphas.csv", index=False, encoding="utf-8", lineterminator="\n")
-        write_alpha(temporary / "alpha.json", chosen)
+        write_json(temporary / "alpha.json", chosen)

@@ -13,9 +13,9 @@ from convs2s.decode.length_normalization import (
     best_hypothesis,
     final_score,
     fix_alpha,
-    write_alpha,
 )
 from convs2s.decode.translations import Hypothesis
+from convs2s.text.corpus.files import write_json
 from convs2s.text.vocabulary.vocabulary import EOS
 from tests.decode.parrot import TRANSLATE
 from tests.decode.table_model import random_table
@@ -98,7 +98,7 @@ def test_a_number_in_the_params_wins(tmp_path: Path) -> None:
 
 def test_a_tuned_alpha_comes_from_the_file(tmp_path: Path) -> None:
     """The value is exactly the one written."""
-    write_alpha(tmp_path / "alpha.json", {"alpha": 0.7, "development_bleu": 12.3})
+    write_json(tmp_path / "alpha.json", {"alpha": 0.7, "development_bleu": 12.3})
     tuned = fix_alpha(SECTION.model_copy(update={"alpha": "tuned"}), tmp_path / "alpha.json")
     assert tuned == TRANSLATE.model_copy(update={"alpha": 0.7})
 

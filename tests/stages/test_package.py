@@ -9,7 +9,6 @@ import convs2s
 from convs2s.config.package import PackageParams
 from convs2s.config.replace import ReplaceParams
 from convs2s.config.translate import TranslateSection
-from convs2s.decode.length_normalization import write_alpha
 from convs2s.package.folder import read_settings
 from convs2s.text.alignment.candidates import NO_CANDIDATES, Candidates, write_candidates
 from convs2s.text.corpus.files import write_json
@@ -22,7 +21,7 @@ def run(folder: Path, alpha: object, candidates: Candidates = NO_CANDIDATES) -> 
     """Run the stage for seed 3 of two; return the model folder."""
     model, vocabulary, dictionary, table = write_parts(folder)
     write_candidates(table, candidates)
-    write_alpha(folder / "alpha.json", {"alpha": 0.25})
+    write_json(folder / "alpha.json", {"alpha": 0.25})
     metrics = {"seeds": {"3": {"bleu": 12.345, "chrf": 40.0}, "4": {"bleu": 99.0}}}
     for name, content in {
         "evaluation/metrics.json": metrics,

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from convs2s.config.translate import TranslateSection
-from convs2s.decode.length_normalization import write_alpha
 from convs2s.decode.translations import read_attention, read_hypotheses
 from convs2s.text.alignment.candidates import Candidates, write_candidates
-from convs2s.text.corpus.files import write_lines
+from convs2s.text.corpus.files import write_json, write_lines
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.vocabulary import EOS, UNK
 from pipelines.stages import translate
@@ -86,7 +85,7 @@ def test_an_ensemble_is_of_the_seeds_named_and_no_other(folders: Path) -> None:
 @pytest.mark.parametrize("member", ["1", "ensemble"])
 def test_a_tuned_alpha_is_that_of_the_stage_tune(folders: Path, member: str) -> None:
     """The translations equal those with this alpha as a number."""
-    write_alpha(folders / "alpha.json", {"alpha": 0.25})
+    write_json(folders / "alpha.json", {"alpha": 0.25})
     tuned, same, other = (run(folders, member, n_best=2, alpha=alpha) for alpha in ("tuned", 0.25, 1.0))
     assert tuned == same
     assert tuned["hypotheses.jsonl"] != other["hypotheses.jsonl"]  # which has scores
