@@ -5,8 +5,7 @@
 The files hold whitespace-separated words; line i of --gold holds the true links of line i, such as
 0-0 1-2. The aligners take turns, each in its own process: the built-in one, by default and exactly
 like fast_align; systran-align if it is installed; fast_align and atools if they are on PATH. Before the first
-round, the built-in ones run once so that numba compiles them. Times and memory are medians over rounds;
---json FILE also has minima and maxima.
+round, the built-in ones run once so that numba compiles them. Times and memory are medians over rounds.
 """
 
 import argparse
@@ -15,11 +14,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pandas as pd
 
@@ -50,9 +47,8 @@ def measure(name: str, arguments: argparse.Namespace, out: Path) -> dict[str, fl
     """Run one aligner in its own process; return its wall and CPU seconds and peak memory in MB."""
     options = {name: getattr(arguments, name) for name in ("source", "target", "iterations")} | {"out": out}
     given = [f"--{option}={value}" for option, value in options.items()]
-    command = [sys.executable, "-m", "benchmarks._aligners", name, *given]
     begin = time.perf_counter()
-    process = subprocess.Popen(command)
+    process = subprocess.Popen([sys.executable, "-m", "benchmarks._aligners", name, *given])
     _, status, usage = os.wait4(process.pid, 0)  # includes the usage of its children
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
@@ -64,68 +60,34 @@ def measure(name: str, arguments: argparse.Namespace, out: Path) -> dict[str, fl
     }
 
 
-def links_of(path: Path, arguments: argparse.Namespace) -> Iterator[Links]:
-    """Yield the links in a file."""
-    pairs = read_pairs(arguments.source, arguments.target)
-    for line, (source, target) in zip(read_lines(path), pairs, strict=True):
-        yield parse_links(line, (len(source.split()), len(target.split())))
-
-
-def entries(path: Path, arguments: argparse.Namespace) -> dict[str, str]:
-    """Return the dictionary built from a file of links."""
-    pairs = read_pairs(arguments.source, arguments.target)
-    return {entry.source: entry.target for entry in build_dictionary(pairs, links_of(path, arguments))}
+def read_links(path: Path) -> Iterator[Links]:
+    """Yield the links in each line of a file."""
+    return map(parse_links, read_lines(path))
 
 
 def equal_entries(one: dict[str, str], other: dict[str, str], source: Path) -> float:
-    """Return the share of words, weighted by frequency, that have the same entry in both."""
+    """Return the share of words, weighted by frequency, that have the same entry in both dictionaries."""
     frequency = Counter(word for line in read_lines(source) for word in line.split())
     linked = one.keys() | other.keys()
     equal = sum(frequency[word] for word in linked if one.get(word) == other.get(word))
     return equal / sum(frequency[word] for word in linked)
 
 
-def costs(arguments: argparse.Namespace, folder: Path) -> dict[str, list[dict[str, float]]]:
-    """Run the aligners in turns; return the costs of each one's rounds; links go to the folder."""
-    for name in ("builtin", "exact"):
-        measure(name, arguments, folder / name)  # compiles
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in available()}
-    for _ in range(arguments.rounds):
-        for name, rounds in found.items():
-            rounds.append(measure(name, arguments, folder / name))
-    return found
-
-
-def spreads(rounds: Sequence[Mapping[str, float]]) -> dict[str, Any]:
-    """Return the spread of each measurement over the rounds."""
-    # Only after all measurements: this imports PyTorch, whose memory would count for each aligner because
-    # a new process starts as a copy of this one.
-    from benchmarks.machine import spread  # noqa: PLC0415
-
-    return {key: spread([one[key] for one in rounds]) for key in rounds[0]}
-
-
-def spreads_as_json(rounds: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
-    """Return the spread of each measurement, for JSON."""
-    return {key: asdict(one) for key, one in spreads(rounds).items()}
-
-
-def compare(
-    found: Mapping[str, Sequence[Mapping[str, float]]], arguments: argparse.Namespace, folder: Path
-) -> pd.DataFrame:
-    """Return a row for each aligner."""
-    rows = {}
-    for name, rounds in found.items():
-        rows[name] = {key: value.median for key, value in spreads(rounds).items()}
-        for ours in ("builtin", "exact"):
-            both = (links_of(folder / path, arguments) for path in (name, ours))
-            rows[name][f"F1 with {ours}"] = 1.0 - alignment_error_rate(*both)
-        one, other = (entries(folder / path, arguments) for path in (name, "builtin"))
-        rows[name]["equal entries"] = equal_entries(one, other, arguments.source)
-        if arguments.gold:
-            truth = links_of(arguments.gold, arguments)
-            rows[name]["AER"] = alignment_error_rate(links_of(folder / name, arguments), truth)
-    return pd.DataFrame.from_dict(rows, orient="index")
+def compare(name: str, arguments: argparse.Namespace, folder: Path) -> dict[str, float]:
+    """Return how well the links of an aligner agree with those of the built-in ones and with true links."""
+    dictionaries = [
+        {entry.source: entry.target for entry in build_dictionary(pairs, read_links(folder / path))}
+        for path in (name, "builtin")
+        for pairs in [read_pairs(arguments.source, arguments.target)]
+    ]
+    row = {
+        f"F1 with {ours}": 1.0 - alignment_error_rate(read_links(folder / name), read_links(folder / ours))
+        for ours in ("builtin", "exact")
+    }
+    row["equal entries"] = equal_entries(dictionaries[0], dictionaries[1], arguments.source)
+    if arguments.gold:
+        row["AER"] = alignment_error_rate(read_links(folder / name), read_links(arguments.gold))
+    return row
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -136,26 +98,24 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--gold", type=Path, help="true links")
     parser.add_argument("--iterations", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", type=Path)
     return parser.parse_args(arguments)
 
 
 def main(options: Sequence[str] | None = None) -> None:
     """Print the table."""
     arguments = parse(options)
-    with TemporaryDirectory() as folder:
-        found = costs(arguments, Path(folder))
-        compared = compare(found, arguments, Path(folder))
-    print(compared.round(3).to_string())
-    if arguments.json:
-        from benchmarks.machine import machine, write_report  # noqa: PLC0415  # see `spreads`
-
-        rows = compared.reset_index(names="aligner").to_dict(orient="records")
-        results = [
-            {**{str(key): value for key, value in row.items()}, "rounds": spreads_as_json(rounds)}
-            for row, rounds in zip(rows, found.values(), strict=True)
-        ]
-        write_report(arguments.json, {"machine": machine(["numba", "systran-align"])}, results)
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        for aligner in ("builtin", "exact"):
+            measure(aligner, arguments, folder / aligner)  # compiles
+        costs = pd.DataFrame(
+            {"aligner": aligner, **measure(aligner, arguments, folder / aligner)}
+            for _ in range(arguments.rounds)
+            for aligner in available()
+        )
+        agreement = {aligner: compare(aligner, arguments, folder) for aligner in available()}
+    medians = costs.groupby("aligner", sort=False).median().rename_axis(None)
+    print(medians.join(pd.DataFrame(agreement).T).round(3).to_string())
 
 
 if __name__ == "__main__":

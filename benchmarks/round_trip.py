@@ -11,11 +11,10 @@ after Unicode normalization (NFC).
 import argparse
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import pandas as pd
 
@@ -26,30 +25,23 @@ from convs2s.text.vocabulary.learning import write_codecs
 from convs2s.text.words.tokenization import Tokenizer
 from pipelines.preset import preset_params
 
-
-class Preparation(NamedTuple):
-    """A way to prepare text."""
-
-    changes: Mapping[str, object]
-    """Changes to the paper's tokenization."""
-    kind: Literal["bpe", "sentencepiece"]
-
-
-PREPARATIONS = {
-    "moses": Preparation({}, "bpe"),
-    "moses, no normalization": Preparation({"normalize_punctuation": False}, "bpe"),
-    "sentencepiece": Preparation({"tokenizer": "spaces", "normalize_unicode": True}, "sentencepiece"),
+PREPARATIONS: dict[str, tuple[Literal["bpe", "sentencepiece"], dict[str, object]]] = {
+    "moses": ("bpe", {}),
+    "moses, no normalization": ("bpe", {"normalize_punctuation": False}),
+    "sentencepiece": ("sentencepiece", {"tokenizer": "spaces", "normalize_unicode": True}),
 }
+"""The kind of vocabulary, and changes to the paper's tokenization."""
 
 
-def survivors(lines: Sequence[str], language: str, preparation: Preparation, size: int) -> list[bool]:
+def survivors(lines: Sequence[str], language: str, preparation: str, size: int) -> list[bool]:
     """Return which lines come back unchanged."""
-    params = {**preset_params("tatoeba-en-de").tokenize.model_dump(), **preparation.changes}
+    kind, changes = PREPARATIONS[preparation]
+    params = {**preset_params("tatoeba-en-de").tokenize.model_dump(), **changes}
     tokenizer = Tokenizer(language, TokenizeParams.model_validate(params))
     sentences = [tokenizer.words(line) for line in lines]
     counts = Counter(word for words in sentences for word in words)
     with TemporaryDirectory() as folder:
-        write_codecs(Path(folder), (counts, counts), preparation.kind, joint=True, sizes=(size, size))
+        write_codecs(Path(folder), (counts, counts), kind, joint=True, sizes=(size, size))
         codec = Codec.load(Path(folder), "target")
     back = (tokenizer.detokenize(codec.decode(codec.encode(words))) for words in sentences)
     return [line == unicodedata.normalize("NFC", before) for line, before in zip(back, lines, strict=True)]
@@ -67,13 +59,9 @@ def main() -> None:
     rows = {}
     for text in arguments.texts:
         language, _, path = text.partition("=")
-        lines = [line.strip() for line in read_lines(Path(path)) if line.strip()]
-        lines = list(islice(lines, arguments.lines))
-        rows[f"{language} {Path(path).name}, {len(lines):,} lines"] = {
-            name: 100 * sum(found) / len(lines)
-            for name, preparation in PREPARATIONS.items()
-            for found in [survivors(lines, language, preparation, arguments.size)]
-        }
+        lines = [line.strip() for line in read_lines(Path(path)) if line.strip()][: arguments.lines]
+        found = {name: survivors(lines, language, name, arguments.size) for name in PREPARATIONS}
+        rows[f"{language} {Path(path).name}, {len(lines):,} lines"] = pd.DataFrame(found).mean() * 100
     print(pd.DataFrame(rows).T.round(1).to_string())
 
 

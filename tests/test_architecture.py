@@ -114,7 +114,7 @@ def test_imports_can_be_read_off_the_code() -> None:
                 assert node.level == 0, f"{place}: import by the full name"
             if isinstance(node, ast.Call) and called(node) in {"import_module", "__import__"}:
                 assert path.stem == "__main__" or "convs2s" not in ast.unparse(node), place
-                assert path.stem in {"__main__", "imported_codec", "export"}, place
+                assert path.stem in {"__main__", "subword_nmt", "export"}, place
 
 
 def called(node: ast.Call) -> str:

@@ -14,9 +14,9 @@ from convs2s.decode.translations import Hypothesis
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import load_model
+from convs2s.text.alignment.candidates import read_candidates
 from convs2s.text.counted import counted
 from convs2s.text.vocabulary.codec import Codec
-from convs2s.text.vocabulary.imported_codec import load_codec
 from convs2s.text.vocabulary.selection import VocabularySelection
 from convs2s.text.vocabulary.vocabulary import PAD
 
@@ -48,12 +48,12 @@ def load_words(
             processes, or a model or the candidates do not fit the vocabulary.
     """
     found, selection = find_device(device), None
-    source, target = load_codec(vocabulary, "source"), load_codec(vocabulary, "target")
+    source, target = Codec.load(vocabulary, "source"), Codec.load(vocabulary, "target")
     members = [load_member(folder, vocabulary, (source, target), params, found) for folder in models]
     model = members[0] if len(members) == 1 else Ensemble(members)
     if limits := params.selection:
         size = len(target.vocabulary)
-        selection = VocabularySelection.load(candidates, limits.common, limits.candidates, size)
+        selection = VocabularySelection(read_candidates(candidates), limits.common, limits.candidates, size)
     return WordTranslator(model, source, target, params, found, selection, processes)
 
 

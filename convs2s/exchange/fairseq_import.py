@@ -21,15 +21,9 @@ from convs2s.package.folder import Settings, write_package
 from convs2s.text.alignment.dictionary import write_dictionary
 from convs2s.text.corpus.files import write_json, write_lines
 from convs2s.text.counted import counted
-from convs2s.text.vocabulary.bpe import Bpe
-from convs2s.text.vocabulary.imported_codec import (
-    ALLOWED,
-    CODES,
-    MODEL,
-    check_pieces_of_words,
-    read_codes,
-    read_pieces,
-)
+from convs2s.text.vocabulary.codec import ALLOWED, CODES, IMPORTED_MODEL
+from convs2s.text.vocabulary.segmentation import WORD_MARK, Bpe, read_model
+from convs2s.text.vocabulary.subword_nmt import read_codes, read_pieces
 from convs2s.text.vocabulary.vocabulary import PAD, SPECIALS, write_vocabulary
 
 SIDES = ("source", "target")
@@ -172,7 +166,7 @@ def write_segmentation(
         shutil.copyfile(segmentation.path, folder / CODES)
     if segmentation.kind == "sentencepiece" and segmentation.path is not None:
         check_sentencepiece(segmentation.path, entries[0] + entries[1])
-        shutil.copyfile(segmentation.path, folder / MODEL)
+        shutil.copyfile(segmentation.path, folder / IMPORTED_MODEL)
     if segmentation.vocabulary is not None:
         write_lines(folder / ALLOWED, read_pieces(segmentation.vocabulary, segmentation.threshold))
     write_json(folder / "segmentation.json", {"kind": segmentation.kind, "origin": "fairseq"})
@@ -180,13 +174,13 @@ def write_segmentation(
 
 def check_sentencepiece(path: Path, entries: list[tuple[str, int]]) -> None:
     """Check that a file is a SentencePiece model, and that the dictionaries contain such pieces."""
-    try:
-        Bpe(path.read_bytes())
-    except RuntimeError as error:
-        raise ValueError(
-            f"{path} is not a SentencePiece model ({error}). Expected the NAME.model that its training wrote."
-        ) from error
-    check_pieces_of_words((piece for piece, _ in entries), path)
+    read_model(path, Bpe)
+    for piece, _ in entries:
+        if WORD_MARK in piece[1:-1]:
+            raise ValueError(
+                f"{path} has the piece {piece!r}, which spans several words; expected pieces of single "
+                "words, because text is segmented word by word. Such a model cannot be imported."
+            )
 
 
 def find_language(

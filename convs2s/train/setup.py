@@ -13,6 +13,7 @@ from convs2s.config.train import TrainParams
 from convs2s.engine.train_layers import FAST_LAYERS, fast_softmax_loss
 from convs2s.model.glu_block import PLAIN_LAYERS, Layers
 from convs2s.model.seq2seq import Seq2Seq
+from convs2s.text.alignment.candidates import read_candidates
 from convs2s.text.corpus.batching import Batching
 from convs2s.text.corpus.files import SIDES
 from convs2s.text.vocabulary.encoded import EncodedCorpus
@@ -156,9 +157,8 @@ def load_selection(params: TrainParams, candidates: Path, target_size: int) -> V
     """Load the vocabulary selection (§5.4); None if it is switched off."""
     if params.selection is None:
         return None
-    return VocabularySelection.load(
-        candidates, params.selection.common, params.selection.candidates, target_size
-    )
+    limits = params.selection
+    return VocabularySelection(read_candidates(candidates), limits.common, limits.candidates, target_size)
 
 
 def check_lengths(folder: Path, pairs: Pairs, model: Seq2Seq) -> None:

@@ -1,22 +1,13 @@
 """Stage align: the filtered training text -> a dictionary for unknown-word replacement."""
 
-from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 
 from convs2s.config.align import AlignParams
+from convs2s.text.alignment.backends import BACKENDS
 from convs2s.text.alignment.dictionary import write_dictionary
-from convs2s.text.alignment.fast_align import Links, align
-from convs2s.text.alignment.fast_align_programs import align_with_programs
 from convs2s.text.alignment.link_counting import build_dictionary
 from convs2s.text.corpus.files import read_pairs
 from pipelines.stages.values import Replacement
-
-BACKENDS: dict[str, Callable[[Path, Path, int, Path], Iterator[Links]]] = {
-    "builtin": align,
-    "exact": partial(align, exact=True),
-    "fast_align": align_with_programs,
-}
 
 
 def run(params: AlignParams, replaces: Replacement, source: Path, target: Path, out: Path) -> None:

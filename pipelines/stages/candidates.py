@@ -1,22 +1,13 @@
 """Stage candidates: encoded pairs -> alignment candidates of source tokens, for vocabulary selection."""
 
-from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 
 from convs2s.config.align import AlignParams
+from convs2s.text.alignment.backends import align_ids
 from convs2s.text.alignment.candidates import NO_CANDIDATES, write_candidates
-from convs2s.text.alignment.fast_align import Links, align_ids
-from convs2s.text.alignment.fast_align_programs import align_ids_with_programs
 from convs2s.text.alignment.link_counting import build_candidates
-from convs2s.text.corpus.flat_ids import FlatIds
-from convs2s.text.vocabulary.encoded import ANY_VOCABULARY, EncodedCorpus
-
-BACKENDS: dict[str, Callable[[FlatIds, FlatIds, int, Path], Iterator[Links]]] = {
-    "builtin": align_ids,
-    "exact": partial(align_ids, exact=True),
-    "fast_align": align_ids_with_programs,
-}
+from convs2s.text.corpus.files import SIDES
+from convs2s.text.vocabulary.encoded import EncodedCorpus
 
 
 def run(params: AlignParams, encoded: Path, out: Path) -> None:
@@ -29,7 +20,7 @@ def run(params: AlignParams, encoded: Path, out: Path) -> None:
     if params.candidates is None:
         write_candidates(out / "candidates.npz", NO_CANDIDATES)
         return
-    sides = [EncodedCorpus.open(encoded, side, ANY_VOCABULARY) for side in ("source", "target")]
-    links = BACKENDS[params.backend](sides[0], sides[1], params.iterations, out.parent)
+    sides = [EncodedCorpus.open(encoded, side) for side in SIDES]
+    links = align_ids(params.backend, sides[0], sides[1], params.iterations, out.parent)
     candidates = build_candidates(sides[0], sides[1], links, params.candidates)
     write_candidates(out / "candidates.npz", candidates)

@@ -30,10 +30,10 @@ from convs2s.text.corpus.files import read_folder, read_lines
 from convs2s.text.sources.pair_files import read_tsv
 from convs2s.text.sources.tagged_text import read_segments, read_tagged_pairs
 from convs2s.text.sources.unpack import unpack
-from convs2s.text.vocabulary.bpe import Bpe
-from convs2s.text.vocabulary.codec import read_kind, read_model
+from convs2s.text.vocabulary.codec import read_kind
 from convs2s.text.vocabulary.encoded import EncodedCorpus, EncodedSentences, write_encoded
-from convs2s.text.vocabulary.imported_codec import read_codes
+from convs2s.text.vocabulary.segmentation import Bpe, read_model
+from convs2s.text.vocabulary.subword_nmt import read_codes
 from convs2s.text.vocabulary.vocabulary import EOS, read_vocabulary
 from convs2s.text.words.truecasing import read_truecaser
 from tests.package.small_package import write_small_package

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from convs2s.decode.unknown_replacement import Unknown, replace_unknowns
 from convs2s.text.corpus.batching import Batching
 from convs2s.text.corpus.filter import PairFilter, words
-from convs2s.text.vocabulary.bpe import replace_mark
 from convs2s.text.vocabulary.codec import Codec
+from convs2s.text.vocabulary.segmentation import replace_mark
 from convs2s.text.vocabulary.vocabulary import EOS, UNK
 from convs2s.text.words.tokenization import Tokenizer
 from tests.decode.parrot import TOKENIZE, write_bpe_vocabulary, write_word_vocabulary

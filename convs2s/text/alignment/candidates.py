@@ -24,7 +24,7 @@ class Candidates:
         """Return the first `most` candidates of each source token."""
         lengths = np.diff(self.offsets)
         ranks = np.arange(len(self.targets)) - np.repeat(self.offsets[:-1], lengths)
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.minimum(lengths, most))])
+        offsets = np.insert(np.cumsum(np.minimum(lengths, most)), 0, 0)
         return Candidates(offsets, self.targets[ranks < most])
 
     def of(self, source: NDArray[np.integer]) -> NDArray[np.int32]:
@@ -54,14 +54,11 @@ def read_candidates(path: Path) -> Candidates:
         FileNotFoundError: if there is no such file.
         ValueError: if it is damaged, or holds no candidates.
     """
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"{path} does not exist; vocabulary selection needs it. Set align.candidates in params.yaml, "
-            "1000 for example, and run dvc repro; or set `selection` to null."
-        )
     try:
         with np.load(path, allow_pickle=False) as file:
             candidates = Candidates(file["offsets"], file["targets"])
+    except FileNotFoundError:
+        raise
     except Exception as error:  # numpy passes on errors of zipfile and of the header's parser
         raise ValueError(
             f"{path} is damaged or not a file of candidates ({error}). Make it again: "

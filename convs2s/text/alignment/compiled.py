@@ -30,9 +30,8 @@ def compiled(function: Function, **options: Any) -> Function:
     """Compile a function at its first call, to run in parallel with other threads; `options` are njit's.
 
     The function may only use compiled functions and constants of modules in its own folder: after an edit of
-    any of them, or of the options here, it is compiled again. The compiled code is cached next to the module
-    or, if that folder is not writable, in the user's cache folder; if neither is, each process compiles it
-    again.
+    any of them, or of this module, it is compiled again. If no folder for the cache is writable, each process
+    compiles it.
     """
     dispatcher = numba.njit(nogil=True, **options)(function)
     with contextlib.suppress(RuntimeError):  # numba found no folder for its cache
@@ -61,13 +60,8 @@ def sources(folder: Path) -> bytes:
 class CheckedFiles(IndexDataCacheFile):
     """The cached code of one function: a file for each combination of argument types and CPU, and no index.
 
-    A file begins with a digest of its content and of its origin. A file with another digest is out of date
-    or damaged: it is not unpickled, and is overwritten once the code has been compiled again.
-
-    Args:
-        folder: of the files.
-        name: what the files' names begin with.
-        origin: what the code is compiled from.
+    A file begins with a digest of its content and of its origin, what the code is compiled from. A file with
+    another digest is out of date or damaged: it is not unpickled, but replaced after compilation.
     """
 
     def __init__(self, folder: str, name: str, origin: bytes) -> None:
@@ -96,6 +90,5 @@ class CheckedFiles(IndexDataCacheFile):
 
     def digest(self, key: Any, data: bytes) -> bytes:
         """Return the digest that begins a file."""
-        types_and_cpu, (_, closure) = key[:2], key[2]  # the bytecode follows from the origin
-        facts = repr((VERSIONS, types_and_cpu, closure)).encode()
+        facts = repr((VERSIONS, key)).encode()
         return hashlib.blake2b(data + facts + self.origin, digest_size=DIGEST_BYTES).digest()

@@ -3,12 +3,11 @@
 It is a table in a text file, one source word per line, which can be read and corrected by hand.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from convs2s.text.corpus.files import read_lines, write_lines
-from convs2s.text.counted import counted
 
 HEADER = "source\ttarget\tcount\tlinks"
 
@@ -27,14 +26,7 @@ class Entry:
 
 def write_dictionary(path: Path, entries: Iterable[Entry]) -> None:
     """Write entries as tab-separated lines below a header; written atomically."""
-    write_lines(path, lines_of(entries))
-
-
-def lines_of(entries: Iterable[Entry]) -> Iterator[str]:
-    """Yield the header and a line for each entry."""
-    yield HEADER
-    for entry in entries:
-        yield f"{entry.source}\t{entry.target}\t{entry.count}\t{entry.links}"
+    write_lines(path, [HEADER, *("\t".join(map(str, astuple(entry))) for entry in entries)])
 
 
 def read_dictionary(path: Path) -> dict[str, str]:
@@ -42,8 +34,7 @@ def read_dictionary(path: Path) -> dict[str, str]:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if the header or a line has another format than `write_dictionary` writes; the message
-            has the line number.
+        ValueError: if it has another format than `write_dictionary` writes; the message has the line number.
     """
     lines = read_lines(path)
     header = next(lines, "")
@@ -54,34 +45,11 @@ def read_dictionary(path: Path) -> dict[str, str]:
         )
     dictionary: dict[str, str] = {}
     for number, line in enumerate(lines, start=2):
-        entry = parse(line, f"{path}, line {number}")
-        if entry.source in dictionary:
+        columns = line.split("\t")
+        if len(columns) != 4 or not all(columns) or columns[0] in dictionary:
             raise ValueError(
-                f"{path}, line {number}: expected one entry per source word, found another for "
-                f"{entry.source!r} besides {dictionary[entry.source]!r}. Delete one of the two lines."
+                f"{path}, line {number}: expected four tab-separated columns (source, target, count, links), "
+                f"the source on no line before, found {line!r}. Correct the line or delete it."
             )
-        dictionary[entry.source] = entry.target
+        dictionary[columns[0]] = columns[1]
     return dictionary
-
-
-def parse(line: str, place: str) -> Entry:
-    """Return the entry in a line of a dictionary; `place` is for error messages."""
-    columns = line.split("\t")
-    if len(columns) != 4 or not all(columns):
-        raise ValueError(
-            f"{place}: expected four tab-separated columns ({HEADER.replace(chr(9), ', ')}), found {line!r}. "
-            "Correct the line or delete it."
-        )
-    source, target, *numbers = columns
-    if not all(number.isascii() and number.isdigit() for number in numbers):
-        raise ValueError(
-            f"{place}: expected whole numbers, found the counts {numbers[0]!r} and {numbers[1]!r}. "
-            "Correct the line."
-        )
-    entry = Entry(source, target, int(numbers[0]), int(numbers[1]))
-    if not 1 <= entry.count <= entry.links:
-        raise ValueError(
-            f"{place}: expected a count of at least 1 and at most all links, found {entry.count} of "
-            f"{counted(entry.links, 'link')}. Correct the line."
-        )
-    return entry

@@ -11,7 +11,6 @@ them in the order of the corpus.
 """
 
 import math
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,10 +28,10 @@ from convs2s.text.alignment.posteriors import (
 )
 from convs2s.text.alignment.symmetrization import symmetrize_pairs
 from convs2s.text.alignment.translation_table import Table, build_table, look_up, normalize
-from convs2s.text.alignment.word_ids import Chunk, Corpus, Ids, Side, number_ids, number_words
+from convs2s.text.alignment.word_ids import Chunk, Corpus, Ids, Side, number_words
 from convs2s.text.corpus.files import temporary_folder
-from convs2s.text.corpus.flat_ids import FlatIds, Offsets
-from convs2s.text.corpus.parallel import Threads
+from convs2s.text.corpus.flat_ids import Offsets
+from convs2s.text.corpus.parallel import Threads, cores
 from convs2s.text.counted import counted
 
 Links = list[tuple[int, int]]
@@ -43,9 +42,8 @@ CHUNK_CELLS = 1 << 18
 
 
 def align(
-    source: Path, target: Path, iterations: int, folder: Path, *, exact: bool = False,
-    chunk_cells: int = CHUNK_CELLS, threads: int | None = None,
-) -> Iterator[Links]:  # fmt: skip
+    source: Path, target: Path, iterations: int, folder: Path, *, exact: bool = False
+) -> Iterator[Links]:
     """Yield the links of each sentence pair of two files of whitespace-separated words.
 
     A pair with an empty side has no links. Each iteration prints a line to stderr.
@@ -56,37 +54,18 @@ def align(
         iterations: passes over the corpus; as in fast_align, the last one only links.
         folder: where a temporary folder is created, with 4 bytes per word and 16 per sentence pair.
         exact: fit the tension as the program does.
-        chunk_cells: word pairs processed together; affects memory, not the result.
-        threads: by default, the number of cores; affects time, not the result.
 
     Raises:
         ValueError, FileNotFoundError: as `read_pairs`.
     """
-    with temporary_folder(folder) as work:
+    with temporary_folder(folder) as work, Threads(cores()) as threads:
         corpus = number_words(source, target, Path(work))
-        yield from align_corpus(corpus, iterations, exact, chunk_cells, threads)
-
-
-def align_ids(
-    source: FlatIds, target: FlatIds, iterations: int, folder: Path, *, exact: bool = False
-) -> Iterator[Links]:
-    """Yield the links of each pair of encoded sentences, without EOS; otherwise like `align`."""
-    with temporary_folder(folder) as work:
-        corpus = number_ids(source, target, Path(work))
-        yield from align_corpus(corpus, iterations, exact, CHUNK_CELLS, None)
-
-
-def align_corpus(
-    corpus: Corpus, iterations: int, exact: bool, chunk_cells: int, threads: int | None
-) -> Iterator[Links]:
-    """Yield the links of each sentence pair of a corpus; arguments as for `align`."""
-    with Threads(threads or os.cpu_count() or 1) as workers:
-        aligner = Aligner(corpus, build_table(corpus, workers), workers, exact)
-        for iteration in range(1, iterations if corpus.source.words else 1):
-            log(iteration, iterations, aligner.iterate(chunk_cells, fit_tension=iteration > 1))
-        for chunk in corpus.chunks(chunk_cells):
+        aligner = Aligner(corpus, build_table(corpus, threads), threads, exact)
+        for iteration in range(1, iterations if len(corpus.source.ids) else 1):
+            log(iteration, iterations, aligner.iterate(fit_tension=iteration > 1))
+        for chunk in corpus.chunks(CHUNK_CELLS):
             yield from aligner.link(chunk)
-        log(iterations, iterations, f"linked {counted(corpus.pairs, 'sentence pair')}")
+        log(iterations, iterations, f"linked {counted(len(corpus.source), 'sentence pair')}")
 
 
 def log(iteration: int, iterations: int, report: str) -> None:
@@ -99,14 +78,14 @@ class Aligner:
 
     def __init__(self, corpus: Corpus, table: Table, threads: Threads, exact: bool) -> None:
         self.corpus, self.table, self.threads = corpus, table, threads
-        self.lengths = corpus.lengths()
+        self.lengths = corpus.length_counts()
         self.forward = Direction(table, corpus.source, corpus.target, given_source=True, exact=exact)
         self.backward = Direction(table, corpus.target, corpus.source, given_source=False, exact=exact)
 
-    def iterate(self, chunk_cells: int, fit_tension: bool) -> str:
+    def iterate(self, fit_tension: bool) -> str:
         """Run one iteration of expectation maximization; return a one-line report."""
         directions = self.forward, self.backward
-        for chunk in self.corpus.chunks(chunk_cells):
+        for chunk in self.corpus.chunks(CHUNK_CELLS):
             slots, *both = self.expect(chunk, chunk.cells())
             words = chunk.target, chunk.source
             list(self.threads.map(Direction.add, directions, both, words, [slots] * 2))
@@ -146,7 +125,7 @@ class Direction:
         self.exact = exact
         self.given_source = given_source
         self.given_vocabulary = given.vocabulary
-        self.generated_words = generated.words
+        self.generated_words = len(generated.ids)
         self.tension = FIRST_TENSION
         uniform = 1.0 / max(generated.vocabulary, 1)
         self.probabilities = np.full(len(table.targets), uniform, np.float32)

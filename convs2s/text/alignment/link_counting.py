@@ -1,5 +1,6 @@
 """Links of an aligned corpus -> dictionary of unknown words (§4.3, T33), and alignment candidates (§5.4)."""
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -65,39 +66,26 @@ def build_candidates(
         links: for each sentence pair, its (source, target) positions from 0.
         most: candidates per source token.
     """
-    pairs, counts = count_links(source, target, links)
+    pairs, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)  # distinct pairs, and their links
+    for found in linked_pairs(source, target, links):
+        every, weights = np.append(pairs, found), np.append(counts, np.ones_like(found))
+        pairs, places = np.unique(every, return_inverse=True)
+        counts = np.bincount(places, weights).astype(np.int64)  # exact: float64 counts to 2^53
     sources, targets = pairs >> 32, pairs & 0xFFFFFFFF
     order = np.lexsort((targets, -counts, sources))
-    rows = np.bincount(sources, minlength=1 if len(sources) else 0)
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(rows, dtype=np.int64)])
+    offsets = np.insert(np.cumsum(np.bincount(sources)), 0, 0)
     return Candidates(offsets, targets[order].astype(np.int32)).top(most)
 
 
-def count_links(
-    source: FlatIds, target: FlatIds, links: Iterable[Sequence[tuple[int, int]]]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the distinct pairs of linked tokens, source * 2^32 + target, and how often each is linked."""
-    pairs, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
-    for found in link_blocks(source, target, links):
-        every = np.concatenate([pairs, found])
-        weights = np.concatenate([counts, np.ones(len(found), np.int64)])
-        pairs, places = np.unique(every, return_inverse=True)
-        counts = np.bincount(places, weights).astype(np.int64)  # exact: float64 counts to 2^53
-    return pairs, counts
-
-
-def link_blocks(
+def linked_pairs(
     source: FlatIds, target: FlatIds, links: Iterable[Sequence[tuple[int, int]]]
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield the linked pairs of tokens as numbers, in blocks of about HELD_LINKS."""
-    waiting, held = list[NDArray[np.int64]](), 0
+    """Yield each pair of linked tokens as source * 2^32 + target, in blocks of about HELD_LINKS."""
+    held = array("q")
     for number, pair_links in enumerate(links):
-        if pair_links:
-            i, j = np.array(pair_links).T
-            waiting.append((source[number][i].astype(np.int64) << 32) | target[number][j])
-            held += len(i)
-        if held >= HELD_LINKS:
-            yield np.concatenate(waiting)
-            waiting, held = [], 0
-    if waiting:
-        yield np.concatenate(waiting)
+        left, right = source[number].tolist(), target[number].tolist()
+        held.extend([left[i] << 32 | right[j] for i, j in pair_links])
+        if len(held) >= HELD_LINKS:
+            yield np.array(held)
+            held = array("q")
+    yield np.array(held)

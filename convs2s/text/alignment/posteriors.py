@@ -8,14 +8,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convs2s.text.alignment.compiled import compiled
+from convs2s.text.alignment.translation_table import Doubles, Floats
 from convs2s.text.alignment.word_ids import Chunk, Ids
 from convs2s.text.corpus.flat_ids import Offsets
-
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
 
 NULL_PROBABILITY = 0.08
 """Prior probability that a generated word has no link (p0 of Dyer et al., 2013)."""
@@ -130,15 +127,8 @@ def choose_pairs(
 ) -> None:  # fmt: skip
     """Write the position that each word of the chunk's pairs [first, last) is linked with.
 
-    Args:
-        first: the first pair.
-        last: the end of the pairs, exclusive.
-        chunk: of sentence pairs.
-        cells: offset of each pair's cells.
-        forward: posteriors of the chunk.
-        backward: likewise.
-        source_of: output: for each target word, its source position in the sentence, or -1 for none.
-        target_of: output: for each source word, its target position, or -1 for none.
+    It is a position in the other side's sentence, or -1 for none: `source_of` each target word, `target_of`
+    each source word.
     """
     for k in range(first, last):
         s, t = chunk.source_offsets[k], chunk.target_offsets[k]

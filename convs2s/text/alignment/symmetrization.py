@@ -12,8 +12,8 @@ Offsets = NDArray[np.int64]
 
 
 @compiled
-def symmetrize(forward: Positions, backward: Positions) -> Positions:
-    """Return the links that grow-diag-final-and derives from both directions, identical to those of `atools`.
+def symmetrize(forward: Positions, backward: Positions, links: Positions) -> int:
+    """Write the links that grow-diag-final-and derives from both directions, identical to those of `atools`.
 
     Begin with the links that both directions have. Grow: repeatedly add a link of either direction that
     touches an accepted link, even diagonally, and gives a word its first link. Final: add forward links, then
@@ -23,9 +23,11 @@ def symmetrize(forward: Positions, backward: Positions) -> Positions:
     Args:
         forward: for each target position, the source position it is linked with, or -1.
         backward: for each source position, the target position it is linked with, or -1.
+        links: output: rows of (source, target) positions, in the same order; there are at most as many as
+            words.
 
     Returns:
-        Rows of (source, target) positions, in the same order.
+        Number of links.
     """
     source_linked = np.zeros(len(backward), np.bool_)
     target_linked = np.zeros(len(forward), np.bool_)
@@ -46,14 +48,13 @@ def symmetrize(forward: Positions, backward: Positions) -> Positions:
             in_direction = forward[j] == i if from_forward else backward[i] == j
             if in_direction and not source_linked[i] and not target_linked[j]:
                 accepted[i + 1, j + 1] = source_linked[i] = target_linked[j] = True
-    links = np.empty((len(backward) + len(forward), 2), np.int32)
     count = 0
     for i in range(len(backward)):
         for j in range(len(forward)):
             if accepted[i + 1, j + 1]:
                 links[count, 0], links[count, 1] = i, j
                 count += 1
-    return links[:count]
+    return count
 
 
 @compiled
@@ -62,23 +63,12 @@ def grow(candidates: Positions, accepted: Any, source_linked: Any, target_linked
     grown = True
     while grown:
         grown = False
-        for c in range(len(candidates)):
-            i, j = candidates[c]
+        for i, j in candidates:
             if accepted[i + 1, j + 1] or (source_linked[i] and target_linked[j]):
                 continue
-            if touches(accepted, i, j):
+            if accepted[i : i + 3, j : j + 3].any():
                 accepted[i + 1, j + 1] = source_linked[i] = target_linked[j] = True
                 grown = True
-
-
-@compiled
-def touches(accepted: Any, i: int, j: int) -> bool:
-    """Return whether any neighbor of link (i, j), which is not accepted itself, is accepted."""
-    for row in range(i, i + 3):
-        for column in range(j, j + 3):
-            if accepted[row, column]:
-                return True
-    return False
 
 
 @compiled
@@ -88,12 +78,9 @@ def symmetrize_pairs(
 ) -> None:  # fmt: skip
     """Symmetrize sentence pairs [first, last), and write the number of links of each to `counts`.
 
-    The links of pair k begin in `links` at the sum of its two sides' offsets; a pair has at most as many
-    links as words.
+    The links of pair k begin in `links` at the sum of its two sides' offsets.
     """
     for k in range(first, last):
         s, t = source_offsets[k], target_offsets[k]
-        found = symmetrize(forward[t : target_offsets[k + 1]], backward[s : source_offsets[k + 1]])
-        counts[k] = len(found)
-        for link in range(len(found)):  # numba takes seconds to compile a slice assignment
-            links[s + t + link, 0], links[s + t + link, 1] = found[link]
+        both = forward[t : target_offsets[k + 1]], backward[s : source_offsets[k + 1]]
+        counts[k] = symmetrize(both[0], both[1], links[s + t :])

@@ -13,9 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convs2s.text.alignment.compiled import compiled
-from convs2s.text.alignment.word_ids import Chunk, Corpus, Ids
+from convs2s.text.alignment.word_ids import Chunk, Corpus, Ids, Side, ranges
 from convs2s.text.corpus.flat_ids import Offsets
 from convs2s.text.corpus.parallel import Threads
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
 
 BATCH_WORDS = 1 << 24
 """Occurrences of source words whose rows are built together; 4 bytes each."""
@@ -41,42 +44,39 @@ class Batch(NamedTuple):
     sentences: Ids
 
 
-def build_table(corpus: Corpus, threads: Threads, batch_words: int = BATCH_WORDS) -> Table:
+def build_table(corpus: Corpus, threads: Threads) -> Table:
     """Return the table of all pairs of words that occur together in a sentence pair.
 
     It does not depend on the number of threads or the size of batches.
     """
-    source, target = corpus.source.map(), corpus.target.map()
+    target = corpus.target.ids, corpus.target.offsets
     sizes = np.zeros(corpus.source.vocabulary, np.int64)
-    for batch in batches(*source, len(sizes), batch_words):
+    for batch in batches(corpus.source):
         threads.share(batch.places, count_rows, batch, *target, corpus.target.vocabulary, sizes)
     capacities = sizes + sizes // 4 + np.minimum(sizes, 1)  # rows are at most 80% full
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(capacities)])
+    starts = np.insert(np.cumsum(capacities), 0, 0)
     table = Table(starts, np.full(starts[-1], EMPTY, np.int32))
-    for batch in batches(*source, len(sizes), batch_words):
-        threads.share(batch.places, fill_rows, batch, *target, corpus.target.vocabulary, table)
+    for batch in batches(corpus.source):
+        threads.share(batch.places, fill_rows, batch, *target, table)
     return table
 
 
-def batches(source: Ids, offsets: Offsets, vocabulary: int, batch_words: int) -> Iterator[Batch]:
-    """Yield batches of source words with at most `batch_words` occurrences, but at least one word."""
-    frequencies = np.zeros(vocabulary, np.int64)
-    for begin in range(0, len(source), batch_words):
-        frequencies += np.bincount(source[begin : begin + batch_words], minlength=vocabulary)
-    ends = np.cumsum(frequencies)
-    first = 0
-    while first < vocabulary:
-        before = ends[first] - frequencies[first]
-        last = max(first + 1, int(np.searchsorted(ends, before + batch_words, side="right")))
-        places = np.concatenate([np.zeros(1, np.int64), ends[first:last] - before])
+def batches(source: Side) -> Iterator[Batch]:
+    """Yield batches of source words with at most BATCH_WORDS occurrences, but at least one word."""
+    frequencies = np.zeros(source.vocabulary, np.int64)
+    for begin in range(0, len(source.ids), BATCH_WORDS):
+        frequencies += np.bincount(source.ids[begin : begin + BATCH_WORDS], minlength=source.vocabulary)
+    for first, last in ranges(frequencies, BATCH_WORDS):
+        places = np.insert(np.cumsum(frequencies[first:last]), 0, 0)
         sentences = np.empty(places[-1], np.int32)
-        gather(source, offsets, first, last, places[:-1].copy(), sentences)
+        gather(source.ids, source.offsets, first, last, places[:-1].copy(), sentences)
         yield Batch(first, places, sentences)
-        first = last
 
 
 @compiled
-def gather(source: Ids, offsets: Offsets, first: int, last: int, places: Offsets, sentences: Ids) -> None:
+def gather(
+    source: NDArray[np.integer], offsets: Offsets, first: int, last: int, places: Offsets, sentences: Ids
+) -> None:
     """List the sentences of each word w in [first, last) in `sentences`, starting at places[w - first]."""
     for k in range(len(offsets) - 1):
         for word in source[offsets[k] : offsets[k + 1]]:
@@ -100,17 +100,12 @@ def count_rows(
 
 
 @compiled
-def fill_rows(
-    begin: int, end: int, batch: Batch, target: Ids, offsets: Offsets, vocabulary: int, table: Table
-) -> None:
+def fill_rows(begin: int, end: int, batch: Batch, target: Ids, offsets: Offsets, table: Table) -> None:
     """Fill the row of each source word [begin, end) of a batch with the target words it occurs with."""
-    seen = np.full(vocabulary, EMPTY, np.int32)
     for word in range(begin, end):
         for k in batch.sentences[batch.places[word] : batch.places[word + 1]]:
             for t in target[offsets[k] : offsets[k + 1]]:
-                if seen[t] != word:
-                    seen[t] = word
-                    table.targets[find(table, batch.first + word, t)] = t
+                table.targets[find(table, batch.first + word, t)] = t
 
 
 @compiled
@@ -142,11 +137,7 @@ def look_up(first: int, last: int, chunk: Chunk, cells: Offsets, table: Table, s
 
 @compiled
 def normalize(
-    table: Table,
-    given_source: bool,
-    vocabulary: int,
-    counts: NDArray[np.float64],
-    probabilities: NDArray[np.float32],
+    table: Table, given_source: bool, vocabulary: int, counts: Doubles, probabilities: Floats
 ) -> None:
     """Turn expected counts into probabilities by mean-field variational Bayes, and reset them to 0.
 

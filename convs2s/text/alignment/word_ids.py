@@ -1,22 +1,21 @@
 """A parallel corpus as word ids on disk, for passes over it in chunks of bounded memory."""
 
-from array import array
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from convs2s.text.corpus.files import read_pairs
+from convs2s.text.corpus.files import SIDES, read_pairs
 from convs2s.text.corpus.flat_ids import FlatIds, FlatIdsWriter, Offsets
 
 Ids = NDArray[np.int32]
 
-BLOCK = 16_384
-"""Sentence pairs processed together."""
+BLOCK = 4096
+"""Sentence pairs numbered together."""
 
 
 class Chunk(NamedTuple):
@@ -29,70 +28,47 @@ class Chunk(NamedTuple):
 
     def cells(self) -> Offsets:
         """Return where each pair's table of source words x target words begins, followed by the end."""
-        sizes: Offsets = np.diff(self.source_offsets) * np.diff(self.target_offsets)
-        return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        return np.insert(np.cumsum(np.diff(self.source_offsets) * np.diff(self.target_offsets)), 0, 0)
 
 
-@dataclass(frozen=True)
-class Side:
-    """One side of the corpus, memory-mapped."""
+class Side(FlatIds):
+    """One side of a corpus, memory-mapped; its `vocabulary` words are numbered by first occurrence."""
 
-    sentences: FlatIds
-    vocabulary: int
-    """Number of distinct words; ids are in order of first occurrence."""
-
-    @property
-    def words(self) -> int:
-        """Number of words."""
-        return len(self.sentences.ids)
-
-    def load(self, first: int, last: int) -> tuple[Ids, Offsets]:
-        """Return the ids of pairs [first, last) and their offsets, starting at 0."""
-        ids, offsets = self.sentences.load(first, last)
-        return ids.astype(np.int32, copy=False), offsets
-
-    def lengths(self, first: int, last: int) -> Offsets:
-        """Return the number of words of each of the pairs [first, last)."""
-        offsets = np.asarray(self.sentences.offsets[first : last + 1])
-        return offsets[1:] - offsets[:-1]
-
-    def map(self) -> tuple[Ids, Offsets]:
-        """Return all ids and offsets as memory-mapped arrays."""
-        return np.asarray(self.sentences.ids), np.asarray(self.sentences.offsets)
+    def __init__(self, ids: Ids, offsets: Offsets, vocabulary: int) -> None:
+        super().__init__(ids, offsets)
+        self.vocabulary = vocabulary
 
 
-@dataclass(frozen=True)
-class Corpus:
-    """A parallel corpus of `pairs` pairs; if one side of a pair was empty, both are."""
+class Corpus(NamedTuple):
+    """Both sides of a parallel corpus; if one side of a pair was empty, both are."""
 
     source: Side
     target: Side
-    pairs: int
 
     def load(self, first: int, last: int) -> Chunk:
         """Return pairs [first, last)."""
-        return Chunk(*self.source.load(first, last), *self.target.load(first, last))
+        return Chunk(*self.source.load(first, last), *self.target.load(first, last))  # type: ignore[arg-type]
 
     def chunks(self, cells: int) -> Iterator[Chunk]:
         """Yield all pairs in order, in chunks of at most `cells` cells, but at least one pair."""
-        first = 0
-        while first < self.pairs:
-            last = min(first + BLOCK, self.pairs)
-            sizes = self.source.lengths(first, last) * self.target.lengths(first, last)
-            fitting = int(np.searchsorted(np.cumsum(sizes), cells, side="right"))
-            yield self.load(first, first + max(1, fitting))
-            first += max(1, fitting)
+        for first, last in ranges(np.diff(self.source.offsets) * np.diff(self.target.offsets), cells):
+            yield self.load(first, last)
 
-    def lengths(self) -> Offsets:
+    def length_counts(self) -> Offsets:
         """Return rows of source length, target length, number of such pairs, without empty pairs."""
-        counts: dict[tuple[int, int], int] = defaultdict(int)
-        for first in range(0, self.pairs, BLOCK):
-            last = min(first + BLOCK, self.pairs)
-            both = np.stack([side.lengths(first, last) for side in (self.source, self.target)], axis=1)
-            for (n, m), count in zip(*np.unique(both, axis=0, return_counts=True), strict=True):
-                counts[int(n), int(m)] += int(count)
-        rows = [(n, m, count) for (n, m), count in sorted(counts.items()) if n > 0]
-        return np.array(rows, np.int64).reshape(-1, 3)
+        both = (np.diff(self.source.offsets) << 32) | np.diff(self.target.offsets)
+        lengths, pairs = np.unique(both[both > 0], return_counts=True)
+        return np.stack([lengths >> 32, lengths & 0xFFFFFFFF, pairs], axis=1)
+
+
+def ranges(sizes: Offsets, most: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of consecutive items whose sizes add up to at most `most`, but at least one item."""
+    ends = np.cumsum(sizes)
+    first, before = 0, 0
+    while first < len(sizes):
+        last = max(first + 1, int(np.searchsorted(ends, before + most, side="right")))
+        yield first, last
+        first, before = last, int(ends[last - 1])
 
 
 def number_words(source: Path, target: Path, folder: Path) -> Corpus:
@@ -101,96 +77,28 @@ def number_words(source: Path, target: Path, folder: Path) -> Corpus:
     Raises:
         ValueError, FileNotFoundError: as `read_pairs`.
     """
-    pairs = 0
-    with WordWriter(folder, "source") as left, WordWriter(folder, "target") as right:
-        for source_line, target_line in read_pairs(source, target):
-            source_words, target_words = source_line.split(), target_line.split()
-            both = bool(source_words and target_words)
-            left.add(source_words if both else [])
-            right.add(target_words if both else [])
-            pairs += 1
-    return Corpus(left.side(), right.side(), pairs)
+    numbers = numbering(), numbering()
+    pairs = read_pairs(source, target)
+    left, right = (FlatIdsWriter(folder, side, np.int32) for side in SIDES)
+    with left, right:
+        while block := list(islice(pairs, BLOCK)):
+            words = [(one.split(), other.split()) for one, other in block]
+            both = [pair if all(pair) else ([], []) for pair in words]
+            for writer, number, sentences in zip(
+                (left, right), numbers, zip(*both, strict=True), strict=True
+            ):
+                ids = [number[word] for sentence in sentences for word in sentence]
+                writer.append(np.array(ids, np.int32), np.array(list(map(len, sentences)), np.int64))
+    return Corpus(
+        *(open_side(writer, len(words)) for writer, words in zip((left, right), numbers, strict=True))
+    )
 
 
-def number_ids(source: FlatIds, target: FlatIds, folder: Path) -> Corpus:
-    """Number the ids of encoded sentences as if they were words, without EOS; write like `number_words`."""
-    with IdWriter(folder, "source") as left, IdWriter(folder, "target") as right:
-        for first in range(0, len(source), BLOCK):
-            last = min(first + BLOCK, len(source))
-            chunks = source.load(first, last), target.load(first, last)
-            both = np.logical_and(*(np.diff(offsets) > 1 for _, offsets in chunks))
-            left.add(*chunks[0], both)
-            right.add(*chunks[1], both)
-    return Corpus(left.side(), right.side(), len(source))
-
-
-class SideWriter:
-    """Writes the word numbers of one side of a corpus."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self.writer = FlatIdsWriter(folder, name, np.int32)
-        self.vocabulary = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.writer.__exit__(*error)
-
-    def side(self) -> Side:
-        """Return the side that was written."""
-        # Copy on write, because compiled functions take writable arrays.
-        ids, offsets = (np.load(path, mmap_mode="c") for path in (self.writer.ids, self.writer.offsets))
-        return Side(FlatIds(ids, offsets), self.vocabulary)
-
-
-class WordWriter(SideWriter):
-    """Numbers words, buffering several thousand pairs at a time."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        super().__init__(folder, name)
-        self.numbers = numbering()
-        self.new_ids, self.new_lengths = array("i"), array("q")
-
-    def __exit__(self, *error: object) -> None:
-        try:
-            self.flush()
-        finally:
-            super().__exit__(*error)
-
-    def add(self, words: list[str]) -> None:
-        """Write the next pair's words."""
-        self.new_ids.extend(map(self.numbers.__getitem__, words))
-        self.new_lengths.append(len(words))
-        if len(self.new_lengths) >= BLOCK:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write the buffered words."""
-        self.writer.append(np.array(self.new_ids, np.int32), np.array(self.new_lengths, np.int64))
-        self.vocabulary = len(self.numbers)
-        self.new_ids, self.new_lengths = array("i"), array("q")
-
-
-class IdWriter(SideWriter):
-    """Renumbers ids by first occurrence, as for words, because the aligner's sums depend on the order."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        super().__init__(folder, name)
-        self.numbers = np.zeros(0, np.int32)  # the number of each id; -1 if it has none yet
-
-    def add(self, ids: NDArray[np.integer], offsets: Offsets, kept: NDArray[np.bool_]) -> None:
-        """Write sentences without their final EOS; those not kept become empty."""
-        lengths = np.diff(offsets)
-        within = np.repeat(kept, lengths)
-        within[offsets[1:] - 1] = False
-        chosen = ids[within]
-        missing = (int(chosen.max()) + 1 if len(chosen) else 0) - len(self.numbers)
-        self.numbers = np.append(self.numbers, np.full(max(missing, 0), -1, np.int32))
-        new, first = np.unique(chosen[self.numbers[chosen] < 0], return_index=True)
-        self.numbers[new[np.argsort(first)]] = self.vocabulary + np.arange(len(new))
-        self.vocabulary += len(new)
-        self.writer.append(self.numbers[chosen], np.where(kept, lengths - 1, 0))
+def open_side(writer: FlatIdsWriter, vocabulary: int) -> Side:
+    """Return the side that was written."""
+    # Copy on write, because compiled functions take writable arrays.
+    ids, offsets = (np.asarray(np.load(path, mmap_mode="c")) for path in (writer.ids, writer.offsets))
+    return Side(ids, offsets, vocabulary)
 
 
 def numbering() -> defaultdict[str, int]:

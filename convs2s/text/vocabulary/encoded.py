@@ -1,7 +1,8 @@
 """Encoded sentences on disk: per side, one flat array of ids and the offset of each sentence."""
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -10,12 +11,11 @@ from numpy.typing import NDArray
 
 from convs2s.text.corpus.files import SIDES, atomic_path
 from convs2s.text.corpus.flat_ids import FlatIds, FlatIdsWriter, Ids, Offsets
-from convs2s.text.counted import counted
+from convs2s.text.corpus.parallel import map_chunks
+from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.vocabulary import EOS
 
-ANY_VOCABULARY = 2**31
-"""A vocabulary size that allows any id."""
-
+CHUNK_PAIRS = 20_000
 CHECKED_IDS = 1 << 20  # ids checked at a time; this many stay in the CPU's cache
 
 
@@ -48,28 +48,23 @@ class EncodedCorpus(FlatIds):
             ValueError: if a file is damaged, or the sides differ in their number of sentences.
         """
         ids = open_array(folder / f"{side}.ids.npy")
-        offsets = open_array(folder / f"{side}.offsets.npy")
+        sides = {name: open_array(folder / f"{name}.offsets.npy") for name in SIDES}
+        offsets = sides[side]
         if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(ids) or np.any(np.diff(offsets) < 1):
-            found = f"goes from {offsets[0]:,} to {offsets[-1]:,}" if len(offsets) else "is empty"
             raise ValueError(
-                f"{folder}: {side}.ids.npy has {counted(len(ids), 'id')} but {side}.offsets.npy {found}. "
-                "Expected offsets that rise from 0 to the number of ids: was a file truncated or swapped? "
-                "Make both again: dvc repro -f encode."
+                f"{folder}: expected {side}.offsets.npy to rise from 0 to the {len(ids):,} ids of "
+                f"{side}.ids.npy, found {np.array2string(offsets, threshold=4)}. Was a file truncated or "
+                "swapped? Make both again: dvc repro -f encode."
             )
-        check_sides(folder)
+        if len({len(each) for each in sides.values()}) > 1:
+            raise ValueError(
+                f"{folder}: expected as many sentences in source.offsets.npy as in target.offsets.npy, found "
+                f"{' and '.join(f'{len(each) - 1:,}' for each in sides.values())}. Make both again: "
+                "dvc repro -f encode."
+            )
         if vocabulary_size is not None:
             check_ids(ids, offsets, vocabulary_size, folder / f"{side}.ids.npy")
         return cls(ids, offsets)
-
-
-def check_sides(folder: Path) -> None:
-    """Raise ValueError if the two sides differ in their number of sentences."""
-    source, target = (len(open_array(folder / f"{side}.offsets.npy")) - 1 for side in SIDES)
-    if source != target:
-        raise ValueError(
-            f"{folder}: source has {counted(source, 'sentence')} but target has {target:,}. Sentence i of "
-            "one must translate sentence i of the other: make both again with dvc repro -f encode."
-        )
 
 
 def check_ids(ids: Ids, offsets: Offsets, vocabulary_size: int, origin: Path) -> None:
@@ -78,21 +73,22 @@ def check_ids(ids: Ids, offsets: Offsets, vocabulary_size: int, origin: Path) ->
     Raises:
         ValueError: if one does not; the message has the range of ids.
     """
-    sentence = 0
     for start in range(0, len(ids), CHECKED_IDS):
         part = np.asarray(ids[start : start + CHECKED_IDS])
-        stop = start + len(part)
-        finished = int(np.searchsorted(offsets, stop, side="right")) - 1
-        ends, expected = np.flatnonzero(part == EOS) + start, offsets[sentence + 1 : finished + 1] - 1
+        first, last = np.searchsorted(offsets, [start, start + len(part)], side="right")
+        ends = offsets[first:last] - 1 - start
         lowest, highest = int(part.min()), int(part.max())
-        if lowest < EOS or highest >= vocabulary_size or not np.array_equal(ends, expected):
+        if (
+            lowest < EOS
+            or highest >= vocabulary_size
+            or not np.array_equal(np.flatnonzero(part == EOS), ends)
+        ):
             raise ValueError(
-                f"{origin}: ids at positions {start:,} to {stop:,} range from {lowest} to {highest:,}, with "
-                f"{len(ends):,} EOS for {len(expected):,} sentences. Expected {EOS} to "
-                f"{vocabulary_size - 1:,}, and {EOS} (EOS) only where a sentence ends. Is the file damaged, "
-                "or does it belong to another vocabulary? Make it again: dvc repro -f encode."
+                f"{origin}: expected ids from {EOS} to {vocabulary_size - 1:,}, with {EOS} (EOS) where a "
+                f"sentence ends and nowhere else, found {lowest} to {highest:,} at positions {start:,} to "
+                f"{start + len(part):,}. Is the file damaged, or does it belong to another vocabulary? "
+                "Make it again: dvc repro -f encode."
             )
-        sentence = finished
 
 
 def open_array(path: Path) -> NDArray[Any]:
@@ -106,16 +102,13 @@ def open_array(path: Path) -> NDArray[Any]:
         raise FileNotFoundError(f"{path} does not exist. Expected an encoded corpus: run dvc repro encode.")
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        if array.ndim != 1 or array.dtype.kind not in "iu":
+            raise TypeError(f"found {array.dtype} of shape {array.shape}")
     except Exception as error:  # the header is Python source, and numpy passes on its parser's errors
         raise ValueError(
-            f"{path} is truncated or not a .npy file ({error}). Expected the complete file written by the "
-            "stage encode: make it again with dvc repro -f encode."
+            f"{path}: expected a whole .npy file with a list of integers ({error}). Make it again: "
+            "dvc repro -f encode."
         ) from error
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise ValueError(
-            f"{path}: expected a list of integers, found {array.dtype} of shape {array.shape}. Did another "
-            "program write it? Make it again: dvc repro -f encode."
-        )
     return array
 
 
@@ -136,3 +129,28 @@ def write_encoded(
         for chunk in chunks:
             for writer, sentences in zip(writers, chunk, strict=True):
                 writer.append(sentences.ids, sentences.lengths)
+
+
+class PairEncoder:
+    """Encodes chunks of pairs, one side at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self._codecs = [Codec.load(folder, side) for side in SIDES]
+
+    def __call__(self, pairs: list[tuple[str, str]]) -> list[EncodedSentences]:
+        encoded = []
+        for codec, lines in zip(self._codecs, zip(*pairs, strict=True), strict=True):
+            sentences = [codec.encode(line.split()) for line in lines]
+            ids = np.array([id_ for ids in sentences for id_ in ids], dtype=id_type(len(codec.vocabulary)))
+            encoded.append(EncodedSentences(ids, np.array([len(ids) for ids in sentences], dtype=np.int64)))
+        return encoded
+
+
+def encode_pairs(pairs: Iterable[tuple[str, str]], folder: Path) -> Iterator[list[EncodedSentences]]:
+    """Yield chunks of encoded source and target sentences; on all cores, in order, a few at a time.
+
+    Args:
+        pairs: whitespace-separated words.
+        folder: with the codecs of both sides.
+    """
+    return map_chunks(partial(PairEncoder, folder), pairs, CHUNK_PAIRS, "encode")

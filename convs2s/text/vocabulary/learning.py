@@ -1,43 +1,56 @@
 """Word counts -> segmentation and vocabulary of each side, in a folder that `Codec.load` reads (T26)."""
 
 import io
-import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 import sentencepiece
 
-from convs2s.text.corpus.files import SIDES
+from convs2s.text.corpus.files import SIDES, write_json
 from convs2s.text.corpus.parallel import map_chunks
-from convs2s.text.counted import counted
-from convs2s.text.vocabulary.bpe import WORD_END, Bpe, replace_mark
-from convs2s.text.vocabulary.unigram import BYTES, Unigram
+from convs2s.text.vocabulary.segmentation import WORD_MARK, Bpe, Unigram, replace_mark
 from convs2s.text.vocabulary.vocabulary import write_vocabulary
 
 CHUNK_PAIRS = 20_000
-COVERAGE = 0.9995
-"""Share of the text's characters that get a piece (SentencePiece's default); others are written as bytes."""
-LONGEST_PIECE = 512  # characters; the most that sentencepiece allows
-LONGEST_WORD = 2**20  # bytes; longer words are skipped
 
-COUNTED_WORDS: dict[str, Any] = {
-    "input_format": "tsv",
+TRAINER: dict[str, Any] = {
+    "input_format": "tsv",  # words and their counts; all are used, without sampling
     "normalization_rule_name": "identity",  # words unchanged (T26)
     "remove_extra_whitespaces": False,
-    "max_sentence_length": LONGEST_WORD,
+    "max_sentence_length": 2**20,  # bytes; longer words are skipped
     "bos_id": -1,
     "eos_id": -1,
     "pad_id": -1,
     "unk_id": 0,
     # No piece of the text starts with a word end, whereas "<unk>" could occur.
-    "unk_piece": WORD_END + "<unk>",
+    "unk_piece": WORD_MARK + "<unk>",
     "num_threads": 1,  # stored in the model file
     "minloglevel": 2,
 }
-"""Options of sentencepiece's trainer, for both kinds of model, to learn from counts of unchanged words."""
+"""Options of sentencepiece's trainer for both kinds of model."""
+TRAINER_OF_KIND: dict[str, dict[str, Any]] = {
+    "bpe": {
+        "model_type": "bpe",
+        "hard_vocab_limit": False,
+        # T26: all characters kept, merges limited only by word boundaries, word ends marked.
+        "character_coverage": 1.0,
+        "split_by_unicode_script": False,
+        "split_by_number": False,
+        "split_digits": False,
+        "treat_whitespace_as_suffix": True,
+        "byte_fallback": False,
+        "max_sentencepiece_length": 512,  # characters; the most that sentencepiece allows
+    },
+    "sentencepiece": {
+        "model_type": "unigram",
+        "hard_vocab_limit": True,
+        "character_coverage": 0.9995,  # SentencePiece's default; other characters are written as bytes
+        "byte_fallback": True,
+    },
+}
 
 
 def write_codecs(
@@ -58,43 +71,27 @@ def write_codecs(
     Raises:
         ValueError: if the text does not allow vocabularies of these sizes.
     """
-    learn: Callable[[Mapping[str, int], int, str], bytes] = (
-        learn_unigram if kind == "sentencepiece" else learn_bpe
-    )
-    both = learn(counts[0] + counts[1], sizes[0], "vocabulary.source_size") if joint else None
+    both = learn(kind, counts[0] + counts[1], sizes[0], "vocabulary.source_size") if joint else None
     record = {"kind": kind, "joint": joint, "source_size": sizes[0], "target_size": sizes[1]}
     for side, words, size in zip(SIDES, counts, sizes, strict=True):
         name = f"vocabulary.{side}_size"
         if kind == "word":
-            entries = frequent_words(words, size, name)
+            if size > len(words):
+                raise too_large(name, size, len(words), "different words")
+            entries = most_frequent(words)[:size]
         else:
-            model = both or learn(words, size, name)
+            model = both or learn(kind, words, size, name)
             (folder / f"{side}.model").write_bytes(model)
             segmentation = Unigram(model) if kind == "sentencepiece" else Bpe(model)
             entries = most_frequent(segmentation.piece_counts(words))
         write_vocabulary(folder / f"{side}.tsv", entries)
         record[f"{side}_types"] = len(entries)
-    text = json.dumps(record, indent=2) + "\n"
-    (folder / "segmentation.json").write_text(text, encoding="utf-8", newline="\n")
+    write_json(folder / "segmentation.json", record)
 
 
 def most_frequent(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     """Return entries and counts, most frequent first, ties in code point order."""
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-
-
-def frequent_words(counts: Mapping[str, int], size: int, name: str) -> list[tuple[str, int]]:
-    """Return the `size` most frequent words with their counts.
-
-    Args:
-        name: of the parameter that holds `size`, for the message.
-
-    Raises:
-        ValueError: if there are fewer words.
-    """
-    if size > len(counts):
-        raise too_large(name, size, len(counts), "different words")
-    return most_frequent(counts)[:size]
 
 
 def too_large(name: str, size: int, most: int, what: str) -> ValueError:
@@ -127,98 +124,40 @@ def count_words(pairs: Iterable[tuple[str, str]]) -> tuple[Counter[str], Counter
     return source, target
 
 
-def learn_bpe(counts: Mapping[str, int], size: int, name: str) -> bytes:
-    """Learn a sentencepiece model of `size` pieces, not counting the unknown one.
-
-    Its bytes depend only on the counts and the size, not on the number of cores or on a path.
+def learn(kind: str, counts: Mapping[str, int], size: int, name: str) -> bytes:
+    """Learn a model whose bytes depend only on the arguments, not on the number of cores or on a path.
 
     Args:
-        counts: of each word; all are used, without sampling.
+        kind: "bpe" or "sentencepiece".
+        counts: of each word.
+        size: pieces, not counting the unknown one.
         name: of the parameter that holds `size`, for messages.
 
     Raises:
         ValueError: if the words yield fewer pieces, or their characters need more.
     """
-    words = merge_words(counts)
-    characters = set().union(WORD_END, *words)
-    if size < len(characters):
-        raise ValueError(
-            f"{name} is {size:,} but the training text has "
-            f"{counted(len(characters), 'different character')}, each of which needs a piece. "
-            f"Expected at least {len(characters):,}: raise {name} in params.yaml, clean the text of stray "
-            "scripts, or set vocabulary.kind: sentencepiece, which writes rare characters in bytes."
-        )
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter([f"{word}\t{count}" for word, count in most_frequent(words)]),
-        model_writer=model,
-        model_type="bpe",
-        vocab_size=size + 1,  # sentencepiece counts the unknown piece
-        hard_vocab_limit=False,  # return fewer pieces rather than fail: our message gives their number
-        # T26: all characters kept, merges limited only by word boundaries, word ends marked.
-        character_coverage=1.0,
-        split_by_unicode_script=False,
-        split_by_number=False,
-        split_digits=False,
-        treat_whitespace_as_suffix=True,
-        byte_fallback=False,
-        max_sentencepiece_length=LONGEST_PIECE,
-        **COUNTED_WORDS,
-    )
-    pieces = Bpe(model.getvalue()).size()
-    if pieces < size:
-        raise too_large(name, size, pieces, "different pieces of words")
-    return model.getvalue()
-
-
-def merge_words(counts: Mapping[str, int]) -> Counter[str]:
-    """Return the counts of words as they are segmented; words that differ only in U+2581 are merged."""
     words: Counter[str] = Counter()
     for word, count in counts.items():
-        words[replace_mark(word)] += count
-    return words
-
-
-def learn_unigram(counts: Mapping[str, int], size: int, name: str) -> bytes:
-    """Learn a sentencepiece model of `size` pieces, including the 256 bytes, but not the unknown piece.
-
-    Its bytes depend only on the counts and the size, not on the number of cores or on a path.
-
-    Args:
-        counts: of each space-separated word; all are used, without sampling.
-        name: of the parameter that holds `size`, for messages.
-
-    Raises:
-        ValueError: if the words yield fewer pieces, or bytes and characters need more.
-        RuntimeError: if sentencepiece fails for another reason, with its message.
-    """
+        words[replace_mark(word)] += count  # words that differ only in U+2581 are segmented alike
     model = io.BytesIO()
-    words = most_frequent(merge_words(counts))
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter([f"{word}\t{count}" for word, count in words]),
+            sentence_iterator=iter([f"{word}\t{count}" for word, count in most_frequent(words)]),
             model_writer=model,
-            model_type="unigram",
             vocab_size=size + 1,  # sentencepiece counts the unknown piece
-            hard_vocab_limit=True,
-            character_coverage=COVERAGE,
-            byte_fallback=True,
-            **COUNTED_WORDS,
+            **(TRAINER | TRAINER_OF_KIND[kind]),
         )
     except RuntimeError as error:
-        raise explain_size(str(error), size, name) from error
+        if most := re.search(r"set it to a value <= (\d+)", str(error)):
+            raise too_large(name, size, int(most[1]) - 1, "useful pieces") from error
+        if fewest := re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error)):
+            least = f"{int(fewest[1]) - 1:,}"
+            raise ValueError(
+                f"{name} is {size:,} but the characters of the training text need {least} pieces. Expected "
+                f"at least {least}: raise {name} in params.yaml, or clean the text of stray scripts."
+            ) from error
+        raise
+    pieces = Bpe(model.getvalue()).size()
+    if pieces < size:
+        raise too_large(name, size, pieces, "useful pieces")
     return model.getvalue()
-
-
-def explain_size(said: str, size: int, name: str) -> Exception:
-    """Return the error for a size that sentencepiece rejected with a message."""
-    if too_small := re.search(r"smaller than required_chars\. \d+ vs (\d+)", said):
-        fewest = int(too_small[1]) - 1
-        return ValueError(
-            f"{name} is {size:,} but the {len(BYTES)} bytes and the characters of the training text need "
-            f"{fewest:,} pieces. Expected at least {fewest:,}: raise {name} in params.yaml, or clean the "
-            "text of stray scripts."
-        )
-    if too_high := re.search(r"set it to a value <= (\d+)", said):
-        return too_large(name, size, int(too_high[1]) - 1, "useful pieces")
-    return RuntimeError(f"sentencepiece could not learn {size:,} pieces from the training text: {said}")

@@ -6,12 +6,10 @@ source tokens. In training, the batch's own target tokens are added, which could
 on the other sentences in its batch.
 """
 
-from pathlib import Path
-
 import numpy as np
 from numpy.typing import NDArray
 
-from convs2s.text.alignment.candidates import Candidates, read_candidates
+from convs2s.text.alignment.candidates import Candidates
 from convs2s.text.counted import counted
 from convs2s.text.vocabulary.vocabulary import SPECIALS
 
@@ -34,23 +32,13 @@ class VocabularySelection:
         largest = int(candidates.targets.max(initial=0))
         if largest >= target_size:
             raise ValueError(
-                f"the alignment candidates go up to target id {largest:,} but the vocabulary has "
-                f"{target_size:,} entries (including 3 special ones). Expected candidates made with the same "
-                "vocabulary: run dvc repro candidates."
+                f"expected alignment candidates below {target_size:,}, the size of the target vocabulary, "
+                f"found {largest:,}. Were they made with another vocabulary? Run dvc repro candidates."
             )
         self.candidates = candidates.top(most)
         self.always = len(SPECIALS) + common
         self.target_size = target_size
         self.batches, self.selected = 0, 0
-
-    @classmethod
-    def load(cls, path: Path, common: int, most: int, target_size: int) -> "VocabularySelection":
-        """Read the candidates from a file.
-
-        Raises:
-            FileNotFoundError, ValueError: as `read_candidates` and the constructor.
-        """
-        return cls(read_candidates(path), common, most, target_size)
 
     def tokens(
         self, source: NDArray[np.integer], target: NDArray[np.integer] | None = None

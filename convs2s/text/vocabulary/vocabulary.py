@@ -50,21 +50,16 @@ def read_vocabulary(path: Path) -> Vocabulary:
         FileNotFoundError: if there is no such file.
         ValueError: if a line has another form, or an entry occurs twice.
     """
-    lines: dict[str, int] = {}
+    entries: dict[str, None] = {}
     for number, line in enumerate(read_lines(path), start=1):
-        entry, tab, count = line.partition("\t")
-        if not (entry and tab and count.isdecimal()):
+        entry, _, count = line.partition("\t")
+        if not (entry and count.isdecimal()) or entry in entries:
             raise ValueError(
-                f"{path}, line {number}: expected 'entry TAB count', found {line!r}. Was the file edited? "
-                "Make it again: dvc repro -f vocabulary."
+                f"{path}, line {number}: expected 'entry TAB count', with an entry that no line before has, "
+                f"found {line!r}. Was the file edited? Make it again: dvc repro -f vocabulary."
             )
-        if entry in lines:
-            raise ValueError(
-                f"{path}, line {number}: expected each entry once, found {entry!r} again, as on line "
-                f"{lines[entry]}. Was the file edited? Make it again: dvc repro -f vocabulary."
-            )
-        lines[entry] = number
-    return Vocabulary(list(lines))
+        entries[entry] = None
+    return Vocabulary(list(entries))
 
 
 def write_vocabulary(path: Path, counts: Sequence[tuple[str, int]]) -> None:

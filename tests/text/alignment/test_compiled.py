@@ -77,12 +77,6 @@ def cached(folder: Path, function: str) -> Path:
     return path
 
 
-def test_unchanged_code_comes_from_the_cache(run: Any, tmp_path: Path) -> None:
-    """Compiling takes seconds."""
-    assert run() == (102.0, False)
-    assert run() == (102.0, True)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "wanted"),
     [
@@ -104,21 +98,14 @@ def test_an_edit_of_another_module_leads_to_compilation(
     assert run() == (102.0, False)
 
 
-def flip(content: bytes, place: int) -> bytes:
-    changed = bytearray(content)
-    changed[place] ^= 1
-    return bytes(changed)
-
-
 @pytest.mark.parametrize(
     "damage",
     [
         lambda content: b"",
         lambda content: content[:-1],
-        lambda content: flip(content, 0),
-        lambda content: flip(content, len(content) // 2),
+        lambda content: content[:-9] + bytes([content[-9] ^ 1]) + content[-8:],
     ],
-    ids=["empty", "cut", "digest", "code"],
+    ids=["empty", "cut", "changed"],
 )
 def test_a_damaged_file_is_neither_unpickled_nor_run_but_repaired(
     run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: Callable[[bytes], bytes]

@@ -1,22 +1,22 @@
-"""The built-in aligner against steps worked by hand, a plain reference, true alignments and systran-align."""
+"""The built-in aligner against a plain reference, true alignments and systran-align."""
 
 import gzip
-import importlib
-import importlib.util
 import math
 import random
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sacremoses import MosesTokenizer
 
-from benchmarks.align import alignment_error_rate
+from benchmarks._aligners import systran
+from benchmarks.align import alignment_error_rate, equal_entries
+from convs2s.text.alignment import fast_align
 from convs2s.text.alignment.fast_align import Aligner, Links, align
+from convs2s.text.alignment.link_counting import build_dictionary
 from convs2s.text.alignment.symmetrization import symmetrize
 from convs2s.text.alignment.translation_table import build_table, digamma, find
 from convs2s.text.alignment.word_ids import number_words, numbering
@@ -48,42 +48,6 @@ def write(folder: Path, pairs: Pairs) -> tuple[Path, Path]:
 def aligned(folder: Path, pairs: Pairs, iterations: int = 5) -> list[Links]:
     """Write and align a corpus."""
     return list(align(*write(folder, pairs), iterations, folder))
-
-
-# ---------------------------------------------------------------- one step, by hand
-
-
-def test_first_counts_are_the_priors(tmp_path: Path) -> None:
-    """With uniform t a pair's posterior is its prior, so counts can be added up by hand.
-
-    "a b / x y" has 2 x 2 words: (a, x) is on the diagonal, b is 1/2 off it, with exp(-4/2) of its weight.
-    "a / x" has one candidate besides the null word. The tables are variational Bayes of these counts.
-    """
-    files = write(tmp_path, [(["a", "b"], ["x", "y"]), (["a"], ["x"])])
-    with Threads(1) as threads:
-        corpus = number_words(*files, tmp_path)
-        aligner = Aligner(corpus, build_table(corpus, threads), threads, exact=False)
-        aligner.iterate(100, fit_tension=False)
-    q = math.exp(-2.0)
-    on, off = 0.92 / (1 + q), 0.92 * q / (1 + q)
-    a, b, x, y = 0, 1, 0, 1
-    total_a = (on + 0.92 + 0.01) + (off + 0.01)  # of a with x in both pairs, and with y
-    wanted = {
-        (a, x): digamma(on + 0.92 + 0.01) - digamma(total_a),
-        (a, y): digamma(off + 0.01) - digamma(total_a),
-        (b, x): digamma(off + 0.01) - digamma(on + off + 0.02),
-        (b, y): digamma(on + 0.01) - digamma(on + off + 0.02),
-    }
-    for (s, t), log_probability in wanted.items():
-        # The corpus is symmetric in its sides, so p(s | t) backward is p(t | s) forward.
-        forward = aligner.forward.probabilities[find(aligner.table, s, t)]
-        backward = aligner.backward.probabilities[find(aligner.table, t, s)]
-        assert [forward, backward] == pytest.approx([math.exp(log_probability)] * 2, rel=1e-6)
-    nulls = [math.exp(digamma(c) - digamma(0.26)) for c in (0.17, 0.09)]
-    assert aligner.forward.null_probabilities.tolist() == pytest.approx(nulls, rel=1e-6)
-
-
-# ---------------------------------------------------------------- all steps, against a plain reference
 
 
 @dataclass
@@ -146,8 +110,11 @@ class Reference:
 
 
 @pytest.mark.parametrize("iterations", [1, 2, 4])
-def test_tables_tensions_and_links_are_those_of_a_plain_reference(tmp_path: Path, iterations: int) -> None:
+def test_tables_tensions_and_links_are_those_of_a_plain_reference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, iterations: int
+) -> None:
     """Hash tables, chunks, float32 storage and closed forms must not affect the result."""
+    monkeypatch.setattr(fast_align, "CHUNK_CELLS", 20)
     forward, backward = Reference(SMALL), Reference([(t, s) for s, t in SMALL])
     files = write(tmp_path, SMALL)
     with Threads(2) as threads:
@@ -156,7 +123,7 @@ def test_tables_tensions_and_links_are_those_of_a_plain_reference(tmp_path: Path
         for iteration in range(iterations):
             for reference in (forward, backward):
                 reference.iterate(fit_tension=iteration > 0)
-            aligner.iterate(20, fit_tension=iteration > 0)
+            aligner.iterate(fit_tension=iteration > 0)
         found = [links for chunk in corpus.chunks(20) for links in aligner.link(chunk)]
     assert aligner.forward.tension == pytest.approx(forward.tension, rel=1e-5)
     assert aligner.backward.tension == pytest.approx(backward.tension, rel=1e-5)
@@ -168,26 +135,30 @@ def test_tables_tensions_and_links_are_those_of_a_plain_reference(tmp_path: Path
                 both = [direction.probabilities[slot] for direction in (aligner.forward, aligner.backward)]
                 assert both == pytest.approx([forward.t[s][t], backward.t[t][s]], rel=1e-4, abs=1e-30)
     for links, one, other in zip(found, forward.links(), backward.links(), strict=True):
-        wanted = symmetrize(np.array(one, np.int32), np.array(other, np.int32))
-        assert links == [tuple(link) for link in wanted.tolist()]
-
-
-# ---------------------------------------------------------------- properties
+        rows = np.zeros((len(one) + len(other), 2), np.int32)
+        count = symmetrize(np.array(one, np.int32), np.array(other, np.int32), rows)
+        assert links == [tuple(link) for link in rows[:count].tolist()]
 
 
 @pytest.mark.parametrize(("chunk_cells", "threads"), [(1, 1), (7, 3), (50, 2)])
 def test_neither_chunks_nor_threads_change_the_alignment(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], chunk_cells: int, threads: int
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    chunk_cells: int,
+    threads: int,
 ) -> None:
     """DVC compares bytes, so every machine must give the same ones; the reports show every tension."""
-    files = write(tmp_path, permuted(60)[0])
-    wanted, reports = list(align(*files, 5, tmp_path)), capfd.readouterr().err
-    found = list(align(*files, 5, tmp_path, chunk_cells=chunk_cells, threads=threads))
-    assert found == wanted
+    pairs = permuted(60)[0]
+    wanted, reports = aligned(tmp_path, pairs), capfd.readouterr().err
+    monkeypatch.setattr(fast_align, "CHUNK_CELLS", chunk_cells)
+    monkeypatch.setattr(fast_align, "cores", lambda: threads)
+    assert aligned(tmp_path, pairs) == wanted
     assert capfd.readouterr().err == reports
     assert reports.count("\n") == 5
     assert "align: iteration 4 of 5: forward perplexity" in reports
     assert reports.endswith(f"\nalign: iteration 5 of 5: linked {len(wanted)} sentence pairs\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["source", "target"]
 
 
 def test_empty_sides_have_no_links_and_change_nothing_else(tmp_path: Path) -> None:
@@ -201,12 +172,6 @@ def test_a_corpus_without_words_has_no_links(tmp_path: Path) -> None:
     """With nothing to count, there must be no division by zero."""
     assert aligned(tmp_path, []) == []
     assert aligned(tmp_path, [([], ["x"]), ([], [])]) == [[], []]
-
-
-def test_temporary_files_are_removed(tmp_path: Path) -> None:
-    """They are next to the result, and would look like part of it."""
-    aligned(tmp_path, SMALL)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["source", "target"]
 
 
 def permuted(count: int) -> tuple[Pairs, list[Links]]:
@@ -234,74 +199,23 @@ def test_true_links_of_swapped_neighbors_are_found(tmp_path: Path) -> None:
     assert alignment_error_rate(untrained, truth) > 0.4
 
 
-# ---------------------------------------------------------------- compared with systran-align
-
-
-def judged(folder: Path, pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> list[Links]:
-    """Align with systran-align, without its pruning."""
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # its idle threads would keep cores busy
-    if importlib.util.find_spec("systran_align") is None:
-        pytest.skip("systran-align is not installed; it has wheels for Python 3.11 on Linux x86-64 only")
-    systran = importlib.import_module("systran_align")
-    text, tables = folder / "text", (str(folder / "forward"), str(folder / "backward"))
-    lines = (f"{' '.join(s)} ||| {' '.join(t)}\n" for s, t in pairs)
-    text.write_text("".join(lines), encoding="utf-8", newline="\n")
-    systran.generate_alignment_probabilities(
-        str(text), *tables, iterations=5, favor_diagonal=True, beam_threshold=-100.0,
-        optimize_tension=True, variational_bayes=True,
-    )  # fmt: skip
-    aligner = systran.Aligner(*tables)
-    return [[(i, j) for i, j in aligner.align(s, t)["alignments"]] for s, t in pairs]
-
-
-def multi30k(folder: Path, count: int, words: Callable[[str, str], list[str]]) -> Pairs:
-    """Return the first pairs of Multi30k, lowercased and split into words."""
-    sides = []
-    for language in ("en", "de"):
-        path = folder / "multi30k" / f"train.{language}.gz"
-        with gzip.open(path, "rt", encoding="utf-8", newline="\n") as stream:
-            lines = [line for line, _ in zip(stream, range(count), strict=False)]
-        sides.append([words(line.rstrip("\n").lower(), language) for line in lines])
-    return list(zip(*sides, strict=True))
-
-
-def partners(pairs: Pairs, alignment: Iterable[Links]) -> dict[str, set[str]]:
-    """Return the target words that each source word is most often linked with, ties included."""
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for (source, target), links in zip(pairs, alignment, strict=True):
-        for i, j in links:
-            counts[source[i]][target[j]] += 1
-    return {s: {t for t, c in row.items() if c == max(row.values())} for s, row in counts.items()}
-
-
-def equal_entries(pairs: Pairs, one: list[Links], other: list[Links]) -> float:
-    """Return the share of words, weighted by frequency, with equal most frequent partners."""
-    first, second = partners(pairs, one), partners(pairs, other)
-    frequency = Counter(word for source, _ in pairs for word in source)
-    linked = first.keys() | second.keys()
-    equal = sum(frequency[word] for word in linked if first.get(word) == second.get(word))
-    return equal / sum(frequency[word] for word in linked)
-
-
-def test_links_agree_with_systran_align_on_some_real_text(
+def test_links_and_dictionary_agree_with_systran_align_on_some_real_text(
     tmp_path: Path, shared_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """500 pairs are enough to expose a wrong formula; on so few, near-ties lower the agreement a little."""
-    pairs = multi30k(shared_data, 500, lambda line, _: re.findall(r"\w+|[^\w\s]", line))
-    judge = judged(tmp_path, pairs, monkeypatch)
+    pytest.importorskip("systran_align", reason="it has wheels for Python 3.11 on Linux x86-64 only")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # its idle threads would keep cores busy
+    sides = []
+    for language in ("en", "de"):
+        path = shared_data / "multi30k" / f"train.{language}.gz"
+        with gzip.open(path, "rt", encoding="utf-8", newline="\n") as stream:
+            sides.append([re.findall(r"\w+|[^\w\s]", line.lower()) for line in islice(stream, 500)])
+    pairs = list(zip(*sides, strict=True))
     ours = aligned(tmp_path, pairs)
-    assert 1.0 - alignment_error_rate(ours, judge) >= 0.95
-    assert equal_entries(pairs, ours, judge) >= 0.95
-
-
-@pytest.mark.slow
-def test_links_and_dictionary_agree_with_systran_align_on_multi30k(
-    tmp_path: Path, shared_data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """fast_align itself has F1 0.973 and 99.3% equal entries; the test demands 0.95 and 98%."""
-    tokenizers = {language: MosesTokenizer(language) for language in ("en", "de")}
-    pairs = multi30k(shared_data, 29_000, lambda line, language: tokenizers[language].tokenize(line))
-    judge = judged(tmp_path, pairs, monkeypatch)
-    ours = aligned(tmp_path, pairs)
-    assert 1.0 - alignment_error_rate(ours, judge) >= 0.95
-    assert equal_entries(pairs, ours, judge) >= 0.98
+    theirs = list(systran(*write(tmp_path, pairs), 5, tmp_path))
+    assert 1.0 - alignment_error_rate(ours, theirs) >= 0.95
+    text = [(" ".join(source), " ".join(target)) for source, target in pairs]
+    one, other = (
+        {entry.source: entry.target for entry in build_dictionary(text, links)} for links in (ours, theirs)
+    )
+    assert equal_entries(one, other, tmp_path / "source") >= 0.93

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from convs2s.text.alignment import translation_table
 from convs2s.text.alignment.translation_table import (
     EMPTY,
     FLOOR,
@@ -13,7 +14,6 @@ from convs2s.text.alignment.translation_table import (
     build_table,
     digamma,
     find,
-    look_up,
     normalize,
 )
 from convs2s.text.alignment.word_ids import Corpus, number_words
@@ -44,9 +44,10 @@ def test_rows_hold_the_target_words_of_the_same_sentences(corpus: Corpus) -> Non
     """Each target word is in its row exactly once, and a lookup finds it there; compared with sets."""
     with Threads(2) as threads:
         table = build_table(corpus, threads)
-    chunk = corpus.load(0, corpus.pairs)
+    pairs = len(corpus.source)
+    chunk = corpus.load(0, pairs)
     rows: list[set[int]] = [set() for _ in range(corpus.source.vocabulary)]
-    for k in range(corpus.pairs):
+    for k in range(pairs):
         for s in chunk.source[chunk.source_offsets[k] : chunk.source_offsets[k + 1]]:
             rows[s].update(chunk.target[chunk.target_offsets[k] : chunk.target_offsets[k + 1]].tolist())
     for s, row in enumerate(rows):
@@ -57,50 +58,21 @@ def test_rows_hold_the_target_words_of_the_same_sentences(corpus: Corpus) -> Non
 
 
 @pytest.mark.parametrize(("threads", "batch_words"), [(1, 1), (3, 20), (2, 10_000)])
-def test_neither_threads_nor_batches_change_the_table(corpus: Corpus, threads: int, batch_words: int) -> None:
+def test_neither_threads_nor_batches_change_the_table(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, threads: int, batch_words: int
+) -> None:
     """The layout decides the order of sums, and so the last bit of every probability."""
     with Threads(1) as one, Threads(threads) as several:
-        wanted, found = build_table(corpus, one), build_table(corpus, several, batch_words)
+        wanted = build_table(corpus, one)
+        monkeypatch.setattr(translation_table, "BATCH_WORDS", batch_words)
+        found = build_table(corpus, several)
     assert found.starts.tolist() == wanted.starts.tolist()
     assert found.targets.tolist() == wanted.targets.tolist()
 
 
-def test_slots_are_looked_up_cell_by_cell(corpus: Corpus) -> None:
-    """Cells go source position by source position, as the posteriors read them."""
-    chunk = corpus.load(10, 40)
-    cells = chunk.cells()
-    slots = np.full(cells[-1], -1, np.int64)
-    with Threads(2) as threads:
-        table = build_table(corpus, threads)
-        threads.share(cells, look_up, chunk, cells, table, slots)
-    pairs = [
-        (s, t)
-        for k in range(30)
-        for s in chunk.source[chunk.source_offsets[k] : chunk.source_offsets[k + 1]].tolist()
-        for t in chunk.target[chunk.target_offsets[k] : chunk.target_offsets[k + 1]].tolist()
-    ]
-    assert slots.tolist() == [find(table, s, t) for s, t in pairs]
-
-
-# Source word 0 occurs with target words 0 and 1, source word 1 with target word 1; slots 2 and 4 are free.
-TABLE = Table(np.array([0, 3, 5]), np.array([0, 1, EMPTY, 1, EMPTY], np.int32))
-
-
-@pytest.mark.parametrize("given_source", [True, False])
-def test_probabilities_are_those_of_variational_bayes(given_source: bool) -> None:
-    """exp(digamma(c + 0.01) - digamma(sum of c + 0.01)), over the row or over the column."""
-    counts = np.array([2.0, 1.0, 0.0, 3.0, 0.0])
-    probabilities = np.zeros(5, np.float32)
-    normalize(TABLE, given_source, 2, counts, probabilities)
-    totals = (3.02, 3.02, 3.01) if given_source else (2.01, 4.02, 4.02)
-    wanted = [math.exp(digamma(c + 0.01) - digamma(t)) for c, t in zip((2.0, 1.0, 3.0), totals, strict=True)]
-    assert probabilities[[0, 1, 3]].tolist() == pytest.approx(wanted, rel=1e-6)
-    assert counts.tolist() == [0.0] * 5
-
-
 def test_no_probability_becomes_zero() -> None:
     """If all candidates of a word had 0, its posterior would be 0/0."""
-    counts = np.array([0.0, 1e12, 0.0, 0.0, 0.0])
-    probabilities = np.zeros(5, np.float32)
-    normalize(TABLE, True, 2, counts, probabilities)
+    table = Table(np.array([0, 3]), np.array([0, 1, EMPTY], np.int32))
+    probabilities = np.zeros(3, np.float32)
+    normalize(table, True, 1, np.array([0.0, 1e12, 0.0]), probabilities)
     assert probabilities[0] == np.float32(FLOOR) >= np.finfo(np.float32).smallest_normal

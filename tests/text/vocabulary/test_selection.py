@@ -43,5 +43,5 @@ def test_the_report_has_the_mean_number_of_tokens() -> None:
 
 def test_candidates_of_another_vocabulary_are_refused() -> None:
     """Their ids would stand for other words, or for none."""
-    with pytest.raises(ValueError, match=r"go up to target id 19 but the vocabulary has 19.*repro cand"):
+    with pytest.raises(ValueError, match=r"expected .* below 19, .* found 19\. .*dvc repro candidates"):
         VocabularySelection(CANDIDATES, common=2, most=2, target_size=19)

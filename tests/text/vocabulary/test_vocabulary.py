@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.text.vocabulary.learning import CHUNK_PAIRS, count_words, frequent_words
+from convs2s.text.vocabulary.learning import CHUNK_PAIRS, count_words
 from convs2s.text.vocabulary.vocabulary import (
     EOS,
     PAD,
@@ -39,43 +39,15 @@ def test_a_file_comes_back_as_written(tmp_path: Path) -> None:
     assert read_vocabulary(path).entries == ["ä\u2581", "x\x85y", "\u2028"]
 
 
-@pytest.mark.parametrize("line", ["word", "word\t", "\t3", "word\tx", "word\t1\t2", ""])
+@pytest.mark.parametrize("line", ["word", "\t3", "word\t1\t2", "a\t1"])
 def test_a_bad_line_is_named(tmp_path: Path, line: str) -> None:
     """A lost or split entry would shift all later ids, and translations would be nonsense."""
     path = tmp_path / "source.tsv"
     path.write_text(f"a\t2\n{line}\nb\t1\n")
     with pytest.raises(
-        ValueError, match=r"source\.tsv, line 2: expected 'entry TAB count', found .*dvc repro"
+        ValueError, match=r"source\.tsv, line 2: expected 'entry TAB count', .*, found .*dvc repro"
     ):
         read_vocabulary(path)
-
-
-def test_a_duplicate_entry_is_named(tmp_path: Path) -> None:
-    """A word cannot have two ids."""
-    path = tmp_path / "source.tsv"
-    path.write_text("a\t2\nb\t1\na\t1\n")
-    with pytest.raises(ValueError, match=r"line 3: expected each entry once, found 'a' again, as on line 1"):
-        read_vocabulary(path)
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    """The stage that writes it has not run; the message must name the file."""
-    with pytest.raises(FileNotFoundError, match=r"source\.tsv does not exist"):
-        read_vocabulary(tmp_path / "source.tsv")
-
-
-def test_the_most_frequent_words_are_taken() -> None:
-    """Ties are broken by characters, so the order depends on the counts alone."""
-    counts = {"b": 2, "z": 5, "a": 2, "c": 1}
-    assert frequent_words(counts, 3, "n") == [("z", 5), ("a", 2), ("b", 2)]
-
-
-def test_more_words_than_there_are_is_an_error() -> None:
-    """A smaller vocabulary would silently change the size of the model."""
-    with pytest.raises(
-        ValueError, match=r"source_size is 2,000 but .* only 2 different words.*at most 2: lower"
-    ):
-        frequent_words({"a": 1, "b": 1}, 2000, "vocabulary.source_size")
 
 
 def test_words_are_counted_by_side_over_all_chunks() -> None:
