@@ -10,21 +10,20 @@ Markdown as soon as they are done, and written with --json.
 
 import argparse
 import itertools
-import json
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from convs2s.score.corpus_scores import bleu, bleu_tokenizer
-from convs2s.text.corpus.files import read_folder, read_lines, write_folder
+from convs2s.text.corpus.files import read_folder, read_json, read_lines, write_folder, write_json
 from convs2s.text.sources.split import Split
 from convs2s.train.run import train_model
 from pipelines.stages import (
@@ -50,7 +49,6 @@ class Variant:
         pairs: of the training data, before filtering.
         model: depth and width of encoder and decoder, such as "4 x 256, 3 x 256".
         pieces: of the joint vocabulary.
-        dropout: probability of dropping.
     """
 
     pairs: int
@@ -61,15 +59,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Row:
-    """A variant and its results.
-
-    Attributes:
-        variant: what was trained.
-        epochs: until training ended.
-        perplexity: best on the validation set.
-        bleu: detokenized, on the test set.
-        minutes: of training.
-    """
+    """A variant, and the results of its training; perplexity is the best on the validation set."""
 
     variant: Variant
     epochs: int
@@ -82,7 +72,7 @@ def changed(params: Params, variant: Variant) -> Params:
     """Return the parameters of a variant; embeddings are as wide as the first layer."""
     found = NUMBER.fullmatch(variant.model)
     if found is None:
-        raise ValueError(f'--models: found {variant.model!r}, wanted depths and widths as "4 x 256, 3 x 256"')
+        raise ValueError(f'--models: expected sizes such as "4 x 256, 3 x 256", found {variant.model!r}')
     encoder, width, decoder, decoder_width = map(int, found.groups())
     content = params.model_dump(mode="json")
     content["model"] |= {
@@ -116,29 +106,19 @@ def train_and_score(params: Params, variant: Variant, data: Path, out: Path) -> 
     pairs = list(read_folder(data / "tokenized/train"))
     chosen = np.random.default_rng(1).permutation(len(pairs))[: variant.pairs]
     write_folder(out / "part", [pairs[index] for index in chosen])
-    encode_all(params, out / "part", data / "tokenized/valid", out)
-    seed = params.train.seeds[0]
-    metrics, minutes = train_seed(params, seed, out)
-    score = bleu_of_test_set(params, seed, data, out)
-    return Row(variant, metrics["epochs"], metrics["validation_perplexity"], score, minutes)
-
-
-def encode_all(params: Params, part: Path, valid: Path, out: Path) -> None:
-    """Write everything that a training reads, from tokenized pairs to ids."""
-    filter.run(params.filter, part, valid, out / "filtered")
+    filter.run(params.filter, out / "part", data / "tokenized/valid", out / "filtered")
     vocabulary.run(params.vocabulary, out / "filtered/train", out / "vocabulary")
     for split in ("train", "valid"):
         encode.run(out / "vocabulary", out / "filtered" / split, out / "encoded" / split)
     candidates.run(params.align, out / "encoded/train", out / "candidates")
-
-
-def train_seed(params: Params, seed: int, out: Path) -> tuple[dict[str, Any], float]:
-    """Train on what `encode_all` wrote; return the metrics and the minutes of training."""
+    seed = params.train.seeds[0]
     inputs = out / "encoded", out / "vocabulary", out / "candidates"
     begin = time.perf_counter()
     train_model(params.model, params.train, seed, *inputs, out / "work", out / "trained" / str(seed))
     minutes = (time.perf_counter() - begin) / 60
-    return json.loads((out / "trained" / str(seed) / "metrics.json").read_text(encoding="utf-8")), minutes
+    metrics = read_json(out / "trained" / str(seed) / "metrics.json")
+    score = bleu_of_test_set(params, seed, data, out)
+    return Row(variant, metrics["epochs"], metrics["validation_perplexity"], score, minutes)
 
 
 def bleu_of_test_set(params: Params, seed: int, data: Path, out: Path) -> float:
@@ -153,15 +133,6 @@ def bleu_of_test_set(params: Params, seed: int, data: Path, out: Path) -> float:
     lines = list(read_lines(replaced / "plain.txt"))
     references = list(read_lines(data / "raw/test/target.txt"))
     return bleu(lines, references, bleu_tokenizer(languages[1])).value
-
-
-def rows(params: Params, variants: Sequence[Variant]) -> Iterator[Row]:
-    """Yield a row per variant."""
-    with TemporaryDirectory() as name:
-        data = Path(name)
-        fetch(params, data)
-        for number, variant in enumerate(variants):
-            yield train_and_score(changed(params, variant), variant, data, data / str(number))
 
 
 def markdown(row: Row) -> str:
@@ -192,12 +163,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     values = itertools.product(options.pairs, options.models, options.pieces, options.dropout)
     print("| pairs | encoder, decoder | pieces | dropout | epochs | validation perplexity | BLEU | minutes |")
     print("|---|---|---|---|---|---|---|---|", flush=True)
-    found = []
-    for row in rows(load_params(), [Variant(*value) for value in values]):
-        print(markdown(row), flush=True)
-        found.append(asdict(row))
-        if options.json:
-            options.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    params, found = load_params(), []
+    with TemporaryDirectory() as name:
+        data = Path(name)
+        fetch(params, data)
+        for number, variant in enumerate(Variant(*value) for value in values):
+            row = train_and_score(changed(params, variant), variant, data, data / str(number))
+            print(markdown(row), flush=True)
+            found.append(asdict(row))
+            if options.json:
+                write_json(options.json, found)
 
 
 if __name__ == "__main__":

@@ -69,14 +69,6 @@ def test_cores_are_those_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -
     assert cores() == 64
 
 
-def test_progress_goes_to_stderr_only(capfd: pytest.CaptureFixture[str]) -> None:
-    """stdout belongs to the pipeline; progress is for the user."""
-    list(map_chunks(make_adder, range(30), 10, "counting", workers=1))
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert "counting" in err
-
-
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
 @pytest.mark.parametrize("sizes", [[], [5], [0, 0, 0], [1, 100, 1, 1], [3] * 20])
 def test_each_item_is_in_exactly_one_range(threads: int, sizes: list[int]) -> None:

@@ -148,13 +148,6 @@ def test_a_file_of_unknown_length_is_refused(site: Site, tmp_path: Path) -> None
     assert get(site, tmp_path, "a.txt") == CONTENT  # the digest has shown that the second answer is half
 
 
-def test_file_url_is_copied(site: Site, tmp_path: Path) -> None:
-    """A mounted folder can be a mirror."""
-    (tmp_path / "a.txt").write_bytes(CONTENT)
-    urls = [(tmp_path / name).as_uri() for name in ("gone.txt", "a.txt")]
-    assert provide(Remote(urls, SHA256), tmp_path / "own", tmp_path)["gone.txt"].read_bytes() == CONTENT
-
-
 def test_full_disk_stops_at_once(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other mirrors cannot help; the error names the file, and nothing is left."""
 
