@@ -10,6 +10,7 @@ ten times a second; Linux only.
 import argparse
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -45,19 +46,12 @@ STAGES = {
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of a stage.
+    """The cost of a stage."""
 
-    Attributes:
-        seconds: wall time, including the start of Python.
-        work: CPU seconds over all cores; unlike wall time, hardly affected by other load.
-        together: peak total memory of all its processes, in MiB.
-        largest: peak memory of its largest process, in MiB.
-    """
-
-    seconds: float
-    work: float
-    together: float
-    largest: float
+    seconds: float  # wall time, including the start of Python
+    work: float  # CPU seconds over all cores; unlike wall time, hardly affected by other load
+    together: float  # peak total memory of all its processes, in MiB
+    largest: float  # peak memory of its largest process, in MiB
 
 
 def main() -> None:
@@ -113,9 +107,7 @@ def measure(command: list[str], folder: Path) -> Cost:
             status, cost = watch(process.pid)
         except BaseException:
             # Ctrl-C does not reach another session: the stage would continue in a deleted folder.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            os.killpg(process.pid, signal.SIGKILL)
             raise
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
@@ -145,13 +137,9 @@ def session_memory(session: int) -> float:
         with contextlib.suppress(OSError):
             fields = (process / "stat").read_text().rpartition(")")[2].split()
             if int(fields[3]) == session:
-                total += proportional_set_size((process / "smaps_rollup").read_text())
+                found = re.search(r"^Pss: +(\d+) kB", (process / "smaps_rollup").read_text(), re.MULTILINE)
+                total += int(found[1]) if found else 0
     return total / 1024
-
-
-def proportional_set_size(rollup: str) -> int:
-    """Return the PSS in KiB of a /proc/PID/smaps_rollup."""
-    return next((int(line.split()[1]) for line in rollup.split("\n") if line.startswith("Pss:")), 0)
 
 
 if __name__ == "__main__":
