@@ -193,3 +193,13 @@ def test_prefixes_and_given_translations_belong_to_texts(tmp_path: Path, call: s
     given = "translations" if call == "score" else "prefixes"
     with pytest.raises(ValueError, match=f"expected as many {given} as texts, found 2 texts but 1"):
         getattr(parrot(tmp_path), call)(["ein", "Hund"], **{given: ["Das"]})
+
+
+def test_a_model_cannot_control_the_terminal(tmp_path: Path) -> None:
+    """Anyone can write a vocabulary or dictionary, and corpora hold stray control characters."""
+    words = ["ein", "\x1b[2J", "zwei\x9b"]
+    tokenizer = Tokenizer("de", TOKENIZE.model_copy(update={"tokenizer": "none"}))  # only splits
+    known = word_parrot(write_word_vocabulary(tmp_path, words), n_best=1)
+    translator = Translator(known, tokenizer, tokenizer, {"drei": "vier\x1b[2J"})
+    text = " ".join([*words, "drei", "f\x1bnf"])
+    assert translator.translate(text) == "ein  [2J zwei  vier [2J f nf"
