@@ -12,7 +12,7 @@ from convs2s.engine.model import EngineModel
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.vocabulary.vocabulary import EOS
 from tests.golden import NAMES, golden_model
-from tests.golden.judge import check_hypotheses, check_sentence, longest, sources, wanted_hypotheses
+from tests.golden.judge import check_hypotheses, sources
 
 MODELS: dict[str, Callable[[Seq2Seq], SearchModel]] = {
     "plain": StepwiseModel,
@@ -27,16 +27,6 @@ MODELS: dict[str, Callable[[Seq2Seq], SearchModel]] = {
 def test_every_hypothesis_and_score_is_fairseqs(name: str, beam: int, kind: str) -> None:
     """All are in one batch, which sentences of 4 to 30 tokens leave at different steps."""
     check_hypotheses(MODELS[kind](golden_model(name)), name, beam)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_sentence_alone_gives_the_same_hypotheses(name: str) -> None:
-    """Neither padding nor the other sentences change anything (T8)."""
-    search = BeamSearch(5, 1.0, 1, 5, legacy_eos=False, keep_attention=False)
-    for source, wanted in list(zip(sources(name), wanted_hypotheses(name, 5), strict=True))[:3]:
-        check_sentence(
-            search.search(StepwiseModel(golden_model(name)), source[None], longest([source]))[0], wanted
-        )
 
 
 def test_kept_attention_is_that_of_all_positions_at_once() -> None:

@@ -9,17 +9,9 @@ import torch
 
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.forced_decoding import log_likelihoods, score_given
-from convs2s.text.vocabulary.vocabulary import EOS, PAD, UNK
+from convs2s.text.vocabulary.vocabulary import EOS, PAD
 from tests.decode.parrot import word_parrot, write_word_vocabulary
-from tests.decode.table_model import probabilities, random_table
-
-
-def test_a_likelihood_is_the_product_of_those_of_its_tokens() -> None:
-    """0.3 for UNK, then 0.7 for EOS."""
-    rows = [[0.1, 0.2, 0.3, 0.4]] * 4
-    rows[3] = [0.1, 0.7, 0.1, 0.1]
-    [found] = log_likelihoods(probabilities(rows), torch.tensor([[3, EOS]]), torch.tensor([[UNK, EOS]]))
-    assert found.item() == pytest.approx(math.log(0.3 * 0.7), abs=1e-6)
+from tests.decode.table_model import random_table
 
 
 def test_what_a_search_finds_has_the_score_of_the_search() -> None:

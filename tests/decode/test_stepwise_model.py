@@ -5,7 +5,7 @@ import torch
 from torch.testing import assert_close
 
 from convs2s.decode.stepwise_model import StepwiseModel
-from tests.model.small import EOS, PAD, sentence, small_model
+from tests.model.small import PAD, sentence, small_model
 
 
 @pytest.mark.parametrize("positions", [True, False])
@@ -22,18 +22,6 @@ def test_step_by_step_equals_all_at_once(positions: bool, attention: list[bool])
         step_logits, step_weights, state = stepwise.step(target[:, i], memory, state)
         assert_close(step_logits, logits[:, i], atol=1e-5, rtol=1e-5)
         assert_close(step_weights, weights[:, i], atol=1e-6, rtol=1e-5)
-
-
-def test_several_hypotheses_share_their_sentence() -> None:
-    """Rows are grouped by sentence: H rows give the same as H copies of the sentence."""
-    model = StepwiseModel(small_model().eval())
-    source = torch.stack([sentence(7, 40), sentence(7, 40, start=4)])
-    memory, state = model.encode(source), model.start(6)
-    tokens = torch.tensor([EOS, 5, 6, EOS, 7, 8])
-    logits, _, _ = model.step(tokens, memory, state)
-    copies = memory.select(torch.tensor([0, 0, 0, 1, 1, 1]))
-    wanted, _, _ = model.step(tokens, copies, model.start(6))
-    assert_close(logits, wanted, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

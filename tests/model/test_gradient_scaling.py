@@ -3,7 +3,6 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from convs2s.model.encoder import scale_gradient
 from convs2s.model.seq2seq import Seq2Seq
 from tests.model.small import sentence, small_model
 
@@ -13,16 +12,6 @@ def gradients(model: Seq2Seq) -> dict[str, Tensor]:
     logits, _ = model(sentence(7, 40)[None], sentence(5, 50)[None])
     logits.square().sum().backward()
     return {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
-
-
-def test_value_is_kept_and_gradient_scaled() -> None:
-    """It is the identity in forward, and a factor in backward."""
-    x = torch.tensor([1.0, -2.0], requires_grad=True)
-    y = scale_gradient(x, 0.25)
-    y.backward(torch.tensor([4.0, 8.0]))
-    assert torch.equal(y.detach(), x.detach())
-    assert x.grad is not None
-    assert_close(x.grad, torch.tensor([1.0, 2.0]))
 
 
 @pytest.mark.parametrize("rule", ["paper", "fairseq"])

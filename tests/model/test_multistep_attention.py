@@ -10,14 +10,6 @@ def memory(keys: torch.Tensor, values: torch.Tensor, padding: torch.Tensor) -> M
     return Memory(keys, values, padding, (~padding).sum(dim=1))
 
 
-def test_zero_summary_averages_the_source() -> None:
-    """With d = 0 all weights are 1/m, so c is sqrt(m) times the mean of the values."""
-    values = torch.tensor([[[1.0], [3.0]]])  # (B=1, S=2, E=1)
-    c, weights = attend(torch.zeros(1, 1, 1), memory(values, values, torch.zeros(1, 2, dtype=torch.bool)))
-    assert_close(weights, torch.tensor([[[0.5, 0.5]]]))
-    assert_close(c, torch.tensor([[[2.0 * math.sqrt(2)]]]))
-
-
 def test_padding_gets_no_weight_and_does_not_count_as_length() -> None:
     """With a padded position, m of the same sentence is still 2 (T8)."""
     values = torch.tensor([[[1.0], [3.0], [100.0]]])
