@@ -6,22 +6,25 @@ import json
 import re
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from prefect import get_run_logger
+from prefect import get_client, get_run_logger, runtime
 from prefect.artifacts import (
     create_image_artifact,
     create_link_artifact,
+    create_markdown_artifact,
     create_table_artifact,
 )
+from prefect.client.schemas.filters import ArtifactFilter
 from prefect.settings import PREFECT_UI_URL
 
 from pipelines import shell
 from pipelines.flows.graph import Stage
 from pipelines.flows.workspace import ROOT
 
+SUMMARY = "1-summary"
 ORDER = {"train": 2, "evaluate": 3}  # after the summary; those of a sweep's rows come before its table
 
 
@@ -49,12 +52,6 @@ def warn_if_not_shown() -> Iterator[None]:
         get_run_logger().warning("Not shown in the UI: %s: %s", type(error).__name__, error)
 
 
-def image(path: Path, name: str, description: str) -> None:
-    """Show a PNG, embedded in the artifact because the server may not have access to this machine's files."""
-    data = base64.b64encode(path.read_bytes()).decode()
-    create_image_artifact(f"data:image/png;base64,{data}", key=name, description=description)
-
-
 @warn_if_not_shown()
 def show(stage: Stage, failed: bool = False) -> None:
     """Show the curves of a training, even a failed one, or the scores of an evaluation.
@@ -70,13 +67,15 @@ def show(stage: Stage, failed: bool = False) -> None:
 
 
 def show_curves(stage: Stage, curves: Path, until: str) -> None:
-    """Show the curves of a training as a picture."""
+    """Show the curves of a training as a picture, embedded because the server may be on another machine."""
     from convs2s.score.curves import draw_curves  # noqa: PLC0415  # matplotlib takes a second to load
 
     with TemporaryDirectory() as folder:
         picture = Path(folder) / "curves.png"
         draw_curves(curves, picture)
-        image(picture, stage_key(stage, "curves"), f"Curves of {stage.name}{until}")
+        data = base64.b64encode(picture.read_bytes()).decode()
+    url, name = f"data:image/png;base64,{data}", stage_key(stage, "curves")
+    create_image_artifact(url, key=name, description=f"Curves of {stage.name}{until}")
 
 
 def show_scores(stage: Stage) -> None:
@@ -105,3 +104,14 @@ def show_report(root: Path, name: str) -> None:
     where = f"On {socket.gethostname()}; browsers open a file only from their address bar: `{page}`"
     create_link_artifact(page.as_uri(), page.name, key=key(4, "report", name), description=where)
     get_run_logger().info("Report: %s", page.as_uri())
+
+
+@warn_if_not_shown()
+def show_summary(lines: Sequence[str]) -> None:
+    """Show a summary of this flow run, with links to its other artifacts."""
+    of_run = ArtifactFilter.model_validate({"flow_run_id": {"any_": [runtime.flow_run.id]}})
+    with get_client(sync_client=True) as client:
+        found = sorted(client.read_artifacts(artifact_filter=of_run), key=lambda one: one.key or "")
+    links = [f"- [{one.key}]({address('artifacts/artifact', one.id)})" for one in found]
+    text = [f"# {runtime.flow_run.name}\n", *lines, "\n## Pictures and tables\n", *links]
+    create_markdown_artifact("\n".join(text), SUMMARY, "Summary of the run")

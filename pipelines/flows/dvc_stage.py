@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,8 +95,8 @@ class GuardedRunner:
     stop: Stop
     on_line: Callable[[str], None]  # called with each line of output as it arrives, except progress bars
 
-    def run(self, *command: str) -> None:
-        """Run a command, and leave none of its processes behind.
+    def run(self, *command: str) -> list[str]:
+        """Run a command, leave none of its processes behind, and return its lines of output.
 
         Raises StageFailed if its exit status is not 0, and StageEnded at the deadline or if `stop` was set,
         each with the last lines of its output.
@@ -113,52 +112,37 @@ class GuardedRunner:
             start_new_session=True,  # Prefect kills the flow's process group; the guard must survive that
         )
         assert process.stdout is not None
-        last: deque[str] = deque(maxlen=LAST_LINES)
+        said = list[str]()
         # With newline="", lines also end at the carriage returns of progress bars, and keep them.
         with io.TextIOWrapper(process.stdout, encoding="utf-8", errors="replace", newline="") as lines:
             for line in lines:
                 clean = without_secrets(COLORS.sub("", line).rstrip())
                 if clean and not (line.endswith("\r") or BAR.search(clean)):
                     self.on_line(clean)
-                    last.append(clean)
-        status, tail = process.wait(), "\n".join(["Its last lines:", *last])
+                    said.append(clean)
+        status, tail = process.wait(), "\n".join(["Its last lines:", *said[-LAST_LINES:]])
         if status == TIMED_OUT:
             raise StageEnded(f"was ended at its deadline, {self.seconds / 3600:g} h. {tail}", "TimedOut")
         if status == ENDED_BY_GUARD and self.stop.is_set():
             raise StageEnded(f"was ended because the flow run was cancelled or ended. {tail}")
         if status != 0:
             raise StageFailed(f"ended with status {status}. {tail}")
+        return said
 
     def reproduce(self, stage: str, *options: str) -> str:
         """Bring one stage item up to date through DVC; return how, one of OUTCOMES."""
-        lines = list[str]()
-
-        def note(line: str) -> None:
-            lines.append(line)
-            self.on_line(line)
-
         # --single-item: the flow orders the stages; without it, DVC would lock files that others are writing.
-        command = [*DVC, "--wait-for-lock", "repro", "--single-item", *options, stage]
-        dataclasses.replace(self, on_line=note).run(*command)
+        lines = self.run(*DVC, "--wait-for-lock", "repro", "--single-item", *options, stage)
         for outcome, pattern in OUTCOMES.items():
             if any(map(pattern.match, lines)):
                 return outcome
-        raise StageFailed(
-            "succeeded, but DVC's output does not say whether it ran. Install the version of DVC that "
-            "constraints.txt names."
-        )
+        raise StageFailed("succeeded, but the output of this version of DVC does not say whether it ran")
 
     def restore(self, stage: str) -> str | None:
         """Restore one stage item from DVC's local and remote caches; return None if it has to run instead."""
-        lines = list[str]()
         # DVC runs commands in $SHELL. `false` exits at once, so DVC stops where it would run the stage.
         env = {**self.env, "SHELL": shutil.which("false") or "/bin/false"}
         try:
-            outcome = dataclasses.replace(self, env=env, on_line=lines.append).reproduce(stage, "--pull")
+            return dataclasses.replace(self, env=env, on_line=lambda _: None).reproduce(stage, "--pull")
         except StageFailed:
-            if any(OUTCOMES["Executed"].match(line) for line in lines):
-                return None
-            raise
-        for line in lines:
-            self.on_line(line)
-        return outcome
+            return None

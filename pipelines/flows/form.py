@@ -75,10 +75,9 @@ class Form(BaseModel):
 
 
 def field(title: str, description: str, default: Any = None, **bounds: Any) -> Any:
-    """Return a form field, which may be left empty."""
-    if default is None:
-        return Field(default_factory=lambda: None, title=title, description=description)
-    return Field(default=default, title=title, description=description, **bounds)
+    """Return a form field, which may be left empty; a default of null would be rejected, so it is made."""
+    given = {"default_factory": lambda: None} if default is None else {"default": default}
+    return Field(title=title, description=description, **given, **bounds)
 
 
 class ValueParams(Form):
@@ -96,21 +95,10 @@ class ValueParams(Form):
     beam_size: Whole = field("Beam", "beam size of the search (translate.beam_size)")
     overrides: Values = field("Other values", "each as NAME=VALUE, such as train.learning_rate=0.1", {})
 
-    @model_validator(mode="after")
-    def _once(self) -> Self:
-        if twice := sorted(self._usual().keys() & self.overrides.keys()):
-            raise ValueError(
-                f"overrides: expected no value with a field of its own, found {', '.join(twice)}"
-            )
-        return self
-
-    def _usual(self) -> dict[str, Any]:
-        found = {name: getattr(self, field) for field, name in USUAL.items()}
-        return {name: value for name, value in found.items() if value not in (None, [])}
-
     def values(self) -> dict[str, Any]:
-        """Return all values, by dotted name."""
-        return self._usual() | self.overrides
+        """Return all values, by dotted name; one of `overrides` takes precedence over its own field."""
+        usual = {name: getattr(self, field) for field, name in USUAL.items()}
+        return {name: value for name, value in usual.items() if value not in (None, [])} | self.overrides
 
     def changes(self) -> dict[str, Any]:
         """Return everything that replaces params.yaml: the preset, if any, and all values."""
@@ -136,9 +124,6 @@ class RunParams(Form):
     )
     remote: Literal["none", "gpu", "all"] = field(
         "Remote stages", "stages to send to remote workers: none, those that use GPUs, or all", "none"
-    )
-    remote_wait: Positive = field(
-        "Wait for remote workers", "minutes a stage waits when no suitable remote worker is online", 1
     )
     git_remote: str = field("Git remote", "the git remote shared with remote workers", "origin")
 

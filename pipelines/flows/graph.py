@@ -1,6 +1,5 @@
 """The DAG as DVC sees it: stage items, their parents, and the settings for running them from dvc.yaml."""
 
-import contextlib
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -56,21 +55,17 @@ def read_graph(root: Path, label: str = "") -> dict[str, Stage]:
             for stage, parents in _ordered(repo):
                 stages[stage.name] = _stage(stage, [stages[parent] for parent in parents], root, label)
     except DvcException as error:
-        message = f"DVC cannot read the pipeline in {root}: {error}"
-        if "dvc.lock" in message:
-            message += "\nRestore it (git checkout dvc.lock), or remove it: past results are in DVC's cache."
-        raise ValueError(message) from error
+        raise ValueError(f"DVC cannot read the pipeline in {root}: {error}") from error
     return stages
 
 
 def up_to_date(root: Path) -> set[str]:
     """Return the stages that are up to date and whose ancestors all are, too.
 
-    This takes a second or two in all, as much as one `dvc repro` of a single stage. Returns an empty set if
-    DVC cannot tell now; `dvc repro` will find out then.
+    This takes a second or two in all, as much as one `dvc repro` of a single stage.
     """
     fresh, changed = set[str](), set[str]()
-    with contextlib.suppress(DvcException), Repo(str(root)) as repo, repo.lock:
+    with Repo(str(root)) as repo, repo.lock:
         for stage, parents in _ordered(repo):
             # The snapshot is taken at every run, but leaves most of its files as they are.
             needed = parents if row_of(stage.name) in changed else parents - {SNAPSHOT}

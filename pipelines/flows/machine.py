@@ -8,9 +8,8 @@
     python -m pipelines.flows.machine worker POOL      # in the foreground, for services and batch systems
 
 Database, logs and password live in .prefect/ of the clone. If PREFECT_API_URL is set, that server is used,
-and never started or stopped. Server and worker are identified by their processes' working directory, command
-and environment. (`prefect server start --background` relies on a process ID, which after a reboot may belong
-to another program, and writes no log; and Prefect has no equivalent for workers.)
+and never started or stopped. Server and worker are identified by their working directory and command.
+(After a reboot, the process ID that `prefect server start --background` keeps may be another program's.)
 """
 
 import argparse
@@ -27,18 +26,18 @@ import httpx
 import psutil
 
 from pipelines.check import check_folder
-from pipelines.flows import access
-from pipelines.flows.access import HOME
+from pipelines.flows import workspace
 from pipelines.flows.form import ValueParams
 from pipelines.flows.resources import queues
-from pipelines.flows.workspace import ROOT
+from pipelines.flows.workspace import HOME, ROOT
 from pipelines.preset import parse_override
 from pipelines.sweep_table import read_table
 
-WAIT = 90.0  # seconds to wait for a server to come up
 CLIENT = "PREFECT_API_AUTH_STRING"
-MARK = "CONVS2S_BACKGROUND"  # environment variable that marks the server and worker started by this program
-PROGRAMS = {name: ["prefect", name, "start"] for name in ("server", "worker")}  # after python -m
+PROGRAMS = {
+    "server": ["prefect", "server", "start"],
+    "worker": ["prefect", "worker", "start", "--pool", "gpu"],
+}
 
 
 def settings(address: str, password: str) -> dict[str, str]:
@@ -80,11 +79,11 @@ def use_server(start_missing: bool) -> None:
 
     The server is this clone's if it is running, otherwise the one on port FLOW_PORT.
     """
-    access.make_home()
+    workspace.make_home()
     named, server = os.environ.get("PREFECT_API_URL"), running("server")
     address = named or (server.environ()["PREFECT_API_URL"] if server else own_address())
     set_environment(
-        address, access.make_password() if start_missing and not named else access.read_password()
+        address, workspace.make_password() if start_missing and not named else workspace.read_password()
     )
     if start_missing and not named and not answers(address):
         start_server(address)
@@ -124,18 +123,17 @@ def worker_command(pool: str) -> list[str]:
     """
     name = f"{socket.gethostname()} {ROOT.name}"
     served = [f"--work-queue={queue}" for queue in (queues() if pool == "remote" else [])]
-    return [*PROGRAMS["worker"], "--pool", pool, "--type", "process", "--limit", "1", "--name", name, *served]
+    return [*PROGRAMS["worker"][:-1], pool, "--type", "process", "--limit", "1", "--name", name, *served]
 
 
 def start_server(address: str) -> None:
     """Start the server and wait until it answers; raise a RuntimeError if it exits early."""
     print(f"Starting the Prefect server at {address} ...", flush=True)
     start_detached("server", server_command(address))
-    deadline = time.monotonic() + WAIT
-    while not answers(address) and time.monotonic() < deadline:
+    while not answers(address):
         time.sleep(0.2)
         check_runs("server")
-    print(f"Password of its pages: {os.environ[CLIENT]} (kept in {access.PASSWORD})", flush=True)
+    print(f"Password of its pages: {os.environ[CLIENT]} (kept in {workspace.PASSWORD})", flush=True)
 
 
 def start_worker() -> None:
@@ -154,7 +152,6 @@ def start_detached(name: str, arguments: Sequence[str]) -> None:
         subprocess.Popen(
             [sys.executable, "-m", *arguments],
             cwd=ROOT,
-            env={**os.environ, MARK: name},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -163,12 +160,11 @@ def start_detached(name: str, arguments: Sequence[str]) -> None:
 
 
 def running(name: str) -> psutil.Process | None:
-    """Return the server or worker that this program has started in this clone, if it is still running."""
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            ours = process.cwd() == str(ROOT) and process.cmdline()[2:5] == PROGRAMS[name]
-            if ours and process.environ().get(MARK) == name:
-                return process
+    """Return the server or worker that runs in this clone, if there is one."""
+    for process in psutil.process_iter(["cwd", "cmdline"]):
+        module = (process.info["cmdline"] or [])[2:]
+        if process.info["cwd"] == str(ROOT) and module[: len(PROGRAMS[name])] == PROGRAMS[name]:
+            return process
     return None
 
 
@@ -185,11 +181,11 @@ def stop() -> list[str]:
     stopped = {name: process for name in ("worker", "server") if (process := running(name))}
     for process in stopped.values():
         family = [process, *process.children(recursive=True)]
-        for end in (psutil.Process.terminate, psutil.Process.kill):
-            for member in family:
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    end(member)
-            _, family = psutil.wait_procs(family, timeout=10)
+        for member in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                member.terminate()
+        for left in psutil.wait_procs(family, timeout=10)[1]:
+            left.kill()
     return list(stopped)
 
 
@@ -240,8 +236,8 @@ def execute(options: argparse.Namespace) -> int:
         read_table(options.table)
         return run("sweep", {"table": options.table, **params})
     if options.command == "server":
-        access.make_home()
-        set_environment(own_address(), os.environ.get(CLIENT) or access.make_password())
+        workspace.make_home()
+        set_environment(own_address(), os.environ.get(CLIENT) or workspace.make_password())
         replace_process(server_command(own_address()))
     use_server(start_missing=False)
     from pipelines.flows import deployment  # noqa: PLC0415
@@ -256,6 +252,6 @@ def execute(options: argparse.Namespace) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(execute(parser().parse_args()))
-    except (RuntimeError, ValueError, FileNotFoundError) as error:
+    except (RuntimeError, ValueError, FileNotFoundError, httpx.HTTPError) as error:
         print(f"make flow: {error}", file=sys.stderr)
         sys.exit(2)

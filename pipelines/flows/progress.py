@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
@@ -16,7 +16,6 @@ from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from pipelines.flows.artifacts import stage_key
 from pipelines.flows.graph import Stage
 
-FILE = "progress.json"
 SECONDS = 2.0  # between updates of the artifact
 
 
@@ -29,26 +28,24 @@ def percentage(progress: Mapping[str, Any]) -> float:
 def description(progress: Mapping[str, Any]) -> str:
     """Return training progress in words, the most important first, since the end may be cut off."""
     perplexity = progress["validation_perplexity"]
-    return (
+    text = (
         "epoch {epoch} of {max_epochs}, {left} left in it, {tokens_per_second:,.0f} tokens/s, "
-        "loss {loss:.3f}, {update:,} of {updates:,} updates".format(
-            left=timedelta(seconds=round(progress["seconds_left"])), **progress
-        )
-        + ("" if perplexity is None else f", validation perplexity {perplexity:.3f}")
-    )
+        "loss {loss:.3f}, {update:,} of {updates:,} updates"
+    ).format(left=timedelta(seconds=round(progress["seconds_left"])), **progress)
+    return text if perplexity is None else f"{text}, validation perplexity {perplexity:.3f}"
 
 
 @contextlib.contextmanager
-def showing_progress(stage: Stage, work: Path) -> Iterator[None]:
-    """Keep an artifact up to date with the training in a work folder.
+def show_progress(stage: Stage) -> Iterator[None]:
+    """Keep an artifact up to date with the training in a stage's work folder.
 
-    This runs in a thread: if the server is unreachable, waiting for it would stall the reader of the
-    training's output, and with it the training. For the same reason the thread gets only a few seconds to
-    finish.
+    A thread does this, because waiting for an unreachable server would stall the reader of the training's
+    output, and with it the training. At the end it gets a few seconds to show the last state.
     """
-    over, key = threading.Event(), stage_key(stage, "progress")
+    over, path = threading.Event(), stage.root / str(stage.work) / "progress.json"
     context = contextvars.copy_context()  # so that the artifact belongs to the calling thread's task run
-    thread = threading.Thread(target=context.run, args=(_keep, key, work / FILE, over), daemon=True)
+    arguments = (_follow, stage_key(stage, "progress"), path, over)
+    thread = threading.Thread(target=context.run, args=arguments, daemon=True)
     thread.start()
     try:
         yield
@@ -57,17 +54,13 @@ def showing_progress(stage: Stage, work: Path) -> Iterator[None]:
         thread.join(timeout=5.0)
 
 
-def _keep(key: str, path: Path, over: threading.Event) -> None:
-    shown, artifact = time.time_ns(), None  # ignore a file left by an earlier training
-    last = False
-    while not last:
-        last = over.wait(SECONDS)
+def _follow(key: str, path: Path, over: threading.Event) -> None:
+    shown, artifact, ended = time.time_ns(), None, False  # ignore a file left by an earlier training
+    while not ended:
+        ended = over.wait(SECONDS)
         with contextlib.suppress(Exception):  # no file yet, or no server: neither may stop the stage
             if (written := path.stat().st_mtime_ns) > shown:
                 progress = json.loads(path.read_text(encoding="utf-8"))
-                if artifact is None:
-                    artifact = create_progress_artifact(percentage(progress), key, description(progress))
-                else:
-                    assert isinstance(artifact, UUID)
-                    update_progress_artifact(artifact, percentage(progress), description(progress))
+                artifact = artifact or cast("UUID", create_progress_artifact(0.0, key))
+                update_progress_artifact(artifact, percentage(progress), description(progress))
                 shown = written

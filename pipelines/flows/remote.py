@@ -7,17 +7,14 @@ already run, and fetches its outputs.
 """
 
 import contextlib
-import time
-from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 import httpx
 from prefect import get_client, get_run_logger, runtime
-from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.objects import FlowRun
 from prefect.deployments import run_deployment
-from prefect.states import Cancelled, Cancelling, State
+from prefect.states import Cancelling, State
 
 from pipelines.flows import workspace
 from pipelines.flows.dvc_stage import DVC, GuardedRunner, StageEnded, StageFailed, Stop
@@ -27,7 +24,6 @@ from pipelines.flows.workspace import ROOT, git
 from pipelines.repair import commands_lock
 
 POLL = 2.0  # seconds between queries of a remote run's state
-RECENT = 20.0  # seconds since its last query after which a worker counts as offline
 SURVIVAL = 10.0  # seconds in which a live run that the server has marked Crashed corrects its state
 
 
@@ -50,32 +46,27 @@ def push(runner: GuardedRunner, *stages: str) -> None:
     runner.run(*DVC, "--wait-for-lock", "push", "--run-cache", *stages)
 
 
-def fetch(runner: GuardedRunner, *stages: str) -> None:
-    """Fetch the outputs of stages; `dvc repro --pull` would keep those of an earlier run."""
-    if stages:
-        runner.run(*DVC, "--wait-for-lock", "pull", "--force", *sorted(stages))
+def execute(stage: Stage, runner: GuardedRunner, git_remote: str) -> None:
+    """Have a remote worker run a stage, and wait for it to finish; Prefect calls it Late while no worker can.
 
-
-def execute(stage: Stage, runner: GuardedRunner, git_remote: str, patience: float) -> None:
-    """Have a remote worker run a stage, and wait for it to finish.
-
-    Raises StageFailed if the remote run fails, or if no suitable worker has been online for `patience`
-    seconds; StageEnded if the runner is stopped, which cancels the remote run, or if somebody cancels that.
+    Raises StageFailed if the remote run fails; StageEnded if the runner is stopped, which cancels the remote
+    run, or if somebody cancels that.
     """
     branch, commit = publish(stage, runner, git_remote)
     order = {"stage": stage.name, "branch": branch, "commit": commit, "git_remote": git_remote}
+    work_queue = queue(stage.gpus)
     try:
         remote = run_deployment(
             "run-stage/run-stage",
             parameters={**order, "seconds": runner.seconds},
             flow_run_name=f"{stage.name} for {runtime.flow_run.name}",
             tags=[stage.kind, "remote"],
-            work_queue_name=queue(stage.gpus),
+            work_queue_name=work_queue,
             timeout=0,
         )
         assert isinstance(remote, FlowRun)
-        get_run_logger().info("A remote worker is to run %s: flow run %s", stage.name, remote.name)
-        state = wait(remote.id, runner.stop, queue(stage.gpus), patience)
+        get_run_logger().info("%s waits for a worker that serves the work queue %s", stage.name, work_queue)
+        state = wait(remote.id, runner.stop)
     finally:
         git(ROOT, "push", "--quiet", git_remote, "--delete", branch)
     if state.is_cancelled():
@@ -84,39 +75,24 @@ def execute(stage: Stage, runner: GuardedRunner, git_remote: str, patience: floa
         raise StageFailed(f"ended as {state.name} on a remote worker: {state.message}")
 
 
-def wait(run: UUID, stop: Stop, work_queue: str, patience: float) -> State[Any]:
-    """Wait for a flow run to finish; cancel it if `stop` is set, or if no worker is online for too long.
+def wait(run: UUID, stop: Stop) -> State[Any]:
+    """Wait for a flow run to finish; cancel it if `stop` is set.
 
     Prefect's own wait_for_flow_run returns at Crashed, and could not be interrupted by `stop`.
     """
-    logged, doubted, online = "", False, time.monotonic()
+    logged, crashed = "", False
     with get_client(sync_client=True) as client:
         while True:
             with contextlib.suppress(httpx.HTTPError):  # the server may be unreachable for a while
                 state = client.read_flow_run(run).state
                 assert state is not None
-                doubted = state.is_crashed() and not doubted
-                if state.is_final() and not doubted:
+                if state.is_final() and (crashed or not state.is_crashed()):
                     return state
-                if not doubted and state.name != logged:
+                if state.name != logged:
                     logged = str(state.name)
                     get_run_logger().info("The remote run is %s", logged)
-                if not (state.is_scheduled() or state.is_pending()) or is_served(client, work_queue):
-                    online = time.monotonic()
-                if time.monotonic() > online + patience:
-                    client.set_flow_run_state(run, Cancelled(message="no worker is online"), force=True)
-                    raise StageFailed(
-                        f"was not started: expected a remote worker that polls the work queue {work_queue}, "
-                        f"found none in {patience / 60:g} minutes. Start one on a machine with enough GPUs: "
-                        "python -m pipelines.flows.machine worker remote"
-                    )
+                crashed = state.is_crashed()
                 if stop.is_set():
                     client.set_flow_run_state(run, Cancelling(), force=True)
                     raise StageEnded("was cancelled on its remote worker, because the flow run was")
-            stop.wait(SURVIVAL if doubted else POLL)
-
-
-def is_served(client: SyncPrefectClient, work_queue: str) -> bool:
-    """Return whether a worker has polled the work queue recently; each does so every few seconds."""
-    polled = client.read_work_queue_by_name(work_queue, work_pool_name="remote").last_polled
-    return polled is not None and (datetime.now(UTC) - polled).total_seconds() < RECENT
+            stop.wait(SURVIVAL if crashed else POLL)

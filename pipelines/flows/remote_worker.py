@@ -34,8 +34,7 @@ def check_out(root: Path, git_remote: str, branch: str, commit: str) -> None:
     edited = [name for name in git(root, "diff", "--name-only", "HEAD").splitlines() if name != "dvc.lock"]
     if edited:
         raise ValueError(
-            f"{root} has edited files: {', '.join(edited)}. A remote worker checks out the commits it is "
-            "sent; give it a clone of its own, or commit the edits to a branch."
+            f"{root} has edited files: {', '.join(edited)}. A remote worker needs its own clone."
         )
     git(root, "fetch", "--quiet", git_remote, f"refs/heads/{branch}")
     git(root, "checkout", "--quiet", "--force", "--detach", commit)

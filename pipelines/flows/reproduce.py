@@ -12,7 +12,6 @@ from pipelines.flows import artifacts, experiment, workspace
 from pipelines.flows.form import USUAL, RunParams, ValueParams, field
 from pipelines.flows.graph import read_graph, restrict
 from pipelines.flows.run_stages import THREADS, StagesRun, claim
-from pipelines.flows.summary import summarize
 from pipelines.flows.workspace import ROOT
 
 
@@ -73,4 +72,4 @@ def reproduce(params: ReproduceParams = ReproduceParams()) -> State[Any]:  # noq
         if name and state.is_completed():
             experiment.keep_experiment(ROOT, root, name)
             scores += f"\nSaved as the DVC experiment {name}: dvc exp show, dvc exp apply {name}"
-        return summarize(run, state, scores.strip())
+        return run.show_summary(state, scores.strip())

@@ -19,12 +19,9 @@ def visible_gpus() -> list[int]:
     """
     if shutil.which("nvidia-smi") is None:
         return []
-    listing = shell.run("nvidia-smi", "--query-gpu=index", "--format=csv,noheader", cwd=Path())
-    present = [int(line) for line in listing.split()]
+    present = shell.run("nvidia-smi", "--query-gpu=index", "--format=csv,noheader", cwd=Path()).split()
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if named is None:
-        return present
-    return [int(part) for part in named.split(",") if part and int(part) in present]
+    return [int(gpu) for gpu in (present if named is None else named.split(",")) if gpu in present]
 
 
 def choose_gpus(asked: Sequence[int]) -> list[int]:
@@ -34,10 +31,7 @@ def choose_gpus(asked: Sequence[int]) -> list[int]:
     """
     present = visible_gpus()
     if len(set(asked)) < len(asked) or not set(asked) <= set(present):
-        raise ValueError(
-            f"gpus: expected ids of this machine's GPUs ({present or 'none'}, with CUDA_VISIBLE_DEVICES="
-            f"{os.environ.get('CUDA_VISIBLE_DEVICES', 'unset')}), each once, found {list(asked)}."
-        )
+        raise ValueError(f"gpus: expected some of {present}, each once, found {list(asked)}")
     return list(asked) or present
 
 

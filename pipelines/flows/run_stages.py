@@ -7,6 +7,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,11 @@ from pipelines.flows import artifacts, remote
 from pipelines.flows.dvc_stage import GuardedRunner, StageEnded, StageFailed, Stop, environment
 from pipelines.flows.form import RunParams
 from pipelines.flows.graph import Stage, check_names, up_to_date
-from pipelines.flows.progress import showing_progress
+from pipelines.flows.progress import show_progress
 from pipelines.flows.resources import Leases, choose_gpus
 from pipelines.flows.watch import make_check
 from pipelines.flows.workspace import ROOT
-from pipelines.repair import find_dvc, repair
+from pipelines.repair import repair
 
 PAUSE = 2.0  # seconds between checks whether the run should continue
 # One thread per stage, which only waits: for parents, which are submitted first, or for a child process.
@@ -35,10 +36,10 @@ THREADS: Any = ThreadPoolTaskRunner(max_workers=256)
 
 @contextlib.contextmanager
 def claim(root: Path) -> Iterator[None]:
-    """Lock a workspace for one flow run, and set damaged files of DVC aside.
+    """Lock a workspace for one flow run, however that ends, and set damaged files of DVC aside.
 
-    Raises a ValueError if another flow run or a DVC command works there, or if the worker of this run was
-    started in another clone than this code's. The operating system releases the lock however the run ends.
+    Raises a ValueError if another flow run works there, or the worker of this one was started in another
+    clone than this code's.
     """
     if "PREFECT__FLOW_RUN_ID" in os.environ and (place := Path(psutil.Process(os.getppid()).cwd())) != ROOT:
         raise ValueError(
@@ -47,19 +48,11 @@ def claim(root: Path) -> Iterator[None]:
         )
     try:
         with FileLock(root / ".dvc" / "tmp" / "flow.lock", timeout=0):
-            if process := find_dvc(root):
-                raise ValueError(
-                    f"a DVC command is running in {root}: expected none, found process {process.pid}. Wait "
-                    "for it to finish, or stop it, and try again."
-                )
             for sentence in repair(root):
                 get_run_logger().warning(sentence)
             yield
     except Timeout:
-        raise ValueError(
-            f"another flow run works in {root}. Wait for it to end, or cancel it; a second clone can run at "
-            "the same time."
-        ) from None
+        raise ValueError(f"another flow run works in {root}. Wait for it to end, or cancel it.") from None
 
 
 class StagesRun:
@@ -110,9 +103,8 @@ class StagesRun:
             on_gpus = gpus or self.for_others  # a local run without GPUs trains on the CPU
             if on_gpus and stage.gpus > len(gpus) and not self.params.is_remote(stage):
                 raise ValueError(
-                    f"{stage.name} needs {stage.gpus} GPUs, but {socket.gethostname()} has {len(gpus)}: it "
-                    "could never start. Lower train.workers in params.yaml, list more ids in gpus, or use a "
-                    "worker with more GPUs."
+                    f"{stage.name}: expected {stage.gpus} GPUs, found {len(gpus)} on {socket.gethostname()}. "
+                    "Lower train.workers in params.yaml, list more ids in gpus, or use another worker."
                 )
         return gpus
 
@@ -159,6 +151,22 @@ class StagesRun:
         sharing = stages * max(1, stage.gpus) if stages > 1 else 1  # a lone training divides them itself
         return environment(gpus if self.gpus else None, sharing)  # a stage sees only its own GPUs
 
+    def show_summary(self, state: State[Any], scores: str = "") -> State[Any]:
+        """Log the scores, show a summary of the run with its last state, and return that."""
+        if scores:
+            get_run_logger().info("\n%s", scores)
+        times = {title: timedelta(seconds=round(seconds)) for title, seconds in self.seconds.items()}
+        lines = [
+            f"{len(self.stages)} stages, {len(self.fresh)} of them up to date before; "
+            f"on {socket.gethostname()}, GPUs {self.gpus or 'none'}.\n",
+            f"**{state.name}**: {state.message}\n",
+            f"## Scores\n\n```text\n{scores}\n```\n" if scores else "",
+            *("## Stages\n", "| stage | state | time |", "|---|---|---|"),
+            *(f"| {title} | {last.name} | {times.get(title, '')} |" for title, last in self.states().items()),
+        ]
+        artifacts.show_summary(lines)
+        return state
+
     def summary(self) -> str:
         """Return one line that counts the stages by how they ended."""
         kinds = collections.Counter(kind_of(state) for state in self.states().values())
@@ -201,7 +209,7 @@ def execute(run: StagesRun, stage: Stage, force: bool) -> str:
         env, seconds = run.environment(stage, gpus), run.params.seconds(stage)
         runner = GuardedRunner(stage.root, env, seconds, run.stop, get_run_logger().info)
         if stage.work:
-            stack.enter_context(showing_progress(stage, stage.root / stage.work))
+            stack.enter_context(show_progress(stage))
         start = time.monotonic()
         outcome = run_remotely(run, runner, stage) if is_remote else run_locally(run, runner, stage, force)
         run.seconds[stage.title()] = time.monotonic() - start
@@ -211,8 +219,8 @@ def execute(run: StagesRun, stage: Stage, force: bool) -> str:
 def run_locally(run: StagesRun, runner: GuardedRunner, stage: Stage, force: bool) -> str:
     """Run a stage through DVC; return the outcome. A remote worker fetches inputs and pushes the outputs."""
     pull = run.for_others or run.params.remote != "none"
-    if run.for_others:
-        remote.fetch(runner, *stage.parents)
+    if run.for_others and stage.parents:  # `dvc repro --pull` would keep outputs of an earlier run
+        runner.run(*remote.DVC, "--wait-for-lock", "pull", "--force", *sorted(stage.parents))
     outcome = runner.reproduce(stage.name, *["--pull"] * pull, *["--force"] * force)
     if run.for_others:
         remote.push(runner, stage.name)
@@ -221,13 +229,9 @@ def run_locally(run: StagesRun, runner: GuardedRunner, stage: Stage, force: bool
 
 def run_remotely(run: StagesRun, runner: GuardedRunner, stage: Stage) -> str:
     """Have a remote worker run a stage, unless its outputs are in a cache; return the local outcome."""
-    outcome = runner.restore(stage.name)
-    if outcome is None:
-        remote.execute(stage, runner, run.params.git_remote, 60 * run.params.remote_wait)
-        outcome = runner.restore(stage.name)
-    if outcome is None:
-        raise StageFailed(
-            "ran on a remote worker, but its outputs are not in the DVC remote. Does the worker use the same "
-            "remote? See the log of the remote run."
-        )
-    return outcome
+    if outcome := runner.restore(stage.name):
+        return outcome
+    remote.execute(stage, runner, run.params.git_remote)
+    if outcome := runner.restore(stage.name):
+        return outcome
+    raise StageFailed("ran on a remote worker, but its outputs are not in this clone's DVC remote")

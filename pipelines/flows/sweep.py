@@ -18,7 +18,6 @@ from pipelines.flows import artifacts, experiment, workspace
 from pipelines.flows.form import AS_LIST, Form, RunParams, ValueParams, field, read_values, write_values
 from pipelines.flows.graph import Stage, read_graph
 from pipelines.flows.run_stages import THREADS, StagesRun, claim, went_wrong
-from pipelines.flows.summary import summarize
 from pipelines.flows.workspace import ROOT
 from pipelines.sweep_table import Row, compare, label_rows, list_tables, read_results, read_table
 
@@ -29,7 +28,7 @@ Configuration = Annotated[
     PlainSerializer(lambda row: shlex.join(write_values(row))),
     WithJsonSchema({"type": "string"}),
 ]
-LONGEST_FAULT = 300  # characters in the table; the run's page shows the whole message
+LONGEST_FAULT = 300  # last characters of it in the table; the run's page shows the whole message
 
 
 class RowParams(Form):
@@ -103,14 +102,14 @@ def sweep(params: SweepParams) -> State[Any]:
         run = StagesRun(params, [stage for row in stages.values() for stage in row])
         state = run.run()
         if not (state.is_completed() or state.is_failed()):  # cancelled, or its worker has died
-            return summarize(run, state)
+            return run.show_summary(state)
         results = {name: results_or_fault(run, row) for name, row in stages.items()}
         for name in rows:
             if "failed" not in results[name]:
                 experiment.keep_experiment(ROOT, stages[name][0].root, name)
         table = compare(rows, results)
         show(table, params.title)
-        return summarize(run, state, table.iloc[:, :9].to_string(index=False))
+        return run.show_summary(state, table.iloc[:, :9].to_string(index=False))
 
 
 def results_or_fault(run: StagesRun, row: Sequence[Stage]) -> dict[str, Any]:
@@ -121,8 +120,8 @@ def results_or_fault(run: StagesRun, row: Sequence[Stage]) -> dict[str, Any]:
         return read_results(row[0].root)
     faults = [f"{name} {states[name].message}" for name in missing if went_wrong(states[name])]
     # A stage that rows share fails in the row that runs it.
-    line = " ".join(("; ".join(faults) or f"a stage of another row, before {missing[0]}, failed").split())
-    return {"failed": line if len(line) <= LONGEST_FAULT else f"... {line[-LONGEST_FAULT:]}"}
+    line = "; ".join(faults) or f"a stage of another row, before {missing[0]}, failed"
+    return {"failed": " ".join(line.split())[-LONGEST_FAULT:]}
 
 
 def show(table: pd.DataFrame, name: str) -> None:

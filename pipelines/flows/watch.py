@@ -1,7 +1,6 @@
 """Checks in a flow run whether it should continue, because a killed worker cannot cancel its runs."""
 
 import os
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +8,6 @@ import httpx
 from prefect import get_client, runtime
 from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 from prefect.states import Cancelled, Crashed, Running, State
-from rich.console import Console
 
 
 def make_check() -> Callable[[], State[Any] | None]:
@@ -19,16 +17,10 @@ def make_check() -> Callable[[], State[Any] | None]:
     and Cancelled if the run was cancelled or ended on the server. If the server has marked the run Crashed
     only because it was down itself and missed the heartbeats, the run is set to Running again.
     """
-    worker = os.getppid() if "PREFECT__FLOW_RUN_ID" in os.environ else None
-    run = runtime.flow_run.id
-    if worker is not None:
-        # Prefect logs through Rich, which exits at the first line that it cannot write. After the worker is
-        # killed, that would be before the run could report its state.
-        Console.on_broken_pipe = lambda self: discard_output()  # type: ignore[method-assign]
+    parent, run = os.getppid(), runtime.flow_run.id
 
     def check() -> State[Any] | None:
-        if worker is not None and os.getppid() != worker:
-            discard_output()
+        if "PREFECT__FLOW_RUN_ID" in os.environ and os.getppid() != parent:
             return Crashed(message="the worker that had started this run is gone: its stages were ended")
         # An unreachable server must not delay the next check of the worker: try once, with a short timeout.
         impatient = {PREFECT_CLIENT_MAX_RETRIES: 0, PREFECT_API_REQUEST_TIMEOUT: 5.0}
@@ -45,10 +37,3 @@ def make_check() -> Callable[[], State[Any] | None]:
         return None
 
     return check
-
-
-def discard_output() -> None:
-    """Discard all further output: the pipe to the dead worker is broken."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):
-        os.dup2(nowhere, stream.fileno())

@@ -1,12 +1,20 @@
-"""The clone that a flow runs in, and its git state."""
+"""The clone that a flow runs in: its git state, and .prefect/ with the password of the Prefect server.
 
+Prefect's API starts processes, so anyone who can call it acts as the user who started the server and workers.
+"""
+
+import contextlib
 import os
+import secrets
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
 from pipelines import shell
 
 ROOT = Path(__file__).parents[2]
+HOME = ROOT / ".prefect"
+PASSWORD = HOME / "password"  # as Prefect's clients and pages take it: user:password
 IDENTITY = {
     f"GIT_{role}_{part}": value  # git on a worker machine may have no user configured
     for role in ("AUTHOR", "COMMITTER")
@@ -20,11 +28,8 @@ def git(root: Path, *arguments: str, env: Mapping[str, str] | None = None) -> st
 
 
 def revision(root: Path) -> str:
-    """Return the short hash of the checked-out commit, with + if files differ; `none` without a commit."""
-    try:
-        return git(root, "describe", "--always", "--dirty=+", "--exclude=*")
-    except shell.CommandFailed:
-        return "none"
+    """Return the short hash of the checked-out commit, with + if files differ."""
+    return git(root, "describe", "--always", "--dirty=+", "--exclude=*")
 
 
 def snapshot(root: Path) -> str:
@@ -38,3 +43,33 @@ def snapshot(root: Path) -> str:
         return git(root, "write-tree", env=env)
     finally:
         index.unlink(missing_ok=True)
+
+
+def make_home() -> None:
+    """Create .prefect/ for the database and the logs, readable only by the owner."""
+    HOME.mkdir(mode=0o700, exist_ok=True)
+    HOME.chmod(0o700)
+
+
+def make_password() -> str:
+    """Return this clone's password, creating it on the first call."""
+    with contextlib.suppress(FileExistsError), PASSWORD.open("x", encoding="ascii") as file:
+        PASSWORD.chmod(0o600)
+        file.write(f"convs2s:{secrets.token_urlsafe(24)}\n")
+    return read_password()
+
+
+def read_password() -> str:
+    """Return the password in .prefect/, empty if there is none.
+
+    Raises a RuntimeError if other users can read it.
+    """
+    if not PASSWORD.exists():
+        return ""
+    if (mode := stat.S_IMODE(PASSWORD.stat().st_mode)) & (stat.S_IRWXG | stat.S_IRWXO):
+        raise RuntimeError(
+            f"{PASSWORD}: expected permissions 600, found {mode:o}, so other users may have read it. Remove "
+            "the file and run make flow-stop; the next make flow creates a new one. In the clone of a remote "
+            "worker: chmod 600."
+        )
+    return PASSWORD.read_text(encoding="utf-8").strip()

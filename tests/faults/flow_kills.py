@@ -21,8 +21,7 @@ from tests.faults import repository
 from tests.faults.base import Kills
 from tests.faults.cases import differences
 from tests.flows import toy
-from tests.flows.server import FINAL, Server, end, soon
-from tests.flows.trainings import gone, processes
+from tests.flows.server import FINAL, Server, end, gone, processes, soon
 
 # The text that identifies each program in a command line.
 PROGRAMS = {"flow": "prefect.", "guard": "pipelines.flows.guard", "dvc": "-m dvc", "stage": "toy.py"}

@@ -8,62 +8,35 @@ import multiprocessing
 import os
 import signal
 import sys
-from multiprocessing.context import ForkServerContext
+from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 
 # What the flows import of others; a program begins as a copy of a process that has imported these.
-LIBRARIES = [
-    "prefect",
-    "prefect.flow_engine",
-    "prefect.task_engine",
-    "prefect.task_runners",
-    "prefect.events",
-]
-LIBRARIES += ["prefect.runner", "prefect.artifacts", "prefect.deployments", "prefect.automations"]
-LIBRARIES += ["prefect.deployments.flow_runs", "prefect.utilities.visualization", "fastapi.encoders"]
-LIBRARIES += ["pandas", "matplotlib.figure", "httpx", "psutil", "ruamel.yaml", "networkx", "pytest"]
-LIBRARIES += ["dvc.repo", "dvc.lock"]
-
-
-class Program:
-    """Like `subprocess.Popen`: runs `code` in a folder, in a session of its own."""
-
-    def __init__(self, code: str, arguments: list[str], folder: Path, env: dict[str, str], log: Path) -> None:
-        self.process = context().Process(target=run, args=(code, arguments, folder, env, log))
-        self.process.start()
-        assert self.process.pid
-        self.pid = self.process.pid
-
-    def poll(self) -> int | None:
-        """Return the exit status if it has ended."""
-        return self.process.exitcode
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Wait until it ends; return the exit status.
-
-        Raises:
-            TimeoutError: if it is still running after `timeout` seconds.
-        """
-        self.process.join(timeout)
-        if self.process.exitcode is None:
-            raise TimeoutError(f"process {self.pid} has not ended within {timeout} s")
-        return self.process.exitcode
-
-    def kill(self) -> None:
-        """Send it SIGKILL."""
-        self.process.kill()
+LIBRARIES = """prefect prefect.flow_engine prefect.task_engine prefect.task_runners prefect.events
+prefect.runner prefect.artifacts prefect.deployments prefect.automations prefect.deployments.flow_runs
+prefect.utilities.visualization fastapi.encoders pandas matplotlib.figure httpx psutil ruamel.yaml networkx
+pytest dvc.repo dvc.lock"""
 
 
 @functools.cache
 def context() -> ForkServerContext:
     """Return a multiprocessing context that forks a process with the imports already done."""
     server = multiprocessing.get_context("forkserver")
-    server.set_forkserver_preload(LIBRARIES)
+    server.set_forkserver_preload(LIBRARIES.split())
     return server
 
 
+def start(
+    code: str, arguments: list[str], folder: Path, env: dict[str, str], log: Path
+) -> "ForkServerProcess":
+    """Start a program in a folder, in a session of its own."""
+    process = context().Process(target=run, args=(code, arguments, folder, env, log))
+    process.start()
+    return process
+
+
 def run(code: str, arguments: list[str], folder: Path, env: dict[str, str], log: Path) -> None:
-    """Become the program `python -c CODE ARGUMENTS`."""
+    """Act as the program `python -c CODE ARGUMENTS`."""
     os.setsid()
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for stream in (1, 2):

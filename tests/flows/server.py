@@ -1,4 +1,4 @@
-"""A Prefect server for the tests, flow runs on it, and queries of its API."""
+"""A Prefect server for the tests, flow runs on it, queries of its API, and the processes that runs leave."""
 
 import contextlib
 import json
@@ -10,15 +10,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import psutil
 
 from pipelines.flows import machine
-from tests.flows import toy
-from tests.flows.forked import Program
+from tests.flows import forked, toy
 
 FINAL = {"COMPLETED", "FAILED", "CANCELLED", "CRASHED"}
 
@@ -26,6 +26,13 @@ FINAL = {"COMPLETED", "FAILED", "CANCELLED", "CRASHED"}
 def over(task: Mapping[str, Any]) -> bool:
     """Return whether a task run has ended, or can never start because a parent has failed."""
     return task["state_type"] in FINAL or task["state_name"] == "NotReady"
+
+
+class FlowProcess(NamedTuple):
+    """A flow in a process of its own, and the id of its run."""
+
+    process: BaseProcess
+    run: str
 
 
 @dataclass
@@ -44,7 +51,7 @@ class Server:
     env: dict[str, str] = field(default_factory=dict)
     csrf: dict[str, str] = field(default_factory=dict)  # what a change of the server's state must bear
     http: httpx.Client | None = None
-    flows: list[Program] = field(default_factory=list)
+    flows: list[BaseProcess] = field(default_factory=list)
 
     def start(self) -> None:
         """Start it and wait until it answers."""
@@ -62,7 +69,7 @@ class Server:
         with (self.home / "server.log").open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", *machine.server_command(address)],
-                cwd=toy.ROOT,
+                cwd=self.home,
                 env=self.env,
                 stdout=log,
                 stderr=log,
@@ -73,9 +80,8 @@ class Server:
     def stop(self) -> None:
         """Stop it, and any flows that a failed test has left running."""
         for flow in self.flows:
-            if flow.poll() is None:  # else its number may be another process's
+            if flow.pid and flow.is_alive():  # else its number may be another process's
                 end(flow.pid)
-            flow.wait()
         self.halt()
 
     def halt(self) -> None:
@@ -108,9 +114,7 @@ class Server:
         """Send a POST request to the API."""
         for _ in range(5):
             answer = self.client().post(path, json=content)
-            if (
-                answer.status_code != httpx.codes.SERVICE_UNAVAILABLE
-            ):  # SQLite is locked: it asks to try again
+            if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:  # when SQLite is locked, try again
                 break
             time.sleep(1)
         answer.raise_for_status()
@@ -146,16 +150,12 @@ class Server:
     def logs(self, run: str) -> str:
         """Return all log messages of a flow run."""
         text: list[str] = []
-        offset = 0
-        while True:
-            body = {"logs": {"flow_run_id": {"any_": [run]}}, "limit": 200, "offset": offset}
-            page = self.post("logs/filter", body)
-            if not page:
-                return "\n".join(text)
+        query = {"logs": {"flow_run_id": {"any_": [run]}}, "limit": 200}
+        while page := self.post("logs/filter", {**query, "offset": len(text)}):
             text += [log["message"] for log in page]
-            offset += len(page)
+        return "\n".join(text)
 
-    def start_flow(self, repo: Path, flow: str = "reproduce", **params: Any) -> "FlowProcess":
+    def start_flow(self, repo: Path, flow: str = "reproduce", **params: Any) -> FlowProcess:
         """Start a flow in a clone, in a process of its own."""
         module, model = f"pipelines.flows.{flow}", f"{flow.capitalize()}Params"
         code = (
@@ -163,9 +163,13 @@ class Server:
             f"{flow}({model}(**json.loads(sys.argv[1])), return_state=True)"
         )
         env = {**self.env, "PYTHONPATH": toy.python_path(repo)}
-        process = Program(code, [json.dumps(params)], repo, env, self.home / "flow.log")
+        before, log = self.known(), self.home / "flow.log"
+        process = forked.start(code, [json.dumps(params)], repo, env, log)
         self.flows.append(process)
-        return FlowProcess(self, process, self.known())
+        assert soon(lambda: bool(self.known() - before) or not process.is_alive())
+        new = self.known() - before
+        assert new, log.read_text()[-3000:]
+        return FlowProcess(process, new.pop())
 
     def known(self) -> set[str]:
         """Return the ids of all flow runs that are not subflows."""
@@ -174,9 +178,8 @@ class Server:
     def run_flow(self, repo: Path, flow: str = "reproduce", **params: Any) -> str:
         """Run a flow to its end; return its run's id."""
         started = self.start_flow(repo, flow, **params)
-        run = started.id()
-        started.process.wait(300)
-        return run
+        started.process.join(300)
+        return started.run
 
     def worker(self, repo: Path, pool: str) -> subprocess.Popen[bytes]:
         """Start a worker in a clone; it takes one run at a time."""
@@ -199,33 +202,15 @@ class Server:
         code = "from pipelines.flows.deployment import deploy; deploy()"
         log = self.home / "deploy.log"
         env = {**self.env, "PYTHONPATH": toy.python_path(repo)}
-        assert Program(code, [], repo, env, log).wait(120) == 0, log.read_text()[-3000:]
+        process = forked.start(code, [], repo, env, log)
+        process.join(120)
+        assert process.exitcode == 0, log.read_text()[-3000:]
 
     def trigger(self, deployment: str, **params: Any) -> str:
         """Trigger a run of a deployment, FLOW/NAME; return its id."""
         found = self.client().get(f"deployments/name/{deployment}").raise_for_status().json()
         body = {"parameters": {"params": params}, "state": {"type": "SCHEDULED"}}
         return str(self.post(f"deployments/{found['id']}/create_flow_run", body)["id"])
-
-
-@dataclass
-class FlowProcess:
-    """A flow that runs in a process of its own."""
-
-    server: Server
-    process: Program
-    before: set[str]
-    run: str = ""
-
-    def id(self) -> str:
-        """Return its run's id, once the server knows it."""
-        if self.run:
-            return self.run
-        assert soon(lambda: bool(self.server.known() - self.before) or self.process.poll() is not None)
-        new = self.server.known() - self.before
-        assert new, (self.server.home / "flow.log").read_text()[-3000:]
-        self.run = new.pop()
-        return self.run
 
 
 def copy_database(database: Path, copy: Path) -> None:
@@ -257,3 +242,32 @@ def end(pid: int) -> None:
         if process.is_running():
             process.kill()
     psutil.wait_procs(family, timeout=10)
+
+
+def processes(repo: Path) -> list[str]:
+    """Return the command lines of all processes whose working directory is a repository."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if Path(process.cwd()) == repo and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(" ".join(process.cmdline()))
+    return found
+
+
+def training(repo: Path) -> bool:
+    """Return whether both trainings are running."""
+    return {note[0] for note in toy.notes(repo)} >= {"train@1", "train@2"}
+
+
+def started(server: Server, repo: Path) -> FlowProcess:
+    """Start a flow and wait until it is training."""
+    toy.behave(repo, train_1={"seconds": 90}, train_2={"seconds": 90})
+    flow = server.start_flow(repo)
+    assert soon(lambda: training(repo)), (server.home / "flow.log").read_text()[-2000:]
+    assert len([line for line in processes(repo) if "toy.py data/trained" in line]) >= 2
+    return flow
+
+
+def gone(repo: Path, keep: Callable[[str], bool] = lambda _: False) -> None:
+    """Check that no process is left after ten seconds."""
+    assert soon(lambda: not [p for p in processes(repo) if not keep(p)], 10), processes(repo)

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -30,12 +29,10 @@ def test_dvcs_messages_are_recognized(tmp_path: Path) -> None:
     assert bring(repo, "download") == "Executed"
     assert bring(repo, "download") == "Unchanged"
     assert bring(repo, "train@2") == "Executed"
-    toy.set_params(repo, {"train.dropout": 0.4})
-    assert bring(repo, "train@2") == "Executed"
-    toy.set_params(repo, {"train.dropout": 0.0})
+    (repo / "dvc.lock").unlink()
     assert bring(repo, "train@2") == "Cached"
     assert bring(repo, "train@2", force=True) == "Executed"
-    assert toy.ran(repo) == ["download", "train@2", "train@2", "train@2"]
+    assert toy.ran(repo) == ["download", "train@2", "train@2"]
 
 
 @pytest.mark.parametrize(
@@ -53,37 +50,18 @@ def test_a_stage_that_ran_is_executed_whatever_else_dvc_says(
     said: list[str], outcome: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """DVC runs a stage after failing to pull its data, and never runs a frozen one."""
-    monkeypatch.setattr(GuardedRunner, "run", lambda runner, *_: [*map(runner.on_line, said)])
+    monkeypatch.setattr(GuardedRunner, "run", lambda *_: said)
     runner = GuardedRunner(toy.ROOT, {}, 60, Stop(), lambda _: None)
     assert runner.reproduce("a") == outcome
     said[:] = ["DVC speaks another language."]
-    with pytest.raises(StageFailed, match="DVC's output does not say whether it ran"):
+    with pytest.raises(StageFailed, match="does not say whether it ran"):
         runner.reproduce("a")
 
 
-def test_cached_results_are_restored_and_nothing_runs(tmp_path: Path) -> None:
-    """Done before a stage is sent to another machine; here in a clone whose data are only in the remote."""
-    repo, heard = toy.make(tmp_path / "toy"), list[str]()
-    toy.dvc(repo, "remote", "add", "--default", "folder", str(tmp_path / "remote"))
-    toy.dvc(repo, "repro", "train@2")
-    toy.dvc(repo, "push", "--run-cache")
-    toy.commit(repo)
-    clone = tmp_path / "clone"
-    toy.run(tmp_path, "git", "clone", "--quiet", str(repo), str(clone))
-    runner = GuardedRunner(clone, environment(None), 60, Stop(), heard.append)
-    assert runner.restore("train@1") is None
-    assert heard == []
-    assert runner.restore("train@2") == "Cached"
-    assert any(line.startswith("Pulling data for stage: 'train@2'") for line in heard)
-    assert (clone / "data/trained/2/content").exists()
-    assert runner.restore("train@2") == "Unchanged"
-    assert toy.ran(clone) == []
-
-
-def play(code: str, seconds: float = 30, stop: Stop | None = None) -> list[str]:
-    heard: list[str] = []
-    runner = GuardedRunner(toy.ROOT, environment(None), seconds, stop or Stop(), heard.append)
-    runner.run(sys.executable, "-uc", code)
+def play(code: str, seconds: float = 30) -> list[str]:
+    heard = list[str]()
+    runner = GuardedRunner(toy.ROOT, environment(None), seconds, Stop(), heard.append)
+    assert runner.run(sys.executable, "-uc", code) == heard
     return heard
 
 
@@ -104,14 +82,6 @@ def test_it_is_stopped_at_its_deadline() -> None:
     with pytest.raises(StageEnded, match=r"(?s)was ended at its deadline, 0\.000\d* h\..*flood"):
         play("while True: print('flood' * 1000)", seconds=1.5)
     assert time.monotonic() - start < 20
-
-
-def test_it_is_stopped_when_the_flow_stops() -> None:
-    """A cancelled run must leave no stage running."""
-    stop = Stop()
-    threading.Timer(1.0, stop.set).start()
-    with pytest.raises(StageEnded, match="the flow run was cancelled or ended"):
-        play("import time; time.sleep(60)", stop=stop)
 
 
 def test_secrets_are_hidden() -> None:

@@ -8,27 +8,18 @@ from pathlib import Path
 import pytest
 
 from tests.flows import toy
-from tests.flows.server import Server, end, soon
-from tests.flows.trainings import gone, started, training
+from tests.flows.server import Server, end, gone, soon, started, training
 
 pytestmark = pytest.mark.flows
 
 
-def completes(server: Server, repo: Path) -> None:
-    """The next run does the remaining work, and trainings continue from their checkpoints."""
-    toy.behave(repo)
-    run = server.run_flow(repo)
-    states = server.states(run)
-    assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
-    assert (states["download"], states["train@1"], states["train@2"]) == ("Unchanged", "Executed", "Executed")
-    assert [note[1] for note in toy.notes(repo) if note[0] == "train@1"][:2] == ["start 0", "start 1"]
-    assert toy.dvc(repo, "status") == "Data and pipelines are up to date."
-
-
 def test_cancellation_and_then_a_killed_worker(server: Server, repo: Path) -> None:
-    """First by the button in the UI; after the kill, the flow must end itself: no worker takes it over."""
+    """First by the button in the UI; after the kill, the flow must end itself: no worker takes it over.
+
+    The next run does the remaining work, and trainings continue from their checkpoints.
+    """
     server.deploy(repo)
-    toy.behave(repo, train_1={"seconds": 90, "talks": True}, train_2={"seconds": 90})
+    toy.behave(repo, train_1={"seconds": 90}, train_2={"seconds": 90})
     worker = server.worker(repo, "gpu")
     try:
         run = server.trigger("reproduce/reproduce", parallel=3)  # a place for align beside both trainings
@@ -41,11 +32,17 @@ def test_cancellation_and_then_a_killed_worker(server: Server, repo: Path) -> No
     finally:
         end(worker.pid)
     gone(repo)
-    completes(server, repo)
+    toy.behave(repo)
+    run = server.run_flow(repo)
+    states = server.states(run)
+    assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
+    assert (states["download"], states["train@1"], states["train@2"]) == ("Unchanged", "Executed", "Executed")
+    assert [note[1] for note in toy.notes(repo) if note[0] == "train@1"][:2] == ["start 0", "start 1"]
+    assert toy.dvc(repo, "status") == "Data and pipelines are up to date."
 
 
 def the_worker_is_killed(server: Server, repo: Path, worker: "subprocess.Popen[bytes]") -> None:
-    """Kill it while trainings continue from checkpoints and log lines go to a pipe that is now broken."""
+    """Kill it while trainings continue from checkpoints."""
     run = server.trigger("reproduce/reproduce")
     again = {"train@1", "train@2"}
     assert soon(lambda: {name for name, what, *_ in toy.notes(repo) if what == "start 1"} >= again)
@@ -59,27 +56,25 @@ def the_worker_is_killed(server: Server, repo: Path, worker: "subprocess.Popen[b
     assert "0 executed, 2 unchanged, 0 cached, 0 failed, 2 cancelled, 1 not run" in message
 
 
-def test_ctrl_c_stops_everything(server: Server, repo: Path) -> None:
-    """A flow started by hand must not leave trainings behind."""
-    flow = started(server, repo)
-    os.kill(flow.process.pid, signal.SIGINT)
-    gone(repo, lambda line: "import reproduce" in line)  # which still tells the server of its end
-    flow.process.wait(90)
+def test_a_killed_flow_leaves_nothing_and_is_marked_crashed(server: Server, repo: Path) -> None:
+    """Nothing else reports it: the automation of the deployment does, after a period without heartbeats.
 
-
-def test_a_killed_flow_is_marked_crashed(server: Server, repo: Path) -> None:
-    """Nothing else reports it: the automation of the deployment does, after a period without heartbeats."""
+    Meanwhile, Ctrl-C ends another run, which was started by hand.
+    """
     path = repo / "deploy" / "automation.yaml"
     content = path.read_text().replace("within: 90", "within: 35").replace("convs2s: ", "hasty: ")
     path.write_text(content)
     server.deploy(repo, again=True)
     try:
         flow = started(server, repo)
-        run = flow.id()
+        run = flow.run
         flow.process.kill()
         gone(repo)
         assert server.flow_run(run)["state_type"] == "RUNNING"
-        completes(server, repo)
+        (repo / "notes.jsonl").unlink()
+        second = started(server, repo)
+        os.kill(second.process.pid or 0, signal.SIGINT)
+        gone(repo, lambda line: "import reproduce" in line)  # which still tells the server of its end
         assert soon(lambda: server.flow_run(run)["state_type"] == "CRASHED", 90), server.flow_run(run)
         assert "No heartbeat for 90 s" in server.flow_run(run)["state"]["message"]
     finally:  # other tests' runs may be slow to give a sign of life
@@ -95,13 +90,13 @@ def test_a_server_that_restarts_during_a_run(server: Server, repo: Path) -> None
     """
     toy.behave(repo, train_1={"seconds": 6}, train_2={"seconds": 8})
     flow = server.start_flow(repo)
-    run = flow.id()
+    run = flow.run
     assert soon(lambda: training(repo))
     server.post(f"flow_runs/{run}/set_state", {"state": {"type": "CRASHED"}, "force": True})
     assert soon(lambda: server.flow_run(run)["state_type"] == "RUNNING", 10)
     with server.away():
         assert soon(lambda: "evaluate" in toy.ran(repo))
-    assert flow.process.wait(120) == 0
+    flow.process.join(120)
     assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
     assert server.states(run) == dict.fromkeys(toy.NAMES, "Executed")
     gone(repo)

@@ -60,23 +60,25 @@ def test_a_preset_replaces_params_yaml() -> None:
         ValueParams(preset="multi30k-en-de2").written(toy.ROOT)
 
 
-@pytest.mark.parametrize(("seeds", "words"), [([3], "seed 3"), ([1, 2], "seeds 1, 2")])
-def test_a_run_is_named_after_data_seeds_and_revision(
-    monkeypatch: pytest.MonkeyPatch, seeds: list[int], words: str
-) -> None:
+def test_a_run_is_named_after_data_seeds_and_revision(monkeypatch: pytest.MonkeyPatch) -> None:
     """The name also lists everything that differs from params.yaml, so that runs can be told apart."""
-    asked = SimpleNamespace(parameters={"params": {"preset": "tatoeba-en-de", "seeds": seeds}})
-    monkeypatch.setattr("pipelines.flows.reproduce.runtime", SimpleNamespace(flow_run=asked))
     monkeypatch.setattr("pipelines.flows.workspace.revision", lambda _: "abc")
-    assert run_name() == f"tatoeba-en-de, {words}, abc, preset=tatoeba-en-de"
+
+    def name(**params: Any) -> str:
+        asked = SimpleNamespace(parameters={"params": {"preset": "tatoeba-en-de", **params}})
+        monkeypatch.setattr("pipelines.flows.reproduce.runtime", SimpleNamespace(flow_run=asked))
+        return run_name()
+
+    assert name(seeds=[3]) == "tatoeba-en-de, seed 3, abc, preset=tatoeba-en-de"
+    assert name(seeds=[1, 2], beam_size=7) == (
+        "tatoeba-en-de, seeds 1, 2, abc, preset=tatoeba-en-de, translate.beam_size=7"
+    )
+    assert name(dropout=3) == "invalid parameters"  # the flow then says what is wrong
 
 
-def test_a_value_must_be_named_and_given_once() -> None:
-    """Otherwise one of two values would be used silently."""
-    with pytest.raises(
-        ValidationError, match=r"expected no value with a field of its own, found train\.seeds"
-    ):
-        ValueParams(seeds=[1], overrides={"train.seeds": [2]})
+def test_a_value_must_be_named() -> None:
+    """Of two values, that of `overrides` counts."""
+    assert ValueParams(seeds=[1], overrides={"train.seeds": [2]}).values() == {"train.seeds": [2]}
     with pytest.raises(ValidationError, match=r"expected NAME=VALUE, such as train.dropout=0.3, found"):
         ValueParams(overrides=["train.dropout"])  # type: ignore[arg-type]
 

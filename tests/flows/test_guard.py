@@ -4,12 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
 import pytest
+
+from tests.flows.server import soon
 
 # A child in a session of its own that ignores SIGTERM, and a grandchild whose parent has gone.
 FAMILY = """
@@ -25,6 +25,11 @@ subprocess.run([sys.executable, "-c", orphan, mark], start_new_session=True)
 out.write("up"); out.close()
 time.sleep(60)
 """
+# It waits half a second between SIGTERM and SIGKILL.
+HASTY = (
+    "import sys; from pipelines.flows import guard as g; g.GRACE = 0.5; sys.exit(g.guard(60, sys.argv[1:]))"
+)
+GUARD = [sys.executable, "-m", "pipelines.flows.guard", "60", sys.executable, "-c"]
 
 
 def living(mark: str) -> list[psutil.Process]:
@@ -32,83 +37,41 @@ def living(mark: str) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter(["cmdline", "status"]):
         line = process.info["cmdline"] or []
-        if mark in line and HASTE not in line and process.info["status"] != "zombie":
+        if mark in line and HASTY not in line and process.info["status"] != "zombie":
             found.append(process)
     return found
 
 
-GUARD = [sys.executable, "-m", "pipelines.flows.guard", "60", sys.executable, "-c"]
-"""Followed by a program in Python and its arguments: that program under guard, for at most 60 seconds."""
-HASTE = (
-    "import sys; from pipelines.flows import guard as g; g.GRACE = 0.5; sys.exit(g.guard(60, sys.argv[1:]))"
-)
-HASTY_GUARD = [sys.executable, "-c", HASTE, sys.executable, "-c"]
-"""The same, but it waits half a second between SIGTERM and SIGKILL."""
-
-
-def soon(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
-    """Wait for a condition, up to a time limit."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return condition()
-
-
-@pytest.fixture
-def guarded(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """A guard over a family of processes, once all of them are running."""
+@pytest.mark.parametrize(("cause", "status"), [("pipe", 15), ("terminated", 15), ("child", 9)])
+def test_all_processes_end(cause: str, status: int, tmp_path: Path) -> None:
+    """On cancellation or kill -9 of the flow, at a shutdown, and after a crash, whose workers hold a GPU."""
     mark, up = f"mark-{tmp_path.name}-{os.getpid()}", tmp_path / "up"
-    command = [*HASTY_GUARD, FAMILY, mark, str(up)]
+    command = [sys.executable, "-c", HASTY, sys.executable, "-c", FAMILY, mark, str(up)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
-    assert soon(lambda: up.exists() and up.read_text() == "up")
-    assert len(living(mark)) == 3
-    yield process, mark
-    for left in living(mark):
-        left.kill()
-    process.kill()
-    process.wait()
-
-
-def test_all_end_when_the_pipe_closes(guarded: tuple[subprocess.Popen[bytes], str]) -> None:
-    """The flow closes it on cancellation; the system closes it after kill -9."""
-    process, mark = guarded
-    assert process.stdin is not None
-    process.stdin.close()
-    assert process.wait(10) == 128 + signal.SIGTERM
-    assert living(mark) == []
-
-
-def test_all_end_when_the_guard_gets_sigterm(guarded: tuple[subprocess.Popen[bytes], str]) -> None:
-    """A system that shuts down sends SIGTERM to every process."""
-    process, mark = guarded
-    process.terminate()
-    assert process.wait(10) == 128 + signal.SIGTERM
-    assert living(mark) == []
-
-
-def test_processes_left_behind_by_a_command_end_with_it(guarded: tuple[subprocess.Popen[bytes], str]) -> None:
-    """Otherwise a crashed training's workers would keep their GPU."""
-    process, mark = guarded
-    child = next(p for p in living(mark) if p.ppid() == process.pid and FAMILY in p.cmdline())
-    child.kill()
-    assert process.wait(10) == 128 + signal.SIGKILL
-    assert living(mark) == []
+    try:
+        assert soon(lambda: up.exists() and up.read_text() == "up", 10)
+        assert len(living(mark)) == 3
+        assert process.stdin is not None
+        if cause == "pipe":
+            process.stdin.close()
+        elif cause == "terminated":
+            process.terminate()
+        else:
+            next(one for one in living(mark) if FAMILY in one.cmdline()).kill()
+        assert process.wait(10) == 128 + signal.Signals(status)
+        assert living(mark) == []
+    finally:
+        for left in living(mark):
+            left.kill()
+        process.kill()
+        process.wait()
 
 
 @pytest.mark.parametrize("status", [0, 3])
-def test_the_exit_status_is_the_commands(status: int) -> None:
-    """The flow must learn that DVC has failed."""
-    command = [*GUARD, f"raise SystemExit({status})"]
-    assert subprocess.Popen(command, stdin=subprocess.PIPE).wait(30) == status
-
-
-def test_output_passes_through() -> None:
-    """The flow reads it line by line."""
-    command = [*GUARD, "print('seen')"]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert process.stdout is not None and process.stdin is not None
-    assert process.stdout.read() == b"seen\n"
-    process.stdin.close()
-    assert process.wait(10) == 0
+def test_output_and_exit_status_are_the_commands(status: int) -> None:
+    """The flow reads the one line by line, and learns from the other that DVC has failed."""
+    command = [*GUARD, f"print('seen'); raise SystemExit({status})"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.read() == b"seen\n"
+        assert process.wait(30) == status

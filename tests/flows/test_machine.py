@@ -1,19 +1,18 @@
 """`make flow` and `make flow-stop`: server and worker are started once if missing, and stopped again."""
 
-import argparse
+import contextlib
 import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 from uuid import UUID, uuid4
 
 import psutil
 import pytest
-from prefect.client.orchestration import SyncPrefectClient
-from prefect.states import Completed, Running, State
+from prefect.states import Cancelled, Completed, Failed, Running, State
 
 from pipelines.flows import deployment, machine
 from tests.flows import toy
@@ -79,10 +78,10 @@ def test_it_starts_server_and_worker_follows_the_run_and_stops_them(server: Serv
 
 
 class Client:
-    """Acts as the server for one run, which ends at once; its last log line arrives after that."""
+    """Acts as the server for one run; its last log line arrives after its end."""
 
-    def __init__(self) -> None:
-        self.states: list[State[Any]] = [Running(), Completed(), Completed()]
+    def __init__(self, last: State[Any]) -> None:
+        self.states: list[State[Any]] = [Running(), last, last]
         self.last = SimpleNamespace(id=uuid4(), task_run_id=None, message="BLEU 42")
         self.log = [SimpleNamespace(id=uuid4(), task_run_id=uuid4(), message="[b]epoch 1[/b]: done")]
 
@@ -97,16 +96,34 @@ class Client:
     def read_logs(self, _: Any, limit: int, offset: int, __: Any) -> list[Any]:
         return self.log[offset : offset + limit]
 
+    def read_deployment_by_name(self, name: str) -> Any:
+        return SimpleNamespace(id=name)
 
-def test_each_line_is_printed_once(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    def create_flow_run_from_deployment(self, deployment: str, parameters: Any) -> Any:
+        assert (deployment, parameters) == ("reproduce/reproduce", {"params": {"seeds": [1]}})
+        return SimpleNamespace(id=uuid4())
+
+
+@pytest.mark.parametrize(("last", "status"), [(Completed(), 0), (Failed(), 1), (Cancelled(), 1)])
+def test_the_log_is_printed_and_the_exit_status_is_that_of_the_run(
+    last: State[Any], status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With the name of its stage, and unchanged; even one that arrives after the end of the run."""
+    """Each line once, unchanged, with its stage; even one that arrives after the end of the run."""
     monkeypatch.setattr(deployment, "POLL", 0.0)
-    client = cast("SyncPrefectClient", Client())
-    assert deployment.follow(client, uuid4(), lambda: pytest.fail("it runs")).is_completed()
-    lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
+    monkeypatch.setattr(deployment, "get_client", lambda **_: contextlib.nullcontext(Client(last)))
+    begun = list[str]()
+    assert deployment.trigger_and_follow("reproduce", {"seeds": [1]}, lambda: begun.append("late")) == status
+    said = capsys.readouterr().out
+    lines = [line.split(maxsplit=1) for line in said.splitlines()[1:3]]
     assert lines == [["train@1", "[b]epoch 1[/b]: done"], ["flow", "BLEU 42"]]
+    assert f"\n{last.name}: " in said and begun == []
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(deployment, "follow", interrupt)
+    assert deployment.trigger_and_follow("reproduce", {"seeds": [1]}, lambda: None) == 130
+    assert "The run continues: " in capsys.readouterr().out
 
 
 def test_a_user_without_a_name_gets_one(tmp_path: Path) -> None:
@@ -136,7 +153,10 @@ def test_a_users_own_server_is_never_replaced(repo: Path) -> None:
     [
         (["run", "train.droput=0.1"], r"overrides: params\.yaml has no train\.droput"),
         (["sweep", "table5", "train.dropout=much"], r"train\.dropout: .*'much'"),
-        (["run", "download.folder=data/other"], r"download\.folder is data/other, which is not a folder"),
+        (
+            ["run", "download.folder=data/other"],
+            r"download\.folder: .* found data/other, which is not a folder",
+        ),
         (["sweep", "tabel4"], r"tabel4\.yaml does not exist"),
     ],
 )
@@ -147,15 +167,3 @@ def test_errors_are_reported_before_anything_starts(
     monkeypatch.setattr(machine, "run", lambda *_: pytest.fail("the run has started"))
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         machine.execute(machine.parser().parse_args(words))
-
-
-def test_overrides_are_parsed_like_params_yaml() -> None:
-    """1e-4 is a number."""
-    words = ["run", "train.seeds=[1, 2]", "train.learning_rate=1e-4", "package.name=a b"]
-    assert dict(machine.parser().parse_args(words).overrides) == {
-        "train.seeds": [1, 2],
-        "train.learning_rate": 1e-4,
-        "package.name": "a b",
-    }
-    with pytest.raises(argparse.ArgumentTypeError, match="expected NAME=VALUE, such as"):
-        machine.parse_override("train.dropout")

@@ -26,35 +26,6 @@ def test_rows_are_the_list_times_the_grid() -> None:
         SweepParams(table="table5", grid={"c": [3]})
 
 
-@pytest.mark.flows
-def test_rows_of_a_grid_share_stages(server: Server, repo: Path) -> None:
-    """Of four rows, two train differently: each stage runs once per distinct variant."""
-    toy.behave(repo, train_1={"seconds": 2})
-    lock = (repo / "params.yaml").read_bytes()
-    run = server.run_flow(
-        repo,
-        "sweep",
-        name="drops",
-        parallel=3,
-        grid={"train.dropout": [0.1, 0.3], "evaluate.examples": [5, 6]},
-        seeds=[1],
-    )
-    assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
-    executed = [name.split()[0] for name, state in server.states(run).items() if state == "Executed"]
-    assert Counter(executed) == {"download": 1, "align": 1, "train@1": 2, "evaluate": 4}
-    assert len(server.states(run)) == 16
-    table = pd.read_csv(repo / "data" / "sweeps" / "drops.csv")
-    assert table["train.dropout"].tolist() == [0.1, 0.1, 0.3, 0.3]
-    assert table["evaluate.examples"].tolist() == [5, 6, 5, 6]
-    assert table["bleu"].notna().all()
-    shown = pd.read_csv(StringIO(toy.dvc(repo, "exp", "show", "--csv", "--hide-workspace", "-A")))
-    by_dvc = shown.set_index("Experiment")["bleu"].astype(str)
-    assert [float(by_dvc[name]) for name in table["experiment"]] == table["bleu"].tolist()
-    assert "4-sweep-drops" in server.artifacts(run)
-    assert (repo / "params.yaml").read_bytes() == lock
-    assert not list((repo / ".dvc" / "tmp" / "flows").iterdir())
-
-
 TABLE = """
 row: positions
 rows:
@@ -66,11 +37,12 @@ rows:
 
 @pytest.mark.flows
 def test_a_table_of_the_paper_shows_our_figures_next_to_its_own(server: Server, repo: Path) -> None:
-    """With the paper's row names; a row whose training fails says why."""
+    """With the paper's row names; shared stages run once, and a row whose training fails says why."""
     (repo / "experiments" / "tables").mkdir(parents=True)
     (repo / "experiments" / "tables" / "tiny.yaml").write_text(TABLE, encoding="utf-8")
     breaks = 'import sys\nif sys.argv[-1].endswith("true-false"):\n    sys.exit("toy: out of memory")\n'
     (repo / "toy.py").write_text(breaks + toy.PLAYER)
+    before = (repo / "params.yaml").read_bytes()
     overrides = {"train.seeds": [1], "model.encoder_kernels": [5, 5, 5]}
     run = server.run_flow(repo, "sweep", table="tiny", parallel=3, overrides=overrides)
     flow = server.flow_run(run)
@@ -78,6 +50,8 @@ def test_a_table_of_the_paper_shows_our_figures_next_to_its_own(server: Server, 
     assert "1 failed, 1 not run" in flow["state"]["message"]
     assert flow["name"].startswith("tiny, ")
     assert {"train@1 with", "train@1 without", "train@1 broken"} <= set(server.states(run))
+    executed = [name.split()[0] for name, state in server.states(run).items() if state == "Executed"]
+    assert Counter(executed) == {"download": 1, "align": 1, "train@1": 2, "evaluate": 2}
     found = pd.read_csv(repo / "data" / "sweeps" / "tiny.csv").set_index("positions")
     assert found["train.seeds"].tolist() == ["[1]"] * 3
     assert found["model.encoder_kernels"].tolist() == ["[5, 5, 5]"] * 3
@@ -87,3 +61,9 @@ def test_a_table_of_the_paper_shows_our_figures_next_to_its_own(server: Server, 
     assert found["bleu_tokenized"]["with"] != found["bleu_tokenized"]["without"]
     shown = json.loads(server.artifacts(run)["4-sweep-tiny"]["data"])
     assert [row["positions"] for row in shown] == ["with", "without", "broken"]
+    kept = pd.read_csv(StringIO(toy.dvc(repo, "exp", "show", "--csv", "--hide-workspace", "-A")))
+    by_dvc = kept.set_index("Experiment")["bleu"]
+    assert [float(by_dvc[name]) for name in found["experiment"][:2]] == found["bleu"][:2].tolist()
+    assert (repo / "params.yaml").read_bytes() == before
+    (left,) = (repo / ".dvc" / "tmp" / "flows").iterdir()
+    assert left.name == found["experiment"]["broken"]

@@ -36,11 +36,7 @@ if behave.get("fails", 0) > resumed:
     sys.exit("toy: CUDA error: no device")
 begin = time.time()
 while time.time() - begin < behave.get("seconds", 0):
-    line = "\\nvalidated\\n" if behave.get("talks") else ""
-    print(f"{line}\\repoch 1:  10%|#         | 1/10 [00:01<00:09,  1.0update/s]", end="", flush=True)
-    progress = {"epoch": 1, "max_epochs": 4, "update": 1, "updates": 10, "loss": 7.1, "gradient_norm": 1.0}
-    progress |= {"learning_rate": 0.25, "tokens_per_second": 99.0, "seconds_left": 9.0}
-    (work / "progress.json").write_text(json.dumps(progress | {"validation_perplexity": None}))
+    print(f"\\repoch 1:  10%|#         | 1/10 [00:01<00:09,  1.0update/s]", end="", flush=True)
     time.sleep(0.1)
 seen = hashlib.sha256(pathlib.Path("params.yaml").read_bytes() if name == "evaluate" else name.encode())
 for path in sorted(p for dep in sys.argv[2:] for p in pathlib.Path(dep).rglob("*") if p.is_file()):
@@ -158,7 +154,7 @@ def set_params(folder: Path, values: dict[str, Any]) -> None:
 
 
 def behave(folder: Path, **stages: dict[str, Any]) -> None:
-    """Set the behavior of stages: how many seconds they take, whether they log, how often they fail."""
+    """Set the behavior of stages: how many seconds they take, how often they fail."""
     (folder / "behave.json").write_text(
         json.dumps({name.replace("_", "@"): how for name, how in stages.items()})
     )
