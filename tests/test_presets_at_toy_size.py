@@ -23,7 +23,7 @@ from tests.test_end_to_end import SEEDS, run_all
 
 NAMES = list_presets()
 TINY = {"embedding_size": 12, "output_embedding_size": 12, "max_positions": 512}
-ENTRIES = {"bpe": 120, "word": 100}
+ENTRIES = {"bpe": 120, "word": 100, "sentencepiece": 340}
 SELECTION = {"common": 10, "candidates": 5}
 PACK: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".xz": lzma.compress}
 
