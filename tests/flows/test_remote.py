@@ -167,9 +167,7 @@ def test_an_edited_workers_clone_is_not_overwritten(clones: list[Path]) -> None:
     commit = toy.run(repo, "git", "commit-tree", workspace.snapshot(repo), "-p", "HEAD", "-m", "x")
     toy.run(repo, "git", "push", "--quiet", "origin", f"{commit}:refs/heads/run/x")
     (worker / "toy.py").write_text("edited")
-    with pytest.raises(
-        ValueError, match=r"has edited files: toy\.py\. A remote worker checks out the commits it is sent"
-    ):
+    with pytest.raises(ValueError, match=r"has edited files: toy\.py\. A remote worker needs its own clone"):
         remote_worker.check_out(worker, "origin", "run/x", commit)
     toy.run(worker, "git", "checkout", "toy.py")
     (worker / "dvc.lock").write_text("stages: {}")
