@@ -1,11 +1,13 @@
 """Alignment candidates of source tokens, counted from links."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from convs2s.text.alignment import link_counting
+from convs2s.text.alignment.backends import BACKENDS, align_ids
 from convs2s.text.alignment.candidates import (
     NO_CANDIDATES,
     Candidates,
@@ -13,6 +15,7 @@ from convs2s.text.alignment.candidates import (
     read_candidates,
     write_candidates,
 )
+from convs2s.text.alignment.fast_align import Links
 from convs2s.text.alignment.link_counting import build_candidates
 from convs2s.text.vocabulary.encoded import EncodedCorpus
 from convs2s.text.vocabulary.vocabulary import EOS
@@ -80,3 +83,16 @@ def test_errors_of_faulty_files_say_what_to_do(tmp_path: Path) -> None:
     assert not has_candidates(path)
     with pytest.raises(ValueError, match=r"holds no candidates.*Set align.candidates"):
         read_candidates(path)
+
+
+def test_ids_are_aligned_as_words_without_eos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """EOS would be linked with arbitrary words; an empty sentence is an empty line."""
+    texts: list[bytes] = []
+
+    def record(source: Path, target: Path, *_: object) -> Iterator[Links]:
+        texts.extend([source.read_bytes(), target.read_bytes()])
+        return iter([])
+
+    monkeypatch.setitem(BACKENDS, "builtin", record)
+    assert list(align_ids("builtin", SOURCE, TARGET, 5, tmp_path)) == []
+    assert texts == [b"3 5\n3 3\n\n5\n", b"9 7\n7 8\n4\n6\n"]
