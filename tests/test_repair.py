@@ -19,7 +19,11 @@ from ruamel.yaml import YAML
 from pipelines.repair import DAMAGED, SITE, commands_lock, is_truncated, repair
 from tests.flows import toy
 
-PIPELINE = "stages:\n  one:\n    cmd: cp zero one\n    deps: [zero]\n    outs: [one]\n"
+PIPELINE = """
+stages:
+  one: {cmd: cp zero/number one, deps: [zero], outs: [one]}
+  two: {cmd: cp -r zero two, deps: [zero], params: [values.yaml: [key]], outs: [two]}
+"""
 # PIDs repeat after a container restarts, and DVC would wait for the program that has one now.
 OTHERS = json.dumps({"write": {"one": {"pid": os.getpid(), "cmd": "dvc repro"}}, "read": {}}).encode()
 DAMAGE: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
@@ -37,9 +41,11 @@ DAMAGE: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """Return a clone in which DVC has run a stage."""
+    """Return a clone in which DVC has run two stages."""
     (tmp_path / "dvc.yaml").write_text(PIPELINE)
-    (tmp_path / "zero").write_text("1\n")
+    (tmp_path / "values.yaml").write_text("key: [{kind: files, seed: null}]\n")
+    (tmp_path / "zero").mkdir()
+    (tmp_path / "zero" / "number").write_text("1\n")
     Repo.init(str(tmp_path), no_scm=True).close()
     assert repair(tmp_path) == []
     toy.dvc(tmp_path, "repro")
@@ -78,7 +84,7 @@ def test_dvc_works_again(
 @pytest.mark.parametrize("unfinished", [False, True])
 def test_a_run_without_its_record_is_forgotten(unfinished: bool, clone: Path) -> None:
     """A kill leaves its folder empty, or with a temporary file that DVC would take for the record."""
-    (record,) = clone.glob(".dvc/cache/runs/*/*/*")
+    record, *_ = clone.glob(".dvc/cache/runs/*/*/*")
     record.rename(record.with_name(".x.tmp") if unfinished else clone / "lost")
     assert len(repair(clone)) == 1
     repeats(clone)
@@ -128,50 +134,19 @@ def test_a_truncated_lock_is_that_of_the_last_commit(clone: Path) -> None:
     assert (clone / "dvc.lock").read_text() == whole
 
 
-WHOLE = """\
-schema: '2.0'
-stages:
-  download:
-    cmd: python toy.py data/raw
-    params:
-      params.yaml:
-        download.train:
-        - kind: files
-          seed:
-    outs:
-    - path: data/raw
-      hash: md5
-      md5: 000b479d2abea2df788d16fef1d5abf9.dir
-      size: 72
-      nfiles: 1
-  train@1:
-    cmd: >-
-      python toy.py
-      data/trained/1
-    deps:
-    - path: data/raw
-      hash: md5
-      md5: 000b479d2abea2df788d16fef1d5abf9.dir
-      size: 72
-      nfiles: 1
-    outs:
-    - path: data/trained/1.json
-      hash: md5
-      md5: d7331409e5c4ad034becca526011dd94
-      size: 85
-"""
 CONFLICT = "stages:\n<<<<<<< HEAD\n  a: 1\n=======\n  a: 2\n>>>>>>> other\n"
 
 
-def test_a_truncated_lock_is_recognized_wherever_it_is_cut() -> None:
+def test_a_truncated_lock_is_recognized_wherever_it_is_cut(clone: Path) -> None:
     """Half a number or an output without a size must not pass for a record; conflicts are the user's."""
-    assert not any(is_truncated(text, "stages") for text in (WHOLE, CONFLICT, "schema: '2.0'\nstages: {}\n"))
-    wanted = YAML(typ="safe").load(WHOLE)["stages"]
-    for end in range(len(WHOLE)):
-        if not is_truncated(WHOLE[:end], "stages"):  # cut between lines: DVC notices what is missing
-            *others, (name, last) = YAML(typ="safe").load(WHOLE[:end])["stages"].items()
-            assert others == list(wanted.items())[: len(others)]
-            assert "outs" not in last or last == wanted[name], end
+    whole = (clone / "dvc.lock").read_text()
+    assert not any(is_truncated(text, "stages") for text in (whole, CONFLICT, "schema: '2.0'\nstages: {}\n"))
+    expected = YAML(typ="safe").load(whole)["stages"]
+    for end in range(len(whole)):
+        if not is_truncated(whole[:end], "stages"):  # cut between lines: DVC notices what is missing
+            *others, (name, last) = YAML(typ="safe").load(whole[:end])["stages"].items()
+            assert others == list(expected.items())[: len(others)]
+            assert "outs" not in last or last == expected[name], end
 
 
 @pytest.mark.parametrize("name", ["Übung 翻译", "a'b\"c$HOME", "a #b, c", "100%"])

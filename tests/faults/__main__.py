@@ -7,10 +7,8 @@ an undisturbed run.
 import argparse
 import contextlib
 import functools
-import os
 import random
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -21,8 +19,8 @@ import psutil
 
 from pipelines.repair import repair
 from tests.faults import flow_kills, forked, repository
-from tests.faults.base import Base, Kills, make
-from tests.faults.cases import differences
+from tests.faults.repository import Base, Kills
+from tests.faults.results import differences
 
 TARGETS = ("group", "dvc", "stage")
 
@@ -31,9 +29,9 @@ def kill(process: forked.Process, target: str) -> bool:
     """Kill DVC, its stage or both; return whether there was anything to kill."""
     with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess, IndexError):
         if target == "group":
-            os.killpg(process.pid, signal.SIGKILL)
+            process.kill_group()
         elif target == "dvc":
-            os.kill(process.pid, signal.SIGKILL)
+            process.kill()
         else:
             psutil.Process(process.pid).children()[0].kill()
         return True
@@ -52,33 +50,32 @@ def play(base: Base, folder: Path, dice: random.Random, patience: float) -> tupl
     repository.make(folder)
     kills = Kills()
     while True:
-        said = repair(folder)
-        kills["repaired"] += len(said)
+        kills["repaired"] += len(repair(folder))
         process, target = forked.start(folder), dice.choice(TARGETS)
-        deadline = time.monotonic() + dice.uniform(0, patience)
-        while time.monotonic() < deadline and not process.ended():
-            time.sleep(0.005)
-        killed = not process.ended() and (kill(process, target) or kill(process, target := "group"))
+        process.join(dice.uniform(0, patience))
+        killed = process.is_alive() and (kill(process, target) or kill(process, target := "group"))
         kills[target] += killed
         patience *= 1.02  # otherwise a round might not end on a machine that has become much busier
         status = process.wait()
         if status == 0:
-            left = [f"process {one.pid} is left" for one in forked.left_after(folder, 10)]
-            return kills, [*left, *differences(folder, base.outputs)]
+            return kills, [*map(str, forked.left_running(folder)), *differences(folder, base.outputs)]
         if not killed:
             return kills, [f"a run that nobody killed ended with status {status}"]
 
 
 def run(count: int, folder: Path, dice: random.Random, tell: Callable[[str], None]) -> tuple[Kills, int, int]:
     """Make `count` kills; return the kills by target, the rounds, and how many of them differ."""
-    base = make(folder)
+    base = repository.make_base(folder)
     begin = time.monotonic()
-    forked.repro(base.folder)
+    repository.repro(base.folder)
     patience = 4 * (time.monotonic() - begin)  # a run with nothing to do takes a quarter of it
     total, number, wrong = Kills(), 0, 0
     while sum(total[target] for target in TARGETS) < count:
         number += 1
+        begin = time.monotonic()
         kills, faults = play(base, folder / f"round{number}", dice, patience)
+        if not kills.total():  # the run was over before the first kill: the machine has become faster
+            patience = min(patience, time.monotonic() - begin)
         total += kills
         wrong += bool(faults)
         tell(f"round {number}: {dict(kills)} {faults or 'equal'}")

@@ -11,10 +11,8 @@ This process imports nothing of the project, because each stage must import what
 
 import argparse
 import functools
-import hashlib
 import importlib
 import json
-import os
 import random
 import shutil
 import sys
@@ -28,6 +26,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from tests.faults import forked
+from tests.faults.results import lock, outputs
 from tests.fresh import LIBRARIES
 
 State = frozenset[str]  # names of the edits that are in place
@@ -63,7 +62,7 @@ EDITS = {
     "model code": Edit("convs2s/model/glu_block.py", "math.sqrt(0.5)\n", "math.sqrt(0.4)\n"),
     "optimizer code": Edit("convs2s/train/optimizer.py", "nesterov=True", "nesterov=not True"),
     "search code": Edit("convs2s/decode/length_normalization.py", "max(1, len", "max(3, len"),
-    "scores code": Edit("convs2s/score/tables.py", "shortest = 0\n", "shortest = 1\n"),
+    "scores code": Edit("convs2s/score/tables.py", "if place else 0\n", "if place else 1\n"),
     "training text": Edit("data/own/train.tsv", "END\tENDE\n", "The end\tSchluss\n"),
     "test text": Edit("data/own/test.tsv", "END\tENDE\n", "The end\tSchluss\n"),
 }
@@ -88,15 +87,13 @@ def start(folder: Path) -> forked.Process:
 
 def repro(folder: Path) -> list[str]:
     """Run `make repro` undisturbed; return what went wrong."""
-    repaired = forked.fork(functools.partial(repair, folder)).wait()
-    status = start(folder).wait()
-    return [f"an undisturbed run ended with status {repaired or status}"] * bool(repaired or status)
 
+    def repair() -> int:
+        importlib.import_module("pipelines.repair").repair(folder)
+        return 0
 
-def repair(folder: Path) -> int:
-    """Repair DVC's files after a kill."""
-    importlib.import_module("pipelines.repair").repair(folder)
-    return 0
+    status = forked.Process(repair).wait() or start(folder).wait()
+    return [f"an undisturbed run ended with status {status}"] if status else []
 
 
 def records(folder: Path) -> Records:
@@ -104,16 +101,13 @@ def records(folder: Path) -> Records:
 
     The stage `snapshot` is left out: it runs every time, whatever is recorded for it.
     """
-    paths = [folder / "dvc.lock", *(folder / ".dvc" / "cache" / "runs").glob("*/*/*")]
+    runs = (YAML(typ="safe").load(path) for path in folder.glob(".dvc/cache/runs/*/*/*"))
     found: Records = {}
-    for path in paths:
-        content = YAML(typ="safe").load(path)
-        stages = content["stages"].values() if path.name == "dvc.lock" else [content]
-        for stage in (one for one in stages if "stages snapshot " not in one["cmd"]):
-            inputs = {key: value for key, value in stage.items() if key != "outs"}
-            outs = {out["path"]: out["md5"] for out in stage["outs"]}
-            found.setdefault(json.dumps(inputs, sort_keys=True), outs)
-            if found[json.dumps(inputs, sort_keys=True)] != outs:
+    for stage in (*lock(folder).values(), *runs):
+        if "stages snapshot " not in stage["cmd"]:
+            outs = {out["path"]: out["md5"] for out in stage.pop("outs")}
+            inputs = json.dumps(stage, sort_keys=True)
+            if found.setdefault(inputs, outs) != outs:
                 found[f"two results for {inputs}"] = outs
     return found
 
@@ -145,15 +139,7 @@ class References:
         """Yield what a repository has recorded, but no undisturbed run has."""
         for inputs, outs in records(folder).items():
             if self.records.get(inputs) != outs:
-                yield f"recorded: {inputs[:150]} -> {outs}, wanted {self.records.get(inputs)}"
-
-
-def outputs(folder: Path) -> dict[str, str]:
-    """Return the hash of each file that a stage has written."""
-    stages = YAML(typ="safe").load(folder / "dvc.lock")["stages"].values()
-    places = [folder / out["path"] for stage in stages for out in stage["outs"]]
-    files = (file for place in places for file in [place, *place.rglob("*")] if file.is_file())
-    return {str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+                yield f"{inputs[:150]}: expected {self.records.get(inputs)}, found {outs}"
 
 
 def copy(base: Path, folder: Path, state: State) -> None:
@@ -180,38 +166,33 @@ def play(base: Path, folder: Path, references: References, dice: random.Random) 
     done = [f"{'+'.join(sorted(first)) or 'no edit'}{', from scratch' * anew}; {name}"]
     begin, process = time.monotonic(), start(folder)
 
-    def pause(seconds: float) -> None:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end and not process.ended():
-            time.sleep(0.002)
+    def act(what: str, wait: float, action: Callable[[], None]) -> None:
+        process.join(wait)
+        done.append(f"{what} at {time.monotonic() - begin:.2f} s{' (ended)' * (not process.is_alive())}")
+        action()
 
-    pause(dice.uniform(0, references.seconds[first] * (1.0 if anew else 0.4)))
-    EDITS[name].apply(folder, undo=name in first)
-    done.append(f"at {time.monotonic() - begin:.2f} s{' (ended)' * process.ended()}")
-    state = first ^ {name}
+    edit = functools.partial(EDITS[name].apply, folder)
+    wait = dice.uniform(0, references.seconds[first] * (1.0 if anew else 0.4))
+    act("edited", wait, lambda: edit(name in first))
+    state, killed = first ^ {name}, False
     if dice.random() < 0.5:
-        pause(dice.choice([0.05, 0.5, 2.0]) * dice.random())
-        EDITS[name].apply(folder, undo=name in state)
-        done.append(f"put back at {time.monotonic() - begin:.2f} s")
+        wait = dice.choice([0.05, 0.5, 2.0]) * dice.random()
+        act("put back", wait, lambda: edit(name not in first))
         state = first
     if dice.random() < 0.25:
-        pause(dice.uniform(0, 3))
-        if not process.ended():
-            os.killpg(process.pid, 9)
-            done.append(f"killed at {time.monotonic() - begin:.2f} s")
+        act("killed", dice.uniform(0, 3), process.kill_group)
+        killed = True
     done.append(f"status {process.wait()}")
-    for _ in forked.left_after(folder, 10):
-        done.append("a process was left")
-    faults = (
-        list(references.faults(folder)) if (folder / "dvc.lock").exists() and "killed" not in done[-2] else []
-    )
-    for wanted in (state, State()):
-        for one in sorted(state ^ wanted):
+    faults = [f"{one} is left" for one in forked.left_running(folder)]
+    if (folder / "dvc.lock").exists() and not killed:
+        faults += references.faults(folder)
+    for expected in (state, State()):
+        for one in sorted(state ^ expected):
             EDITS[one].apply(folder, undo=one in state)
         faults += repro(folder)
-        found, right = outputs(folder), references.of(wanted)
-        changed = [path for path in right if found.get(path) != right[path]]
-        faults += [f"{sorted(wanted)}: {path} differs" for path in changed[:5]]
+        found, right = outputs(folder), references.of(expected)
+        changed = [name for name in right if found.get(name) != right[name]]
+        faults += [f"{sorted(expected)}: {name} differs" for name in changed[:5]]
         faults += references.faults(folder)
     return ", ".join(done), faults
 
@@ -219,7 +200,7 @@ def play(base: Path, folder: Path, references: References, dice: random.Random) 
 def run(count: int, place: Path, dice: random.Random, tell: Callable[[str], None]) -> int:
     """Play `count` rounds; return how many had faults."""
     base = place / "base"
-    assert forked.fork(functools.partial(make, base)).wait() == 0
+    assert forked.Process(functools.partial(make, base)).wait() == 0
     for name in LIBRARIES:
         importlib.import_module(name)
     forked.import_dvc(base)

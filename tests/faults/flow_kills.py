@@ -8,6 +8,7 @@ import contextlib
 import os
 import random
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -17,11 +18,10 @@ from pathlib import Path
 import httpx
 import psutil
 
-from tests.faults import repository
-from tests.faults.base import Kills
-from tests.faults.cases import differences
+from tests.faults.repository import Kills
+from tests.faults.results import differences, outputs
 from tests.flows import toy
-from tests.flows.server import FINAL, Server, end, gone, processes, soon
+from tests.flows.server import FINAL, Server, end, soon
 
 # The text that identifies each program in a command line.
 PROGRAMS = {"flow": "prefect.", "guard": "pipelines.flows.guard", "dvc": "-m dvc", "stage": "toy.py"}
@@ -74,45 +74,36 @@ class Clone:
         except httpx.HTTPError:
             return ""
 
-    def running(self) -> list[str]:
-        """Return the command lines of processes in the clone or below its worker, without the worker."""
-        lines = [line for line in processes(self.root) if "prefect worker start" not in line]
+    def programs(self) -> list[tuple[int, str]]:
+        """Return the number and the command line of each process in the clone, except its worker.
+
+        The flow's own process, which runs below the worker, has another folder.
+        """
+        found, worker, below = [], self.workers[-1].pid, list[psutil.Process]()
         with contextlib.suppress(psutil.Error):
-            lines += [str(one.pid) for one in psutil.Process(self.workers[-1].pid).children(recursive=True)]
-        return lines
+            below = psutil.Process(worker).children(recursive=True)
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                inside = process in below or (process.pid != worker and Path(process.cwd()) == self.root)
+                if inside and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append((process.pid, " ".join(process.cmdline())))
+        return found
 
     def kill(self, target: str, dice: random.Random) -> bool:
         """Kill a target; return whether there was one."""
-        family = [*self.workers[-1:], *filter(None, [self.server.process])]
-        wanted = {"server": family[1:], "worker": family[:1], "server and worker": family, "all": family}
-        chosen = [psutil.Process(one.pid) for one in wanted.get(target, [])]
-        if target == "all":
-            chosen += [one for one, _ in self.programs("")]
-        if target in PROGRAMS:
-            found = [one for one, line in self.programs(PROGRAMS[target]) if "worker start" not in line]
-            chosen = dice.sample(found, min(1, len(found)))
-        for process in chosen:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                os.kill(process.pid, 9)
-        for one in family:
-            if target in {"all", "server and worker"} or one in wanted.get(target, []):
-                one.wait()
-        return bool(chosen)
-
-    def programs(self, part: str) -> list[tuple[psutil.Process, str]]:
-        """Return the processes of the clone with a text in their command lines.
-
-        The flow's own process does not run in the clone's folder: it is found below the worker.
-        """
-        found, below = [], list[psutil.Process]()
-        with contextlib.suppress(psutil.Error):
-            below = psutil.Process(self.workers[-1].pid).children(recursive=True)
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error):
-                line = " ".join(process.cmdline())
-                if part in line and (process in below or Path(process.cwd()) == self.root):
-                    found.append((process, line))
-        return found
+        assert self.server.process is not None
+        server, worker = self.server.process, self.workers[-1]
+        both = [server, worker]
+        own = {"server": [server], "worker": [worker], "server and worker": both, "all": both}.get(target, [])
+        others = [pid for pid, line in self.programs() if PROGRAMS.get(target, "") in line]
+        if target != "all":
+            others = dice.sample(others, min(len(others), target in PROGRAMS))
+        for pid in (*(one.pid for one in own), *others):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for one in own:
+            one.wait()
+        return bool(own or others)
 
     def wait(self, run: str) -> str:
         """Wait for a run to end; return its state, `LOST` if no process is left to report it, or `HANGS`."""
@@ -120,7 +111,7 @@ class Clone:
         while time.monotonic() - begin < LIMIT:
             self.up()  # a worker exits if the server is slow to answer at its start
             state = self.state(run)
-            if self.running() or state in {"SCHEDULED", ""}:
+            if self.programs() or state in {"SCHEDULED", ""}:
                 seen = time.monotonic()
             elif state in FINAL:
                 return state
@@ -131,7 +122,7 @@ class Clone:
 
 
 def play(
-    clone: Clone, dice: random.Random, patience: float, wanted: dict[str, str]
+    clone: Clone, dice: random.Random, patience: float, expected: dict[str, str]
 ) -> tuple[Kills, list[str]]:
     """Run the flow from scratch, killing at random times, until it completes.
 
@@ -147,7 +138,9 @@ def play(
         kills += struck
         state = clone.wait(run)
         if state == "COMPLETED":
-            return kills, [*left(clone), *differences(clone.root, wanted)]
+            soon(lambda: not clone.programs(), 10)
+            left = [f"{line} is left" for _, line in clone.programs()]
+            return kills, [*left, *differences(clone.root, expected)]
         if state == "HANGS" or not struck:
             return kills, [f"{state} after {dict(struck)}"]
 
@@ -165,15 +158,6 @@ def strike(clone: Clone, run: str, dice: random.Random, patience: float) -> Kill
     return kills
 
 
-def left(clone: Clone) -> list[str]:
-    """Return what is still running in the clone after the run has ended."""
-    try:
-        gone(clone.root, lambda line: "prefect worker start" in line)
-    except AssertionError as error:
-        return [f"left: {error}"]
-    return []
-
-
 def run(count: int, folder: Path, dice: random.Random, tell: Callable[[str], None]) -> tuple[Kills, int, int]:
     """Make `count` kills; return the kills by target, the rounds, and how many of them differ."""
     clone = Clone(toy.make(folder / "clone"), Server(folder / "server"))
@@ -184,12 +168,12 @@ def run(count: int, folder: Path, dice: random.Random, tell: Callable[[str], Non
         begin = time.monotonic()
         first = clone.wait(clone.trigger())
         assert first == "COMPLETED", first
-        patience, wanted = time.monotonic() - begin, repository.outputs(clone.root)
-        tell(f"an undisturbed run: {patience:.0f} s, {len(wanted)} outputs and records")
+        patience, expected = time.monotonic() - begin, outputs(clone.root)
+        tell(f"an undisturbed run: {patience:.0f} s, {len(expected)} outputs and records")
         while total.total() < count:
             number += 1
             begin = time.monotonic()
-            kills, faults = play(clone, dice, patience, wanted)
+            kills, faults = play(clone, dice, patience, expected)
             if not kills:  # the run was over before the first kill: the machine has become faster
                 patience = min(patience, time.monotonic() - begin)
             total += kills

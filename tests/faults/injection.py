@@ -3,7 +3,6 @@
 Python reports each such operation to an audit hook before it happens, so nothing depends on timing.
 """
 
-import errno
 import os
 import resource
 import signal
@@ -14,7 +13,7 @@ from pathlib import Path
 
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate"}
 TO_WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-Hook = Callable[[], None]
+Hook = Callable[[], object]
 Action = Callable[[Path], None]
 
 
@@ -59,9 +58,9 @@ def at(number: int, action: Action, within: Path) -> Hook:
     return lambda: operations(lambda count, path: action(path) if count == number else None, within)
 
 
-def on(name: str, action: Action, within: Path) -> Hook:
-    """Return a hook that calls an action before each operation on files with this name."""
-    return lambda: operations(lambda _, path: action(path) if path.name == name else None, within)
+def on(file: Path, action: Action, within: Path) -> Hook:
+    """Return a hook that calls an action before each operation on a file."""
+    return lambda: operations(lambda _, path: action(path) if path == file else None, within)
 
 
 def send(number: int, target: str) -> Action:
@@ -81,18 +80,13 @@ def send(number: int, target: str) -> Action:
     return action
 
 
-def fail(number: int) -> Action:
-    """Return an action that fails like the system, with errno.ENOSPC or errno.EIO."""
+def fail(error: Exception) -> Action:
+    """Return an action that fails, as the system does for lack of space, or Python for lack of memory."""
 
-    def action(path: Path) -> None:
-        raise OSError(number, os.strerror(number), str(path))
+    def action(_: Path) -> None:
+        raise error
 
     return action
-
-
-def fail_for_memory(_: Path) -> None:
-    """Fail as Python does when memory runs out."""
-    raise MemoryError
 
 
 def cut_and_die(keep: float) -> Action:
@@ -126,6 +120,3 @@ def limit_memory(more: int) -> Hook:
         resource.setrlimit(resource.RLIMIT_AS, (used + more, resource.RLIM_INFINITY))
 
     return hook
-
-
-DISK = {"full": errno.ENOSPC, "broken": errno.EIO}

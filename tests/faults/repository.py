@@ -1,41 +1,82 @@
-"""A small repository with the real DAG, the real stages and a toy corpus, and the hashes of its contents."""
+"""A small repository with the real DAG, the real stages and a toy corpus, run once without faults."""
 
-import hashlib
+import collections
 import json
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from dvc.repo import Repo
+from filelock import FileLock
 from ruamel.yaml import YAML
 
 from convs2s.config.params import Params
 from pipelines.repair import repair
+from pipelines.stages.__main__ import load, stages
 from tests.corpus import pairs, with_pairs
-from tests.train.tiny import tiny_params
+from tests.faults import forked, injection, results
+from tests.train.tiny import ROOT, tiny_params
 
-ROOT = Path(__file__).parents[2]
 PAIRS, TEST_PAIRS, VOCABULARY = 60, 6, 170
 END = ("END", "ENDE")
 """The last pair of training and test texts, which tests may edit."""
+
+Kills = collections.Counter[str]  # by target
+
+
+@dataclass(frozen=True)
+class Base:
+    """A repository that is up to date.
+
+    Args:
+        folder: the folder of the repository.
+        outputs: hashes of the outputs of an undisturbed run.
+        counts: number of operations in each stage's process, and in DVC's ("dvc") when it runs one stage.
+    """
+
+    folder: Path
+    outputs: dict[str, str]
+    counts: dict[str, int]
+
+
+def make_base(folder: Path) -> Base:
+    """Make the repository in a folder and run the DAG, unless another process already has."""
+    folder.mkdir(parents=True, exist_ok=True)
+    base, known = folder / "base", folder / "known.json"
+    for name in stages():
+        load(name)
+    with FileLock(folder / "lock"):
+        if not base.exists():
+            make(base)
+        forked.import_dvc(base)
+        if not known.exists():
+            known.write_text(json.dumps(run_once(base, folder / "operations")))
+    return Base(base, *json.loads(known.read_text()))
+
+
+def run_once(folder: Path, log: Path) -> tuple[dict[str, str], dict[str, int]]:
+    """Run the DAG; return its outputs and the number of operations of each process."""
+    log.mkdir()
+    status = repro(folder, {"*": injection.record(log, folder)})
+    assert status == 0, folder.with_suffix(".log").read_text()[-3000:]
+    other = copy(folder, folder.with_name("counted"))
+    forget(other, "filter")
+    assert repro(other, {"dvc": injection.record(log, other)}, "--single-item", "filter") == 0
+    return results.outputs(folder), {path.name: path.read_text().count("\n") for path in log.iterdir()}
 
 
 def toy_params(folder: Path) -> Params:
     """Write a corpus; return parameters that give every stage something to do, but not much."""
     params = tiny_params(folder, max_epochs=2, batch_sentences=16, max_tokens=400, checkpoint_updates=1)
     train, test = pairs(PAIRS), pairs(TEST_PAIRS, start=PAIRS)
-    params = with_pairs(params, folder / "data" / "own", [*train, END], [*test, END])
-    sizes = {"joint": True, "source_size": VOCABULARY, "target_size": VOCABULARY}
-    return params.model_copy(
-        update={
-            "download": params.download.model_copy(update={"folder": "data/own"}),
-            "tokenize": params.tokenize.model_copy(update={"truecase": True}),
-            "vocabulary": params.vocabulary.model_copy(update=sizes),
-            "translate": params.translate.model_copy(update={"beam_size": 2}),
-            "evaluate": params.evaluate.model_copy(update={"heat_maps": 0}),
-            "model": params.model.model_copy(update={"max_positions": 256}),
-        }
-    )
+    content = with_pairs(params, folder / "data" / "own", [*train, END], [*test, END]).model_dump(mode="json")
+    content["download"]["folder"] = "data/own"
+    content["tokenize"]["truecase"] = True
+    content["vocabulary"] |= {"joint": True, "source_size": VOCABULARY, "target_size": VOCABULARY}
+    content["translate"]["beam_size"] = 2
+    content["evaluate"]["heat_maps"] = 0
+    content["model"]["max_positions"] = 256
+    return Params.model_validate(content)
 
 
 def make(folder: Path) -> Path:
@@ -64,38 +105,18 @@ def copy(base: Path, folder: Path) -> Path:
     return folder
 
 
-def lock(folder: Path) -> dict[str, Any]:
-    """Return the stages of dvc.lock."""
-    return dict(YAML(typ="safe").load((folder / "dvc.lock").read_text(encoding="utf-8"))["stages"])
+def repro(folder: Path, hooks: forked.Hooks | None = None, *options: str) -> int:
+    """Run `make repro` without the report: repair, then DVC; return its exit status."""
+    repair(folder)
+    return forked.start(folder, hooks, *options).wait()
 
 
-def forget(folder: Path, *names: str) -> None:
-    """Make DVC run stages again: remove their outputs, their entries in dvc.lock, and the run cache."""
-    stages = lock(folder)
-    for name in names:
-        for out in stages.pop(name)["outs"]:
-            path = folder / out["path"]
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+def forget(folder: Path, stage: str) -> None:
+    """Make DVC run a stage again: remove its outputs, its entry in dvc.lock, and the run cache."""
+    stages = results.lock(folder)
+    for out in stages.pop(stage)["outs"]:
+        path = folder / out["path"]
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
     shutil.rmtree(folder / ".dvc" / "cache" / "runs", ignore_errors=True)
     with (folder / "dvc.lock").open("w", encoding="utf-8") as stream:
         YAML(typ="safe").dump({"schema": "2.0", "stages": stages}, stream)
-
-
-def outputs(folder: Path) -> dict[str, str]:
-    """Return the hash of each output file, and of each stage's entry in dvc.lock.
-
-    Returns:
-        By path, or by stage: entries are hashed one by one, because their order is that of the runs.
-    """
-    found = {name: digest(json.dumps(stage, sort_keys=True).encode()) for name, stage in lock(folder).items()}
-    for stage in lock(folder).values():
-        for out in stage["outs"]:
-            path = folder / out["path"]
-            for file in [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file()):
-                found[str(file.relative_to(folder))] = digest(file.read_bytes())
-    return found
-
-
-def digest(content: bytes) -> str:
-    """Return a hash."""
-    return hashlib.sha256(content).hexdigest()

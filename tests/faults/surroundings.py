@@ -5,18 +5,12 @@ import locale
 import os
 import resource
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
-from tests.faults import forked, repository
-from tests.faults.injection import Hook
+from tests.faults import forked, repository, results
 
 ANYBODY = 65534  # the user `nobody`
-
-
-def umask() -> None:
-    """Make new files readable only by their owner."""
-    os.umask(0o077)
 
 
 def few_descriptors() -> None:
@@ -30,29 +24,15 @@ def plain_locale() -> None:
     locale.setlocale(locale.LC_ALL, "C")
 
 
-def environment(**changes: str | None) -> Hook:
-    """Return a hook that sets variables, or removes them."""
-
-    def hook() -> None:
-        for name, value in changes.items():
-            os.environ.pop(name, None)
-            if value is not None:
-                os.environ[name] = value
-
-    return hook
+def no_user() -> None:
+    """Remove what names the user, as in many containers."""
+    for name in ("HOME", "USER", "LOGNAME"):
+        os.environ.pop(name, None)
 
 
-HOOKS: Mapping[str, Hook] = {
-    "umask 077": umask,
-    "64 open files": few_descriptors,
-    "LANG=C": plain_locale,
-    "no HOME, no USER": environment(HOME=None, USER=None, LOGNAME=None),
-    "HOME cannot be written, no TMPDIR": environment(HOME="/proc", TMPDIR="/nonexistent"),
-}
-PLACES = {
-    "quotes, a dollar and other alphabets": "a'b\"c$HOME Übung 翻译",
-    "a hyphen first": "-f",
-}
+def no_writable_home() -> None:
+    """Leave no folder outside the clone that can be written."""
+    os.environ.update({"HOME": "/proc", "TMPDIR": "/nonexistent"})
 
 
 def begin_anew(folder: Path) -> None:
@@ -63,29 +43,27 @@ def begin_anew(folder: Path) -> None:
     (folder / "dvc.lock").unlink()
 
 
-def in_surroundings(hook: Hook, folder: Path) -> None:
+def run_with(hook: forked.Hook, folder: Path) -> None:
     """Run everything with a hook in DVC and, since they are its children, in all stages."""
     begin_anew(folder)
-    assert forked.repro(folder, {"dvc": hook}) == 0, folder.with_suffix(".log").read_text()[-2000:]
+    assert repository.repro(folder, {"dvc": hook}) == 0, folder.with_suffix(".log").read_text()[-2000:]
 
 
-def elsewhere(name: str, folder: Path) -> None:
+def run_in(name: str, folder: Path) -> None:
     """Run everything in a folder with another name, then move it back."""
-    place = folder.with_name(name)
     begin_anew(folder)
-    folder.rename(place)
+    place = folder.rename(folder.with_name(name))
     try:
-        assert forked.repro(place) == 0, place.with_suffix(".log").read_text()[-2000:]
+        assert repository.repro(place) == 0, place.with_suffix(".log").read_text()[-2000:]
     finally:
         place.rename(folder)
 
 
 def linked_data(folder: Path) -> None:
     """Keep data/ on another disk, behind a link."""
-    begin_anew(folder)
     shutil.move(folder / "data", folder.with_name("disk"))
     (folder / "data").symlink_to(folder.with_name("disk"))
-    assert forked.repro(folder) == 0, folder.with_suffix(".log").read_text()[-2000:]
+    run_with(lambda: None, folder)
 
 
 def shared_cache(folder: Path) -> None:
@@ -97,10 +75,10 @@ def shared_cache(folder: Path) -> None:
             stream.write(f"[cache]\n dir = {folder.with_name('cache')}\n")
     both = [forked.start(clone) for clone in (folder, other)]
     assert [process.wait() for process in both] == [0, 0]
-    assert repository.outputs(folder) == repository.outputs(other)
+    assert results.outputs(folder) == results.outputs(other)
 
 
-def future(folder: Path) -> None:
+def wrong_clock(folder: Path) -> None:
     """Set file times as a wrong clock would: most to the year 2100, some to 1970."""
     for number, path in enumerate(sorted((folder / "data").rglob("*"))):
         os.utime(path, (0, 0) if number % 5 == 0 else (4.1e9, 4.1e9))
@@ -110,20 +88,26 @@ def read_only(folder: Path) -> None:
     """Run as a user without write permission: the run fails, and leaves nothing behind."""
     repository.forget(folder, "filter")
 
-    def become_anybody() -> None:
+    def drop_rights() -> None:
         os.setgid(ANYBODY)
         os.setuid(ANYBODY)
 
-    assert forked.start(folder, {"dvc": become_anybody}).wait() != 0
+    assert forked.start(folder, {"dvc": drop_rights}).wait() != 0
 
 
-def surroundings() -> dict[str, Callable[[Path], None]]:
-    """Return a function for each of the surroundings, by name."""
-    found: dict[str, Callable[[Path], None]] = {
-        name: functools.partial(in_surroundings, hook) for name, hook in HOOKS.items()
-    }
-    found |= {f"in {name}": functools.partial(elsewhere, place) for name, place in PLACES.items()}
-    found |= {"data is a link": linked_data, "two clones, one cache": shared_cache, "wrong clock": future}
-    if os.getuid() == 0:
-        found["read-only clone"] = read_only
-    return found
+SURROUNDINGS: dict[str, Callable[[Path], None]] = {
+    "two clones, one cache": shared_cache,
+    "data is a link": linked_data,
+    "wrong clock": wrong_clock,
+    "umask 077": functools.partial(run_with, functools.partial(os.umask, 0o077)),
+    "64 open files": functools.partial(run_with, few_descriptors),
+    "LANG=C": functools.partial(run_with, plain_locale),
+    "no HOME, no USER": functools.partial(run_with, no_user),
+    "HOME cannot be written, no TMPDIR": functools.partial(run_with, no_writable_home),
+    "in a folder with quotes, a dollar and other alphabets": functools.partial(
+        run_in, "a'b\"c$HOME Übung 翻译"
+    ),
+    "in a folder with a hyphen first": functools.partial(run_in, "-f"),
+}
+if os.getuid() == 0:
+    SURROUNDINGS["read-only clone"] = read_only

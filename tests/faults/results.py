@@ -1,0 +1,37 @@
+"""What a repository holds, to compare with an undisturbed run. Imports nothing of the project."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+
+def lock(folder: Path) -> dict[str, Any]:
+    """Return the stages of dvc.lock."""
+    return dict(YAML(typ="safe").load(folder / "dvc.lock")["stages"])
+
+
+def outputs(folder: Path) -> dict[str, str]:
+    """Return the hash of each output file, by path, and of each entry of dvc.lock, by stage."""
+    stages = lock(folder)
+    found = {name: digest(json.dumps(stage, sort_keys=True).encode()) for name, stage in stages.items()}
+    places = [folder / out["path"] for stage in stages.values() for out in stage["outs"]]
+    files = (file for place in places for file in [place, *place.rglob("*")] if file.is_file())
+    return found | {str(file.relative_to(folder)): digest(file.read_bytes()) for file in files}
+
+
+def digest(content: bytes) -> str:
+    """Return a hash."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def differences(folder: Path, expected: Mapping[str, str]) -> Iterator[str]:
+    """Yield how a repository differs from an undisturbed run, including unfinished files."""
+    found = outputs(folder)
+    yield from (
+        f"{name} differs" for name in expected.keys() | found if found.get(name) != expected.get(name)
+    )
+    yield from (f"{path} is left" for path in (folder / "data").rglob(".*"))
