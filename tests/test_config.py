@@ -15,7 +15,7 @@ from pipelines.meanings import meanings, sections
 from tests.presets import content_of, params_of
 
 PRESET = "tatoeba-en-de"
-MISSING = object()
+MISSING = "(missing)"
 FILES = {"kind": "files", "source": "a", "target": "b", "tsv": None, "columns": None}
 SELECTION = {"common": 500, "candidates": 100}
 

@@ -8,7 +8,8 @@ from convs2s.text.alignment.backends import align_ids
 from convs2s.text.alignment.candidates import write_candidates
 from convs2s.text.alignment.link_counting import build_candidates
 from convs2s.text.corpus.files import SIDES, read_pairs, temporary_folder
-from convs2s.text.vocabulary.encoded import EncodedCorpus, encode_pairs, write_encoded
+from convs2s.text.vocabulary.encoded import EncodedCorpus, write_encoded
+from convs2s.text.vocabulary.encoding import encode_pairs
 from convs2s.text.vocabulary.vocabulary import read_vocabulary
 
 ITERATIONS = 5

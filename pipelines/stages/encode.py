@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from convs2s.text.corpus.files import read_folder
-from convs2s.text.vocabulary.encoded import encode_pairs, write_encoded
+from convs2s.text.vocabulary.encoded import write_encoded
+from convs2s.text.vocabulary.encoding import encode_pairs
 from convs2s.text.vocabulary.vocabulary import read_vocabulary
 
 

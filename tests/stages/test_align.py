@@ -11,7 +11,8 @@ from convs2s.text.alignment.candidates import has_candidates, read_candidates
 from convs2s.text.alignment.dictionary import read_dictionary
 from convs2s.text.corpus.files import write_folder
 from convs2s.text.vocabulary.codec import Codec
-from convs2s.text.vocabulary.encoded import encode_pairs, write_encoded
+from convs2s.text.vocabulary.encoded import write_encoded
+from convs2s.text.vocabulary.encoding import encode_pairs
 from convs2s.text.vocabulary.learning import write_codecs
 from pipelines.stages import align, candidates
 

@@ -82,7 +82,7 @@ def test_a_folder_includes_its_candidates_and_selects(tmp_path: Path) -> None:
     """Selection follows the option; without candidates, it is an error."""
     selection = {"common": 2, "candidates": 3}
     folder = run(tmp_path / "without", alpha=1.0)
-    with pytest.raises(FileNotFoundError, match=r"candidates.npz does not exist; vocabulary selection needs"):
+    with pytest.raises(FileNotFoundError, match=r"models/3/candidates\.npz"):
         convs2s.load(folder, "cpu", selection=selection)
     candidates = Candidates(np.array([0, 0, 0, 0, 1]), np.array([5], np.int32))
     folder = run(tmp_path / "with", alpha=1.0, candidates=candidates)

@@ -70,7 +70,9 @@ def test_ids_beyond_the_vocabulary_are_refused(tmp_path: Path, split: str, side:
     ids = np.load(path)
     ids[0] = 60_000
     np.save(path, ids)
-    with pytest.raises(ValueError, match=rf"{split}/{side}\.ids\.npy: ids at positions .* from 1 to 60,000"):
+    with pytest.raises(
+        ValueError, match=rf"{split}/{side}\.ids\.npy: expected ids from 1 to .* found 1 to 60,000"
+    ):
         build(tmp_path)
 
 

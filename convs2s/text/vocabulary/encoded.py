@@ -1,8 +1,7 @@
 """Encoded sentences on disk: per side, one flat array of ids and the offset of each sentence."""
 
 import contextlib
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -11,11 +10,8 @@ from numpy.typing import NDArray
 
 from convs2s.text.corpus.files import SIDES, atomic_path
 from convs2s.text.corpus.flat_ids import FlatIds, FlatIdsWriter, Ids, Offsets
-from convs2s.text.corpus.parallel import map_chunks
-from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.vocabulary import EOS
 
-CHUNK_PAIRS = 20_000
 CHECKED_IDS = 1 << 20  # ids checked at a time; this many stay in the CPU's cache
 
 
@@ -129,28 +125,3 @@ def write_encoded(
         for chunk in chunks:
             for writer, sentences in zip(writers, chunk, strict=True):
                 writer.append(sentences.ids, sentences.lengths)
-
-
-class PairEncoder:
-    """Encodes chunks of pairs, one side at a time."""
-
-    def __init__(self, folder: Path) -> None:
-        self._codecs = [Codec.load(folder, side) for side in SIDES]
-
-    def __call__(self, pairs: list[tuple[str, str]]) -> list[EncodedSentences]:
-        encoded = []
-        for codec, lines in zip(self._codecs, zip(*pairs, strict=True), strict=True):
-            sentences = [codec.encode(line.split()) for line in lines]
-            ids = np.array([id_ for ids in sentences for id_ in ids], dtype=id_type(len(codec.vocabulary)))
-            encoded.append(EncodedSentences(ids, np.array([len(ids) for ids in sentences], dtype=np.int64)))
-        return encoded
-
-
-def encode_pairs(pairs: Iterable[tuple[str, str]], folder: Path) -> Iterator[list[EncodedSentences]]:
-    """Yield chunks of encoded source and target sentences; on all cores, in order, a few at a time.
-
-    Args:
-        pairs: whitespace-separated words.
-        folder: with the codecs of both sides.
-    """
-    return map_chunks(partial(PairEncoder, folder), pairs, CHUNK_PAIRS, "encode")

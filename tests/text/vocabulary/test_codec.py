@@ -7,7 +7,7 @@ import pytest
 
 from convs2s.text.vocabulary import codec as codec_module
 from convs2s.text.vocabulary.codec import Codec
-from convs2s.text.vocabulary.encoded import encode_pairs
+from convs2s.text.vocabulary.encoding import encode_pairs
 from convs2s.text.vocabulary.learning import write_codecs
 from convs2s.text.vocabulary.segmentation import Unigram
 from convs2s.text.vocabulary.vocabulary import EOS, UNK

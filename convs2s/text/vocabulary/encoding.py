@@ -1,0 +1,42 @@
+"""Text to ids: sentence pairs are split into pieces and encoded, in parallel.
+
+Apart from `encoded`, which training reads: this module loads the libraries that split words.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from convs2s.text.corpus.files import SIDES
+from convs2s.text.corpus.parallel import map_chunks
+from convs2s.text.vocabulary.codec import Codec
+from convs2s.text.vocabulary.encoded import EncodedSentences, id_type
+
+CHUNK_PAIRS = 20_000
+
+
+class PairEncoder:
+    """Encodes chunks of pairs, one side at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self._codecs = [Codec.load(folder, side) for side in SIDES]
+
+    def __call__(self, pairs: list[tuple[str, str]]) -> list[EncodedSentences]:
+        encoded = []
+        for codec, lines in zip(self._codecs, zip(*pairs, strict=True), strict=True):
+            sentences = [codec.encode(line.split()) for line in lines]
+            ids = np.array([id_ for ids in sentences for id_ in ids], dtype=id_type(len(codec.vocabulary)))
+            encoded.append(EncodedSentences(ids, np.array([len(ids) for ids in sentences], dtype=np.int64)))
+        return encoded
+
+
+def encode_pairs(pairs: Iterable[tuple[str, str]], folder: Path) -> Iterator[list[EncodedSentences]]:
+    """Yield chunks of encoded source and target sentences; on all cores, in order, a few at a time.
+
+    Args:
+        pairs: whitespace-separated words.
+        folder: with the codecs of both sides.
+    """
+    return map_chunks(partial(PairEncoder, folder), pairs, CHUNK_PAIRS, "encode")
