@@ -4,6 +4,7 @@ Watches a command and its children from outside: `dvc repro train@1` for a train
 `train.checkpoint_updates`, or, after `seq 1000000 |`, `convs2s translate --model data/models/1` for a pipe.
 """
 
+import argparse
 import contextlib
 import statistics
 import subprocess
@@ -31,8 +32,12 @@ def watch(command: list[str], seconds: float) -> Iterator[tuple[float, int]]:
 
 def main() -> None:
     """Print a line per minute, and how far the last quarter exceeds the second."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("minutes", type=float)
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
     memory, descriptors = list[float](), list[int]()
-    for megabytes, count in watch(sys.argv[2:], 60 * float(sys.argv[1])):
+    for megabytes, count in watch(options.command, 60 * options.minutes):
         memory.append(megabytes)
         descriptors.append(count)
         if len(memory) % 60 == 0:
