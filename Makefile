@@ -16,7 +16,7 @@ OUTSIDE := PATH="$${PATH\#$(CURDIR)/.venv/bin:}"
 # The pip that comes with Python 3.11 takes twice as long.
 .venv/installed: pyproject.toml constraints.txt
 	@$(OUTSIDE) $(PYTHON) -c "import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or \
-	    sys.exit('$(PYTHON): found Python %d.%d, wanted 3.11 to 3.13: make repro PYTHON=python3.12' % v)"
+	    sys.exit('$(PYTHON): expected Python 3.11 to 3.13, found %d.%d: make repro PYTHON=python3.12' % v)"
 	@test "$$(.venv/bin/python -V 2>&1)" = "$$($(OUTSIDE) $(PYTHON) -V)" || rm -rf .venv
 	$(OUTSIDE) $(PYTHON) -m venv .venv
 	python -m pip install --quiet --upgrade pip

@@ -30,11 +30,11 @@ from benchmarks.machine import machine, print_table, write_report
 from convs2s.decode.parallel import run_in_processes
 from convs2s.decode.translations import Hypothesis
 from convs2s.decode.unknown_replacement import replace_unknowns
+from convs2s.messages import inflect
 from convs2s.package.translator import Translator, load
 from convs2s.score.corpus_scores import Score, tokenized_bleu
 from convs2s.score.identity import SetIdentity, identify
 from convs2s.text.corpus.files import read_folder
-from convs2s.text.counted import counted
 from convs2s.text.sources.pair_files import file_part
 from convs2s.text.sources.split import write_split
 
@@ -155,9 +155,9 @@ def settings(names: Sequence[str], threads: int, workers: int) -> list[Setting]:
     if "gpu" in names and torch.cuda.is_available():
         found.append(Setting(f"ours, GPU ({torch.cuda.get_device_name()})", "cuda", threads, 0))
     if "threads" in names:
-        found.append(Setting(f"ours, CPU, {counted(threads, 'thread')}", "cpu", threads, 0))
+        found.append(Setting(f"ours, CPU, {inflect(threads, 'thread')}", "cpu", threads, 0))
     if "workers" in names:
-        found.append(Setting(f"ours, CPU, {counted(workers, 'worker')}", "cpu", 1, workers))
+        found.append(Setting(f"ours, CPU, {inflect(workers, 'worker')}", "cpu", 1, workers))
     return found
 
 

@@ -55,7 +55,7 @@ def reader_is_gone() -> int:
 
 
 @contextlib.contextmanager
-def reported(program: str, memory_advice: str, interrupted: str) -> Iterator[None]:
+def report_errors(program: str, memory_advice: str, interrupted: str) -> Iterator[None]:
     """Exit on an error that a user can act on, with one message and no traceback.
 
     The exit status is 2, 130 after Ctrl-C, or 141 if standard output is closed.
@@ -96,3 +96,8 @@ def conversion(start: bytes) -> str:
     # Only UTF-16 can be recognized, by its byte order mark; Latin-1 is the most likely of the others.
     is_utf16 = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     return f"iconv -f {'utf-16' if is_utf16 else 'latin1'} -t utf-8"
+
+
+def inflect(number: int, noun: str, plural: str | None = None) -> str:
+    """Return a number with its noun: 1 line, 2,000 lines."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -13,7 +13,7 @@ from typing import Any
 
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
-from convs2s.messages import reported
+from convs2s.messages import report_errors
 from pipelines.meanings import meanings
 
 BASE = Path(__file__).parents[1] / "experiments" / "base.yaml"
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m pipelines.check", description="Check params.yaml.")
     parser.add_argument("--list", action="store_true", help="show every key, its value and its meaning")
     options = parser.parse_args(arguments)
-    with reported("check", "Use a machine with more memory.", "Nothing was changed."):
+    with report_errors("check", "Use a machine with more memory.", "Nothing was changed."):
         params = check()
         if options.list:
             print(*list_keys(params, load_params(BASE)), sep="\n")

@@ -24,7 +24,7 @@ from ruamel.yaml import YAML, RoundTripRepresenter
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
 
-from convs2s.config.load import dotted, parse_params, parse_yaml, read_text
+from convs2s.config.load import flatten_values, parse_params, parse_yaml, read_text
 from convs2s.config.params import Params
 from convs2s.text.corpus.files import atomic_path
 
@@ -200,7 +200,7 @@ def list_differences(old: str, new: str) -> list[str]:
     def read(text: str) -> dict[str, str]:
         with contextlib.suppress(ValueError):  # a file that is not YAML is to be replaced, too
             if isinstance(content := parse_yaml(text, "params.yaml"), Mapping):
-                return {key: json.dumps(value, default=str) for key, value in dotted(content).items()}
+                return {key: json.dumps(value, default=str) for key, value in flatten_values(content).items()}
         return {}
 
     def shorten(line: str) -> str:

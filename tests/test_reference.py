@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from convs2s.config.load import dotted, parse_yaml
+from convs2s.config.load import flatten_values, parse_yaml
 from convs2s.config.params import Params
 from pipelines.preset import EXPERIMENTS
 from pipelines.reference import list_readers, name_type, write_page
@@ -18,7 +18,7 @@ def test_the_page_has_every_parameter_with_its_meaning() -> None:
     base = parse_yaml((EXPERIMENTS / "base.yaml").read_text(encoding="utf-8"), "base.yaml")
     rows = [line.split(" | ") for line in write_page().split("\n") if line.startswith("| `")]
     found = {row[0].strip("| `"): row[1:] for row in rows}
-    assert set(dotted(base)) <= set(found)
+    assert set(flatten_values(base)) <= set(found)
     assert [
         key for key, row in found.items() if "." in key and not all(cell.strip("| ") for cell in row)
     ] == []

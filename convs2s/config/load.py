@@ -64,7 +64,7 @@ def parse_yaml(text: str, origin: str) -> Any:
         raise ValueError(f"{origin} is not valid YAML: {error}") from error
 
 
-def dotted(sections: Mapping[str, Any]) -> dict[str, Any]:
+def flatten_values(sections: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of params.yaml by dotted name; nested values of a key stay together."""
     result: dict[str, Any] = {}
     for section, keys in sections.items():

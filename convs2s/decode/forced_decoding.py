@@ -10,13 +10,13 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from convs2s.decode.batches import batches, padded
+from convs2s.decode.batches import batches, pad
 from convs2s.decode.beam_search import SearchModel
 from convs2s.decode.finished import check_numbers
 from convs2s.decode.parallel import run_in_processes
 from convs2s.decode.token_scores import all_logits, log_normalizer
 from convs2s.decode.word_translator import WordTranslator
-from convs2s.text.counted import counted
+from convs2s.messages import inflect
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
 
 
@@ -58,7 +58,7 @@ def score_given(
     fitting = [i for i in range(len(rows)) if fits(translator, len(rows[i]), len(given[i]))]
     if long := len(rows) - len(fitting):
         warnings.warn(
-            f"{counted(long, 'sentence pair')} longer than the model's position table: not scored (nan). "
+            f"{inflect(long, 'sentence pair')} longer than the model's position table: not scored (nan). "
             "Split them into sentences.",
             stacklevel=2,
         )
@@ -66,13 +66,13 @@ def score_given(
     lengths = [len(rows[i]) + len(given[i]) for i in fitting]
     several = list(batches(lengths, translator.params.batch_sentences))
 
-    def scored(batch: Sequence[int]) -> list[float]:
+    def score_batch(batch: Sequence[int]) -> list[float]:
         chosen, device = [fitting[place] for place in batch], translator.device
-        source, target = padded([rows[i] for i in chosen]), padded([given[i] for i in chosen])
+        source, target = pad([rows[i] for i in chosen]), pad([given[i] for i in chosen])
         found = log_likelihoods(translator.model, source.to(device), target.to(device))
         return [float(total) for total in found]
 
-    for done, found in run_in_processes(scored, several, translator.processes):
+    for done, found in run_in_processes(score_batch, several, translator.processes):
         for place, total in zip(several[done], found, strict=True):
             totals[fitting[place]] = total
         if on_done is not None:

@@ -12,10 +12,10 @@ from convs2s.decode.ensemble import Ensemble
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.translations import Hypothesis
 from convs2s.decode.word_translator import WordTranslator
+from convs2s.messages import inflect
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import load_model
 from convs2s.text.alignment.candidates import read_candidates
-from convs2s.text.counted import counted
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.selection import VocabularySelection
 from convs2s.text.vocabulary.vocabulary import PAD
@@ -110,7 +110,7 @@ def find_device(name: str | None) -> torch.device:
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise ValueError(
             f"device {name!r} does not exist: PyTorch sees "
-            f"{counted(torch.cuda.device_count(), 'GPU')}. Expected one that exists, or cpu."
+            f"{inflect(torch.cuda.device_count(), 'GPU')}. Expected one that exists, or cpu."
         )
     return device
 

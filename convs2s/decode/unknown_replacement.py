@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from convs2s.messages import inflect
 from convs2s.text.corpus.files import write_lines
-from convs2s.text.counted import counted
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,6 @@ def write_replacements(path: Path, sentences: Iterable[Sequence[Replacement]]) -
             counts.update([r.how, *(["EOS"] if r.past_end else [])])
     write_lines(path, lines)
     return (
-        f"replaced {counted(len(lines) - 1, 'unknown word')}: {counts['dictionary']} from the dictionary, "
+        f"replaced {inflect(len(lines) - 1, 'unknown word')}: {counts['dictionary']} from the dictionary, "
         f"{counts['copy']} copied; {counts['EOS']} attended mostly to the source's EOS"
     )

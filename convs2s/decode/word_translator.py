@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from convs2s.config.translate import TranslateParams
-from convs2s.decode.batches import batches, cut, padded
+from convs2s.decode.batches import batches, cut, pad
 from convs2s.decode.beam_search import BeamSearch, SearchModel
 from convs2s.decode.finished import SearchResult
 from convs2s.decode.parallel import check_processes, run_in_processes
@@ -129,18 +129,18 @@ class WordTranslator:
             on_batch: called with the rows of each finished batch.
         """
         p = self.params
-        search = BeamSearch(p.beam_size, p.alpha, p.min_length, p.n_best, p.legacy_eos, keep_attention)
+        beam_search = BeamSearch(p.beam_size, p.alpha, p.min_length, p.n_best, p.legacy_eos, keep_attention)
         results: list[list[SearchResult]] = [[] for _ in rows]
         several = list(batches([len(row) for row in rows], p.batch_sentences))
 
-        def found(batch: Sequence[int]) -> list[list[SearchResult]]:
-            searcher = search if sampler is None else sampler(search, batch)
+        def search_batch(batch: Sequence[int]) -> list[list[SearchResult]]:
+            searcher = beam_search if sampler is None else sampler(beam_search, batch)
             given = [prefixes[i] for i in batch] if prefixes else []
             return self._search_batch(searcher, [rows[i] for i in batch], given)
 
         if self.processes > 1 and len(several) > 1:
-            self._search_batch(search, [rows[several[-1][-1]]], [])  # sets up what processes then share
-        for done, hypotheses in run_in_processes(found, several, self.processes):
+            self._search_batch(beam_search, [rows[several[-1][-1]]], [])  # sets up what processes then share
+        for done, hypotheses in run_in_processes(search_batch, several, self.processes):
             for number, ranked in zip(several[done], hypotheses, strict=True):
                 results[number] = ranked
             on_batch(several[done])
@@ -149,7 +149,7 @@ class WordTranslator:
     def _search_batch(
         self, search: BeamSearch | Sampler, rows: Sequence[list[int]], prefixes: Sequence[list[int]]
     ) -> list[list[SearchResult]]:
-        source, lengths = padded(rows).to(self.device), [len(row) - 1 for row in rows]
+        source, lengths = pad(rows).to(self.device), [len(row) - 1 for row in rows]
         if self.params.max_length_of == "batch":
             lengths = [max(lengths)] * len(rows)
         limits = [self._longest(length) for length in lengths]

@@ -18,7 +18,7 @@ from convs2s.engine import decode_loops
 from convs2s.engine.loops import as_array, run_loop
 
 
-class Product(NamedTuple):
+class ScaledProduct(NamedTuple):
     """A linear map's result, as the loops read it: numbers[i, j] * row_scales[i] * scales[j] + bias[j]."""
 
     numbers: Tensor  # (R, N): float32, bfloat16 or int32
@@ -50,9 +50,9 @@ class FloatMap:
         """Return x W^T + b."""
         return self._multiply(x).float()
 
-    def product(self, x: Float32[Tensor, "R K"]) -> Product:
+    def product(self, x: Float32[Tensor, "R K"]) -> ScaledProduct:
         """Return x W^T + b as the loops read it."""
-        return Product(self._multiply(x), torch.ones(len(x)), self.ones, self.zeros)
+        return ScaledProduct(self._multiply(x), torch.ones(len(x)), self.ones, self.zeros)
 
     def _multiply(self, x: Float32[Tensor, "R K"]) -> Float[Tensor, "R N"]:
         x = x.to(self.dtype)
@@ -83,10 +83,10 @@ class Int8Map:
         run_loop(decode_loops.scale, len(out), out.numel(), *self.product(x), out)
         return out
 
-    def product(self, x: Float32[Tensor, "R K"]) -> Product:
+    def product(self, x: Float32[Tensor, "R K"]) -> ScaledProduct:
         """Return x W^T + b as the loops read it."""
         rows, row_scales = quantize(x)
-        return Product(torch._int_mm(rows, self.weight.t()), row_scales, self.scales, self.bias)
+        return ScaledProduct(torch._int_mm(rows, self.weight.t()), row_scales, self.scales, self.bias)
 
 
 LinearMap = FloatMap | Int8Map

@@ -42,7 +42,7 @@ from torch import Tensor, nn
 from convs2s.engine import decode_loops
 from convs2s.engine.linear_maps import (
     LinearMap,
-    Product,
+    ScaledProduct,
     check_precision,
     fix_layer,
     fix_weights,
@@ -195,7 +195,7 @@ class EngineBlock:
         """Return the block's input in the width of its output (T2)."""
         return x if self.residual_map is None else self.residual_map(x)
 
-    def add_to_input(self, product: Product, x: Float32[Tensor, "R C"]) -> Float32[Tensor, "R D"]:
+    def add_to_input(self, product: ScaledProduct, x: Float32[Tensor, "R C"]) -> Float32[Tensor, "R D"]:
         """Return the output of a block without attention, from its convolution's product and its input x."""
         out = torch.empty(len(x), product.numbers.shape[1] // 2)
         work = product.numbers.numel()

@@ -7,7 +7,7 @@ from typing import Any
 from convs2s.config.faults import validate
 from convs2s.config.model import ModelParams
 from convs2s.exchange.fairseq_files import Checkpoint
-from convs2s.text.counted import counted
+from convs2s.messages import inflect
 
 MOST_LAYERS = 10_000
 USUAL_ROWS = 1024  # of a position table
@@ -84,7 +84,7 @@ def read_attention(arguments: Mapping[str, Any], layers: int, origin: str) -> li
     if isinstance(flags, list | tuple) and len(flags) == layers and all(isinstance(f, bool) for f in flags):
         return list(flags)
     raise ValueError(
-        f"{origin}: expected decoder_attention to be True, or a list of {counted(layers, 'flag')}, one per "
+        f"{origin}: expected decoder_attention to be True, or a list of {inflect(layers, 'flag')}, one per "
         f"layer; found {value!r}."
     )
 

@@ -15,12 +15,12 @@ from convs2s.exchange.fairseq_architecture import position_rows, read_architectu
 from convs2s.exchange.fairseq_files import Checkpoint, read_checkpoint, read_fairseq_dictionary
 from convs2s.exchange.fairseq_weights import Fconv, compare_shapes, convert_weights, has_old_norm
 from convs2s.exchange.import_card import import_card
+from convs2s.messages import inflect
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import build_unfilled, save_model
 from convs2s.package.folder import Settings, write_package
 from convs2s.text.alignment.dictionary import write_dictionary
 from convs2s.text.corpus.files import write_json, write_lines
-from convs2s.text.counted import counted
 from convs2s.text.vocabulary.codec import ALLOWED, CODES, IMPORTED_MODEL
 from convs2s.text.vocabulary.segmentation import WORD_MARK, Bpe, read_model
 from convs2s.text.vocabulary.subword_nmt import read_codes, read_pieces
@@ -138,7 +138,7 @@ def build_model(checkpoint: Checkpoint, description: Fconv) -> Seq2Seq:
     if differences:
         sizes = " and ".join(f"{size:,}" for size in description.sizes)
         error = ValueError(
-            f"{checkpoint.path}: {counted(len(differences), 'tensor')}, listed below, do not fit the "
+            f"{checkpoint.path}: {inflect(len(differences), 'tensor')}, listed below, do not fit the "
             f"checkpoint's arguments and the dictionaries of {sizes} entries (4 special ones included). "
             "Expected the dictionaries that it was trained with, source first, and a plain fconv model."
         )

@@ -3,9 +3,9 @@
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.exchange.fairseq_files import Checkpoint
 from convs2s.exchange.fairseq_weights import Fconv
+from convs2s.messages import inflect
 from convs2s.package.folder import Settings
 from convs2s.package.model_card import USE, describe_language, front_matter
-from convs2s.text.counted import counted
 
 
 def import_card(checkpoint: Checkpoint, model: Fconv, settings: Settings, segmentation: str) -> str:
@@ -33,7 +33,7 @@ def import_card(checkpoint: Checkpoint, model: Fconv, settings: Settings, segmen
         f"| weight norm (T17) | {norm}; folded into the weights here |",
         "| sqrt(0.5) on d, z + e and c + h (T4) | `extra_scaling: true` in model.json |",
         "| gradients of the encoder and its embeddings times 1/(2A) (T6) | `encoder_grad_scale: fairseq` |",
-        f"| attention (T7) | mean of {counted(attending, 'attending layer')}; fairseq's mean is over "
+        f"| attention (T7) | mean of {inflect(attending, 'attending layer')}; fairseq's mean is over "
         f"all {layers}: this times {attending}/{layers} |",
         f"| positions (T18) | sentences up to {params.max_positions - 1} tokens, EOS included |",
         "| start symbol (T20) | the last entry of each vocabulary; never generated |",

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from jaxtyping import Float32
 
-from convs2s.decode.batches import padded
+from convs2s.decode.batches import pad
 from convs2s.decode.translations import block_diagonal
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.model.seq2seq import Seq2Seq
@@ -76,8 +76,8 @@ class LayerReader(WordTranslator):
     @torch.inference_mode()
     def _of_part(self, source_ids: list[int], target_ids: list[int]) -> list[Float32[np.ndarray, "T S"]]:
         """Return each layer's attention; the translation is known, so all positions are computed at once."""
-        source = padded([source_ids]).to(self.device)
-        target_input = padded([[EOS, *target_ids[:-1]]]).to(self.device)
+        source = pad([source_ids]).to(self.device)
+        target_input = pad([[EOS, *target_ids[:-1]]]).to(self.device)
         _, attention = self._model().features(target_input, self._model().encode(source))
         return [weights[0].cpu().numpy() for weights in attention]
 

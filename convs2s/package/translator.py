@@ -14,10 +14,10 @@ from convs2s.decode.sampling import Sampling
 from convs2s.decode.translations import Attention, Hypothesis, one_line
 from convs2s.decode.unknown_replacement import Replacement, replace_unknowns
 from convs2s.decode.word_translator import WordTranslator
+from convs2s.messages import inflect
 from convs2s.package.folder import check_same, check_whole, load_tokenizers, read_settings
 from convs2s.package.hub import locate
 from convs2s.text.alignment.dictionary import read_dictionary
-from convs2s.text.counted import counted
 from convs2s.text.words.tokenization import Tokenizer
 
 SELECTION = SelectionParams(common=500, candidates=100)
@@ -168,7 +168,7 @@ def check_number(sources: Sequence[object], given: Sequence[object], nouns: str)
     """Raise ValueError unless as many translations or prefixes are given as texts."""
     if len(sources) != len(given):
         raise ValueError(
-            f"expected as many {nouns} as texts, found {counted(len(sources), 'text')} but {len(given):,}."
+            f"expected as many {nouns} as texts, found {inflect(len(sources), 'text')} but {len(given):,}."
         )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-from convs2s.text.counted import counted
+from convs2s.messages import inflect
 
 WORDS = "13a"
 """sacreBLEU's name for the tokenization of mteval-v13a.pl, for languages with spaces between words."""
@@ -137,6 +137,6 @@ def check_parallel(hypotheses: Sequence[str], references: Sequence[str]) -> None
     if not references or len(hypotheses) != len(references):
         raise ValueError(
             f"expected a test set with one reference per hypothesis, found "
-            f"{counted(len(hypotheses), 'hypothesis', 'hypotheses')} and "
-            f"{counted(len(references), 'reference')}. Translate the test set that is being scored: dvc repro"
+            f"{inflect(len(hypotheses), 'hypothesis', 'hypotheses')} and "
+            f"{inflect(len(references), 'reference')}. Translate the test set that is being scored: dvc repro"
         )

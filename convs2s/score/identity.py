@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from convs2s.messages import inflect
 from convs2s.text.corpus.files import further_references, read_folder, read_json, read_lines
-from convs2s.text.counted import counted
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class SetIdentity:
 
     def __str__(self) -> str:
         """Return one human-readable line."""
-        return f"{self.name}: {counted(self.lines, 'line')}, sha256 {self.sha256}"
+        return f"{self.name}: {inflect(self.lines, 'line')}, sha256 {self.sha256}"
 
 
 def identify(folder: Path) -> SetIdentity:

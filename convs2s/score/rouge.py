@@ -21,8 +21,8 @@ from typing import Literal, NamedTuple
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer
 
+from convs2s.messages import inflect
 from convs2s.score.corpus_scores import Score
-from convs2s.text.counted import counted
 
 NAMES = ("rouge1", "rouge2", "rougeL")
 TOKENIZER = DefaultTokenizer(use_stemmer=True)  # as option -m: words of more than three letters
@@ -60,7 +60,7 @@ class Rouge:
         if not summaries or len(summaries) != len(references):
             raise ValueError(
                 f"expected a test set with one or more references per summary, found "
-                f"{counted(len(summaries), 'summary', 'summaries')} and references for {len(references):,}. "
+                f"{inflect(len(summaries), 'summary', 'summaries')} and references for {len(references):,}. "
                 "Summarize the test set that is being scored: dvc repro"
             )
         scored = [self.score_one(*pair) for pair in zip(summaries, references, strict=True)]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from convs2s.text.counted import counted
+from convs2s.messages import inflect
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class Annealing:
             return f"the learning rate fell below {self.minimum:g}"
         since_best = len(perplexities) - 1 - perplexities.index(min(perplexities))
         if self.patience is not None and since_best >= self.patience:
-            return f"validation perplexity has not improved for {counted(since_best, 'epoch')}"
+            return f"validation perplexity has not improved for {inflect(since_best, 'epoch')}"
         if len(perplexities) >= self.max_epochs:
-            return f"it has run for {counted(self.max_epochs, 'epoch')}"
+            return f"it has run for {inflect(self.max_epochs, 'epoch')}"
         return None
 
     def ended_before(self, perplexities: list[float], within_epoch: bool) -> int | None:

@@ -111,7 +111,7 @@ def restore(checkpoint: Checkpoint, training: Training, origin: Path) -> None:
     Raises:
         ValueError: if the checkpoint does not fit the model; the training is then unchanged.
     """
-    momentum = named(checkpoint, "momentum")
+    momentum = select_tensors(checkpoint, "momentum")
     parameters = dict(training.model.named_parameters())
     for name, tensor in momentum.items():
         if name not in parameters or parameters[name].shape != tensor.shape:
@@ -130,12 +130,12 @@ def load_weights(model: torch.nn.Module, checkpoint: Checkpoint, origin: Path) -
     Raises:
         ValueError: if their names, shapes or types do not fit.
     """
-    weights = named(checkpoint, "weights")
+    weights = select_tensors(checkpoint, "weights")
     check_fit(model, weights, origin)
     model.load_state_dict(weights)
 
 
-def named(checkpoint: Checkpoint, kind: str) -> dict[str, Tensor]:
+def select_tensors(checkpoint: Checkpoint, kind: str) -> dict[str, Tensor]:
     """Return the tensors of a kind (weights or momentum), by parameter name."""
     prefix = f"{kind}/"
     return {name.removeprefix(prefix): t for name, t in checkpoint.tensors.items() if name.startswith(prefix)}

@@ -36,7 +36,7 @@ def follow(
     progress = Progress(folder.work / "progress.json", training.annealing.max_epochs, perplexity)
     # With several workers, the others would not learn why the writer stops.
     with deferred_interrupt(training.workers.count == 1) as is_interrupted:
-        for report, seconds in timed(reports):
+        for report, seconds in time_reports(reports):
             if isinstance(report, UpdateReport):
                 meter.count(report.target_tokens, seconds)
                 progress.add_update(vars(report), seconds)
@@ -47,13 +47,13 @@ def follow(
             else:
                 progress.add_epoch(report.record, report.is_best, seconds)
                 curves.add_epoch(report.record)
-            meter.save(state.updates, folder.kept(state))
+            meter.save(state.updates, folder.list_kept(state))
             folder.save(training)
             if is_interrupted():
                 raise KeyboardInterrupt
 
 
-def timed(
+def time_reports(
     reports: Iterable[UpdateReport | EpochReport],
 ) -> Iterator[tuple[UpdateReport | EpochReport, float]]:
     """Yield each report of a training with the seconds spent on it, without the caller's own work between."""

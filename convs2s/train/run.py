@@ -10,7 +10,7 @@ from pathlib import Path
 
 from convs2s.config.model import ModelParams
 from convs2s.config.train import TrainParams
-from convs2s.messages import TRAINING_MEMORY, reported
+from convs2s.messages import TRAINING_MEMORY, report_errors
 from convs2s.model.description import digest_of_file
 from convs2s.model.storage import save_model
 from convs2s.text.corpus.files import atomic_path
@@ -170,7 +170,7 @@ def main() -> None:
     model = ModelParams.model_validate(arguments["model"])
     params = TrainParams.model_validate(arguments["train"])
     name = f"train, worker {os.environ['RANK']}"
-    with reported(name, TRAINING_MEMORY, "The training resumes from its last checkpoint."):
+    with report_errors(name, TRAINING_MEMORY, "The training resumes from its last checkpoint."):
         paths = (Path(arguments[name]) for name in PATHS)
         work_as_one(model, params, arguments["seed"], *paths, code=arguments["code"])
     # Gloo's threads outlive destroy_process_group, because DDP's reducer keeps the group alive. A thread that

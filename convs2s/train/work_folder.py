@@ -27,8 +27,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from convs2s.messages import inflect
 from convs2s.text.corpus.files import atomic_path, remove
-from convs2s.text.counted import counted
 from convs2s.train.checkpoint import (
     Checkpoint,
     checkpoint_name,
@@ -83,7 +83,7 @@ class WorkFolder:
                 faults.append(f"{path} cannot be used: {error}")
                 continue
             state = training.state
-            place = f"epoch {len(state.epochs) + 1}, after {counted(state.updates, 'update')}"
+            place = f"epoch {len(state.epochs) + 1}, after {inflect(state.updates, 'update')}"
             return "\n".join([*faults, f"Training continues from {path}: {place}."])
         discard(self.work / "progress.json")
         return "\n".join([*faults, "Training starts from scratch." if faults else self.why_from_scratch()])
@@ -110,7 +110,7 @@ class WorkFolder:
         checkpoint = read_checkpoint(path)
         if checkpoint.prints != self.prints or checkpoint.state.updates != updates:
             raise ValueError(
-                f"{path} is a different checkpoint, renamed: expected one after {counted(updates, 'update')}."
+                f"{path} is a different checkpoint, renamed: expected one after {inflect(updates, 'update')}."
             )
         return checkpoint
 
@@ -137,7 +137,7 @@ class WorkFolder:
             )
         restore(self.read(updates), training, path)
 
-    def kept(self, state: State) -> set[int]:
+    def list_kept(self, state: State) -> set[int]:
         """Return which checkpoints, by their updates, to keep once the current state is saved.
 
         Checkpoints ahead of the training stay: they are damaged, or training now ends before them.
@@ -152,7 +152,7 @@ class WorkFolder:
         Raises:
             OSError: if the disk is full, for example; all earlier checkpoints then still exist.
         """
-        kept = self.kept(training.state)
+        kept = self.list_kept(training.state)
         # Older checkpoints have already been flushed. By now most of this one is on disk, so this is quick.
         for last in [n for n in self.saved() if n < training.state.updates][-1:]:
             flush(self.checkpoint(last))

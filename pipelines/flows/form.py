@@ -104,7 +104,7 @@ class ValueParams(Form):
         """Return everything that replaces params.yaml: the preset, if any, and all values."""
         return ({"preset": self.preset} if self.preset else {}) | self.values()
 
-    def written(self, root: Path, more: Mapping[str, Any] | None = None) -> tuple[str, Params]:
+    def render(self, root: Path, more: Mapping[str, Any] | None = None) -> tuple[str, Params]:
         """Return the text of a clone's params.yaml with these values and `more`, and the parsed parameters.
 
         Raises a ValueError if there is no such preset or key, or a value is invalid.

@@ -229,7 +229,7 @@ def execute(options: argparse.Namespace) -> int:
         return 0
     if options.command in ("run", "sweep"):  # check everything before anything starts
         asked = ValueParams(overrides=dict(options.overrides))
-        check_folder(asked.written(ROOT)[1], ROOT / "params.yaml")
+        check_folder(asked.render(ROOT)[1], ROOT / "params.yaml")
         params = asked.model_dump(include={"overrides"})
         if options.command == "run":
             return run("reproduce", params)

@@ -35,7 +35,7 @@ def run_name() -> str:
     """Return a flow run's name: data set, seeds, revision, and what differs from params.yaml."""
     asked = ReproduceParams.model_validate(runtime.flow_run.parameters.get("params") or {})
     try:
-        _, params = asked.written(ROOT)
+        _, params = asked.render(ROOT)
     except (ValueError, FileNotFoundError):
         return "invalid parameters"
     seeds = f"seed{'s' * (len(params.train.seeds) > 1)} {', '.join(map(str, params.train.seeds))}"
@@ -56,7 +56,7 @@ def reproduce(params: ReproduceParams = ReproduceParams()) -> State[Any]:  # noq
     (`dvc exp show`).
     """
     with claim(ROOT):
-        root, name, values = ROOT, "", params.written(ROOT)  # which checks params.yaml
+        root, name, values = ROOT, "", params.render(ROOT)  # which checks params.yaml
         if changes := params.changes():
             name = experiment.name_of(changes, workspace.snapshot(ROOT))
             root = experiment.copy_workspace(ROOT, name, *values)

@@ -88,7 +88,7 @@ def sweep(params: SweepParams) -> State[Any]:
     shows the same scores.
     """
     with claim(ROOT):
-        base = params.written(ROOT)[1].model
+        base = params.render(ROOT)[1].model
         found = read_table(params.table).list_rows(base) if params.table else map(Row, params.rows())
         tree, rows, copies = workspace.snapshot(ROOT), dict[str, Row](), dict[str, dict[str, Any]]()
         for row in found:
@@ -97,7 +97,7 @@ def sweep(params: SweepParams) -> State[Any]:
             rows[name], copies[name] = replace(row, changes=changes), row.changes
         labels, stages = label_rows(rows), dict[str, list[Stage]]()
         for name, own in copies.items():
-            root = experiment.copy_workspace(ROOT, name, *params.written(ROOT, own))
+            root = experiment.copy_workspace(ROOT, name, *params.render(ROOT, own))
             stages[name] = list(read_graph(root, labels[name]).values())
         run = StagesRun(params, [stage for row in stages.values() for stage in row])
         state = run.run()

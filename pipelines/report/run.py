@@ -14,7 +14,7 @@ from dvc_data.index import DataIndexDirError
 from pydantic import TypeAdapter
 from scmrepo.exceptions import SCMError
 
-from convs2s.config.load import dotted, parse_yaml
+from convs2s.config.load import flatten_values, parse_yaml
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.decode.translations import Attention, read_attention
 from convs2s.model.description import digest_of_file
@@ -63,7 +63,7 @@ class Run:
     @property
     def params(self) -> dict[str, Any]:
         """The same by dotted name, without those of machines."""
-        return {name: value for name, value in dotted(self.sections).items() if name not in MACHINES}
+        return {name: value for name, value in flatten_values(self.sections).items() if name not in MACHINES}
 
     @property
     def title(self) -> str:

@@ -23,7 +23,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
-from convs2s.messages import TRAINING_MEMORY, reported
+from convs2s.messages import TRAINING_MEMORY, report_errors
 from pipelines.stages._inputs import unchanged
 from pipelines.stages._lifetime import MARK, live_with_dvc
 
@@ -113,7 +113,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m pipelines.stages", description="Run one stage.")
     parser.add_argument("stage", choices=stages())
     stage = parser.parse_args(arguments[:1]).stage
-    with reported(stage, IF_MEMORY_RUNS_OUT.get(stage, "Use a machine with more memory."), INTERRUPTED):
+    with report_errors(stage, IF_MEMORY_RUNS_OUT.get(stage, "Use a machine with more memory."), INTERRUPTED):
         start(stage, arguments[1:])
 
 

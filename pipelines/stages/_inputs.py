@@ -61,12 +61,12 @@ def unchanged(stage: str, item: str | None, snapshot: Path) -> Iterator[Params]:
     try:
         yield params
     except Exception as error:
-        if changed := written(stamps):
+        if changed := find_written(stamps):
             error.add_note(f"{join(changed)} changed while the stage ran, which may be the reason.")
         raise
     finally:
         over.set()
-    if changed := written(stamps):
+    if changed := find_written(stamps):
         raise ValueError(
             f"{join(changed)} changed while the stage ran. Its result may be of either version, so it is "
             "not recorded. Run the same command again; a training continues from its last checkpoint if code "
@@ -156,7 +156,7 @@ def stamp(path: Path) -> Stamp | None:
     return found.st_mtime_ns, found.st_ctime_ns, found.st_size
 
 
-def written(stamps: dict[Path, Stamp | None]) -> list[Path]:
+def find_written(stamps: dict[Path, Stamp | None]) -> list[Path]:
     """Return the files that are no longer as they were."""
     return [path for path, before in stamps.items() if stamp(path) != before]
 
@@ -164,7 +164,7 @@ def written(stamps: dict[Path, Stamp | None]) -> list[Path]:
 def warn_of_changes(stage: str, stamps: dict[Path, Stamp | None], over: threading.Event) -> None:
     """Warn while a stage runs, once for each file, whose stamp is then removed."""
     while not over.wait(SECONDS):
-        for path in written(stamps):
+        for path in find_written(stamps):
             del stamps[path]
             message = f"{stage}: warning: {path} has changed. {WARNINGS[path == PARAMS]}"
             print(f"\n{message}", file=sys.stderr, flush=True)  # on a new line, after a bar

@@ -27,7 +27,7 @@ def live_with_dvc() -> None:
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP
-            signal.signal(number, leave)
+            signal.signal(number, exit_on_signal)
     dvc = find_dvc()
     if dvc is not None:
         at_end_of(dvc.pid, end)
@@ -63,7 +63,7 @@ def has_mark(process: psutil.Process) -> bool:
         return False
 
 
-def leave(number: int, frame: FrameType | None) -> None:
+def exit_on_signal(number: int, frame: FrameType | None) -> None:
     """Handle a signal: exit with all cleanup; a second one kills at once."""
     signal.signal(number, signal.SIG_DFL)
     raise SystemExit(128 + number)

@@ -45,7 +45,7 @@ def test_fields_and_overrides_are_merged() -> None:
     values |= {"train.clip_norm": 0.1, "package.name": "a b"}
     assert asked.values() == asked.changes() == values
     assert ValueParams.model_validate(json.loads(asked.model_dump_json())) == asked
-    _, params = asked.written(toy.ROOT)
+    _, params = asked.render(toy.ROOT)
     assert (params.train.seeds, params.translate.beam_size, params.package.name) == ([3, 1], 7, "a b")
     assert ValueParams().changes() == {}
 
@@ -54,10 +54,10 @@ def test_a_preset_replaces_params_yaml() -> None:
     """Values of params.yaml must not leak into it."""
     asked = ValueParams(preset="multi30k-en-de", seeds=[5])
     assert asked.changes() == {"preset": "multi30k-en-de", "train.seeds": [5]}
-    _, params = asked.written(Path("nowhere"))
+    _, params = asked.render(Path("nowhere"))
     assert (params.package.name, params.train.seeds) == ("multi30k-en-de", [5])
     with pytest.raises(ValueError, match="did you mean multi30k-en-de"):
-        ValueParams(preset="multi30k-en-de2").written(toy.ROOT)
+        ValueParams(preset="multi30k-en-de2").render(toy.ROOT)
 
 
 def test_a_run_is_named_after_data_seeds_and_revision(monkeypatch: pytest.MonkeyPatch) -> None:

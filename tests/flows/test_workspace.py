@@ -15,7 +15,7 @@ from tests.flows import toy
 
 def copy_of(repo: Path, name: str, overrides: dict[str, Any]) -> Path:
     """Copy a workspace with changed values."""
-    return experiment.copy_workspace(repo, name, *ValueParams(overrides=overrides).written(repo))
+    return experiment.copy_workspace(repo, name, *ValueParams(overrides=overrides).render(repo))
 
 
 def test_a_workspace_is_locked_by_one_run(repo: Path) -> None:

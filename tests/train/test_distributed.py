@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from convs2s.messages import reported
+from convs2s.messages import report_errors
 from convs2s.train import distributed
 from convs2s.train.batch_update import queue_update
 from convs2s.train.distributed import Workers, join_workers
@@ -79,7 +79,7 @@ def test_a_worker_that_is_gone_ends_the_other_with_a_message(
     monkeypatch.setattr(distributed, "TIMEOUT", timedelta(seconds=3))
 
     def work() -> None:
-        with reported(f"worker {os.environ['RANK']}", "", ""), join_workers(2) as workers:
+        with report_errors(f"worker {os.environ['RANK']}", "", ""), join_workers(2) as workers:
             workers.barrier()
             if workers.rank == 1:
                 os.kill(os.getpid(), number)

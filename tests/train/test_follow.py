@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from convs2s.train import run
-from convs2s.train.follow import deferred_interrupt, timed
+from convs2s.train.follow import deferred_interrupt, time_reports
 from convs2s.train.loop import EpochReport, UpdateReport
 from convs2s.train.training import Training
 from tests.train.test_run import in_process, prepare
@@ -63,7 +63,7 @@ def test_only_the_time_until_a_report_is_counted(monkeypatch: pytest.MonkeyPatch
             yield made
 
     found = []
-    for _, seconds in timed(reports()):
+    for _, seconds in time_reports(reports()):
         found.append(seconds)
         clock[0] += 500.0
     assert found == [2.0, 40.0]

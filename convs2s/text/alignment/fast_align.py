@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from convs2s.messages import inflect
 from convs2s.text.alignment.diagonal_prior import FIRST_TENSION, optimize_tension
 from convs2s.text.alignment.posteriors import (
     Model,
@@ -32,7 +33,6 @@ from convs2s.text.alignment.word_ids import Chunk, Corpus, Ids, Side, number_wor
 from convs2s.text.corpus.files import temporary_folder
 from convs2s.text.corpus.flat_ids import Offsets
 from convs2s.text.corpus.parallel import Threads, cores
-from convs2s.text.counted import counted
 
 Links = list[tuple[int, int]]
 """Sorted links of a sentence pair, each (source position, target position) from 0."""
@@ -65,7 +65,7 @@ def align(
             log(iteration, iterations, aligner.iterate(fit_tension=iteration > 1))
         for chunk in corpus.chunks(CHUNK_CELLS):
             yield from aligner.link(chunk)
-        log(iterations, iterations, f"linked {counted(len(corpus.source), 'sentence pair')}")
+        log(iterations, iterations, f"linked {inflect(len(corpus.source), 'sentence pair')}")
 
 
 def log(iteration: int, iterations: int, report: str) -> None:

@@ -20,9 +20,8 @@ from typing import IO, Any, Self
 
 from backports import zstd
 
-from convs2s.messages import conversion
+from convs2s.messages import conversion, inflect
 from convs2s.processes import is_alive
-from convs2s.text.counted import counted
 
 DECOMPRESSORS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": zstd.open}
 LEFTOVER = re.compile(r"\..+\.(\d+)(\.old)?\.part")
@@ -88,7 +87,7 @@ def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
 def unequal_lines(source: Path, source_lines: int, target: Path, target_lines: int) -> ValueError:
     """Return the error for two sides of a corpus that differ in length."""
     return ValueError(
-        f"{source} has {counted(source_lines, 'line')} but {target} has {target_lines:,}. Line i of one must "
+        f"{source} has {inflect(source_lines, 'line')} but {target} has {target_lines:,}. Line i of one must "
         "translate line i of the other: is a download incomplete, or does one file end early?"
     )
 

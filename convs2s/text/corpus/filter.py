@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from convs2s.messages import inflect
 from convs2s.text.corpus.files import PairWriter
-from convs2s.text.counted import counted
 
 Pair = tuple[str, str]
 
@@ -126,7 +126,7 @@ class PairFilter:
         if self.kept == 0:
             rules = ", ".join(f"{rule} {count:,}" for rule, count in self.removed.items())
             raise ValueError(
-                f"{where}: none of {counted(self.read, 'pair')} is kept (removed: {rules}). Expected at "
+                f"{where}: none of {inflect(self.read, 'pair')} is kept (removed: {rules}). Expected at "
                 "least one: check the pairs, or loosen filter.* in params.yaml."
             )
 
@@ -149,7 +149,7 @@ class PairFilter:
         unit = "" if self.usual is None else " in characters"
         limits = {
             EMPTY: "on" if self.drop_empty else "off",
-            LONG: "off" if self.max_words is None else counted(self.max_words, "word"),
+            LONG: "off" if self.max_words is None else inflect(self.max_words, "word"),
             RATIO: "off" if self.max_ratio is None else f"{self.max_ratio}{unit}",
             REPEAT: "off" if self.repeated is None else "on",
         }
@@ -203,7 +203,7 @@ def require_validation(counts: dict[str, dict[str, int]], every: int | None) -> 
     if counts["valid"]["pairs"] == 0:
         raise ValueError(
             f"no validation pairs: filter.valid_every is {'null' if every is None else every}, and the filter"
-            f" keeps {counted(counts['train']['pairs'], 'pair')}. Expected pairs in download.valid or, with "
+            f" keeps {inflect(counts['train']['pairs'], 'pair')}. Expected pairs in download.valid or, with "
             "none there, a valid_every in params.yaml of at most the number of pairs kept."
         )
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from convs2s.messages import inflect
 from convs2s.text.corpus.files import SIDES, PairWriter, atomic_path, read_lines, write_lines
 from convs2s.text.corpus.parallel import with_progress
-from convs2s.text.counted import counted
 from convs2s.text.sources.pair_files import Part, clean, used_files
 
 Split = Literal["train", "valid", "development", "test"]
@@ -72,7 +72,7 @@ def write_references(path: Path, pairs: int, out: Path) -> None:
     lines = [clean(line) for line in read_lines(path)]
     if len(lines) != pairs:
         raise ValueError(
-            f"{path}: expected {counted(pairs, 'line')}, one reference per test pair, found {len(lines):,}. "
+            f"{path}: expected {inflect(pairs, 'line')}, one reference per test pair, found {len(lines):,}. "
             "Is it the right file for download.references?"
         )
     write_lines(out, lines)
@@ -91,7 +91,7 @@ def write_part(part: Part, writer: PairWriter) -> dict[str, Any]:
     if part.expected_sha256 not in (None, found):
         raise ValueError(
             f"{part.name}: expected sha256 {part.expected_sha256} of its pairs, found {found} of "
-            f"{counted(lines, 'pair')}. The data has changed, or was damaged in transfer: delete it from the "
+            f"{inflect(lines, 'pair')}. The data has changed, or was damaged in transfer: delete it from the "
             "downloads and fetch it again, or correct sha256 in params.yaml."
         )
     return {**part.provenance, "lines": lines, "pairs_sha256": found}

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from convs2s.messages import inflect
 from convs2s.text.corpus.files import read_lines, read_pairs
-from convs2s.text.counted import counted
 
 SEGMENTED_FILE = re.compile(r".*\.(sgml?|xml)(\.(gz|bz2|xz|zst))?", re.IGNORECASE)
 # The start of a document, or a segment: up to its end tag, if that comes before anything else starts.
@@ -52,7 +52,7 @@ def read_segment_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
     sources, targets = read_segments(source), read_segments(target)
     if len(sources) != len(targets):
         raise ValueError(
-            f"{source} has {counted(len(sources), 'segment')} but {target} has {len(targets):,}. Expected "
+            f"{source} has {inflect(len(sources), 'segment')} but {target} has {len(targets):,}. Expected "
             "the same segments: is a download incomplete, or does one belong to another test set?"
         )
     for ours, theirs in zip(sources, targets, strict=True):

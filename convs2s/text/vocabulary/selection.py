@@ -9,8 +9,8 @@ on the other sentences in its batch.
 import numpy as np
 from numpy.typing import NDArray
 
+from convs2s.messages import inflect
 from convs2s.text.alignment.candidates import Candidates
-from convs2s.text.counted import counted
 from convs2s.text.vocabulary.vocabulary import SPECIALS
 
 
@@ -63,5 +63,5 @@ class VocabularySelection:
         mean = self.selected / max(self.batches, 1)
         return (
             f"vocabulary selection: the output layer had {mean:,.0f} of {self.target_size:,} tokens, "
-            f"averaged over {counted(self.batches, 'batch', 'batches')}"
+            f"averaged over {inflect(self.batches, 'batch', 'batches')}"
         )
