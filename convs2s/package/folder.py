@@ -73,7 +73,8 @@ def write_package(
         ValueError: if the model is damaged.
     """
     check_files(model, read_description(model).files, [WEIGHTS])  # otherwise damage would be sealed in
-    files = [model / "model.json", model / WEIGHTS, dictionary, *vocabulary.iterdir()]
+    vocabularies = vocabulary.glob("[!.]*")  # not the unfinished files of a killed DVC
+    files = [model / "model.json", model / WEIGHTS, dictionary, *vocabularies]
     if candidates is not None and has_candidates(candidates):
         files.append(candidates)
     with atomic_path(folder) as temporary:

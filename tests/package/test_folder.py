@@ -30,6 +30,15 @@ def test_the_same_parts_give_the_same_bytes(tmp_path: Path) -> None:
         assert path.read_bytes() == (other / path.name).read_bytes()
 
 
+def test_a_folder_has_no_files_of_a_killed_dvc(tmp_path: Path) -> None:
+    """DVC ignores hidden files: in another clone, a package that names one could not be loaded."""
+    model, vocabulary, dictionary, candidates = write_parts(tmp_path)
+    (vocabulary / ".abc.tmp").touch()
+    settings = Settings(("en", "de"), TOKENIZE, TRANSLATE, replace=False)
+    write_package(tmp_path / "package", model, vocabulary, dictionary, candidates, settings, "card")
+    assert not list((tmp_path / "package").glob(".*"))
+
+
 def test_a_missing_part_leaves_the_old_folder(tmp_path: Path) -> None:
     """The old folder still works, so a failure must not destroy it."""
     package = write_small_package(tmp_path)
