@@ -14,7 +14,6 @@ TRAINING = (
     "train.workers", "train.nodes",
 )  # fmt: skip
 """Training parameters that have an effect; the model card shows them."""
-SPLITS = ("train", "valid", "development", "test")
 
 PARAMS: dict[str, tuple[str, ...]] = {
     f"download@{split}": (*LANGUAGES, "download.folder", "download.references", *keys)

@@ -268,6 +268,6 @@ def started(server: Server, repo: Path) -> FlowProcess:
     return flow
 
 
-def gone(repo: Path, keep: Callable[[str], bool] = lambda _: False) -> None:
+def check_gone(repo: Path, keep: Callable[[str], bool] = lambda _: False) -> None:
     """Check that no process is left after ten seconds."""
     assert soon(lambda: not [p for p in processes(repo) if not keep(p)], 10), processes(repo)

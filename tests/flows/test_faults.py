@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.flows import toy
-from tests.flows.server import Server, end, gone, soon, started, training
+from tests.flows.server import Server, check_gone, end, soon, started, training
 
 pytestmark = pytest.mark.flows
 
@@ -26,12 +26,12 @@ def test_cancellation_and_then_a_killed_worker(server: Server, repo: Path) -> No
         assert soon(lambda: training(repo)), (server.home / "worker.log").read_text()[-2000:]
         assert soon(lambda: server.states(run).get("align") == "Executed")
         server.post(f"flow_runs/{run}/set_state", {"state": {"type": "CANCELLING"}})
-        gone(repo, lambda line: "prefect worker" in line or "prefect.engine" in line)
+        check_gone(repo, lambda line: "prefect worker" in line or "prefect.engine" in line)
         assert soon(lambda: server.flow_run(run)["state_type"] == "CANCELLED", 40), server.flow_run(run)
         the_worker_is_killed(server, repo, worker)
     finally:
         end(worker.pid)
-    gone(repo)
+    check_gone(repo)
     toy.behave(repo)
     run = server.run_flow(repo)
     states = server.states(run)
@@ -48,7 +48,7 @@ def the_worker_is_killed(server: Server, repo: Path, worker: "subprocess.Popen[b
     assert soon(lambda: {name for name, what, *_ in toy.notes(repo) if what == "start 1"} >= again)
     worker.kill()
     worker.wait()
-    gone(repo)
+    check_gone(repo)
     # The flow itself works elsewhere, and is still about to tell of its end.
     assert soon(lambda: server.flow_run(run)["state_type"] == "CRASHED", 60), server.flow_run(run)["state"]
     message = server.flow_run(run)["state"]["message"]
@@ -69,12 +69,12 @@ def test_a_killed_flow_leaves_nothing_and_is_marked_crashed(server: Server, repo
         flow = started(server, repo)
         run = flow.run
         flow.process.kill()
-        gone(repo)
+        check_gone(repo)
         assert server.flow_run(run)["state_type"] == "RUNNING"
         (repo / "notes.jsonl").unlink()
         second = started(server, repo)
         os.kill(second.process.pid or 0, signal.SIGINT)
-        gone(repo, lambda line: "import reproduce" in line)  # which still tells the server of its end
+        check_gone(repo, lambda line: "import reproduce" in line)  # which still reports its end to the server
         assert soon(lambda: server.flow_run(run)["state_type"] == "CRASHED", 90), server.flow_run(run)
         assert "No heartbeat for 90 s" in server.flow_run(run)["state"]["message"]
     finally:  # other tests' runs may be slow to give a sign of life
@@ -99,4 +99,4 @@ def test_a_server_that_restarts_during_a_run(server: Server, repo: Path) -> None
     flow.process.join(120)
     assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
     assert server.states(run) == dict.fromkeys(toy.NAMES, "Executed")
-    gone(repo)
+    check_gone(repo)

@@ -12,7 +12,7 @@ import pytest
 from convs2s.config.load import load_params
 from pipelines.flows import remote_worker, workspace
 from tests.flows import toy
-from tests.flows.server import FlowProcess, Server, end, gone, soon
+from tests.flows.server import FlowProcess, Server, check_gone, end, soon
 
 pytestmark = pytest.mark.flows
 
@@ -140,7 +140,7 @@ def test_another_worker_takes_over_from_a_killed_one_and_reports_its_failure(
     toy.behave(other, train_1={"fails": 9})
     machines.processes[there].kill()
     machines.processes[there].wait()
-    gone(there)
+    check_gone(there)
     flow.process.join(120)
     machines.start(there)
     assert [note[:2] for note in toy.notes(other)] == [["train@1", "start 0"]]
