@@ -1,62 +1,63 @@
 """Processes: workers that end with their program, programs that the pipelines run, other clones."""
 
+import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-import psutil
 import pytest
 
 from convs2s import processes
 from convs2s.processes import at_end_of, is_alive
+from convs2s.text.corpus.parallel import map_chunks
 from pipelines.shell import CommandFailed, run
 
 ROOT = Path(__file__).parents[1]
-WORK = """
-import os, time
-def work(item):
-    print(os.getpid(), flush=True)
+
+
+def report(folder: Path, item: object) -> None:
+    """Work for a long time, in a process whose id is noted."""
+    (folder / str(os.getpid())).touch()
     time.sleep(100)
-def make():
-    return work
-"""
-PROGRAMS = {
-    "pool": f"""
-{WORK}
-from convs2s.text.corpus.parallel import map_chunks
-if __name__ == "__main__":
-    list(map_chunks(make, range(9), 1, "t", workers=2))
-""",
-    "processes that share memory": f"""
-{WORK}
-from convs2s.decode.parallel import run_in_processes
-list(run_in_processes(work, range(9), 2))
-""",
-    "workers in their own sessions, as of torchrun": """
-import os, subprocess, sys, time
-worker = "import sys, time; from convs2s.processes import end_with_parent as end; end(int(sys.argv[1]))"
-command = [sys.executable, "-c", f"{worker}; time.sleep(100)", str(os.getpid())]
-workers = [subprocess.Popen(command, start_new_session=True) for _ in range(2)]
-print(*[worker.pid for worker in workers], sep="\\n", flush=True)
-time.sleep(100)
-""",
-}
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_workers_end_with_their_program(program: str, tmp_path: Path) -> None:
+def make_report(folder: Path) -> Callable[[object], None]:
+    return partial(report, folder)
+
+
+def use_pool(folder: Path) -> None:
+    list(map_chunks(partial(make_report, folder), range(9), 1, "t", workers=2))
+
+
+def share_memory(folder: Path) -> None:
+    from convs2s.decode.parallel import run_in_processes  # noqa: PLC0415  # imports torch
+
+    list(run_in_processes(partial(report, folder), range(9), 2))
+
+
+@pytest.mark.parametrize("program", [use_pool, share_memory])
+def test_workers_end_with_their_program(program: Callable[[Path], None], tmp_path: Path) -> None:
     """Left alone, they would wait forever for work and hold memory that the next run needs."""
-    (tmp_path / "program.py").write_text(PROGRAMS[program])
-    env, command = {**os.environ, "PYTHONPATH": str(ROOT)}, [sys.executable, str(tmp_path / "program.py")]
-    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE) as running:
-        assert running.stdout is not None
-        workers = [psutil.Process(int(running.stdout.readline())) for _ in range(2)]
-        running.kill()
-        left = psutil.wait_procs(workers, timeout=20)[1]
-        for process in left:
-            process.kill()
+    running = multiprocessing.get_context("fork").Process(target=program, args=(tmp_path,))
+    running.start()
+    while len(found := list(tmp_path.iterdir())) < 2 and running.is_alive():
+        time.sleep(0.01)
+    running.kill()
+    running.join()
+    workers = [int(path.name) for path in found]
+    deadline = time.monotonic() + 20
+    while any(map(is_alive, workers)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    left = [worker for worker in workers if is_alive(worker)]
+    for worker in left:
+        os.kill(worker, signal.SIGKILL)
+    assert len(workers) == 2
     assert left == []
 
 

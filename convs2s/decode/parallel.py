@@ -50,7 +50,7 @@ def run_in_processes(
 
     Raises:
         ChildProcessError: if a process dies.
-        Exception: whatever `work` raises.
+        Exception: whatever `work` raises, once each process has finished its item and the next.
     """
     number = min(processes, len(items))
     if number < 2:
@@ -73,7 +73,7 @@ def run_in_processes(
 
 def share(parent: int, *shared: Any) -> None:
     """Begin a forked process; `parent` is the one that waits for the results."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     end_with_parent(parent)
     gc.freeze()  # scanning shared objects would copy them

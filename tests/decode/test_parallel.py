@@ -63,34 +63,39 @@ def test_memory_is_shared() -> None:
     assert max(kib for _, kib in run_in_processes(work, range(2), 2)) < 50 << 10
 
 
-def test_an_error_comes_through_and_ends_all() -> None:
-    """Its message is kept, whichever process raised it."""
+def fail() -> None:
+    raise ValueError("item 1 is bad")
 
-    def work(item: int) -> int:
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("end", "error", "message"),
+    [
+        (fail, ValueError, "^item 1 is bad$"),
+        (die, ChildProcessError, r"one of 2 processes died .*memory.*fewer processes"),
+    ],
+)
+def test_the_first_error_comes_through_and_ends_all(
+    end: Callable[[], None], error: type[Exception], message: str
+) -> None:
+    """Only items that were begun or are next are done; the system kills when memory runs out."""
+    begun = multiprocessing.get_context("fork").Value("i")
+
+    def work(item: int) -> None:
+        with begun:
+            begun.value += 1
         if item == 1:
-            raise ValueError("item 1 is bad")
-        time.sleep(20)
-        return item
+            end()
+        time.sleep(0.05)
 
     before = children()
-    with pytest.raises(ValueError, match="item 1 is bad"):
-        list(run_in_processes(work, range(4), 2))
+    with pytest.raises(error, match=message):
+        list(run_in_processes(work, range(40), 2))
     assert children() <= before
-
-
-def test_a_dead_process_is_reported_and_the_others_end() -> None:
-    """The system kills processes when memory runs out; the parent must not wait for them forever."""
-
-    def work(item: int) -> int:
-        if item == 1:
-            os.kill(os.getpid(), signal.SIGKILL)
-        time.sleep(20)
-        return item
-
-    before = children()
-    with pytest.raises(ChildProcessError, match=r"one of 2 processes died .*memory.*fewer processes"):
-        list(run_in_processes(work, range(4), 2))
-    assert children() <= before
+    assert begun.value < 20
 
 
 def test_whoever_stops_listening_leaves_no_process() -> None:
@@ -108,17 +113,14 @@ def test_whoever_stops_listening_leaves_no_process() -> None:
     [
         (0, "cpu", "processes: expected 1 or more, found 0"),
         (2, "cuda", "processes: expected 1 on cuda, as only a CPU can be shared; found 2"),
+        (2, "cpu", "processes: expected 1, as this system cannot fork; found 2"),
     ],
 )
-def test_what_cannot_be_shared_is_refused(processes: int, device: str, message: str) -> None:
-    """This happens before anything is computed."""
-    with pytest.raises(ValueError, match=message):
-        check_processes(processes, torch.device(device))
-
-
-def test_a_system_without_forks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Windows has none."""
+def test_what_cannot_be_shared_is_refused(
+    processes: int, device: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This happens before anything is computed; Windows has no forks."""
     monkeypatch.setattr("multiprocessing.get_all_start_methods", lambda: ["spawn"])
     check_processes(1, torch.device("cpu"))
-    with pytest.raises(ValueError, match="processes: expected 1, as this system cannot fork; found 2"):
-        check_processes(2, torch.device("cpu"))
+    with pytest.raises(ValueError, match=message):
+        check_processes(processes, torch.device(device))
