@@ -1,22 +1,13 @@
 """The command `convs2s attention`: one sentence in, a picture and numbers out."""
 
-import argparse
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from convs2s.commands.folders import add_attention
+from convs2s.cli import main
 from tests.package.small_package import write_small_package
-
-
-def call(*arguments: str) -> None:
-    """Run the command as `convs2s` does."""
-    parser = argparse.ArgumentParser()
-    add_attention(parser.add_subparsers(required=True))
-    options = parser.parse_args(["attention", *arguments])
-    options.run(options)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +18,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_a_sentence_gives_a_picture_and_its_numbers(tmp_path: Path, model: str) -> None:
     """Tokens of any script can be drawn; this model has one layer, so its average is that layer."""
     picture, numbers = tmp_path / "plot.png", tmp_path / "plot.NPZ"
-    call("Das ist 日本 مرحبا.", "--model", model, "--out", str(picture), "--out", str(numbers))
+    files = ["--out", str(picture), "--out", str(numbers)]
+    assert main(["attention", "Das 日本 مرحبا.", "--model", model, *files]) == 0
     with Image.open(picture) as image:
         assert image.format == "PNG"
     with np.load(numbers) as arrays:
@@ -44,9 +36,10 @@ def test_a_sentence_gives_a_picture_and_its_numbers(tmp_path: Path, model: str) 
     ],
 )
 def test_errors_leave_no_file(
-    tmp_path: Path, model: str, text: str, folder: str | None, out: str, message: str
-) -> None:
+    tmp_path: Path, model: str, text: str, folder: str | None, out: str, message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
     """The suffix is checked before the model is loaded."""
-    with pytest.raises((FileNotFoundError, ValueError), match=message):
-        call(text, "--model", folder or model, "--out", str(tmp_path / out))
+    assert main(["attention", text, "--model", folder or model, "--out", str(tmp_path / out)]) == 2
+    assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

@@ -14,12 +14,7 @@ from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.model.storage import load_model
 from convs2s.package.translator import load
 from convs2s.text.vocabulary.vocabulary import EOS
-from tests.golden import (
-    golden,
-    import_command,
-    write_checkpoint,
-    write_dictionaries,
-)
+from tests.golden import golden, import_command, write_checkpoint, write_dictionaries
 from tests.golden.judge import SENTENCES, check_hypotheses, check_outputs, sources, wanted_hypotheses
 
 FAIRSEQ = Path(__file__).parents[3] / "shared" / "fairseq"
@@ -90,12 +85,16 @@ def test_the_folder_records_what_was_imported(plain: Path, capsys: pytest.Captur
     card = (plain / "README.md").read_text(encoding="utf-8")
     assert not [trap for trap in (4, 6, 7, 17, 18, 20, 21) if f"(T{trap})" not in card]
     assert "| vocabulary | word; 352 source and 376 target entries |" in card
-    file = write_checkpoint(plain.parent / "again.pt", "plain")
-    assert import_command(file, write_dictionaries(plain.parent), plain.parent / "again") == 0
+    again = write_checkpoint(plain.parent / "again.pt", "plain"), write_dictionaries(plain.parent)
+    assert import_command(*again, plain.parent / "again", "--lowercase") == 0
     assert capsys.readouterr().out == (
         f"{plain.parent / 'again'}: 3 + 2 blocks, 65,668 parameters, 352 source and 376 target entries, "
         "weight norm per channel; text is segmented by: word\n"
     )
+    assert import_command(*again, plain.parent / "again") == 2  # it could be any folder
+    assert "again already exists; expected a new folder" in capsys.readouterr().err
+    assert look_up(plain.parent / "again", "E4 E5") == [4, 5, END]
+    assert ", lowercase |\n" in (plain.parent / "again" / "README.md").read_text(encoding="utf-8")
 
 
 def write_words(folder: Path, *words: str) -> tuple[Path, Path]:
@@ -128,17 +127,6 @@ def test_hyphens_reach_the_model_as_in_stanfords_text(tmp_path: Path) -> None:
     assert (tokenize["at_sign"], tokenize["lowercase"]) == ("##AT##", False)
     card = (tmp_path / "new" / "README.md").read_text(encoding="utf-8")
     assert "| words | Moses, aggressive hyphens, escape, `##AT##` for @ (T30) |" in card
-
-
-@pytest.mark.parametrize("tokenizer", ["moses", "none"])
-def test_lower_case_reaches_the_model(tmp_path: Path, tokenizer: str) -> None:
-    """A model trained on lower-cased text has no entries for capitalized words."""
-    dictionaries = write_words(tmp_path, "the", "cat")
-    file = write_checkpoint(tmp_path / "model.pt", "plain")
-    options = ("--tokenizer", tokenizer)
-    assert import_command(file, dictionaries, tmp_path / "new", *options, "--lowercase") == 0
-    assert look_up(tmp_path / "new", "The CAT") == [4, 5, END]
-    assert ", lowercase |\n" in (tmp_path / "new" / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_length_limit_is_recorded_and_kept(plain: Path, tmp_path: Path) -> None:
@@ -233,10 +221,7 @@ def test_a_tokenizer_needs_the_languages(tmp_path: Path, capsys: pytest.CaptureF
 CODES = ("--bpe-codes", "codes")
 PIECES = ("--bpe-vocabulary", "word", "--bpe-vocabulary-threshold", "4")
 TABLE: list[tuple[tuple[str, ...], str]] = [
-    (
-        ("--at-sign", "##AT##"),
-        "The options of the Moses tokenizer would do nothing without",
-    ),
+    (("--at-sign", "##AT##"), "The options of the Moses tokenizer would do nothing without"),
     (("--no-escape",), "would do nothing without --tokenizer moses"),
     (("--tokenizer", "moses", "--at-sign", "##AT##", "--lowercase"), "expected --lowercase or --at-sign"),
     (("--max-length-extra", "0"), "max_length_extra: "),
@@ -269,11 +254,3 @@ def test_an_import_that_could_not_translate_is_refused(
     assert message in error
     assert error.count("\n") == 1
     assert {path.name for path in tmp_path.iterdir()} == before
-
-
-def test_a_folder_that_exists_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It could be any folder, such as the home directory."""
-    (tmp_path / "out").mkdir()
-    file = write_checkpoint(tmp_path / "model.pt", "plain")
-    assert import_command(file, write_dictionaries(tmp_path), tmp_path / "out") == 2
-    assert f"{tmp_path / 'out'} already exists; expected a new folder" in capsys.readouterr().err

@@ -78,10 +78,13 @@ def test_a_local_server_without_keys_answers_only_to_its_names(
     ],
 )
 def test_wrong_options_are_named(
-    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    options: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There is no traceback; a server that is open to other machines without a key warns first."""
     assert main(["serve", "--model", "nowhere", *options]) == 2
     error = capsys.readouterr().err
     assert f"convs2s: {message}" in error
     assert ("warning: anyone who can reach 192.0.2.1" in error) == ("--host" in options)
+    monkeypatch.setattr("convs2s.commands.serve.EXTRA", ("fastapi", "no_such_module"))
+    assert main(["serve", "--model", "nowhere", *options]) == 2
+    assert "serve needs no_such_module. Install it: pip install 'convs2s[serve]'" in capsys.readouterr().err

@@ -4,11 +4,13 @@ import io
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import convs2s
 from convs2s.cli import main, parser
+from convs2s.decode.load_words import load_words
 from tests.package.small_package import edit_settings, write_small_package
 
 
@@ -75,11 +77,11 @@ def test_a_length_limit_reaches_the_search(tmp_path: Path) -> None:
     assert scores[2] < score("--max-length-ratio", "0.5", "--max-length-extra", "1") < scores[0]
 
 
-@pytest.mark.parametrize("command", ["translate", "serve"])
-def test_repeated_model_options_add_up(command: str) -> None:
+def test_repeated_model_options_add_up() -> None:
     """Other toolkits write an ensemble this way; keeping only the last model would go unnoticed."""
-    options = parser().parse_args([command, "--model", "a", "b", "--model", "c"])
-    assert options.model == [Path("a"), Path("b"), Path("c")]
+    for command in ("translate", "serve"):
+        options = parser().parse_args([command, "--model", "a", "b", "--model", "c"])
+        assert options.model == [Path("a"), Path("b"), Path("c")]
 
 
 @pytest.mark.parametrize(
@@ -188,6 +190,23 @@ def test_samples_depend_on_seed_and_line(
     assert len(run(tmp_path, "ein Haus\n", *options, "--n-best", "3")) == 3
 
 
+def test_options_of_the_machine_reach_the_library(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Threads are PyTorch's, so that the command can leave cores to other programs."""
+    seen: list[int] = []
+    monkeypatch.setattr("torch.set_num_threads", seen.append)
+    run(tmp_path, "ein\n", "--model", str(package), "--threads", "3")
+
+    def load_in_one_process(*given: Any) -> Any:
+        seen.append(given[-1])
+        return load_words(*given[:-1], 1)
+
+    monkeypatch.setattr("convs2s.package.translator.load_words", load_in_one_process)
+    run(tmp_path, "ein\n", "--model", str(package), "--processes", "2")
+    assert seen == [3, 2]
+
+
 # Slow to import, and not needed for translation.
 FORBIDDEN = {
     "convs2s.config.params", "convs2s.exchange", "convs2s.score", "convs2s.train", "dvc", "matplotlib",
@@ -223,11 +242,3 @@ def test_a_closed_pipe_is_not_an_error_and_only_what_is_needed_was_imported(tmp_
     imported = {row[2].strip() for row in rows}
     assert {"torch", "convs2s.package.translator"} <= imported
     assert not imported & FORBIDDEN
-
-
-def test_threads_are_those_of_pytorch(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The option sets PyTorch's threads, so that the command can leave cores to other processes."""
-    seen: list[int] = []
-    monkeypatch.setattr("torch.set_num_threads", seen.append)
-    run(tmp_path, "ein\n", "--model", str(package), "--threads", "3")
-    assert seen == [3]

@@ -11,10 +11,7 @@ from typing import IO
 import pytest
 
 from convs2s.cli import main
-from convs2s.commands.translate_files import (
-    chunks_as_they_arrive,
-    decode_lines,
-)
+from convs2s.commands.translate_files import chunks_as_they_arrive, decode_lines
 from tests.package.small_package import write_small_package
 
 SECONDS = 60

@@ -64,14 +64,6 @@ class Page:
         for character in text:
             self.send("Input.dispatchKeyEvent", type="char", text=character)
 
-    def point_at(self, selector: str) -> None:
-        """Move the mouse to an element."""
-        x, y = self.evaluate(
-            f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView();"
-            "const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()"
-        )
-        self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
-
 
 @contextmanager
 def opened(browser: str, folder: Path) -> Iterator[Page]:

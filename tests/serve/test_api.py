@@ -24,26 +24,27 @@ def test_json_form_and_query_string_give_the_translators_answer(server: str, pai
     """LibreTranslate accepts all three, and its clients use all three."""
     fields = {"q": TEXT, "source": "en", "target": "de"}
     wanted = {"translatedText": pairs.find("en", "de").translator.translate([TEXT])[0]}
-    assert post(server, q=TEXT).json() == wanted
-    assert HTTP.post(server + "translate", data=fields).json() == wanted
-    assert HTTP.post(server + "translate", params=fields).json() == wanted
+    ways: list[dict[str, Any]] = [{"json": fields}, {"data": fields}, {"params": fields}]
+    for given in ways:
+        assert HTTP.post(server + "translate", **given).json() == wanted
 
 
-def test_a_list_gives_a_list_and_lines_stay_lines(server: str, pairs: Pairs) -> None:
-    """Each line is translated by itself; an empty line stays empty."""
+def test_lines_lists_and_alternatives_keep_their_places(server: str, pairs: Pairs) -> None:
+    """Each line is translated by itself, an empty one stays empty; /n-best gives the scores, too."""
     one, other = pairs.find("en", "de").translator.translate(["ein Haus", "noch"])
     answer = post(server, q=["ein Haus\n\nnoch", "", "noch"]).json()
     assert answer == {"translatedText": [f"{one}\n\n{other}", "", other]}
     assert post(server, q=[]).json() == {"translatedText": []}
-
-
-def test_alternatives_are_the_other_hypotheses(server: str, pairs: Pairs) -> None:
-    """They come best first, at most as many as the beam has left; a list of texts gets a list of lists."""
     [ranked] = pairs.find("en", "de").translate([TEXT])
-    others = [one.text for one in ranked[1:]]
+    others = [found.text for found in ranked[1:]]
     assert others
     assert post(server, q=TEXT, alternatives=9).json()["alternatives"] == others
     assert post(server, q=[TEXT, ""], alternatives=1).json()["alternatives"] == [others[:1], []]
+    lines = post(server, "n-best", q=f"{TEXT}\n\nxyz").json()
+    assert [line["source"] for line in lines] == [TEXT, "", "xyz"]
+    found = [(one["text"], one["score"]) for one in lines[0]["hypotheses"]]
+    assert found == [(one.text, round(one.score, 4)) for one in ranked]
+    assert [one["text"] for one in lines[1]["hypotheses"]] == [""]
 
 
 def test_each_pair_has_its_model(server: str, pairs: Pairs) -> None:
@@ -109,14 +110,12 @@ def test_a_body_that_cannot_be_read_is_refused(
 
 def test_a_full_queue_is_an_error_to_retry(pairs: Pairs) -> None:
     """The status is 503 if the server is busy, 429 if the client itself sent too many lines."""
-    with running(pairs, Limits(waiting=2)) as server:
-        full = post(server, q=["a"] * 3)
-    with running(pairs, Limits(waiting_per_client=2)) as server:
-        greedy = post(server, q=["a"] * 3)
+    with running(pairs, Limits(waiting=2, waiting_per_client=3)) as server:
+        full, greedy = (post(server, q=["a"] * lines) for lines in (3, 4))
     assert (full.status_code, full.headers["retry-after"]) == (503, "1")
     assert full.json() == {"error": "The server is busy: 0 lines are waiting. Try again in a second."}
     assert (greedy.status_code, greedy.headers["retry-after"]) == (429, "1")
-    assert greedy.json()["error"].startswith("Too many requests: 3 of your lines would be waiting, but the")
+    assert greedy.json()["error"].startswith("Too many requests: 4 of your lines would be waiting, but the")
 
 
 def test_with_keys_every_translation_needs_one(pairs: Pairs) -> None:
@@ -165,22 +164,16 @@ def test_one_failing_line_fails_no_other(pairs: Pairs, monkeypatch: pytest.Monke
 
 def test_the_page_needs_no_other_host(server: str) -> None:
     """No file names one, and the headers of every answer keep the browser from loading anything from one."""
-    for path in ("", "page.css", "page.js", "docs", "docs.js", "languages", "nowhere"):
+    for path in ("", "page.css", "page.js", "languages", "nowhere"):
         answer = HTTP.get(server + path)
         assert answer.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self';")
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert "//" not in answer.text.replace("// ", "")
     assert answer.json() == {"error": "Not Found"}
-
-
-def test_openapi_describes_every_route(server: str) -> None:
-    """Request bodies must be described, too, although they are parsed by hand."""
-    content = HTTP.get(server + "openapi.json").json()
-    assert {"/translate", "/languages", "/health", "/n-best", "/attention"} <= set(content["paths"])
-    body = content["paths"]["/translate"]["post"]["requestBody"]["content"]
+    # Bodies are parsed by hand, but described in OpenAPI.
+    body = HTTP.get(server + "openapi.json").json()["paths"]["/translate"]["post"]["requestBody"]["content"]
     assert set(body) == {"application/json", "application/x-www-form-urlencoded"}
-    fields = body["application/json"]["schema"]["properties"]
-    assert set(fields) == {"q", "source", "target", "format", "alternatives", "api_key"}
+    assert "alternatives" in body["application/json"]["schema"]["properties"]
 
 
 def test_metrics_count_requests_and_lines(pairs: Pairs) -> None:
@@ -207,13 +200,3 @@ def test_words_are_found_in_order_whatever_the_spaces_and_case() -> None:
     found = find_spans(text, ["die", "Frau", ",", "die", "Emma-Lea", "kennt", "."])
     assert [text[start:end] for start, end in found] == ["Die", "Frau", ",", "die", "Emma-Lea", "kennt", "."]
     assert found[3] == (10, 13)
-
-
-def test_n_best_has_texts_and_scores(server: str, pairs: Pairs) -> None:
-    """Each line has its hypotheses, with the same texts and scores as the translator's."""
-    lines = post(server, "n-best", q=f"{TEXT}\n\nxyz").json()
-    [ranked] = pairs.find("en", "de").translate([TEXT])
-    assert [line["source"] for line in lines] == [TEXT, "", "xyz"]
-    assert [one["text"] for one in lines[0]["hypotheses"]] == [one.text for one in ranked]
-    assert [one["score"] for one in lines[0]["hypotheses"]] == [round(one.score, 4) for one in ranked]
-    assert [one["text"] for one in lines[1]["hypotheses"]] == [""]
