@@ -28,8 +28,8 @@ from tests.docs.pages import ROOT
 
 PLACEHOLDERS = {"NAME", "..."}
 SYSTEM = {
-    "cp", "docker", "echo", "export", "hf", "iconv", "install", "mkdir", "rm", "sacrebleu", "sbatch", "scp",
-    "source", "ssh", "systemctl",
+    "cp", "docker", "echo", "export", "git", "hf", "iconv", "install", "mkdir", "rm", "sacrebleu", "sbatch",
+    "scp", "source", "ssh", "systemctl",
 }  # fmt: skip
 WRAPPERS = {"sudo": 1, "taskset": 3}
 """Programs that start another, and the number of words before its name."""
@@ -153,13 +153,6 @@ def dvc(words: Words) -> None:
             check_assignments(assignment)
 
 
-def git(words: Words) -> None:
-    """Check that files to add exist (dvc.lock comes with the first run)."""
-    for name in words[1:] if words[0] == "add" else ():
-        if name != "dvc.lock" and not (ROOT / name).exists():
-            raise Wrong(f"git add {name}: there is no such file")
-
-
 def pip(words: Words) -> None:
     """Check that extras are those of pyproject.toml."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -183,9 +176,7 @@ def check(command: Words) -> None:
         check(command[WRAPPERS[program] :])
     elif program in SYSTEM:
         for word in words:
-            if word.startswith(("deploy/", "experiments/")) and not (ROOT / word).exists():
+            if word.startswith(("deploy/", "experiments/", "params")) and not (ROOT / word).exists():
                 raise Wrong(f"there is no {word}")
     else:
-        {"make": make, "python": python, "convs2s": convs2s, "dvc": dvc, "git": git, "pip": pip}[program](
-            words
-        )
+        {"make": make, "python": python, "convs2s": convs2s, "dvc": dvc, "pip": pip}[program](words)
