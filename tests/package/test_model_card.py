@@ -26,20 +26,12 @@ def test_card_describes_the_model_its_scores_and_its_use() -> None:
     card = model_card(facts({"bleu": 25.163, "chrf": 50.0, "length_ratio": 1.0}))
     assert "\n---\n\n# news\n" in card
     for part in (
-        "from English (en) to German (de)",
-        "license: CC0",
-        "| sentence pairs | 4,500,000, after filtering |",
-        "| parameters | 1,234,567 |",
-        "| words in them | 116,000,000 source, 110,000,000 target |",
-        "| seed | 7 |",
-        "| `train.dropout` | 0.2 |",
-        "| `train.patience` | null |",
-        '| `train.precision` | "float32" |',
-        "`newstest2014: 2,737 lines, sha256 00`",
-        "| chrF2 | 50.00 | `chrF2` |",
-        "convs2s translate --model",
-        "convs2s.load(",
-    ):
+        "from English (en) to German (de)", "license: CC0", "| sentence pairs | 4,500,000, after filtering |",
+        "| parameters | 1,234,567 |", "| words in them | 116,000,000 source, 110,000,000 target |",
+        "| seed | 7 |", "| `train.patience` | null |", '| `train.precision` | "float32" |',
+        "`newstest2014: 2,737 lines, sha256 00`", "| chrF2 | 50.00 | `chrF2` |",
+        "convs2s translate --model", "convs2s.load(",
+    ):  # fmt: skip
         assert part in card
     assert "length_ratio" not in card
 
@@ -69,8 +61,6 @@ def test_the_model_is_described_from_its_files(tmp_path: Path) -> None:
     tables = (11 + 13 + 2 * 32) * 8
     parameters = tables + (2 * square + window) + (4 * square + window) + (8 * 13 + 13)
     folder = write_model(tmp_path, (11, 13))
-    content = json.loads((folder / "model.json").read_text())
-    content["architecture"] |= {"encoder_widths": [6, 6, 7], "encoder_kernels": [3, 3, 1]}
     assert describe_model(folder, "bpe") == {
         "layers": "1 encoder, 1 decoder; they see 3 and 3 tokens",
         "encoder, from the bottom": "1 x 8, kernel 3",
@@ -79,6 +69,8 @@ def test_the_model_is_described_from_its_files(tmp_path: Path) -> None:
         "parameters": f"{parameters:,}, with weight normalization folded in",
         "vocabulary": "bpe; 11 source and 13 target entries",
     }
+    content = json.loads((folder / "model.json").read_text())
+    content["architecture"] |= {"encoder_widths": [6, 6, 7], "encoder_kernels": [3, 3, 1]}
     (folder / "model.json").write_text(json.dumps(content))
     rows = describe_model(folder, "bpe")
     assert rows["layers"] == "3 encoder, 1 decoder; they see 5 and 3 tokens"
