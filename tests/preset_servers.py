@@ -6,21 +6,16 @@ found. The text is English and German, whatever the language codes say.
 
 import gzip
 import hashlib
-import io
 import re
-import tarfile
-import threading
-import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any
 from xml.sax.saxutils import escape
 
-from convs2s.config.tokenize import TokenizeParams
 from convs2s.text.words.tokenization import Tokenizer
 from tests.corpus import pairs
+from tests.decode.parrot import TOKENIZE
+from tests.web import Site, make_archive
 
 PAIRS = 60
 """Sentence pairs in each corpus; test sets have half as many."""
@@ -46,14 +41,8 @@ def romanian(_: str, target: str) -> str:
     return target.removesuffix(".") + " şi într-o ţară."
 
 
-STANFORD = Tokenizer(
-    "en",
-    TokenizeParams(
-        tokenizer="moses", corpus="raw", normalize_unicode=False, normalize_punctuation=True,
-        normalize_romanian=False, remove_diacritics=False, remove_nonprinting=True, aggressive_hyphens=True,
-        escape=True, at_sign="##AT##", lowercase=False, truecase=False, typography=False,
-    ),
-)  # fmt: skip
+STANFORD_CHANGES = {"aggressive_hyphens": True, "escape": True, "at_sign": "##AT##"}
+STANFORD = Tokenizer("en", TOKENIZE.model_copy(update=STANFORD_CHANGES))
 
 
 def stanford_english(source: str, _: str) -> str:
@@ -183,79 +172,23 @@ def content(name: str, side: Side, form: Callable[[list[str], str], bytes]) -> b
     return form([side(*pair) for pair in some], corpus)
 
 
-def archive(name: str, members: dict[str, bytes]) -> bytes:
-    """Return an archive in the format that its name implies."""
-    stream = io.BytesIO()
-    if name.endswith(".zip"):
-        with zipfile.ZipFile(stream, "w") as file:
-            for member, data in members.items():
-                file.writestr(member, data)
-        return stream.getvalue()
-    mode: Any = "w:gz" if name.endswith(".tgz") else "w"
-    with tarfile.open(fileobj=stream, mode=mode) as tar:
-        for member, data in members.items():
-            info = tarfile.TarInfo(member)
-            info.size = len(data)
-            tar.addfile(info, io.BytesIO(data))
-    return stream.getvalue()
-
-
 def make_all() -> dict[str, bytes]:
     """Return all files of the servers, by host and path."""
     served = {
-        name: archive(name, {member: content(member, *how) for member, how in members.items()})
+        name: make_archive(name, {member: content(member, *how) for member, how in members.items()})
         for name, members in ARCHIVES.items()
     }
     return served | {name: content(name, *how) for name, how in FILES.items()}
 
 
-class Servers:
-    """All hosts, as folders of one local server."""
-
-    def __init__(self, address: str, files: dict[str, bytes]) -> None:
-        self.address, self.files = address, files
-        self.asked: set[str] = set()
-
-    def redirect(self, source: dict[str, Any]) -> dict[str, Any]:
-        """Return a source of params.yaml with our address and checksums; null checksums stay null."""
-        return source | {"fetch": [self._file(file) for file in source["fetch"]]}
-
-    def _file(self, file: dict[str, Any]) -> dict[str, Any]:
-        names = [url.split("://")[1] for url in file["urls"]]
-        data = self.files.get(names[0], b"")
-        digests = {64: hashlib.sha256(data).hexdigest(), 32: hashlib.md5(data).hexdigest()}
-        checksum = file["checksum"]
-        urls = [f"{self.address}/{name}" for name in names]
-        return {"urls": urls, "checksum": checksum and digests[len(checksum)]}
+def redirect(source: dict[str, Any], site: Site) -> dict[str, Any]:
+    """Return a source of params.yaml with our address and checksums; null checksums stay null."""
+    return source | {"fetch": [redirect_file(file, site) for file in source["fetch"]]}
 
 
-@contextmanager
-def servers() -> Iterator[Servers]:
-    """Run the servers until the end of the block."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            name = self.path.removeprefix("/")
-            played.asked.add(name)
-            data = played.files.get(name)
-            if data is None:
-                self.send_error(404)
-                return
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    played = Servers(f"http://127.0.0.1:{server.server_address[1]}", make_all())
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield played
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+def redirect_file(file: dict[str, Any], site: Site) -> dict[str, Any]:
+    names = [url.split("://")[1] for url in file["urls"]]
+    data = site.files.get(names[0], b"")
+    digests = {64: hashlib.sha256(data).hexdigest(), 32: hashlib.md5(data).hexdigest()}
+    checksum = file["checksum"]
+    return {"urls": [site.url(name) for name in names], "checksum": checksum and digests[len(checksum)]}

@@ -17,9 +17,10 @@ from convs2s.text.sources.split import Split
 from pipelines.preset import list_presets
 from pipelines.stages import download, encode, filter, tokenize, truecase, vocabulary
 from tests.corpus import pairs
-from tests.preset_servers import PAIRS, Servers, servers
+from tests.preset_servers import PAIRS, make_all, redirect
 from tests.presets import params_of
 from tests.test_end_to_end import SEEDS, run_all
+from tests.web import Site, serve
 
 NAMES = list_presets()
 TINY = {"embedding_size": 12, "output_embedding_size": 12, "max_positions": 512}
@@ -29,9 +30,10 @@ PACK: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".xz": lzma.c
 
 
 @pytest.fixture(scope="module")
-def played() -> Iterator[Servers]:
-    with servers() as found:
-        yield found
+def played() -> Iterator[Site]:
+    with serve() as site:
+        site.files |= make_all()
+        yield site
 
 
 def make_local(source: dict[str, Any], folder: Path) -> None:
@@ -45,7 +47,7 @@ def make_local(source: dict[str, Any], folder: Path) -> None:
         (folder / name).write_bytes(PACK.get(Path(name).suffix, bytes)(data))
 
 
-def toy(preset: str | Any, played: Servers, folder: Path, seeds: Sequence[int] = SEEDS) -> Params:
+def toy(preset: str | Any, played: Site, folder: Path, seeds: Sequence[int] = SEEDS) -> Params:
     """Return a preset with our data, small vocabularies, and a model of two small layers per side.
 
     Text processing, and how the model and training work, stay as in the preset.
@@ -63,7 +65,7 @@ def toy(preset: str | Any, played: Servers, folder: Path, seeds: Sequence[int] =
         sources = content["download"][split]
         for i, source in enumerate(sources):
             if source["kind"] == "url":
-                sources[i] = played.redirect(source)
+                sources[i] = redirect(source, played)
             else:
                 make_local(source, Path(local))
     for reference in content["download"]["references"]:  # copies of the test pairs' targets
@@ -122,7 +124,7 @@ SUMMARIES = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_presets_data_are_prepared(name: str, played: Servers, tmp_path: Path) -> None:
+def test_the_presets_data_are_prepared(name: str, played: Site, tmp_path: Path) -> None:
     """From the publishers' files to token ids, no pair is lost or split up."""
     prepare(toy(name, played, tmp_path), tmp_path)
     trains, tests = SOURCES.get(name, (1, 1))
@@ -138,7 +140,7 @@ def test_the_presets_data_are_prepared(name: str, played: Servers, tmp_path: Pat
 
 
 @pytest.fixture
-def prepared(request: pytest.FixtureRequest, played: Servers, tmp_path: Path) -> Path:
+def prepared(request: pytest.FixtureRequest, played: Site, tmp_path: Path) -> Path:
     """Return the prepared data of the preset given as the test's parameter."""
     prepare(toy(request.param, played, tmp_path), tmp_path)
     return tmp_path
@@ -184,9 +186,7 @@ def test_entities_of_segments_are_resolved(prepared: Path) -> None:
         assert "<" not in target
 
 
-def test_a_changed_test_set_is_refused(
-    played: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_changed_test_set_is_refused(played: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """MD5 is checked where no other checksum is published; two En-Fr corpora have no checksum at all."""
     monkeypatch.setattr("time.sleep", lambda _: None)  # pooch's pauses
     content = toy("wmt14-en-fr-paper", played, tmp_path).download
@@ -210,7 +210,7 @@ BY_DEFAULT = {"ablation-en-de", "duc2004"}
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in BY_DEFAULT else pytest.mark.slow) for name in NAMES]
 )
-def test_the_preset_runs_from_download_to_evaluation(name: str, played: Servers, tmp_path: Path) -> None:
+def test_the_preset_runs_from_download_to_evaluation(name: str, played: Site, tmp_path: Path) -> None:
     """Every preset must get through all stages, with two seeds; the scores come with their test set."""
     params = toy(name, played, tmp_path)
     data = tmp_path / "data"
@@ -240,7 +240,7 @@ def test_the_preset_runs_from_download_to_evaluation(name: str, played: Servers,
 @pytest.mark.parametrize(
     ("name", "models"), [("wmt14-en-de-paper", 8), ("wmt14-en-fr-paper", 8), ("wmt14-en-fr-paper", 10)]
 )
-def test_the_ensembles_of_table_2_run(name: str, models: int, played: Servers, tmp_path: Path) -> None:
+def test_the_ensembles_of_table_2_run(name: str, models: int, played: Site, tmp_path: Path) -> None:
     """Setting train.seeds is enough (§5.2, T24); loading all the model folders gives the same output."""
     params = toy(name, played, tmp_path, range(1, models + 1))
     run_all(params, tmp_path / "data")

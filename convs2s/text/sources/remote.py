@@ -8,7 +8,6 @@ import fcntl
 import hashlib
 import logging
 import re
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -48,7 +47,7 @@ class Remote:
         """The last component of the first URL's path.
 
         Raises:
-            ValueError: if any URL is not http, https or file, or has no name at its end.
+            ValueError: if any URL is not http or https, or has no name at its end.
         """
         name, *_ = [file_name(url) for url in self.urls]  # checks each URL
         return name
@@ -166,9 +165,6 @@ def transfer(url: str, output: str, _: object, *, verified: bool) -> None:
         FileNotFoundError: if the server does not have the file, so that another attempt would not help.
         requests.RequestException: if the transfer fails or ends early; pooch then tries again.
     """
-    if url.startswith("file:"):
-        shutil.copyfile(unquote(urlsplit(url).path), output)
-        return
     with ProgressBar(desc=file_name(url), total=0, unit="B", unit_scale=True) as bar:
         pooch.HTTPDownloader(
             progressbar=bar,
@@ -199,10 +195,10 @@ def file_name(url: str) -> str:
     """
     parts = urlsplit(url)
     name = unquote(parts.path).rpartition("/")[2]
-    if parts.scheme not in ("http", "https", "file") or name in ("", ".."):
+    if parts.scheme not in ("http", "https") or name in ("", ".."):
         raise ValueError(
-            f"URL {redact(url)!r}: expected http://, https:// or file://, and a file name at the end, such "
-            "as https://host/train.en.gz."
+            f"URL {redact(url)!r}: expected http:// or https://, and a file name at the end, such as "
+            "https://host/train.en.gz."
         )
     return name
 

@@ -58,13 +58,6 @@ def test_columns_of_a_tsv_are_counted_from_0(tmp_path: Path) -> None:
     assert list(file_part([tmp_path / "a.tsv.gz"], (2, 1)).pairs) == [('"one', "eins"), ("two", 'zwei"')]
 
 
-def test_missing_file_is_named(tmp_path: Path) -> None:
-    """The check comes before anything is read."""
-    (tmp_path / "a.en").write_bytes(b"one\n")
-    with pytest.raises(FileNotFoundError, match=r"a\.de does not exist.*looked up in download\.folder"):
-        file_part([tmp_path / "a.en", tmp_path / "a.de"], None)
-
-
 @pytest.mark.parametrize(
     ("source", "target", "message"),
     [
@@ -93,8 +86,10 @@ def test_truncated_file_is_an_error(tmp_path: Path, suffix: str, kept: int) -> N
         list(file_part([tmp_path / f"a.en{suffix}", tmp_path / "a.de"], None).pairs)
 
 
-def test_short_line_of_a_tsv_is_an_error(tmp_path: Path) -> None:
-    """The message has the line number and the number of columns found."""
+def test_a_missing_file_or_a_short_line_of_a_tsv_is_named(tmp_path: Path) -> None:
+    """Files are checked before anything is read; a line is named by its number."""
     (tmp_path / "a.tsv").write_bytes(b"one\teins\ntwo\n")
+    with pytest.raises(FileNotFoundError, match=r"a\.de does not exist.*looked up in download\.folder"):
+        file_part([tmp_path / "a.tsv", tmp_path / "a.de"], None)
     with pytest.raises(ValueError, match=r"a\.tsv, line 2: expected at least 2 tab-separated .* found 1\."):
         list(file_part([tmp_path / "a.tsv"], (0, 1)).pairs)

@@ -8,15 +8,14 @@ from sacrebleu.dataset import DATASETS
 from sacrebleu.dataset.plain_text import PlainTextDataset
 
 from convs2s.text.sources.sacrebleu_sets import sacrebleu_part
-from tests.text.sources.conftest import Site
-from tests.text.sources.test_unpack import make_tar
+from tests.web import Site, make_archive
 
 
 @pytest.fixture
-def own_set(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PlainTextDataset:
+def own_set(site: Site, monkeypatch: pytest.MonkeyPatch) -> PlainTextDataset:
     """Register a test set own/dev with two references, whose archive is on the server."""
     files = {"dev.en": b"one\ntwo\n", "dev.de": b"eins\nzwei\n", "dev2.de": b"1\n2\n"}
-    site.files["dev.tar.gz"] = make_tar(tmp_path / "dev.tar.gz", files).read_bytes()
+    site.files["dev.tar.gz"] = make_archive("dev.tar.gz", files)
     dataset = PlainTextDataset(
         "own/dev",
         data=[site.url("dev.tar.gz")],
@@ -50,25 +49,19 @@ def test_failed_transfer_leaves_nothing(own_set: PlainTextDataset, site: Site, t
 
 
 @pytest.mark.usefixtures("own_set")
-def test_unreachable_server_is_an_error(site: Site, tmp_path: Path) -> None:
-    """The message has sacreBLEU's reason."""
+@pytest.mark.parametrize(
+    ("name", "languages", "message"),
+    [
+        ("wmt14/ful", ("en", "de"), r"no test set 'wmt14/ful'\. Did you mean .*wmt14/full"),
+        ("§", ("en", "de"), r"no test set '§'\. List them with: sacrebleu --list"),
+        ("own/dev", ("de", "en"), r"own/dev does not exist for de-en\. Expected one of its pairs: en-de"),
+        ("own/dev", ("en", "de"), r"could not fetch own/dev en-de: .*404"),
+    ],
+)
+def test_an_unknown_or_unreachable_set_is_an_error(
+    site: Site, tmp_path: Path, name: str, languages: tuple[str, str], message: str
+) -> None:
+    """Parts of a name are easily forgotten, and many sets exist in one direction only."""
     site.files.clear()
-    with pytest.raises(ConnectionError, match=r"could not fetch own/dev en-de: .*404"):
-        sacrebleu_part("own/dev", ("en", "de"), tmp_path)
-
-
-def test_unknown_set_suggests_similar_names(tmp_path: Path) -> None:
-    """Parts of a name are easily forgotten."""
-    with pytest.raises(ValueError, match=r"no test set 'wmt14/ful'\. Did you mean .*wmt14/full"):
-        sacrebleu_part("wmt14/ful", ("en", "de"), tmp_path)
-    with pytest.raises(ValueError, match=r"no test set '§'\. List them with: sacrebleu --list"):
-        sacrebleu_part("§", ("en", "de"), tmp_path)
-
-
-@pytest.mark.usefixtures("own_set")
-def test_unknown_language_pair_shows_existing_ones(tmp_path: Path) -> None:
-    """Many sets exist in one direction only."""
-    with pytest.raises(
-        ValueError, match=r"own/dev does not exist for de-en\. Expected one of its pairs: en-de"
-    ):
-        sacrebleu_part("own/dev", ("de", "en"), tmp_path)
+    with pytest.raises((ValueError, ConnectionError), match=message):
+        sacrebleu_part(name, languages, tmp_path)

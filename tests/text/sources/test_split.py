@@ -3,7 +3,6 @@
 import collections
 import hashlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -50,43 +49,24 @@ def test_every_pair_is_equally_likely_in_a_sample(tmp_path: Path) -> None:
     assert names(tmp_path / "o") == FILES
 
 
-def test_a_sample_may_take_all_pairs_but_no_more(tmp_path: Path) -> None:
-    """The message says how many there are."""
-    pairs = [(str(i), str(i)) for i in range(5)]
-    write_split([part("a", *pairs)], tmp_path / "o", sample=5)
-    assert list(read_folder(tmp_path / "o")) == pairs
-    with pytest.raises(
-        ValueError, match=r"download\.train_pairs: expected at most 5, .*found 6\. null takes all"
-    ):
-        write_split([part("a", *pairs)], tmp_path / "o", sample=6)
+RIGHT = hashlib.sha256(b"one\teins\n").hexdigest()
 
 
-def test_result_replaces_the_old_one_only_once_complete(tmp_path: Path) -> None:
-    """A failure halfway must leave the old result, and no other files."""
-
-    def broken() -> Iterator[tuple[str, str]]:
-        yield "new", "neu"
-        raise ValueError("the disk has gone")
-
-    write_split([part("a", ("old", "alt"))], tmp_path / "o")
-    with pytest.raises(ValueError, match="the disk has gone"):
-        write_split([Part("b", broken(), {})], tmp_path / "o")
-    assert (tmp_path / "o" / "source.txt").read_bytes() == b"old\n"
+@pytest.mark.parametrize(
+    ("second", "expected", "sample", "message"),
+    [
+        ([], None, None, r"b has no sentence pairs.*is it the right file"),
+        ([("one", "zwei")], RIGHT, None, f"b: expected sha256 {RIGHT} of its pairs, found .* of 1 pair"),
+        ([("3", "3")], None, 3, r"download\.train_pairs: expected at most 2, .*found 3\. null takes all"),
+    ],
+)
+def test_unfit_parts_are_errors_and_keep_the_old_split(
+    tmp_path: Path, second: list[tuple[str, str]], expected: str | None, sample: int | None, message: str
+) -> None:
+    """mtdata verifies nothing itself; its hash is over 'source TAB target LF' lines."""
+    first = ("one", "eins")
+    write_split([part("a", first, expected=RIGHT)], tmp_path / "o", sample=1)
+    with pytest.raises(ValueError, match=message):
+        write_split([part("a", first), part("b", *second, expected=expected)], tmp_path / "o", sample=sample)
+    assert list(read_folder(tmp_path / "o")) == [first]
     assert names(tmp_path) == ["o"]
-    write_split([part("a", ("new", "neu"))], tmp_path / "o")
-    assert (tmp_path / "o" / "source.txt").read_bytes() == b"new\n"
-
-
-def test_part_without_pairs_is_an_error(tmp_path: Path) -> None:
-    """An empty file is more likely a mistake than intended."""
-    with pytest.raises(ValueError, match=r"a\.en and a\.de has no sentence pairs.*is it the right file"):
-        write_split([part("a.en and a.de")], tmp_path / "o")
-
-
-def test_pairs_with_another_hash_are_an_error(tmp_path: Path) -> None:
-    """mtdata verifies nothing itself; the hash is over 'source TAB target LF' lines."""
-    right = hashlib.sha256(b"one\teins\n").hexdigest()
-    write_split([part("a", ("one", "eins"), expected=right)], tmp_path / "o")
-    with pytest.raises(ValueError, match=f"a: expected sha256 {right} of its pairs, found .* of 1 pair"):
-        write_split([part("a", ("one", "zwei"), expected=right)], tmp_path / "p")
-    assert not (tmp_path / "p").exists()
