@@ -20,8 +20,9 @@ import torch
 from benchmarks.ctranslate2_peer import Peer, has_ctranslate2
 from benchmarks.machine import Work, in_turns, machine, print_table, speeds_as_json, write_report
 from benchmarks.train_step import narrowed
-from convs2s.decode.beam_search import BeamSearch, SearchModel
+from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.load_words import choose_model
+from convs2s.decode.search import SearchModel
 from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.vocabulary.vocabulary import EOS, PAD

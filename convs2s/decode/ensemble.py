@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from convs2s.decode.beam_search import SearchModel
+from convs2s.decode.search import SearchModel
 from convs2s.decode.token_scores import all_logits
 
 

@@ -11,9 +11,9 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from convs2s.decode.batches import batches, pad
-from convs2s.decode.beam_search import SearchModel
 from convs2s.decode.finished import check_numbers
 from convs2s.decode.parallel import run_in_processes
+from convs2s.decode.search import SearchModel
 from convs2s.decode.token_scores import all_logits, log_normalizer
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.messages import inflect

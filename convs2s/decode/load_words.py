@@ -7,8 +7,8 @@ import torch
 from tqdm import tqdm
 
 from convs2s.config.translate import TranslateParams
-from convs2s.decode.beam_search import SearchModel
 from convs2s.decode.ensemble import Ensemble
+from convs2s.decode.search import SearchModel
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.translations import Hypothesis
 from convs2s.decode.word_translator import WordTranslator

@@ -1,20 +1,19 @@
 """Sampling: translations drawn from the model's distribution, without a search."""
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int, Int64
+from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from convs2s.decode.beam_search import SearchModel
-from convs2s.decode.finished import Finished, SearchResult, SearchSettings, Step, check_numbers, remaining
-from convs2s.decode.live_batch import LiveBatch
+from convs2s.decode.finished import Finished, SearchSettings, check_numbers, remaining
+from convs2s.decode.search import Extension, LiveBatch, Search
 from convs2s.decode.token_scores import all_logits, log_normalizer, rule_out
-from convs2s.text.vocabulary.vocabulary import EOS, PAD
+from convs2s.text.vocabulary.vocabulary import EOS
 
 
 @dataclass(frozen=True)
@@ -48,66 +47,51 @@ class Sampling:
 
     def sampler(self, settings: SearchSettings, numbers: Sequence[tuple[int, int]]) -> "Sampler":
         """Return a sampler for a batch; `numbers` has each sentence's number in this call, and its part."""
-        return Sampler(settings, self, [(self.first + sentence, part) for sentence, part in numbers])
+        ended = np.zeros((len(numbers), settings.n_best), np.bool_)
+        generators = [np.random.default_rng([self.seed, self.first + i, part]) for i, part in numbers]
+        return Sampler(**vars(settings), sampling=self, generators=generators, ended=ended)
 
 
-class Sampler:
-    """Draws `settings.n_best` translations of each sentence; replaces `BeamSearch`.
+@dataclass(frozen=True)
+class Sampler(Search):
+    """Draws `n_best` translations of each sentence of one batch; beam_size and legacy_eos have no effect.
 
-    Each batch needs its own sampler.
+    Log-likelihoods are the model's own, whatever the temperature and top_k.
 
-    Args:
-        settings: alpha of the scores, shortest length, number of samples (n_best) and attention.
+    Attributes:
         sampling: how to draw.
-        numbers: of the batch's sentences, such as (4, 0) for the first part of sentence 4.
+        generators: of random numbers, one per sentence.
+        ended: which samples have ended; changes in place.
     """
 
-    def __init__(
-        self, settings: SearchSettings, sampling: Sampling, numbers: Sequence[tuple[int, int]]
-    ) -> None:
-        self.settings, self.sampling = settings, sampling
-        self.ended = np.zeros((len(numbers), settings.n_best), np.bool_)
-        self.generators = [np.random.default_rng([sampling.seed, *number]) for number in numbers]
+    sampling: Sampling
+    generators: list[np.random.Generator]
+    ended: NDArray[np.bool_]
 
-    @torch.inference_mode()
-    def search(
-        self,
-        model: SearchModel,
-        source: Int64[Tensor, "B S"],
-        max_lengths: Sequence[int],
-        prefixes: Sequence[Sequence[int]] = (),
-    ) -> list[list[SearchResult]]:
-        """Return the samples of each sentence, likeliest first.
+    @property
+    def first_beams(self) -> int:
+        """All samples."""
+        return self.n_best
 
-        Arguments and errors are those of `BeamSearch.search`. Log-likelihoods are the model's own, whatever
-        the temperature and top_k.
-        """
-        samples, device = self.settings.n_best, source.device
-        batch = LiveBatch(model.encode(source), source, max_lengths, prefixes)
-        finished = Finished(batch.lengths.tolist(), self.settings)
-        state = model.start(len(source) * samples)
-        tokens = torch.full((len(source) * samples,), EOS, device=device)
-        totals = torch.zeros(len(source) * samples, device=device)
-        for step in itertools.count():
-            scores, attention, state = model.step(tokens, batch.memory, state)
-            logits, alive = all_logits(scores), batch.alive
-            normalizer = log_normalizer(logits)
-            excluded = [PAD, EOS] if step < self.settings.min_length else [PAD]
-            rule_out(logits, batch.only(step).repeat(samples), excluded)
-            tokens = self._draw(logits, alive)
-            totals += logits.gather(1, tokens[:, None]).squeeze(1) - normalizer
-            going = remaining(self._finish(finished, alive, step, tokens, totals))
-            rows = (going[:, None] * samples + np.arange(samples)).ravel()
-            tokens, totals = tokens[rows], totals[rows]
-            sources, at_end = (part.cpu().numpy() for part in batch.attended(attention))
-            kept = attention.float().cpu().numpy() if self.settings.keep_attention else None
-            finished.steps.append(Step(sources, at_end, kept, rows, tokens.cpu().numpy()))
-            if not len(going):
-                return finished.best()
-            if len(going) < len(alive):
-                batch.keep(going)
-                state = state.select(torch.as_tensor(rows, device=device))
-        raise AssertionError
+    def extend(
+        self, step: int, batch: LiveBatch, finished: Finished, scores: Any, totals: Float[Tensor, "B H"]
+    ) -> Extension:
+        """Return every sample with a token drawn; those that have ended are ignored."""
+        logits, alive, samples = all_logits(scores), batch.alive, self.n_best
+        normalizers = log_normalizer(logits)
+        rule_out(logits, *batch.allowed(step, samples))
+        tokens = self._draw(logits, alive)
+        gains = logits.gather(1, tokens[:, None]).squeeze(1) - normalizers
+        sums = (totals + gains.view_as(totals)).cpu().numpy()
+        check_numbers(sums, alive, step)
+        ids = tokens.cpu().numpy().reshape(sums.shape)
+        ended = (ids == EOS) & ~self.ended[alive]
+        for i, sample in np.argwhere(ended):
+            finished.ends[alive[i]].append((step, int(i * samples + sample), float(sums[i, sample])))
+        self.ended[alive] |= ended
+        going = remaining(np.asarray(self.ended[alive].all(axis=1)))
+        rows = going[:, None] * samples + np.arange(samples)
+        return Extension(going, rows.ravel(), ids[going].ravel(), sums[going])
 
     def _draw(self, logits: Float[Tensor, "R V"], alive: NDArray[np.int64]) -> Int[Tensor, "R"]:
         """Draw a token for each row, by inverting the distribution function."""
@@ -115,26 +99,7 @@ class Sampler:
         if self.sampling.top_k is not None:
             logits, tokens = logits.topk(min(self.sampling.top_k, logits.shape[1]), dim=1)
         sums = torch.softmax(logits.double() / self.sampling.temperature, dim=1).cumsum(dim=1)
-        drawn = np.concatenate([self.generators[i].random(self.settings.n_best) for i in alive])
+        drawn = np.concatenate([self.generators[i].random(self.n_best) for i in alive])
         points = torch.as_tensor(drawn, device=logits.device)[:, None] * sums[:, -1:]
         places = torch.searchsorted(sums, points, right=True).clamp(max=sums.shape[1] - 1)
         return places.squeeze(1) if tokens is None else tokens.gather(1, places).squeeze(1)
-
-    def _finish(
-        self,
-        finished: Finished,
-        alive: NDArray[np.int64],
-        step: int,
-        tokens: Int[Tensor, "R"],
-        totals: Float[Tensor, "R"],
-    ) -> NDArray[np.bool_]:
-        """Record the samples that end at this step; return which sentences of the batch are complete."""
-        shape = len(alive), self.settings.n_best
-        scores = totals.cpu().numpy().reshape(shape)
-        check_numbers(scores, alive, step)
-        ended = (tokens == EOS).cpu().numpy().reshape(shape) & ~self.ended[alive]
-        for i, sample in np.argwhere(ended):
-            row = int(i * shape[1] + sample)
-            finished.ends[alive[i]].append((step, row, float(scores[i, sample])))
-        self.ended[alive] |= ended
-        return np.asarray(self.ended[alive].all(axis=1))

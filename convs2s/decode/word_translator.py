@@ -11,10 +11,11 @@ import torch
 
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.batches import batches, cut, pad
-from convs2s.decode.beam_search import BeamSearch, SearchModel
+from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.finished import SearchResult
 from convs2s.decode.parallel import check_processes, run_in_processes
 from convs2s.decode.sampling import Sampler, Sampling
+from convs2s.decode.search import SearchModel
 from convs2s.decode.translations import Attention, Hypothesis, block_diagonal
 from convs2s.decode.unknown_replacement import Unknown
 from convs2s.text.vocabulary.codec import Codec

@@ -5,8 +5,9 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from convs2s.decode.beam_search import BeamSearch, SearchModel
+from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.ensemble import Ensemble
+from convs2s.decode.search import SearchModel
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.engine.model import EngineModel
 from convs2s.model.seq2seq import Seq2Seq

@@ -8,9 +8,10 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from convs2s.decode.beam_search import BeamSearch, SearchModel
+from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.load_words import choose_model
 from convs2s.decode.sampling import Sampling
+from convs2s.decode.search import SearchModel
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.token_scores import all_logits
 from convs2s.engine import decode_loops

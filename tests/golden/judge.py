@@ -6,8 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-from convs2s.decode.beam_search import BeamSearch, SearchModel
+from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.finished import SearchResult
+from convs2s.decode.search import SearchModel
 from convs2s.exchange.fairseq_weights import order_ids
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
