@@ -24,10 +24,9 @@ def test_aligners_take_turns_and_are_compared(
 
     monkeypatch.setattr(align, "measure", measure)
     monkeypatch.setattr(align, "available", lambda: ["builtin", "exact"])
-    source, target = tmp_path / "source", tmp_path / "target"
-    source.write_text("a b\nc\n", encoding="utf-8")
-    target.write_text("x y\nz\n", encoding="utf-8")
-    align.main([f"--source={source}", f"--target={target}", "--rounds=3"])
+    text = tmp_path / "text"
+    text.write_text("a b\nc\n", encoding="utf-8")
+    align.main([f"--source={text}", f"--target={text}", "--rounds=3"])
     assert order == ["builtin", "exact"] * 4
     header, builtin, exact = (re.split("  +", line.strip()) for line in capsys.readouterr().out.splitlines())
     assert header == ["seconds", "MB", "F1 with builtin", "F1 with exact", "equal entries"]
@@ -38,11 +37,9 @@ def test_aligners_take_turns_and_are_compared(
 
 def test_each_aligner_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
     """Its time and memory can then be measured apart; the process writes the links."""
-    (tmp_path / "source").write_text("a b\nc\n", encoding="utf-8")
-    (tmp_path / "target").write_text("x y\nz\n", encoding="utf-8")
-    options = align.parse(
-        [f"--source={tmp_path / 'source'}", f"--target={tmp_path / 'target'}", "--iterations=1"]
-    )
+    text = tmp_path / "text"
+    text.write_text("a b\nc\n", encoding="utf-8")
+    options = align.parse([f"--source={text}", f"--target={text}", "--iterations=1"])
     found = align.measure("builtin", options, tmp_path / "links")
     assert set(found) == {"seconds", "CPU seconds", "MB"}
     assert min(found.values()) > 0

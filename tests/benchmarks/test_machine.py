@@ -1,8 +1,6 @@
 """Code shared by the benchmarks."""
 
-import json
 from functools import partial
-from pathlib import Path
 
 import pytest
 import torch
@@ -38,29 +36,3 @@ def test_flops_of_a_product_include_the_backward_pass() -> None:
     """By hand: 2 * 3 * 4 * 5 forward; the backward pass has two more products of that size."""
     x, y = torch.ones(3, 4, requires_grad=True), torch.ones(4, 5, requires_grad=True)
     assert machine.counted_flop(lambda: (x @ y).sum().backward()) == 3 * 120
-
-
-def test_the_file_has_machine_and_spread(tmp_path: Path) -> None:
-    """Packages that are not installed are left out."""
-    about = machine.machine(["numpy", "no-such-package"])
-    assert about["torch"] == torch.__version__
-    assert "numpy" in about
-    assert "no-such-package" not in about
-    speeds = [machine.Speed(clock, 2 * clock) for clock in (3.0, 1.0, 2.0)]
-    machine.write_report(tmp_path / "a.json", {"machine": about}, [machine.speeds_as_json(speeds)])
-    content = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
-    assert content["machine"] == about
-    assert content["results"] == [
-        {
-            "per_second": {"median": 2.0, "lowest": 1.0, "highest": 3.0},
-            "per_processor_second": {"median": 4.0, "lowest": 2.0, "highest": 6.0},
-        }
-    ]
-
-
-def test_a_table_shows_three_digits(capsys: pytest.CaptureFixture[str]) -> None:
-    """Large numbers are shown as whole numbers."""
-    machine.print_table(("what", "speed"), [("a", 12345.6), ("b", 0.12345), ("c", 7)])
-    assert (
-        capsys.readouterr().out == "| what | speed |\n|---|---:|\n| a | 12,346 |\n| b | 0.123 |\n| c | 7 |\n"
-    )

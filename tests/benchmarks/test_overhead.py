@@ -27,16 +27,12 @@ def test_commands_take_turns_and_are_written(
         assert work_done[key]["median"] >= 0.1
 
 
-def test_a_command_that_fails_is_an_error() -> None:
-    """Its time must not be taken for that of the work; the error quotes its output."""
-    with pytest.raises(subprocess.CalledProcessError):
-        overhead.cost([sys.executable, "-c", "import sys; sys.exit(input())"])
-
-
-def test_stages_that_would_run_are_not_measured(
+def test_what_would_not_be_measured_is_not_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A stage that runs is not overhead, and would change this repository."""
+    """The time of a failure is not that of the work, and a stage that runs is not overhead."""
+    with pytest.raises(subprocess.CalledProcessError):
+        overhead.cost([sys.executable, "-c", "import sys; sys.exit(input())"])
     monkeypatch.setattr(overhead, "describe_staleness", lambda _: "train would rerun.")
     assert overhead.dvc_commands() == {}
     assert "train would rerun." in capsys.readouterr().err
@@ -44,15 +40,11 @@ def test_stages_that_would_run_are_not_measured(
     assert len(overhead.dvc_commands()) == 2
 
 
-def test_the_translation_command_is_valid() -> None:
-    """Its options must be those of `convs2s translate`."""
-    options = parser().parse_args(overhead.translate_command(Path("model"))[3:])
-    assert (options.model, options.device) == ([Path("model")], "cpu")
-
-
-def test_benchmarks_are_listed() -> None:
-    """Each command is listed with its first line; shared modules are not."""
+def test_benchmarks_and_their_commands_exist() -> None:
+    """Each benchmark is listed with its first line, shared modules are not; options are the command's."""
     found = benchmarks()
     assert {"align", "gpu_report", "overhead", "table3", "train_step", "translate"} <= set(found)
-    assert not {"machine"} & set(found)
+    assert "machine" not in found
     assert found["overhead"].startswith("Startup overhead")
+    options = parser().parse_args(overhead.translate_command(Path("model"))[3:])
+    assert (options.model, options.device) == ([Path("model")], "cpu")

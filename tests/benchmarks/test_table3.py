@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.table3 import PAPER, Job, Setting, equal_lengths, main, quality, timed, translator
+from benchmarks.table3 import Job, Setting, equal_lengths, main, quality, timed, translator
 from convs2s.decode.translations import Hypothesis
 from convs2s.score.corpus_scores import tokenized_bleu
 from convs2s.score.identity import identify
@@ -31,18 +31,6 @@ def write(folder: Path, name: str, lines: list[str]) -> str:
 def test_a_batch_has_sentences_of_one_length_only() -> None:
     """There is no padding (§5.3); the longest sentences come first, and no batch exceeds the size."""
     assert equal_lengths([3, 5, 3, 3, 1], size=2) == [[1], [0, 2], [3], [4]]
-
-
-def test_the_papers_speedups_follow_from_its_figures() -> None:
-    """§5.3: 9.3, 13.7 and 21.3 times as fast on GPUs, 9.3 times on CPU, with a beam of 1."""
-    seconds = {(name, beam): seconds for name, beam, _, seconds in PAPER}
-    gnmt = seconds["GNMT, GPU (K80)", None]
-    names = ("GPU (K40)", "GPU (M40)", "GPU (GTX-1080ti)")
-    ratios = [round(gnmt / seconds[f"ConvS2S, {name}", 1], 1) for name in names]
-    assert ratios == [9.3, 13.7, 21.3]
-    cpu = seconds["GNMT, CPU, 88 cores", None] / seconds["ConvS2S, CPU, 48 cores", 1]
-    assert round(cpu, 1) == 9.3
-    assert len(seconds) == len(PAPER) == 11
 
 
 @pytest.mark.parametrize("workers", [0, 2])

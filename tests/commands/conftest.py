@@ -1,10 +1,11 @@
-"""An imported model shared by several test files."""
+"""Model folders shared by several test files."""
 
 from pathlib import Path
 
 import pytest
 
 from tests.golden import import_command, write_checkpoint, write_dictionaries
+from tests.package.small_package import write_small_package
 
 
 @pytest.fixture(scope="package")
@@ -14,3 +15,8 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = write_checkpoint(folder / "model.pt", "plain")
     assert import_command(file, write_dictionaries(folder), folder / "model") == 0
     return folder / "model"
+
+
+@pytest.fixture(scope="package")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_small_package(tmp_path_factory.mktemp("package"))

@@ -7,19 +7,13 @@ import pytest
 from PIL import Image
 
 from convs2s.cli import main
-from tests.package.small_package import write_small_package
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(write_small_package(tmp_path_factory.mktemp("model")))
-
-
-def test_a_sentence_gives_a_picture_and_its_numbers(tmp_path: Path, model: str) -> None:
+def test_a_sentence_gives_a_picture_and_its_numbers(tmp_path: Path, package: Path) -> None:
     """Tokens of any script can be drawn; this model has one layer, so its average is that layer."""
     picture, numbers = tmp_path / "plot.png", tmp_path / "plot.NPZ"
     files = ["--out", str(picture), "--out", str(numbers)]
-    assert main(["attention", "Das 日本 مرحبا.", "--model", model, *files]) == 0
+    assert main(["attention", "Das 日本 مرحبا.", "--model", str(package), *files]) == 0
     with Image.open(picture) as image:
         assert image.format == "PNG"
     with np.load(numbers) as arrays:
@@ -36,10 +30,10 @@ def test_a_sentence_gives_a_picture_and_its_numbers(tmp_path: Path, model: str) 
     ],
 )
 def test_errors_leave_no_file(
-    tmp_path: Path, model: str, text: str, folder: str | None, out: str, message: str,
+    tmp_path: Path, package: Path, text: str, folder: str | None, out: str, message: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     """The suffix is checked before the model is loaded."""
-    assert main(["attention", text, "--model", folder or model, "--out", str(tmp_path / out)]) == 2
+    assert main(["attention", text, "--model", folder or str(package), "--out", str(tmp_path / out)]) == 2
     assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

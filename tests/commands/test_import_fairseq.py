@@ -147,9 +147,7 @@ def test_the_length_limit_is_recorded_and_kept(plain: Path, tmp_path: Path) -> N
 def test_bpe_codes_are_applied_and_undone(tmp_path: Path) -> None:
     """Text goes in and comes out in words, though the model works in pieces."""
     pytest.importorskip("subword_nmt", reason="needs the package subword-nmt")
-    source, target = write_dictionaries(tmp_path)
-    rows = source.read_text(encoding="utf-8").split("\n")
-    source.write_text("\n".join(["th@@ 9", "e 9", *rows[2:]]), encoding="utf-8")
+    source, target = write_words(tmp_path, "th@@", "e")
     text = target.read_text(encoding="utf-8")
     target.write_text("".join(line.replace(" ", "@@ ", 1) + "\n" for line in text.split("\n") if line))
     (tmp_path / "codes").write_text("#version: 0.2\nt h\n", encoding="utf-8")
@@ -158,10 +156,9 @@ def test_bpe_codes_are_applied_and_undone(tmp_path: Path) -> None:
     assert import_command(file, (source, target), tmp_path / "model", *options) == 0
     translator = load(tmp_path / "model", "cpu")
     assert translator.words.source.encode(["the"]) == [3, 4, EOS]  # fairseq's first two words
-    [translation] = translator.translate(["the the-the"])
     [[best]] = translator.translate_n_best(["the the-the"])
     assert [token for token in best.tokens if token.endswith("@@")]
-    assert "@@" not in translation.replace("@-@", "")
+    assert "@@" not in best.text.replace("@-@", "")
     assert translator.source.tokenize("the-the") == ["the", "@-@", "the"]
     found = settings(tmp_path / "model")
     assert (found["source_language"], found["target_language"]) == ("fr", "it")

@@ -14,11 +14,6 @@ from convs2s.decode.load_words import load_words
 from tests.package.small_package import edit_settings, write_small_package
 
 
-@pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_small_package(tmp_path_factory.mktemp("cli"))
-
-
 def run(folder: Path, text: str, *options: str) -> list[str]:
     """Translate from file to file, in this process to save time; return the lines written."""
     (folder / "in.txt").write_text(text, encoding="utf-8", newline="\n")
@@ -95,16 +90,16 @@ def test_text_that_is_not_utf8_is_named_by_line(
     package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: bytes, message: str
 ) -> None:
     """The error is one line on standard error, and the output replaces the old file only when complete."""
-    (tmp_path / "in.txt").write_bytes(text)
-    (tmp_path / "out.txt").write_bytes(b"old\n")
-    files = ["--input", str(tmp_path / "in.txt"), "--output", str(tmp_path / "out.txt")]
-    assert main(["translate", "--model", str(package), "--device", "cpu", *files]) == 2
+    source, out = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_bytes(text)
+    out.write_bytes(b"old\n")
+    command = ["translate", "--model", str(package), "--device", "cpu"]
+    assert main([*command, "--input", str(source), "--output", str(out)]) == 2
     error = capsys.readouterr().err
-    assert error.startswith(f"convs2s: error: {tmp_path / 'in.txt'}, line ")
-    assert message in error
+    assert error.startswith(f"convs2s: error: {source}, line ") and message in error
     assert error.count("\n") == 1
-    assert (tmp_path / "out.txt").read_bytes() == b"old\n"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.txt"]
+    assert out.read_bytes() == b"old\n"
+    assert sorted(tmp_path.iterdir()) == [source, out]
 
 
 @pytest.mark.parametrize(
@@ -220,13 +215,9 @@ def test_a_closed_pipe_is_not_an_error_and_only_what_is_needed_was_imported(tmp_
 
     Start-up takes most of the time for a single sentence; only models with Moses' words need sacremoses.
     """
-    words: dict[str, object] = {
-        "tokenizer": "none",
-        "normalize_punctuation": False,
-        "remove_nonprinting": False,
-    }
+    words = dict.fromkeys(("normalize_punctuation", "remove_nonprinting"), False)
     package = write_small_package(tmp_path)
-    edit_settings(package, "tokenizer.json", "tokenize", escape=True, **words)
+    edit_settings(package, "tokenizer.json", "tokenize", escape=True, tokenizer="none", **words)
     command = [sys.executable, "-X", "importtime", "-m", "convs2s.cli", "translate"]
     with subprocess.Popen(
         [*command, "--model", str(package), "--device", "cpu"],

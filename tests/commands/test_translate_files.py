@@ -12,15 +12,9 @@ import pytest
 
 from convs2s.cli import main
 from convs2s.commands.translate_files import chunks_as_they_arrive, decode_lines
-from tests.package.small_package import write_small_package
 
 SECONDS = 60
 """Time limit for an answer, which normally takes a few hundredths of a second."""
-
-
-@pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_small_package(tmp_path_factory.mktemp("input"))
 
 
 class Terminal(io.StringIO):

@@ -10,7 +10,14 @@ from tests.golden import checkpoint
 
 
 def test_arguments_become_our_sizes_and_choices() -> None:
-    """fairseq's departures from the paper are kept: T4 as `extra_scaling`, T6 as `encoder_grad_scale`."""
+    """fairseq's departures from the paper are kept: T4 as `extra_scaling`, T6 as `encoder_grad_scale`.
+
+    The first releases had no decoder_attention argument; all layers attended.
+    """
+    plain = checkpoint("plain")
+    assert read_architecture(plain).attention == [True, True]
+    old = {name: value for name, value in plain.arguments.items() if name != "decoder_attention"}
+    assert read_architecture(dataclasses.replace(plain, arguments=old)).attention == [True, True]
     assert read_architecture(checkpoint("varied")).model_dump() == {
         "embedding_size": 24,
         "output_embedding_size": 24,
@@ -25,14 +32,6 @@ def test_arguments_become_our_sizes_and_choices() -> None:
         "encoder_grad_scale": "fairseq",
         "extra_scaling": True,
     }
-
-
-def test_one_flag_or_none_applies_to_all_layers() -> None:
-    """The first releases had no decoder_attention argument; all layers attended."""
-    plain = checkpoint("plain")
-    assert read_architecture(plain).attention == [True, True]
-    old = {name: value for name, value in plain.arguments.items() if name != "decoder_attention"}
-    assert read_architecture(dataclasses.replace(plain, arguments=old)).attention == [True, True]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Names, shapes and weight norm of fairseq's tensors."""
 
 import dataclasses
+import re
 
 import pytest
 import torch
@@ -24,9 +25,7 @@ def of_2017(name: str) -> Checkpoint:
     """
     new = checkpoint(name)
     tensors = {key: tensor for key, tensor in new.tensors.items() if key != "decoder.version"}
-    for key in [
-        key for key in tensors if key.startswith("decoder.convolutions") and key.endswith("weight_v")
-    ]:
+    for key in [key for key in tensors if re.match(r"decoder\.convolutions.*weight_v", key)]:
         g_name = key.replace("weight_v", "weight_g")
         g, v = tensors[g_name].double(), tensors[key].double()
         w = g * v / (v * v).sum(dim=(0, 1), keepdim=True).sqrt()
@@ -47,6 +46,9 @@ def test_weight_norm_is_over_the_dimensions_that_g_lacks() -> None:
     assert_close(new, torch.tensor([[3.0, 5.0], [4.0, 12.0]]))
     linear = fold_norm({"x.weight_v": v[:, 0], "x.weight_g": torch.tensor([[5.0], [26.0]])}, layer)
     assert_close(linear, torch.tensor([[3.0, 4.0], [10.0, 24.0]]))
+    half = torch.full((1, 4), 300.0, dtype=torch.float16)  # from fp16 training; its square is too large
+    weights = {"x.weight_v": half, "x.weight_g": torch.tensor([[2.0]])}
+    assert_close(fold_norm(weights, Layer("x", "y", (1, 4), (1, 1))), torch.ones(1, 4))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -68,23 +70,13 @@ def test_the_version_and_the_shape_of_g_distinguish_old_from_new() -> None:
     assert not has_old_norm(new)
 
 
-def test_half_precision_is_widened_first() -> None:
-    """Checkpoints of fp16 training are in half precision, where norms would overflow."""
-    v = torch.full((1, 4), 300.0, dtype=torch.float16)
-    weight = fold_norm(
-        {"x.weight_v": v, "x.weight_g": torch.tensor([[2.0]])}, Layer("x", "y", (1, 4), (1, 1))
-    )
-    assert_close(weight, torch.ones(1, 4))
-
-
 def test_a_tied_output_layer_is_the_target_embedding() -> None:
     """fairseq then saves no weight norm for it; logits are the plain product."""
-    varied = checkpoint("varied", share_input_output_embed=True)
-    tensors = {
-        key: tensor for key, tensor in varied.tensors.items() if not key.startswith("decoder.fc3.weight")
-    }
+    tied = checkpoint("varied", share_input_output_embed=True)
+    tensors = dict(tied.tensors)
+    del tensors["decoder.fc3.weight_g"], tensors["decoder.fc3.weight_v"]
     tensors["decoder.fc3.weight"] = tensors["decoder.embed_tokens.weight"]
-    tied = dataclasses.replace(varied, tensors=tensors)
+    tied = dataclasses.replace(tied, tensors=tensors)
     model = build_model(tied, describe_model(tied, SIZES))
     assert_close(model.output_layer.weight, model.target_embedding.words.weight)
 
@@ -105,11 +97,7 @@ def misfits() -> dict[str, tuple[Checkpoint, tuple[int, int], list[str]]]:
             "  decoder.selfattention.0.bias: expected nothing, found (3,)",
             "  encoder.fc2.bias: expected (24,), found nothing",
         ]),
-        "swapped dictionaries": (checkpoint("plain"), SIZES[::-1], [
-            "  decoder.embed_tokens.weight: expected (352, 24), found (376, 24)",
-            "  decoder.fc3.bias: expected (352,), found (376,)",
-            "  decoder.fc3.weight_g: expected (352, 1), found (376, 1)",
-            "  decoder.fc3.weight_v: expected (352, 20), found (376, 20)",
+        "another source dictionary": (checkpoint("plain"), (376, 376), [
             "  encoder.embed_tokens.weight: expected (376, 24), found (352, 24)",
         ]),
         "a new version with the weight norm of 2017": (dataclasses.replace(old, tensors=newer), SIZES, [
@@ -122,7 +110,7 @@ def misfits() -> dict[str, tuple[Checkpoint, tuple[int, int], list[str]]]:
 def test_every_difference_is_reported(kind: str) -> None:
     """The report lists all tensors that are missing, unknown or of another shape, not just the first few."""
     read, sizes, rows = misfits()[kind]
-    with pytest.raises(ValueError, match=f": {len(rows)} tensors, listed below, do not fit") as raised:
+    with pytest.raises(ValueError, match=f": {len(rows)} tensors?, listed below, do not fit") as raised:
         build_model(read, describe_model(read, sizes))
     assert raised.value.__notes__ == rows
 
