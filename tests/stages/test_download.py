@@ -12,6 +12,7 @@ from convs2s.config.download import DownloadParams
 from convs2s.text.corpus.files import read_folder, read_lines, write_lines
 from convs2s.text.sources.split import Split
 from pipelines.stages import download
+from tests.web import serve
 
 NO_FILES = {"source": None, "target": None, "tsv": None, "columns": None}
 
@@ -51,21 +52,20 @@ def test_only_training_pairs_are_drawn(folder: Path) -> None:
 def test_sources_of_a_split_follow_each_other(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files, a TSV, a file of the network, and a test set of sacreBLEU in the languages of params.yaml."""
     write_lines(folder / "b.tsv", ["zwei\ttwo"])
-    write_lines(folder / "site" / "c.tsv", ["three\tdrei"])
-    for side, text in (("en", "four"), ("de", "vier")):
-        write_lines(folder / "site" / f"dev.{side}", [text])
-    urls = [(folder / "site" / f"dev.{side}").as_uri() for side in ("en", "de")]
-    # sacreBLEU prefixes the name of a file that is not an archive with the set's name.
-    own = PlainTextDataset("own", data=urls, langpairs={"en-de": ["own.dev.en", "own.dev.de"]})
-    monkeypatch.setitem(DATASETS, "own", own)
-    fetch = {"urls": [(folder / "site" / "c.tsv").as_uri()], "checksum": None}
-    sources = [
-        files(source="en", target="de"),
-        files(tsv="b.tsv", columns=[1, 0]),
-        {**files(tsv="c.tsv", columns=[0, 1]), "kind": "url", "fetch": [fetch]},
-        {"kind": "sacrebleu", "name": "own"},
-    ]
-    out = run(folder, "train", train=sources)
+    with serve() as site:
+        site.files |= {"c.tsv": b"three\tdrei\n", "dev.en": b"four\n", "dev.de": b"vier\n"}
+        urls = [site.url("dev.en"), site.url("dev.de")]
+        # sacreBLEU prefixes the name of a file that is not an archive with the set's name.
+        own = PlainTextDataset("own", data=urls, langpairs={"en-de": ["own.dev.en", "own.dev.de"]})
+        monkeypatch.setitem(DATASETS, "own", own)
+        fetch = {"urls": [site.url("c.tsv")], "checksum": None}
+        sources = [
+            files(source="en", target="de"),
+            files(tsv="b.tsv", columns=[1, 0]),
+            {**files(tsv="c.tsv", columns=[0, 1]), "kind": "url", "fetch": [fetch]},
+            {"kind": "sacrebleu", "name": "own"},
+        ]
+        out = run(folder, "train", train=sources)
     assert list(read_folder(out))[4:] == [("e", "E"), ("two", "zwei"), ("three", "drei"), ("four", "vier")]
     assert str(folder) not in (out / "provenance.json").read_text()
 
