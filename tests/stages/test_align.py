@@ -49,17 +49,6 @@ def test_nothing_is_aligned_that_nothing_reads(tmp_path: Path, capsys: pytest.Ca
     assert "iteration" not in capsys.readouterr().err
 
 
-def test_fast_align_is_run_when_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fake programs link the first words of each pair and, in the last pair, also the second words."""
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    for name in ("fast_align", "atools"):
-        (programs / name).write_text("#!/bin/sh\nprintf '0-0\\n0-0\\n0-0\\n0-0\\n1-1\\n'\n")
-        (programs / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
-    assert read_dictionary(run(tmp_path, "fast_align")) == {"the": "das", "a": "ein", "blue": "blaue"}
-
-
 @pytest.mark.parametrize("kind", ["word", "bpe"])
 def test_candidates_are_those_of_the_tokens_themselves(tmp_path: Path, kind: Literal["word", "bpe"]) -> None:
     """Pieces are whole words here."""

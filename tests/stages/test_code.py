@@ -1,7 +1,6 @@
 """What makes a stage stale: each depends on the code that it can execute and on its libraries for text."""
 
 import importlib.metadata
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -13,12 +12,9 @@ ROOT = Path(__file__).parents[2]
 # A project of two stages: `one` needs words and, inside a function, numbers; `two` needs only the package.
 FILES = {
     "convs2s/__init__.py": "def load():\n    from convs2s.search import find\n\n    return find\n",
-    "convs2s/words.py": """
-        import sacremoses
-
-        from convs2s import letters
-        from convs2s.watch.bars import Bar
-        """,
+    "convs2s/words.py": (
+        "import sacremoses\nfrom convs2s import letters\nfrom convs2s.watch.bars import Bar\n"
+    ),
     "convs2s/letters.py": "A = 1\n",
     "convs2s/numbers/__init__.py": "from convs2s.numbers.base import TEN\n",
     "convs2s/numbers/base.py": "TEN = 10\n",
@@ -31,26 +27,20 @@ FILES = {
     "pipelines/stages/__init__.py": "",
     "pipelines/stages/__main__.py": "from convs2s.config.load import load_params\n",
     "pipelines/stages/values.py": "SEEDS = 1\n",
-    "pipelines/stages/one.py": """
-        from convs2s.words import split
-
-        def run():
-            from convs2s.numbers.prime import TWO
-        """,
+    "pipelines/stages/one.py": (
+        "from convs2s.words import split\ndef run():\n    from convs2s.numbers.prime import TWO\n"
+    ),
     "pipelines/stages/two.py": "from convs2s import load\n\n\ndef run():\n    return load\n",
 }
 ALWAYS = {"convs2s", "pipelines.stages", "pipelines.stages.__main__"}
 ONE = {"words", "letters", "numbers", "numbers.base", "numbers.prime"}
 
 
-def lines_of_stages() -> dict[str, list[list[str]]]:
-    """Return the lines of each stage in this folder: kind, digest or version, and name."""
+def lines_of_stages() -> dict[str, dict[str, tuple[str, str]]]:
+    """Return each stage's modules and libraries in this folder: kind, and digest or version, by name."""
     found = code.digests(code.read_project((Path("convs2s"), Path("pipelines/stages"))))
-    return {stage: [line.split(" ") for line in lines] for stage, lines in found.items()}
-
-
-def libraries(lines: list[list[str]]) -> set[str]:
-    return {name for kind, _, name in lines if kind == "library"}
+    lines = {stage: [line.split(" ") for line in lines] for stage, lines in found.items()}
+    return {stage: {name: (kind, digest) for kind, digest, name in of} for stage, of in lines.items()}
 
 
 def test_a_stage_depends_on_what_it_can_execute_and_on_libraries_for_text(
@@ -62,14 +52,14 @@ def test_a_stage_depends_on_what_it_can_execute_and_on_libraries_for_text(
     """
     for name, content in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(textwrap.dedent(content))
+        (tmp_path / name).write_text(content)
     monkeypatch.chdir(tmp_path)
     found = lines_of_stages()
-    assert {stage: {line[2] for line in lines} for stage, lines in found.items()} == {
+    assert {stage: set(lines) for stage, lines in found.items()} == {
         "one": ALWAYS | {f"convs2s.{name}" for name in ONE} | {"pipelines.stages.one", "sacremoses"},
         "two": ALWAYS | {"convs2s.search", "pipelines.stages.two"},
     }
-    assert ["library", importlib.metadata.version("sacremoses"), "sacremoses"] in found["one"]
+    assert found["one"]["sacremoses"] == ("library", importlib.metadata.version("sacremoses"))
 
 
 def test_stages_of_the_project_depend_on_their_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,13 +69,12 @@ def test_stages_of_the_project_depend_on_their_libraries(monkeypatch: pytest.Mon
     """
     monkeypatch.chdir(ROOT)
     found = lines_of_stages()
-    assert libraries(found["tokenize"]) == {"sacremoses"}
-    assert libraries(found["vocabulary"]) == libraries(found["encode"]) == {"sentencepiece"}
-    assert libraries(found["evaluate"]) >= {"sacrebleu", "sacremoses", "rouge_score"}
-    assert libraries(found["train"]) == set()
-    table = {
-        stage for stage, lines in found.items() if "pipelines.stages._params" in {one[2] for one in lines}
-    }
+    libraries = {stage: lines.keys() & code.TEXT_LIBRARIES for stage, lines in found.items()}
+    assert libraries["tokenize"] == {"sacremoses"}
+    assert libraries["vocabulary"] == libraries["encode"] == {"sentencepiece"}
+    assert libraries["evaluate"] >= {"sacrebleu", "sacremoses", "rouge_score"}
+    assert libraries["train"] == set()
+    table = {stage for stage, lines in found.items() if "pipelines.stages._params" in lines}
     assert table == {"package", "snapshot"}
 
 
@@ -136,7 +125,7 @@ def write(folder: Path, source: str) -> code.Module:
 
 SAME = [
     ("# why", "# because"),
-    ("What it is.", "Something else.\n\n    More."),
+    ("What it is.", "Something else."),
     ("of the size", "of another size"),
     ("SIZE = 1", "\n\nSIZE = (\n    1\n)"),
     ("a is {a}, ", "{a!r} is bad: "),

@@ -2,25 +2,20 @@
 
 from pathlib import Path
 
-import numpy as np
-import pytest
-
 import convs2s
 from convs2s.config.package import PackageParams
 from convs2s.config.replace import ReplaceParams
 from convs2s.config.translate import TranslateSection
 from convs2s.package.folder import read_settings
-from convs2s.text.alignment.candidates import NO_CANDIDATES, Candidates, write_candidates
 from convs2s.text.corpus.files import write_json
 from pipelines.stages import package
 from tests.decode.parrot import TOKENIZE, TRANSLATE
 from tests.package.small_package import write_parts
 
 
-def run(folder: Path, alpha: object, candidates: Candidates = NO_CANDIDATES) -> Path:
+def run(folder: Path, alpha: object) -> Path:
     """Run the stage for seed 3 of two; return the model folder."""
     model, vocabulary, dictionary, table = write_parts(folder)
-    write_candidates(table, candidates)
     write_json(folder / "alpha.json", {"alpha": 0.25})
     metrics = {"seeds": {"3": {"bleu": 12.345, "chrf": 40.0}, "4": {"bleu": 99.0}}}
     for name, content in {
@@ -76,18 +71,3 @@ def test_the_folder_carries_the_number_that_was_tuned(tmp_path: Path) -> None:
     """A user has no validation set; a number in params.yaml is not replaced by a tuned one."""
     assert read_settings(run(tmp_path / "tuned", alpha="tuned")).translate.alpha == 0.25
     assert read_settings(run(tmp_path / "number", alpha=0.5)).translate.alpha == 0.5
-
-
-def test_a_folder_includes_its_candidates_and_selects(tmp_path: Path) -> None:
-    """Selection follows the option; without candidates, it is an error."""
-    selection = {"common": 2, "candidates": 3}
-    folder = run(tmp_path / "without", alpha=1.0)
-    with pytest.raises(FileNotFoundError, match=r"models/3/candidates\.npz"):
-        convs2s.load(folder, "cpu", selection=selection)
-    candidates = Candidates(np.array([0, 0, 0, 0, 1]), np.array([5], np.int32))
-    folder = run(tmp_path / "with", alpha=1.0, candidates=candidates)
-    translator = convs2s.load(folder, "cpu", selection=selection)
-    translator.translate(["ein Haus."])
-    assert translator.words.selection is not None
-    assert 5 <= translator.words.selection.selected <= 6
-    assert convs2s.load(folder, "cpu").words.selection is None

@@ -6,7 +6,6 @@ import pytest
 
 from convs2s.text.corpus.files import read_folder, write_folder
 from convs2s.text.corpus.filter import Pair
-from convs2s.text.words import pairs as word_pairs
 from pipelines.stages import tokenize, truecase
 from tests.decode.parrot import TOKENIZE
 
@@ -29,17 +28,6 @@ def test_each_line_gives_one_line_of_words(tmp_path: Path) -> None:
     assert list(read_folder(run(tmp_path, []))) == []  # validation pairs may come from the training set
 
 
-def test_several_processes_write_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """DVC hashes the output: it must not depend on the number of cores."""
-    monkeypatch.setattr(word_pairs, "CHUNK_PAIRS", 7)
-    found = []
-    for cores in (1, 2):
-        monkeypatch.setattr("convs2s.text.corpus.parallel.cores", lambda cores=cores: cores)
-        out = run(tmp_path, [(f"No. {i}, it's so.", f"Nr. {i}, „so“.") for i in range(100)])
-        found.append([path.read_bytes() for path in sorted(out.iterdir())])
-    assert found[0] == found[1]
-
-
 def test_words_get_the_case_inside_sentences_of_their_side(tmp_path: Path) -> None:
     """It is counted after tokenization, or "Paris." would be a word. Romanian letters are normalized, too."""
     languages, changes = ("en", "ro"), {"truecase": True, "normalize_romanian": True}
@@ -60,17 +48,10 @@ def test_switched_off_no_case_is_learned(tmp_path: Path) -> None:
     assert [path.read_bytes() for path in sorted((tmp_path / "cases").iterdir())] == [b"", b""]
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"a\n\xe4\n", r"target\.txt, line 2: byte 0 is 0xe4, which is not UTF-8"),
-        (b"a\n", r"2 lines but .* has 1"),
-    ],
-)
-def test_bad_text_leaves_no_output(tmp_path: Path, content: bytes, message: str) -> None:
-    """The message names file and line; a half-written folder would look like a result."""
+def test_bad_text_leaves_no_output(tmp_path: Path) -> None:
+    """The message names the files; a half-written folder would look like a result."""
     write_folder(tmp_path / "raw", [("a", "b"), ("c", "d")])
-    (tmp_path / "raw/target.txt").write_bytes(content)
-    with pytest.raises(ValueError, match=message):
+    (tmp_path / "raw/target.txt").write_text("b\n")
+    with pytest.raises(ValueError, match=r"2 lines but .* has 1"):
         tokenize.run(TOKENIZE, ("en", "de"), tmp_path / "cases", tmp_path / "raw", tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["raw"]

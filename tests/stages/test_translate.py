@@ -124,21 +124,3 @@ def test_only_selected_tokens_are_written(folders: Path, capsys: pytest.CaptureF
         allowed = {EOS, UNK, *(i for id_ in source.encode(words)[:-1] for i in (id_, max(3, id_ - 1)))}
         for hypothesis in hypotheses:
             assert set(hypothesis.tokens) <= {target.vocabulary.entry(i) for i in allowed}
-
-
-def test_selection_without_candidates_is_an_error(folders: Path) -> None:
-    """The stage candidates writes none unless align.candidates is set."""
-    with pytest.raises(ValueError, match=r"candidates.npz holds no candidates.*Set align.candidates"):
-        run(folders, selection={"common": 9, "candidates": 1})
-
-
-def test_tokens_are_written_with_the_ids_of_the_vocabulary(folders: Path) -> None:
-    """The search renumbers selected tokens; with only the last two as candidates, those are written."""
-    size, vocabulary = size_of(folders), Codec.load(folders / "vocabulary", "target").vocabulary
-    write_table(folders, [(size - 2, size - 1)] * size)
-    run(folders, min_length=4, selection={"common": 0, "candidates": 2})
-    sentences = list(read_hypotheses(folders / "out" / "hypotheses.jsonl"))
-    found = {token for _, hypotheses in sentences for one in hypotheses for token in one.tokens}
-    last = {vocabulary.entry(size - 2), vocabulary.entry(size - 1)}
-    assert found & last
-    assert found <= last | {vocabulary.entry(EOS), vocabulary.entry(UNK)}

@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from convs2s.config.vocabulary import VocabularyParams
 from convs2s.text.corpus.files import write_folder
 from convs2s.text.vocabulary.codec import Codec
@@ -46,11 +44,3 @@ def test_pieces_are_recorded_and_encode_the_text_without_loss(tmp_path: Path) ->
     assert (out / "source.model").read_bytes() == (out / "target.model").read_bytes()
     out = run(tmp_path, joint=False, source_size=12, target_size=12)
     assert (out / "source.model").read_bytes() != (out / "target.model").read_bytes()
-
-
-@pytest.mark.parametrize("kind", ["bpe", "word"])
-def test_a_vocabulary_larger_than_the_data_allows_is_an_error(tmp_path: Path, kind: str) -> None:
-    """The message names the parameter and the largest size; nothing is left behind."""
-    with pytest.raises(ValueError, match=r"vocabulary\.source_size is 4,000 but .*at most \d+: lower"):
-        run(tmp_path, kind=kind, joint=kind == "bpe", source_size=4000, target_size=4000)
-    assert [path.name for path in tmp_path.iterdir()] == ["train"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.text.alignment.fast_align_programs import align_with_programs
+from convs2s.text.alignment.backends import BACKENDS
 
 # Links the first words of both sides, and records its input and options.
 FAST_ALIGN = """#!/bin/sh
@@ -45,7 +45,7 @@ def corpus(folder: Path, source: str, target: str) -> tuple[Path, Path]:
 
 def test_both_directions_and_atools_are_run_with_fast_aligns_options(tmp_path: Path, programs: Path) -> None:
     """fast_align -d -o -v, once more with -r, then atools -c grow-diag-final-and (T33)."""
-    links = list(align_with_programs(*corpus(tmp_path, "a b\n", "x\n"), 7, tmp_path))
+    links = list(BACKENDS["fast_align"](*corpus(tmp_path, "a b\n", "x\n"), 7, tmp_path))
     assert links == [[(0, 0)]]
     forward, backward, both = (programs / "calls").read_text().splitlines()
     text = forward.split()[1]
@@ -69,7 +69,7 @@ def test_both_directions_and_atools_are_run_with_fast_aligns_options(tmp_path: P
 def test_the_programs_get_text_that_they_can_read(
     tmp_path: Path, programs: Path, source: str, target: str, links: list[list[object]], text: str | None
 ) -> None:
-    assert list(align_with_programs(*corpus(tmp_path, source, target), 5, tmp_path)) == links
+    assert list(BACKENDS["fast_align"](*corpus(tmp_path, source, target), 5, tmp_path)) == links
     given = programs / "input"
     assert (given.read_text(encoding="utf-8") if given.exists() else None) == text
 
@@ -80,7 +80,7 @@ def test_a_missing_program_is_named_with_a_remedy(tmp_path: Path, programs: Path
     (programs / name).unlink()
     message = f"program {name} is not on PATH. Build it from .* or choose align.backend: exact"
     with pytest.raises(FileNotFoundError, match=message):
-        list(align_with_programs(*corpus(tmp_path, "a\n", "x\n"), 5, tmp_path))
+        list(BACKENDS["fast_align"](*corpus(tmp_path, "a\n", "x\n"), 5, tmp_path))
     assert not (programs / "calls").exists()
 
 
@@ -88,4 +88,4 @@ def test_a_failing_program_is_named_with_its_command_and_status(tmp_path: Path, 
     """The program prints the cause to stderr itself."""
     install(programs, "fast_align", "#!/bin/sh\necho 'out of memory' >&2\nexit 3\n")
     with pytest.raises(ChildProcessError, match=r"fast_align -i .* ended with status 3"):
-        list(align_with_programs(*corpus(tmp_path, "a\n", "x\n"), 5, tmp_path))
+        list(BACKENDS["fast_align"](*corpus(tmp_path, "a\n", "x\n"), 5, tmp_path))
