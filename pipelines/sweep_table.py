@@ -45,6 +45,15 @@ class TableRow(Section):
     perplexity: float | None = None  # the paper's figures
     bleu: float | None = None  # of tokenized text, before unknown words are replaced
 
+    @model_validator(mode="after")
+    def _check_attention(self) -> Self:
+        layers = self.decoder.layers if self.decoder else 0
+        if missing := [layer for layer in self.attention or () if layer > layers]:
+            raise ValueError(
+                f"row {self.row}: expected attention in its {layers} decoder layers, found {missing}"
+            )
+        return self
+
     def overrides(self, base: ModelParams) -> dict[str, Any]:
         """Return the values of params.yaml that the row changes, by dotted name; `base` is its `model`."""
         changed: dict[str, Any] = {}

@@ -84,6 +84,10 @@ def test_a_row_is_the_model_that_the_paper_names(
         ("[]", "at least 1 item"),
         ("[{row: a, colour: 3}]", "colour"),
         ("[{row: a}, {row: a}]", "expected each row and column once"),
+        (
+            "[{row: a, decoder: {layers: 5, kernel: 3}, attention: [1, 6]}]",
+            r"rows\.0: row a: expected attention in its 5 decoder layers, found \[6\]",
+        ),
         ("[", "is not valid YAML"),
     ],
 )
