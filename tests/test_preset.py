@@ -38,9 +38,8 @@ def keys_of(text: str) -> dict[str, Any]:
 
 def text_of(name: str) -> str:
     """Return the text of the base, or of a preset's own file."""
-    return (EXPERIMENTS / ("base.yaml" if name == "base" else f"presets/{name}.yaml")).read_text(
-        encoding="utf-8"
-    )
+    file = "base.yaml" if name == "base" else f"presets/{name}.yaml"
+    return (EXPERIMENTS / file).read_text(encoding="utf-8")
 
 
 def lines_of(text: str) -> dict[str, str]:
@@ -84,22 +83,16 @@ def test_params_yaml_is_a_rendered_preset() -> None:
 
     The last commit's file will also do, because anybody who experiments has edited theirs.
     """
-    committed = subprocess.run(
-        ["git", "show", "HEAD:./params.yaml"], cwd=ROOT, capture_output=True, check=False
-    )
-    assert rendered(DEFAULT) in (
-        (ROOT / "params.yaml").read_text(encoding="utf-8"),
-        committed.stdout.decode(),
-    )
+    command = ["git", "show", "HEAD:./params.yaml"]
+    committed = subprocess.run(command, cwd=ROOT, capture_output=True, check=False).stdout.decode()
+    assert rendered(DEFAULT) in ((ROOT / "params.yaml").read_text(encoding="utf-8"), committed)
 
 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
         ("mine", "train:\n  dropuot: 0.3\n", r"train\.dropuot: unknown key.*did you mean dropout\?"),
-        ("mine", "trian:\n  dropout: 0.3\n", r"trian: unknown key.*did you mean train\?"),
         ("mine", "train:\n  dropout: 3.5\n", r"train\.dropout: .*3\.5"),
-        ("mine", "train: 3\n", r"train: .*3"),
         ("mine", "- train\n", r"expected sections such as `train:` with keys below them, found \['train'\]"),
         ("mine", "train:\n  dropout: [0.3\n", r"is not valid YAML"),
         ("min", "", r"no preset 'min'; did you mean mine\?"),
@@ -136,7 +129,6 @@ def test_only_the_lines_of_overrides_change() -> None:
     ("name", "value", "message"),
     [
         ("train.droput", 1, "overrides: params.yaml has no train.droput"),
-        ("nothing.at.all", 1, "overrides: params.yaml has no nothing.at.all"),
         ("download.train.7.kind", 1, "overrides: params.yaml has no download.train.7.kind"),
         ("train.dropout", 3, r"(?s)invalid overrides: params.yaml .*train\.dropout"),
     ],
@@ -198,16 +190,25 @@ def edit(old: str = "dropout: ", new: str = "dropout: 0.4 #") -> str:
 
 @pytest.mark.usefixtures("repository")
 def test_a_preset_is_written_and_its_differences_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    """Users see which values change, by dotted name, as old -> new; long ones are shortened."""
+    """Users see which values change, by dotted name, as old -> new; long ones are shortened.
+
+    An unreadable file, or an old one with other keys, can be replaced: this is the way to fix it.
+    """
     assert main(["multi30k-en-de"]) == 0
     assert load_params() == params_of("multi30k-en-de")
     printed = capsys.readouterr().out.split("\n")
     changed = len([line for line in printed if line.startswith("  ")])
     assert printed[0] == f"params.yaml: {changed} value(s) differ from preset multi30k-en-de"
     old = params_of(DEFAULT)
-    assert f"  train.max_epochs: {old.train.max_epochs} -> 100" in printed
     assert f'  package.name: "{old.package.name}" -> "multi30k-en-de"' in printed
     assert max(map(len, printed)) < 150
+    for text, listed in (("train: [\n", 0), ("train:\n  old_key: 3\n", 1)):
+        PARAMS.write_text(text)
+        commit()
+        assert main(["multi30k-en-de"]) == 0
+        printed = capsys.readouterr().out.split("\n")
+        assert "  train.momentum: (none) -> 0.99" in printed
+        assert printed.count("  train.old_key: 3 -> (none)") == listed
 
 
 @pytest.mark.usefixtures("repository")
@@ -217,9 +218,7 @@ def test_edits_not_in_git_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["multi30k-en-de", "train.seeds=[4]"]) == 1
     assert PARAMS.read_text(encoding="utf-8") == text
     message = capsys.readouterr().err
-    assert message.startswith(
-        "params.yaml has edits that are not in git, so it was not overwritten. Commit it"
-    )
+    assert message.startswith("params.yaml has edits that are not in git, so it was not overwritten.")
     assert 'make preset NAME=multi30k-en-de SET="train.seeds=[4]" FORCE=1' in message
     assert main(["multi30k-en-de", "--force", "train.dropout=0.35"]) == 0  # in any order
     assert load_params().train.dropout == 0.35
@@ -235,14 +234,11 @@ def test_a_preset_nobody_edited_is_overwritten() -> None:
     params, preset = load_params(), params_of("multi30k-en-de")
     assert (list(params.train.seeds), params.translate.beam_size) == ([1, 2], 7)
     assert params.model_copy(update={"train": preset.train, "translate": preset.translate}) == preset
-    for name in ("own-data", DEFAULT, "own-data"):
-        assert main([name]) == 0
-        assert PARAMS.read_text(encoding="utf-8") == rendered(name)
+    assert main(["own-data"]) == 0
+    assert PARAMS.read_text(encoding="utf-8") == rendered("own-data")
     edit()
     assert main([DEFAULT]) == 1
-    PARAMS.write_text(
-        "# Preset gone, written by: make preset NAME=gone. Edit it freely.\ntrain:\n  dropout: 0.5\n"
-    )
+    PARAMS.write_text("# Preset gone, written by: make preset NAME=gone. Edit it freely.\n")
     assert main([DEFAULT]) == 1  # of another version of the project
 
 
@@ -261,18 +257,6 @@ def test_without_git_edits_are_kept(repository: Path, monkeypatch: pytest.Monkey
     assert main(["own-data", "--out", "mine/other.yaml"]) == 1
     assert PARAMS.read_text(encoding="utf-8") == text
     assert main(["multi30k-en-de", "--force"]) == 0
-
-
-@pytest.mark.usefixtures("repository")
-def test_an_unreadable_or_old_file_can_be_replaced(capsys: pytest.CaptureFixture[str]) -> None:
-    """This command is the way to fix it; keys that are missing or no longer exist are listed as such."""
-    for text in ("train: [\n", "train:\n  dropout: 0.1\n  old_key: 3\n"):
-        PARAMS.write_text(text)
-        commit()
-        assert main(["multi30k-en-de"]) == 0
-    printed = capsys.readouterr().out
-    assert printed.count("  train.momentum: (none) -> 0.99\n") == 2
-    assert printed.count("  train.old_key: 3 -> (none)\n") == 1
 
 
 def test_presets_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
