@@ -103,13 +103,6 @@ def test_a_workspace_that_was_edited_says_so(finished: Path, tmp_path: Path) -> 
     assert run.note.startswith("These results are not up to date with params.yaml, code and data: all would")
 
 
-def test_a_folder_without_dvc_is_read_as_it_is(tmp_path: Path) -> None:
-    """It may be a copy; without an ensemble, translations are those of the first seed."""
-    bad = [line.replace("a", "o") for line in GOOD]
-    run = open_run(str(make_run(tmp_path / "made", {}, {"1": GOOD, "2": bad})), tmp_path, tmp_path)
-    assert (run.name, run.note, run.translations.hypotheses) == ("made", "", GOOD)
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [
