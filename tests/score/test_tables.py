@@ -1,44 +1,9 @@
 """Tables of results, with values that can be checked by eye."""
 
-import math
-
 import pytest
 
-from convs2s.score.corpus_scores import SystemScores, bleu, chrf
-from convs2s.score.tables import (
-    Result,
-    example_table,
-    length_table,
-    nested_metrics,
-    score_table,
-    spread,
-    tab_separated,
-)
-
-
-def result(member: str, text: str, bleu: float) -> Result:
-    return Result(member, text, SystemScores(bleu, bleu + 1, 50.0, 1.0, 3))
-
-
-def test_mean_and_deviation_are_over_the_seeds_alone() -> None:
-    """20 and 23 have mean 21.5 and sample deviation sqrt(2 * 1.5**2 / 1) = 2.12; one seed alone has none."""
-    scores = [("1", 20.0), ("2", 23.0), ("ensemble", 90.0)]
-    table = score_table([result(member, "plain", bleu) for member, bleu in scores])
-    assert table["member"].tolist() == ["1", "2", "mean", "std", "ensemble"]
-    assert table["bleu"].tolist() == [20.0, 23.0, 21.5, round(math.sqrt(4.5), 2), 90.0]
-    assert table["unknown_words"].tolist() == [3, 3, 3, 0, 3]
-    assert score_table([result("7", "plain", 20.0)])["member"].tolist() == ["7", "mean"]
-
-
-def test_metrics_nest_by_seed_mean_and_ensemble() -> None:
-    """`dvc metrics show` names them seeds.1.bleu, mean.bleu, std.bleu and ensemble.bleu."""
-    members = [("1", 20.126), ("2", 22.0), ("ensemble", 30.0)]
-    metrics = nested_metrics(score_table([result(m, "plain", b) for m, b in members]), "plain")
-    assert list(metrics) == ["seeds", "mean", "std", "ensemble"]
-    assert metrics["seeds"]["1"] == {  # type: ignore[index]
-        "bleu": 20.13, "bleu_tokenized": 21.13, "chrf": 50.0, "length_ratio": 1.0, "unknown_words": 3.0,
-    }  # fmt: skip
-    assert metrics["ensemble"]["bleu"] == 30.0  # type: ignore[index]
+from convs2s.score.corpus_scores import bleu, chrf
+from convs2s.score.tables import example_table, length_table, spread, tab_separated
 
 
 def test_scores_by_length_are_those_of_the_sentences_in_the_class() -> None:
