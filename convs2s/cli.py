@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from convs2s.commands import folders, import_fairseq, serve, translate
-from convs2s.commands.shared import SuggestingParser
 from convs2s.messages import message_of, reader_is_gone, visible
 
 # Each adds the parser of a command, whose run(options) does the slow imports.
@@ -45,7 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    command = SuggestingParser(prog="convs2s", description="Convolutional sequence to sequence learning.")
+    command = argparse.ArgumentParser(
+        prog="convs2s", description="Convolutional sequence to sequence learning."
+    )
     command.add_argument("--version", action="version", version=f"%(prog)s {version('convs2s')}")
     commands = command.add_subparsers(required=True, metavar="COMMAND")
     for add_parser in COMMANDS:

@@ -57,30 +57,6 @@ def test_help_has_defaults_and_an_example(name: str) -> None:
         assert line in command.format_help().splitlines()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "usage", "message"),
-    [
-        ("transalte", "convs2s", "); did you mean translate?"),
-        ("--versoin translate --model x", "convs2s", "arguments: --versoin; did you mean --version?"),
-        ("translate --model x --beamsize 3", "convs2s translate", "--beamsize 3; did you mean --beam-size?"),
-        ("translate --model x --batch-size 3", "convs2s translate", "mean --beam-size or --batch-sentences?"),
-        ("translate --model x --nbest=3", "convs2s translate", "--nbest=3; did you mean --n-best?"),
-        ("translate --model x --precision float16", "convs2s translate", "mean bfloat16 or float32?"),
-        ("translate --model x --seed 1 a.txt", "convs2s translate", "a file to read goes after --input"),
-    ],
-)
-def test_a_wrong_name_gets_the_usage_of_its_command_and_a_hint(
-    arguments: str, usage: str, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The usage of convs2s lacks the options of its commands; a name like none of them gets no hint."""
-    with pytest.raises(SystemExit) as left:
-        main(arguments.split())
-    assert left.value.code == 2
-    error = capsys.readouterr().err
-    assert error.startswith(f"usage: {usage} [-h]")
-    assert error.endswith(f"{message}\n")
-
-
 def raising(error: BaseException, monkeypatch: pytest.MonkeyPatch, command: str = "translate.run") -> None:
     """Make a command fail."""
     monkeypatch.setattr(f"convs2s.commands.{command}", mock.Mock(side_effect=error))

@@ -203,16 +203,13 @@ def test_a_tokenizer_needs_the_languages(tmp_path: Path, capsys: pytest.CaptureF
     """They come from an option, the checkpoint or the dictionary's file name, in this order."""
     file = write_checkpoint(tmp_path / "model.pt", "plain")
     source, target = write_dictionaries(tmp_path)
-    nameless = source.rename(tmp_path / "source.txt")
-    assert import_command(file, (nameless, target), tmp_path / "out", "--tokenizer", "moses") == 2
-    assert "does not name its source language, which the tokenizer needs. Give --source-language" in (
-        capsys.readouterr().err
-    )
-    options = ("--tokenizer", "moses", "--source-language", "fr")
-    assert import_command(file, (nameless, target), tmp_path / "out", *options) == 0
-    assert settings(tmp_path / "out")["source_language"] == "fr"
-    assert import_command(file, (nameless, target), tmp_path / "split") == 0
-    assert settings(tmp_path / "split")["source_language"] == "und"
+    files, moses = (source.rename(tmp_path / "nameless.txt"), target), ("--tokenizer", "moses")
+    assert import_command(file, files, tmp_path / "out", *moses) == 2
+    message = "does not name its source language, which the tokenizer needs. Give --source-language"
+    assert message in capsys.readouterr().err
+    assert import_command(file, files, tmp_path / "out", *moses, "--source-language", "fr") == 0
+    assert import_command(file, files, tmp_path / "split") == 0
+    assert [settings(tmp_path / name)["source_language"] for name in ("out", "split")] == ["fr", "und"]
 
 
 CODES = ("--bpe-codes", "codes")

@@ -133,14 +133,25 @@ def test_errors_are_one_line(
     assert error.count("\n") == 1
 
 
-def test_given_translations_are_scored(package: Path, tmp_path: Path) -> None:
-    """Each line has log-likelihood and number of tokens; EOS alone is one token."""
+def test_given_translations_are_scored(
+    package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each line has log-likelihood and number of tokens; EOS alone is one token.
+
+    A file that is not as long as the input would be matched with the wrong sentences.
+    """
     (tmp_path / "given.txt").write_text("Haus\nHaus und\n\n", encoding="utf-8")
     lines = run(tmp_path, "ein Haus\n" * 3, "--model", str(package), "--score", str(tmp_path / "given.txt"))
     rows = [line.split("\t") for line in lines]
     exact = convs2s.load(package, "cpu").score(["ein Haus"] * 3, ["Haus", "Haus und", ""])
     assert rows == [[f"{one.log_likelihood:.4f}", str(one.tokens)] for one in exact]
     assert rows[2][1] == "1"
+    for lines_of_input, found in (2, "more"), (4, "fewer"):
+        (tmp_path / "in.txt").write_text("ein Haus\n" * lines_of_input, encoding="utf-8")
+        files = ["--input", str(tmp_path / "in.txt"), "--score", str(tmp_path / "given.txt")]
+        assert main(["translate", "--model", str(package), "--device", "cpu", *files]) == 2
+        message = f"expected a line for each line of the input, found {found}."
+        assert message in capsys.readouterr().err
 
 
 def test_translations_begin_with_their_prefixes(
@@ -155,21 +166,6 @@ def test_translations_begin_with_their_prefixes(
     assert begun[0].startswith("Haus und")
     assert begun[1] == free[1]
     assert begun[2].startswith("aus")
-
-
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [(1, "expected a line for each line of the input, found fewer."), (3, "found more.")],
-)
-def test_a_second_file_must_be_as_long_as_the_input(
-    package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], lines: int, message: str
-) -> None:
-    """Otherwise its lines would be matched with the wrong sentences."""
-    (tmp_path / "in.txt").write_text("ein\nHaus\n", encoding="utf-8")
-    (tmp_path / "given.txt").write_text("Haus\n" * lines, encoding="utf-8")
-    files = ["--input", str(tmp_path / "in.txt"), "--score", str(tmp_path / "given.txt")]
-    assert main(["translate", "--model", str(package), "--device", "cpu", *files]) == 2
-    assert message in capsys.readouterr().err
 
 
 def test_samples_depend_on_seed_and_line(
