@@ -32,7 +32,6 @@ from benchmarks.machine import (
     write_report,
 )
 from convs2s.config.model import ModelParams
-from convs2s.config.train import TrainParams
 from convs2s.text.corpus.batching import Batch
 from convs2s.text.vocabulary.encoded import EncodedSentences, write_encoded
 from convs2s.text.vocabulary.vocabulary import EOS, write_vocabulary
@@ -44,7 +43,6 @@ from pipelines.preset import preset_params
 
 SENTENCE = 26  # tokens, including EOS
 VARIANTS = ("plain", "fast", "compiled", "fairseq")
-CPU = torch.device("cpu")
 
 
 @dataclass
@@ -139,19 +137,31 @@ def build(
     tokens: int,
     entries: int | None,
     device: torch.device,
-    channels: int | None = None,
+    channels: int | None,
 ) -> Variant | FairseqVariant:
-    """Return a training to compare, by the name of its path and precision."""
+    """Return a training on one batch of random sentences, by the name of its path and precision.
+
+    Args:
+        tokens: approximate tokens of the batch, on either side.
+        entries: of both vocabularies; by default the preset's.
+        channels: of all layers; by default the preset's.
+    """
     path, precision = name.split()
-    # On a CPU, a training that is to be compiled has plain layers.
-    is_plain = path != "fast"
-    training = random_training(preset, folder, precision, tokens, 1, entries, device, channels, is_plain)
-    lengths = training.train.source.lengths, training.train.target.lengths
-    batches = cycle(training.batching.epoch(*lengths, 1, 0))
+    params, sentences = preset_params(preset), max(1, tokens // SENTENCE)
+    sizes = entries or params.vocabulary.source_size, entries or params.vocabulary.target_size
+    write_random(folder, sizes, sentences)
+    changes = {
+        "precision": precision, "batch_by": "sentences", "batch_sentences": sentences, "max_tokens": tokens,
+        "selection": None, "compile": path != "fast",  # a training that is to be compiled has plain layers
+    }  # fmt: skip
+    model, train = narrowed(params.model, channels), params.train.model_copy(update=changes)
+    paths = folder / "encoded", folder / "vocabulary", folder / "none"
+    training = build_training(model, train, 1, *paths, Workers(0, 1, device))
+    batches = cycle(
+        training.batching.epoch(training.train.source.lengths, training.train.target.lengths, 1, 0)
+    )
     if path == "fairseq":
-        params = preset_params(preset)
-        sizes = entries or params.vocabulary.source_size, entries or params.vocabulary.target_size
-        return fairseq_variant(training, narrowed(params.model, channels), sizes, batches)
+        return fairseq_variant(training, model, sizes, batches)
     losses = training.losses(0.0)
     if path == "compiled":
         losses.compile(dynamic=True)
@@ -166,54 +176,6 @@ def peak_memory(variant: Variant | FairseqVariant, device: torch.device) -> int 
     torch.cuda.reset_peak_memory_stats()
     variant.updates(2)
     return torch.cuda.max_memory_allocated() - before
-
-
-def random_training(
-    preset: str,
-    folder: Path,
-    precision: str,
-    tokens: int,
-    parts: int,
-    entries: int | None = None,
-    device: torch.device = CPU,
-    channels: int | None = None,
-    is_plain: bool = False,
-) -> Training:
-    """Build a training of a preset's model on one batch of random sentences, in an empty folder.
-
-    Args:
-        tokens: approximate tokens of a part of the batch, on either side.
-        parts: number of parts of the batch.
-        entries: of both vocabularies; by default the preset's.
-        channels: of all layers; by default the preset's.
-        is_plain: use the plain layers on a CPU.
-    """
-    model, train, sentences = random_corpus(preset, folder, precision, tokens, parts, entries, channels)
-    train = train.model_copy(update={"batch_sentences": sentences * parts, "compile": is_plain})
-    paths = folder / "encoded", folder / "vocabulary", folder / "none"
-    return build_training(model, train, 1, *paths, Workers(0, 1, device))
-
-
-def random_corpus(
-    preset: str,
-    folder: Path,
-    precision: str,
-    tokens: int,
-    parts: int,
-    entries: int | None,
-    channels: int | None,
-) -> tuple[ModelParams, TrainParams, int]:
-    """Write random sentences; return a preset's parameters for training on them, and the sentences per part.
-
-    Arguments are those of `random_training`.
-    """
-    params = preset_params(preset)
-    sizes = entries or params.vocabulary.source_size, entries or params.vocabulary.target_size
-    sentences = max(1, tokens // SENTENCE)
-    write_random(folder, sizes, sentences * parts)
-    changes = {"precision": precision, "batch_by": "sentences", "batch_sentences": sentences}
-    train = params.train.model_copy(update={**changes, "max_tokens": tokens, "selection": None})
-    return narrowed(params.model, channels), train, sentences
 
 
 def narrowed(model: ModelParams, channels: int | None) -> ModelParams:

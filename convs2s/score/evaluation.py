@@ -1,14 +1,14 @@
 """Evaluate translations of a test set: all scores of every system, scores by source length, examples."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 import pandas as pd
 
 from convs2s.score.corpus_scores import WORDS, bleu_tokenizer, score_system, signatures
 from convs2s.score.rouge import NAMES, SETTINGS, Rouge
-from convs2s.score.tables import Result, example_table, length_table, nested_metrics, score_table, spread
+from convs2s.score.tables import example_table, length_table, nested_metrics, score_table, spread
 from convs2s.text.words.tokenization import Tokenizer
 
 
@@ -93,13 +93,13 @@ def evaluate(texts: Sequence[ScoredText], references: ReferenceSet, rouge: str |
     return Evaluation(scores, by_length, metrics, signatures(references.tokenizer) | named)
 
 
-def score_text(text: ScoredText, references: ReferenceSet, rouge: Rouge | None) -> Result:
-    """Return all scores of a translation."""
+def score_text(text: ScoredText, references: ReferenceSet, rouge: Rouge | None) -> dict[str, object]:
+    """Return all scores of a translation as a row for `tables.score_table`."""
     given = references.references, references.tokenized_references, references.tokenizer
     scores = score_system(text.lines, text.tokenized, *given)
     found = rouge.scores(text.lines, references.all_references) if rouge else {}
     values = {name: score.value for name, score in found.items()}
-    return Result(text.member, text.text, scores, values)
+    return {"text": text.text, "member": text.member, **asdict(scores), **values}
 
 
 def choose_examples(text: ScoredText, references: ReferenceSet, count: int) -> pd.DataFrame:

@@ -2,11 +2,10 @@
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 
 import pandas as pd
 
-from convs2s.score.corpus_scores import WORDS, SystemScores, bleu, chrf, sentence_bleu, sentence_chrf
+from convs2s.score.corpus_scores import WORDS, bleu, chrf, sentence_bleu, sentence_chrf
 
 DIGITS = {
     "bleu": 2, "bleu_tokenized": 2, "chrf": 2, "rouge1": 2, "rouge2": 2, "rougeL": 2,
@@ -17,28 +16,14 @@ LONGEST = (5, 10, 15, 20, 30, 50)
 """Longest source sentence of each length class, in words; one more class holds the rest."""
 
 
-@dataclass(frozen=True)
-class Result:
-    """The scores of one translation of the test set."""
-
-    member: str
-    """A seed, or `ensemble`."""
-    text: str
-    """`plain`, or `replaced` if unknown words were replaced."""
-    scores: SystemScores
-    rouge: Mapping[str, float] = field(default_factory=dict)
-    """rouge1, rouge2, rougeL, 0 to 100; or empty."""
-
-
-def score_table(results: Sequence[Result]) -> pd.DataFrame:
+def score_table(results: Sequence[Mapping[str, object]]) -> pd.DataFrame:
     """Return a row per result, and rows `mean` and `std` over the seeds of each text.
 
-    The standard deviation is that of a sample, divided by n - 1; with one seed there is none.
-    The columns are text, member, then the available scores, rounded, in the order of DIGITS.
+    A result has `text`: `plain`, or `replaced` if unknown words were replaced; `member`: a seed, or
+    `ensemble`; and scores by name. The standard deviation is that of a sample, divided by n - 1; with one
+    seed there is none. The columns are text, member, then the scores, rounded, in the order of DIGITS.
     """
-    table = pd.DataFrame(
-        [{"text": r.text, "member": r.member} | asdict(r.scores) | dict(r.rouge) for r in results]
-    )
+    table = pd.DataFrame(results)
     names = score_names(table)
     table = table[["text", "member", *names]]
     parts = []

@@ -9,7 +9,6 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from convs2s.score.corpus_scores import SystemScores
 from convs2s.score.pictures import (
     draw_attention,
     draw_layers,
@@ -17,12 +16,12 @@ from convs2s.score.pictures import (
     draw_scores,
     easy_to_read,
 )
-from convs2s.score.tables import Result, length_table, score_table
+from convs2s.score.tables import length_table, score_table
 
 TOKENS = (["a", "b", "c"], ["d", "e"])
 SCORES = score_table(
     [
-        Result(member, text, SystemScores(bleu, bleu, 2 * bleu, 1.0, 0))
+        {"text": text, "member": member, "bleu": bleu, "chrf": 2 * bleu}
         for text, gain in (("plain", 0.0), ("replaced", 1.0))
         for member, bleu in (("1", 20 + gain), ("2", 22 + gain), ("ensemble", 30 + gain))
     ]
