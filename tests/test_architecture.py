@@ -10,7 +10,8 @@ import grimp
 import networkx as nx  # type: ignore[import-untyped]
 import pytest
 
-from pipelines.stages._code import LEFT_OUT
+from pipelines.stages._code import LEFT_OUT, RUNNER, digests, read_project
+from pipelines.stages.snapshot import PACKAGES
 
 ROOT = Path(__file__).parent.parent
 # From the roof down: a floor imports only from those below it, and parts separated by | not from each other.
@@ -115,6 +116,16 @@ def test_imports_can_be_read_off_the_code() -> None:
             if isinstance(node, ast.Call) and called(node) in {"import_module", "__import__"}:
                 assert path.stem == "__main__" or "convs2s" not in ast.unparse(node), place
                 assert path.stem in {"__main__", "subword_nmt", "export"}, place
+
+
+def test_digests_name_all_that_a_stage_imports(graph: grimp.ImportGraph) -> None:
+    """An edit of a module without a digest would rerun nothing. Here, grimp follows the imports."""
+    for stage, lines in digests(read_project(map(Path, PACKAGES), ROOT)).items():
+        watched = {line.split(" ")[2] for line in lines}
+        for module in (f"pipelines.stages.{stage}", RUNNER):
+            reached = {module} | {one for one in graph.find_upstream_modules(module) if "." in one}
+            missed = {one for one in reached - watched if not f"{one}.".startswith(LEFT_OUT)}
+            assert not missed, stage
 
 
 def called(node: ast.Call) -> str:

@@ -5,8 +5,6 @@ import json
 import unicodedata
 from pathlib import Path
 
-import pytest
-
 import convs2s
 from convs2s.config.params import Params
 from convs2s.text.corpus.files import read_folder
@@ -19,12 +17,7 @@ SUBJECTS = {
     "the cat": "猫", "the old teacher": "年をとった先生", "my friend Anna": "友達のアンナ", "a bird": "鳥",
     "the city of Kyoto": "京都の街",
 }  # fmt: skip
-PLACES = {
-    "in the house": "家の中で",
-    "on the mountain": "山の上で",
-    "by the sea": "海辺で",
-    "at school": "学校で",
-}
+PLACES = {"in the house": "家の中で", "on the mountain": "山の上で", "by the sea": "海辺で"}
 VERBS = {"sleeps": "寝ています", "is waiting for the rain": "雨を待っています", "laughs": "笑っています"}
 PAIRS = [
     (f"{one} {verb} {place}.", f"{subject}は{where}{action}。")
@@ -35,10 +28,10 @@ PAIRS = [
 TEST = [("the sloth 🦥 sleeps\u200b in the house.", "ナマケモノ🦥は「家」で寝ています。"), *PAIRS[::9]]
 
 
-def own_params(folder: Path, source_language: str, target_language: str) -> Params:
+def own_params(folder: Path) -> Params:
     """Return the preset own-data with a tiny model, and the files of a folder."""
     own, tiny = params_of("own-data"), tiny_params(folder, max_epochs=1, max_tokens=500, batch_sentences=32)
-    languages = {"source_language": source_language, "target_language": target_language}
+    languages = {"source_language": "en", "target_language": "ja"}
     sizes = {"source_size": 340, "target_size": 340}
     return tiny.model_copy(
         update={
@@ -51,27 +44,20 @@ def own_params(folder: Path, source_language: str, target_language: str) -> Para
     )
 
 
-def write_files(folder: Path, flip: bool) -> None:
-    """Write the files that own-data names, Japanese as target or as source."""
-    for split, pairs in (("train", PAIRS), ("valid", PAIRS[::7]), ("test", TEST)):
-        for side, index in (("source", int(flip)), ("target", 1 - int(flip))):
-            text = "".join(pair[index] + "\n" for pair in pairs)
-            (folder / f"{split}.{side}.txt").write_text(unicodedata.normalize("NFD", text), encoding="utf-8")
-
-
-@pytest.mark.parametrize("flip", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["en-ja", "ja-en"])
-def test_japanese_goes_through_the_pipeline(tmp_path: Path, flip: bool) -> None:
+def test_japanese_goes_through_the_pipeline(tmp_path: Path) -> None:
     """No pair is filtered out, no word is unknown, no space marker is left, and BLEU counts characters."""
-    write_files(tmp_path, flip)
-    languages = ("ja", "en") if flip else ("en", "ja")
+    for split, pairs in (("train", PAIRS), ("valid", PAIRS[::7]), ("test", TEST)):
+        for side, lines in zip(("source", "target"), zip(*pairs, strict=True), strict=True):
+            text = unicodedata.normalize("NFD", "".join(f"{line}\n" for line in lines))
+            (tmp_path / f"{split}.{side}.txt").write_text(text, encoding="utf-8")
     data = tmp_path / "data"
-    run_all(own_params(tmp_path, *languages), data)
+    run_all(own_params(tmp_path), data)
     assert len(list(read_folder(data / "filtered" / "train"))) == len(PAIRS)
     signatures = json.loads((data / "evaluation" / "signatures.json").read_text())
-    assert ("tok:char" in signatures["bleu"]) != flip
+    assert "tok:char" in signatures["bleu"]
     lines = (data / "replaced" / "1" / "plain.txt").read_text(encoding="utf-8").split("\n")[:-1]
     assert len(lines) == len(TEST)
     assert not set("".join(lines)) & set(map(chr, SPACES_OF_MARKS))
     assert "<unk>" not in "".join(lines)
     model = convs2s.load(data / "models" / "1")
-    assert model.translate([pair[int(flip)] for pair in TEST]) == lines
+    assert model.translate([source for source, _ in TEST]) == lines

@@ -54,8 +54,13 @@ def lines_of(text: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", list_presets())
 def test_a_preset_is_the_base_but_for_its_own_keys(name: str) -> None:
-    """Keys, their order and comments are the base's; values, comments and the header are the preset's."""
+    """Keys, their order and comments are the base's; values, comments and the header are the preset's.
+
+    A repeated value would not follow a new default; a comment has the meaning or the source.
+    """
     base, own, whole = text_of("base"), text_of(name), rendered(name)
+    assert [key for key, line in lines_of(whole).items() if "." in key and not COMMENT.search(line)] == []
+    assert [key for key, value in keys_of(own).items() if value == keys_of(base)[key]] == []
     assert list(keys_of(whole)) == list(keys_of(base))
     assert keys_of(whole) == keys_of(base) | keys_of(own)
     assert lines_of(whole) == lines_of(base) | {
@@ -67,15 +72,6 @@ def test_a_preset_is_the_base_but_for_its_own_keys(name: str) -> None:
     )
     assert set(COMMENT.findall(own)) <= set(COMMENT.findall(whole))
     assert parse_params(whole, name) == params_of(name)
-
-
-@pytest.mark.parametrize("name", [*list_presets(), "base"])
-def test_a_presets_file_says_what_differs_and_why(name: str) -> None:
-    """A repeated value would not follow a new default; a comment has the meaning or the source."""
-    base, lines = keys_of(text_of("base")), lines_of(text_of(name))
-    assert [key for key, line in lines.items() if "." in key and not COMMENT.search(line)] == []
-    if name != "base":
-        assert [key for key, value in keys_of(text_of(name)).items() if value == base[key]] == []
 
 
 def test_params_yaml_is_a_rendered_preset() -> None:

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -39,69 +38,52 @@ try:
 finally:
     child.kill()
 """
-Start = Callable[..., tuple[subprocess.Popen[str], list[psutil.Process]]]
 
 
-@pytest.fixture
-def start(tmp_path: Path) -> Start:
-    """Return a function that starts DVC with a stage, and returns it with the stage and its child."""
-    (tmp_path / "stage.py").write_text(STAGE)
-
-    def start(manner: str, after: str = "") -> tuple[subprocess.Popen[str], list[psutil.Process]]:
-        command = f"{sys.executable} {tmp_path / 'stage.py'} {tmp_path / 'out'} {manner}{after}"
-        dvc = subprocess.Popen(
-            [sys.executable, "-c", DVC, command],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert dvc.stdout is not None
-        return dvc, [psutil.Process(int(word)) for word in dvc.stdout.readline().split()]
-
-    return start
+def start_dvc(command: str, folder: Path) -> subprocess.Popen[str]:
+    """Start DVC with a shell command in a folder."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    program = [sys.executable, "-c", DVC, command]
+    return subprocess.Popen(program, env=environment, cwd=folder, stdout=subprocess.PIPE, text=True)
 
 
-def ended(processes: list[psutil.Process]) -> bool:
-    """Wait until processes have ended, and kill those that do not; return whether all ended."""
-    left = psutil.wait_procs(processes, timeout=20)[1]
-    for process in left:
-        process.kill()
-    return not left
-
-
-@pytest.mark.parametrize(("manner", "after"), [("gentle", ""), ("gentle", "; true"), ("stubborn", "")])
-def test_a_stage_ends_with_dvc(manner: str, after: str, start: Start, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("manner", "after", "number"),
+    [
+        ("gentle", "", None),
+        ("gentle", "; true", None),
+        ("stubborn", "", None),
+        ("gentle", "", signal.SIGTERM),
+        ("gentle", "", signal.SIGHUP),
+    ],
+)
+def test_a_stage_ends_with_dvc_or_by_a_signal(
+    manner: str, after: str, number: signal.Signals | None, tmp_path: Path
+) -> None:
     """It does not matter whether the shell in between becomes the stage or waits for it.
 
-    A stage may be in the middle of a long computation, and is then killed with its children.
+    A stage may be in the middle of a long computation, and is then killed with its children. Otherwise it
+    leaves no unfinished output, which can be large.
     """
-    dvc, stage = start(manner, after)
-    dvc.kill()
+    (tmp_path / "stage.py").write_text(STAGE)
+    dvc = start_dvc(f"{sys.executable} stage.py out {manner}{after}", tmp_path)
+    assert dvc.stdout is not None
+    stage = [psutil.Process(int(word)) for word in dvc.stdout.readline().split()]
+    if number is None:
+        dvc.kill()
+    else:
+        stage[0].send_signal(number)
+    left = psutil.wait_procs(stage, timeout=20)[1]
+    for process in left:
+        process.kill()
     dvc.wait()
-    assert ended(stage)
+    assert not left
     assert manner == "stubborn" or [path.name for path in tmp_path.iterdir()] == ["stage.py"]
 
 
 def test_a_stage_whose_dvc_is_gone_already_does_not_begin(tmp_path: Path) -> None:
     """DVC may be killed while Python starts."""
     code = "from pipelines.stages._lifetime import live_with_dvc; live_with_dvc(); open('begun', 'w')"
-    done = subprocess.run(
-        [sys.executable, "-c", DVC, f'(sleep 0.05; {sys.executable} -c "{code}" 2>&1) &'],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    assert done.stdout == "The DVC command that started this stage has ended.\n"
+    dvc = start_dvc(f'(sleep 0.05; {sys.executable} -c "{code}" 2>&1) &', tmp_path)
+    assert dvc.communicate()[0] == "The DVC command that started this stage has ended.\n"
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_leaves_no_file(number: signal.Signals, start: Start, tmp_path: Path) -> None:
-    """Like Ctrl-C: unfinished output can be large."""
-    dvc, stage = start("gentle")
-    stage[0].send_signal(number)
-    assert ended(stage)
-    dvc.wait()
-    assert [path.name for path in tmp_path.iterdir()] == ["stage.py"]
