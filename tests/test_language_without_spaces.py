@@ -47,8 +47,8 @@ def own_params(folder: Path) -> Params:
 def test_japanese_goes_through_the_pipeline(tmp_path: Path) -> None:
     """No pair is filtered out, no word is unknown, no space marker is left, and BLEU counts characters."""
     for split, pairs in (("train", PAIRS), ("valid", PAIRS[::7]), ("test", TEST)):
-        for side, lines in zip(("source", "target"), zip(*pairs, strict=True), strict=True):
-            text = unicodedata.normalize("NFD", "".join(f"{line}\n" for line in lines))
+        for side, texts in zip(("source", "target"), zip(*pairs, strict=True), strict=True):
+            text = unicodedata.normalize("NFD", "".join(f"{line}\n" for line in texts))
             (tmp_path / f"{split}.{side}.txt").write_text(text, encoding="utf-8")
     data = tmp_path / "data"
     run_all(own_params(tmp_path), data)

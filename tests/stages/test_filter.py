@@ -47,20 +47,6 @@ def test_kept_pairs_are_split_and_counted(tmp_path: Path) -> None:
     assert list(read_folder(out / "valid")) == [("given", "gegeben")]
 
 
-def test_a_language_without_spaces_is_kept(tmp_path: Path) -> None:
-    """A Japanese sentence is one word; by characters, only the pair that is no translation is removed."""
-    pairs = [
-        ("the cat sleeps in the house", "猫は家の中で寝ている。"),
-        ("yesterday we went to the sea", "昨日私たちは海に行きました。"),
-        ("yes", "昨日私たちは海に行きました。"),
-        ("the sea is blue and the sky is gray", "海は青く、空は灰色です。"),
-    ]
-    out = run(tmp_path, pairs, max_ratio=2, ratio_of="characters")
-    assert list(read_folder(out / "train")) == [*pairs[:2], pairs[3]]
-    assert "2.0 in characters" in (out / "rules.csv").read_text()
-    assert list(read_folder(run(tmp_path, pairs, max_ratio=2) / "train")) == [pairs[2]]
-
-
 def test_each_rule_shows_a_few_pairs_that_it_removed(tmp_path: Path) -> None:
     """Lengths are included because texts are truncated; the choice does not depend on the pairs' order."""
     long = [(f"{n} " * 200, "b") for n in range(9)] * 2
