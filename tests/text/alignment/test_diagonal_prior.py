@@ -13,7 +13,7 @@ def array(*values: int) -> "np.typing.NDArray[np.int64]":
     return np.array(values, np.int64)
 
 
-def summed(n: int, m: int, tension: float) -> float:
+def sum_distances(n: int, m: int, tension: float) -> float:
     """Return the sum over j of the mean |i/n - j/m|, term by term."""
     total = 0.0
     for j in range(1, m + 1):
@@ -28,7 +28,7 @@ def summed(n: int, m: int, tension: float) -> float:
 def test_geometric_sums_equal_the_terms_added_one_by_one(n: int, m: int, tension: float) -> None:
     """The closed form must only be faster; each combination of lengths is weighted by its pairs."""
     found = expected_distance(array(n, 2), array(m, 5), array(7, 2), tension, False)
-    wanted = 7 * summed(n, m, tension) + 2 * summed(2, 5, tension)
+    wanted = 7 * sum_distances(n, m, tension) + 2 * sum_distances(2, 5, tension)
     assert found == pytest.approx(wanted, rel=1e-9, abs=1e-12)
 
 
@@ -36,7 +36,7 @@ def test_eight_steps_are_those_of_gradient_ascent() -> None:
     """Each step adds 20 times the prior's mean distance minus the posterior's (fast_align's rate)."""
     tension = 4.0
     for _ in range(8):
-        tension += 20.0 * (summed(6, 5, tension) / 5 - 0.1)
+        tension += 20.0 * (sum_distances(6, 5, tension) / 5 - 0.1)
     assert 4.0 < tension < 14.0
     lengths = np.array([[6, 5, 10]])
     assert optimize_tension(4.0, 0.1, lengths, 50, False) == pytest.approx(tension, rel=1e-9)
@@ -71,4 +71,4 @@ def test_swapped_lengths_give_the_gradient_of_fast_align(n: int, m: int, tension
     found = expected_distance(array(n), array(m), array(1), tension, True)
     assert found == pytest.approx(distance_by_fast_align(n, m, tension), rel=1e-9, abs=1e-12)
     if n == m:
-        assert found == pytest.approx(summed(n, m, tension), rel=1e-9, abs=1e-12)
+        assert found == pytest.approx(sum_distances(n, m, tension), rel=1e-9, abs=1e-12)

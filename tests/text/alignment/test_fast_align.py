@@ -14,27 +14,16 @@ import pytest
 
 from benchmarks._aligners import systran
 from benchmarks.align import alignment_error_rate, equal_entries
-from convs2s.text.alignment import fast_align
+from convs2s.text.alignment import fast_align, translation_table
 from convs2s.text.alignment.fast_align import Aligner, Links, align
 from convs2s.text.alignment.link_counting import build_dictionary
 from convs2s.text.alignment.symmetrization import symmetrize
 from convs2s.text.alignment.translation_table import build_table, digamma, find
 from convs2s.text.alignment.word_ids import number_words, numbering
 from convs2s.text.corpus.parallel import Threads
+from tests.text.alignment.test_diagonal_prior import sum_distances
 
 Pairs = list[tuple[list[str], list[str]]]
-
-SMALL: Pairs = [
-    (source.split(), target.split())
-    for source, target in [
-        ("the old house", "das alte Haus"),
-        ("the book", "das Buch"),
-        ("a book", "ein Buch"),
-        ("a very old book has a house", "ein sehr altes Buch hat ein Haus"),
-        ("has he the book", "das Buch hat er"),
-        ("he", "er"),
-    ]
-]
 
 
 def write(folder: Path, pairs: Pairs) -> tuple[Path, Path]:
@@ -48,6 +37,21 @@ def write(folder: Path, pairs: Pairs) -> tuple[Path, Path]:
 def aligned(folder: Path, pairs: Pairs, iterations: int = 5) -> list[Links]:
     """Write and align a corpus."""
     return list(align(*write(folder, pairs), iterations, folder))
+
+
+def permuted(count: int) -> tuple[Pairs, list[Links]]:
+    """Return pairs whose target is the source word for word, neighbors swapped, and their true links."""
+    generator = random.Random(5)
+    pairs, truth = [], []
+    for _ in range(count):
+        numbers = [int(generator.random() ** 2 * 40) for _ in range(2 + int(generator.random() * 8))]
+        order = list(range(len(numbers)))
+        for k in range(0, len(order) - 1, 2):
+            if generator.random() < 0.5:
+                order[k], order[k + 1] = order[k + 1], order[k]
+        pairs.append(([f"s{n}" for n in numbers], [f"t{numbers[i]}" for i in order]))
+        truth.append(sorted((i, j) for j, i in enumerate(order)))
+    return pairs, truth
 
 
 @dataclass
@@ -82,23 +86,14 @@ class Reference:
                     if i:
                         distance += abs(i / len(given) - j / len(generated)) * score / sum(scores)
         for _ in range(8 if fit_tension else 0):
-            gradient = self.model_distance() / words - distance / words
+            lengths = ((len(given), len(generated)) for given, generated in self.pairs)
+            model_distance = sum(sum_distances(n, m, self.tension) for n, m in lengths)
+            gradient = (model_distance - distance) / words
             self.tension = min(max(self.tension + 20 * gradient, 0.1), 14.0)
         self.t = {}
         for other, row in counts.items():
             total = digamma(sum(row.values()) + 0.01 * len(row))
             self.t[other] = {word: math.exp(digamma(c + 0.01) - total) for word, c in row.items()}
-
-    def model_distance(self) -> float:
-        """Return the prior's mean distance from the diagonal, summed over generated words."""
-        total = 0.0
-        for given, generated in self.pairs:
-            n, m = len(given), len(generated)
-            for j in range(1, m + 1):
-                distances = [abs(i / n - j / m) for i in range(1, n + 1)]
-                weights = [math.exp(-self.tension * d) for d in distances]
-                total += sum(d * w for d, w in zip(distances, weights, strict=True)) / sum(weights)
-        return total
 
     def links(self) -> list[list[int]]:
         """Return for each pair's generated words the given position, or -1."""
@@ -115,8 +110,9 @@ def test_tables_tensions_and_links_are_those_of_a_plain_reference(
 ) -> None:
     """Hash tables, chunks, float32 storage and closed forms must not affect the result."""
     monkeypatch.setattr(fast_align, "CHUNK_CELLS", 20)
-    forward, backward = Reference(SMALL), Reference([(t, s) for s, t in SMALL])
-    files = write(tmp_path, SMALL)
+    pairs = [pair for pair in permuted(30)[0] if len({*pair[0]}) == len(pair[0])]  # a repeated word may tie
+    forward, backward = Reference(pairs), Reference([(t, s) for s, t in pairs])
+    files = write(tmp_path, pairs)
     with Threads(2) as threads:
         corpus = number_words(*files, tmp_path)
         aligner = Aligner(corpus, build_table(corpus, threads), threads, exact=False)
@@ -128,7 +124,7 @@ def test_tables_tensions_and_links_are_those_of_a_plain_reference(
     assert aligner.forward.tension == pytest.approx(forward.tension, rel=1e-5)
     assert aligner.backward.tension == pytest.approx(backward.tension, rel=1e-5)
     source_ids, target_ids = numbering(), numbering()
-    for source, target in SMALL:
+    for source, target in pairs:
         for s in source:
             for t in target:
                 slot = find(aligner.table, source_ids[s], target_ids[t])
@@ -152,6 +148,7 @@ def test_neither_chunks_nor_threads_change_the_alignment(
     pairs = permuted(60)[0]
     wanted, reports = aligned(tmp_path, pairs), capfd.readouterr().err
     monkeypatch.setattr(fast_align, "CHUNK_CELLS", chunk_cells)
+    monkeypatch.setattr(translation_table, "BATCH_WORDS", chunk_cells)
     monkeypatch.setattr(fast_align, "cores", lambda: threads)
     assert aligned(tmp_path, pairs) == wanted
     assert capfd.readouterr().err == reports
@@ -163,8 +160,9 @@ def test_neither_chunks_nor_threads_change_the_alignment(
 
 def test_empty_sides_have_no_links_and_change_nothing_else(tmp_path: Path) -> None:
     """Line n of the links must belong to pair n, even if pairs are skipped."""
-    with_empty: Pairs = [(["lost"], []), *SMALL[:3], ([], []), ([], ["verloren"]), *SMALL[3:]]
-    wanted = aligned(tmp_path, SMALL)
+    pairs, _ = permuted(6)
+    with_empty: Pairs = [(["lost"], []), *pairs[:3], ([], []), ([], ["verloren"]), *pairs[3:]]
+    wanted = aligned(tmp_path, pairs)
     assert aligned(tmp_path, with_empty) == [[], *wanted[:3], [], [], *wanted[3:]]
 
 
@@ -172,21 +170,6 @@ def test_a_corpus_without_words_has_no_links(tmp_path: Path) -> None:
     """With nothing to count, there must be no division by zero."""
     assert aligned(tmp_path, []) == []
     assert aligned(tmp_path, [([], ["x"]), ([], [])]) == [[], []]
-
-
-def permuted(count: int) -> tuple[Pairs, list[Links]]:
-    """Return pairs whose target is the source word for word, neighbors swapped, and their true links."""
-    generator = random.Random(5)
-    pairs, truth = [], []
-    for _ in range(count):
-        numbers = [int(generator.random() ** 2 * 40) for _ in range(2 + int(generator.random() * 8))]
-        order = list(range(len(numbers)))
-        for k in range(0, len(order) - 1, 2):
-            if generator.random() < 0.5:
-                order[k], order[k + 1] = order[k + 1], order[k]
-        pairs.append(([f"s{n}" for n in numbers], [f"t{numbers[i]}" for i in order]))
-        truth.append(sorted((i, j) for j, i in enumerate(order)))
-    return pairs, truth
 
 
 def test_true_links_of_swapped_neighbors_are_found(tmp_path: Path) -> None:

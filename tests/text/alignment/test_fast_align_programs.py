@@ -74,18 +74,14 @@ def test_the_programs_get_text_that_they_can_read(
     assert (given.read_text(encoding="utf-8") if given.exists() else None) == text
 
 
-@pytest.mark.parametrize("name", ["fast_align", "atools"])
-def test_a_missing_program_is_named_with_a_remedy(tmp_path: Path, programs: Path, name: str) -> None:
-    """The check comes before any computation."""
-    (programs / name).unlink()
-    message = f"program {name} is not on PATH. Build it from .* or choose align.backend: exact"
-    with pytest.raises(FileNotFoundError, match=message):
-        list(BACKENDS["fast_align"](*corpus(tmp_path, "a\n", "x\n"), 5, tmp_path))
-    assert not (programs / "calls").exists()
-
-
-def test_a_failing_program_is_named_with_its_command_and_status(tmp_path: Path, programs: Path) -> None:
-    """The program prints the cause to stderr itself."""
+def test_a_missing_or_failing_program_is_named_with_a_remedy(tmp_path: Path, programs: Path) -> None:
+    """Missing ones are found before any computation; a failing one prints the cause to stderr itself."""
+    files = corpus(tmp_path, "a\n", "x\n")
     install(programs, "fast_align", "#!/bin/sh\necho 'out of memory' >&2\nexit 3\n")
     with pytest.raises(ChildProcessError, match=r"fast_align -i .* ended with status 3"):
-        list(BACKENDS["fast_align"](*corpus(tmp_path, "a\n", "x\n"), 5, tmp_path))
+        list(BACKENDS["fast_align"](*files, 5, tmp_path))
+    for name in ("atools", "fast_align"):
+        (programs / name).unlink()
+        message = f"program {name} is not on PATH. Build it from .* or choose align.backend: exact"
+        with pytest.raises(FileNotFoundError, match=message):
+            list(BACKENDS["fast_align"](*files, 5, tmp_path))

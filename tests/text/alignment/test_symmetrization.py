@@ -3,15 +3,7 @@
 import numpy as np
 import pytest
 
-from convs2s.text.alignment.symmetrization import symmetrize, symmetrize_pairs
-
-
-def links(forward: list[int], backward: list[int]) -> list[tuple[int, int]]:
-    """Return the symmetrized links as tuples."""
-    rows = np.empty((len(forward) + len(backward), 2), np.int32)
-    count = symmetrize(np.array(forward, np.int32), np.array(backward, np.int32), rows)
-    return [(i, j) for i, j in rows[:count].tolist()]
-
+from convs2s.text.alignment.symmetrization import symmetrize
 
 CASES = [
     ("both_agree", [0, 1], [0, 1], [(0, 0), (1, 1)]),
@@ -41,16 +33,6 @@ def test_links_are_those_of_grow_diag_final_and(
     forward: list[int], backward: list[int], wanted: list[tuple[int, int]]
 ) -> None:
     """Each case isolates one rule of Koehn et al. (2003) as atools applies it."""
-    assert links(forward, backward) == wanted
-
-
-def test_pairs_of_a_chunk_are_independent() -> None:
-    """Positions start at 0 in each pair; the links of pair k begin at the sum of the offsets before it."""
-    source_offsets, target_offsets = np.array([0, 2, 2, 3]), np.array([0, 1, 1, 3])
-    forward = np.array([1, 0, 0], np.int32)
-    backward = np.array([-1, 0, 1], np.int32)
-    rows, counts = np.zeros((6, 2), np.int32), np.zeros(3, np.int64)
-    symmetrize_pairs(0, 3, source_offsets, target_offsets, forward, backward, rows, counts)
-    assert counts.tolist() == [1, 0, 2]
-    assert rows[0].tolist() == [1, 0]
-    assert rows[3:5].tolist() == [[0, 0], [0, 1]]
+    rows = np.empty((len(forward) + len(backward), 2), np.int32)
+    count = symmetrize(np.array(forward, np.int32), np.array(backward, np.int32), rows)
+    assert [(i, j) for i, j in rows[:count].tolist()] == wanted

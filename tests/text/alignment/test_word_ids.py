@@ -34,15 +34,6 @@ def test_words_are_numbered_by_first_occurrence(
     assert later.cells().tolist() == [0, 2, 2]
 
 
-@pytest.mark.parametrize(("source", "target", "pairs"), [("", "", 0), ("\n", "x\n", 1)])
-def test_a_corpus_without_words_can_be_read(tmp_path: Path, source: str, target: str, pairs: int) -> None:
-    """An empty file cannot be memory-mapped, but is not an error."""
-    corpus = numbered(tmp_path, source, target)
-    assert (corpus.source.ids.tolist(), corpus.source.offsets.tolist()) == ([], [0] * (pairs + 1))
-    assert corpus.length_counts().shape == (0, 3)
-    assert sum(len(chunk.source) for chunk in corpus.chunks(10)) == 0
-
-
 @pytest.mark.parametrize("cells", [1, 4, 5, 100])
 def test_chunks_respect_the_limit_of_cells_and_cover_all_pairs(tmp_path: Path, cells: int) -> None:
     """A pair larger than the limit is a chunk of its own."""
@@ -52,9 +43,3 @@ def test_chunks_respect_the_limit_of_cells_and_cover_all_pairs(tmp_path: Path, c
     assert sum(len(chunk.cells()) - 1 for chunk in chunks) == 5
     for chunk in chunks:
         assert chunk.cells()[-1] <= cells or len(chunk.cells()) == 2
-
-
-def test_lengths_are_counted_together(tmp_path: Path) -> None:
-    """The tension is fitted over pairs of lengths rather than over sentences."""
-    corpus = numbered(tmp_path, "a\nb\na b\n\n", "x y\ny y\nx\nx\n")
-    assert corpus.length_counts().tolist() == [[1, 2, 2], [2, 1, 1]]

@@ -103,13 +103,16 @@ def test_every_nth_kept_pair_is_validation(tmp_path: Path) -> None:
     assert counts["train"] == {"pairs": 7, "source_words": 7, "target_words": 7}
 
 
-def test_a_given_validation_set_is_not_filtered(tmp_path: Path) -> None:
-    """Its scores must stay comparable with those of others."""
+def test_a_given_validation_set_is_not_filtered_but_must_have_pairs(tmp_path: Path) -> None:
+    """Its scores must stay comparable with those of others; the error names the parameters to change."""
     given = [("", "x y z"), ("a", "b")]
     counts = write_splits(tmp_path, [("c", "d")], given, every=None)
     assert list(read_folder(tmp_path / "valid")) == given
     assert list(read_folder(tmp_path / "train")) == [("c", "d")]
     assert counts["valid"] == {"pairs": 2, "source_words": 1, "target_words": 4}
+    counts["valid"]["pairs"] = 0
+    with pytest.raises(ValueError, match=r"filter\.valid_every is null, .*Expected pairs in download\.valid"):
+        require_validation(counts, every=None)
 
 
 def test_rules_show_their_limits() -> None:
@@ -139,10 +142,3 @@ def test_pairs_are_filtered_as_they_come() -> None:
         raise AssertionError("read ahead")
 
     assert next(paper().keep(pairs())) == ("a", "b")
-
-
-def test_no_validation_pairs_is_an_error(tmp_path: Path) -> None:
-    """Training needs a validation perplexity; the message names the parameters to change."""
-    counts = write_splits(tmp_path, [("a", "b")] * 4, [], every=None)
-    with pytest.raises(ValueError, match=r"filter\.valid_every is null, .*Expected pairs in download\.valid"):
-        require_validation(counts, every=None)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,17 +42,14 @@ def test_items_are_read_only_as_needed() -> None:
     results.close()  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_an_error_comes_through_with_its_message(workers: int) -> None:
-    """The user must learn about the fault in the data, whichever process found it."""
-    with pytest.raises(ValueError, match="number 57 is bad"):
-        list(map_chunks(partial(make_failing, 57), range(100), 10, "t", workers))
-
-
-def test_an_error_before_the_first_chunk_comes_through() -> None:
-    """The worker finds a model that cannot be loaded; an initializer of the pool would lose the message."""
-    with pytest.raises(ValueError, match="cannot be made"):
-        list(map_chunks(make_nothing, range(100), 10, "t", workers=2))
+@pytest.mark.parametrize(
+    ("make", "message"), [(partial(make_failing, 57), "number 57 is bad"), (make_nothing, "cannot be made")]
+)
+def test_an_error_comes_through_with_its_message(make: Any, message: str) -> None:
+    """The fault may be in the data, or in a model to load; a pool's initializer would lose the message."""
+    for workers in (1, 2):
+        with pytest.raises(ValueError, match=message):
+            list(map_chunks(make, range(100), 10, "t", workers))
 
 
 def test_a_dead_process_is_reported() -> None:

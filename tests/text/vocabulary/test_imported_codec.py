@@ -38,6 +38,11 @@ def test_words_are_segmented_by_subword_nmt(tmp_path: Path) -> None:
     # A piece that is not in the dictionary is unknown as a whole, even if its characters are entries.
     assert codec.pieces(["wew"]) == ["w@@", "e@@", "w"]
     assert codec.encode(["wew"]) == [5, 6, UNK, EOS]
+    # As in fairseq, "@@ " is removed, also at the end and before an unknown word.
+    assert codec.decode([4, 9, 3, EOS]) == ["lor", "low"]
+    assert codec.decode([4, 4]) == ["lolo"]
+    assert codec.decode([4, UNK, 3]) == ["lo<unk>", "low"]
+    assert codec.decode([]) == []
 
 
 def test_segmentation_is_that_of_the_program_on_whole_lines(tmp_path: Path) -> None:
@@ -49,17 +54,6 @@ def test_segmentation_is_that_of_the_program_on_whole_lines(tmp_path: Path) -> N
     codec = Codec.load(tmp_path, "source")
     for line in (*TEXT[:1], "lowest newer wide \u00e9t\u00e9 lowest"):
         assert codec.pieces(line.split()) == program.process_line(line).split()
-
-
-def test_pieces_of_subword_nmt_are_joined_to_words(tmp_path: Path) -> None:
-    """As in fairseq, "@@ " is removed, also at the end and before an unknown word."""
-    pytest.importorskip("subword_nmt", reason="needs the package subword-nmt")
-    entries = ["a@@", "b", "c", "@@"]
-    codec = Codec.load(folder_of(tmp_path, "subword-nmt", entries, CODES, b"a b</w>\n"), "target")
-    assert codec.decode([3, 4, 5, EOS]) == ["ab", "c"]
-    assert codec.decode([3, 3]) == ["aa"]
-    assert codec.decode([3, UNK, 5]) == ["a<unk>", "c"]
-    assert codec.decode([]) == []
 
 
 def sentencepiece_model() -> bytes:

@@ -15,6 +15,10 @@ def test_tokens_are_the_special_the_common_and_the_candidates() -> None:
     selection = VocabularySelection(CANDIDATES, common=2, most=2, target_size=20)
     assert selection.tokens(np.array([[3, 1, 0], [3, 3, 1]])).tolist() == [0, 1, 2, 3, 4, 10, 11]
     assert selection.tokens(np.array([[4, 1]])).tolist() == [0, 1, 2, 3, 4, 19]
+    assert (selection.selected, selection.batches) == (7 + 6, 2)
+    assert selection.report() == (
+        "vocabulary selection: the output layer had 6 of 20 tokens, averaged over 2 batches"
+    )
 
 
 def test_training_adds_the_target_tokens_of_the_batch() -> None:
@@ -27,18 +31,6 @@ def test_more_common_tokens_than_entries_select_all() -> None:
     """The selection is then the whole vocabulary."""
     selection = VocabularySelection(CANDIDATES, common=500, most=1, target_size=20)
     assert selection.tokens(np.array([[1]])).tolist() == list(range(20))
-
-
-def test_the_report_has_the_mean_number_of_tokens() -> None:
-    """By hand: the first two batches have 7 and 6 tokens."""
-    selection = VocabularySelection(CANDIDATES, common=3, most=1, target_size=20)
-    selection.tokens(np.array([3]))
-    selection.tokens(np.array([1]))
-    assert (selection.selected, selection.batches) == (7 + 6, 2)
-    selection.tokens(np.array([3, 4]))
-    assert selection.report() == (
-        "vocabulary selection: the output layer had 7 of 20 tokens, averaged over 3 batches"
-    )
 
 
 def test_candidates_of_another_vocabulary_are_refused() -> None:
