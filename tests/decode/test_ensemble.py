@@ -31,20 +31,6 @@ def test_probabilities_and_attention_are_means() -> None:
         assert_close(attention, (steps[0][1] + steps[1][1]) / 2)
 
 
-def test_memory_and_state_are_reordered_in_every_member() -> None:
-    """Beam search selects rows of the ensemble as if it were one model."""
-    ensemble = Ensemble([member("plain"), member("varied")])
-    source = torch.tensor([[5, EOS], [8, EOS]])
-    memory = ensemble.encode(source).select(torch.tensor([1]))
-    assert [len(part.keys) for part in memory.members] == [1, 1]
-    state = ensemble.start(2)
-    _, _, state = ensemble.step(torch.tensor([EOS, EOS]), ensemble.encode(source), state)
-    alone, _, _ = ensemble.step(torch.tensor([9]), memory, state.select(torch.tensor([1])))
-    both, _, _ = ensemble.step(torch.tensor([9, 9]), ensemble.encode(source), state)
-    assert_close(alone[0], both[1])
-    assert not torch.allclose(both[0], both[1])
-
-
 def test_the_shortest_position_table_limits_all() -> None:
     """The sentence must fit every member."""
     shorter = Seq2Seq(model_params("plain").model_copy(update={"max_positions": 9}), 352, 376, 0, 0.0)

@@ -59,19 +59,9 @@ def test_alpha_weighs_length_against_likelihood() -> None:
     assert [final_score(long, alpha) for alpha in (0.0, 0.5, 1.0)] == [-3.0, -1.5, -0.75]
     assert best_hypothesis([long, short], 0.58) == short
     assert best_hypothesis([long, short], 0.59) == long
-
-
-def test_on_a_tie_the_one_finished_first_wins() -> None:
-    """This is as in the search; among equal lengths, the one listed first wins."""
     first, second, longer = hypothesis("a", -2.0), hypothesis("b", -2.0), hypothesis("a b c", -4.0)
-    assert best_hypothesis([longer, first, second], 1.0) == first
-
-
-def test_the_empty_sentence_has_a_score() -> None:
-    """It has no tokens, not even EOS."""
-    empty = Hypothesis([], [], 0.0, 0.0, [], [])
-    assert best_hypothesis([empty], 1.0) == empty
-    assert final_score(empty, 1.0) == 0.0
+    assert best_hypothesis([longer, first, second], 1.0) == first  # a tie: the one finished first
+    assert final_score(Hypothesis([], [], 0.0, 0.0, [], []), 1.0) == 0.0  # of an empty sentence, without EOS
 
 
 @pytest.mark.parametrize(
@@ -91,15 +81,12 @@ def test_the_best_alpha_is_the_nearest_to_one_of_equals(scores: dict[float, floa
 SECTION = TranslateSection.model_validate(TRANSLATE.model_dump())
 
 
-def test_a_number_in_the_params_wins(tmp_path: Path) -> None:
-    """It needs no file; the other values do not change."""
-    assert fix_alpha(SECTION, tmp_path / "missing.json") == TRANSLATE
-
-
-def test_a_tuned_alpha_comes_from_the_file(tmp_path: Path) -> None:
-    """The value is exactly the one written."""
-    write_json(tmp_path / "alpha.json", {"alpha": 0.7, "development_bleu": 12.3})
-    tuned = fix_alpha(SECTION.model_copy(update={"alpha": "tuned"}), tmp_path / "alpha.json")
+def test_alpha_comes_from_the_params_or_from_the_file(tmp_path: Path) -> None:
+    """A number needs no file; the other values do not change."""
+    path = tmp_path / "alpha.json"
+    assert fix_alpha(SECTION, path) == TRANSLATE
+    write_json(path, {"alpha": 0.7, "development_bleu": 12.3})
+    tuned = fix_alpha(SECTION.model_copy(update={"alpha": "tuned"}), path)
     assert tuned == TRANSLATE.model_copy(update={"alpha": 0.7})
 
 

@@ -2,6 +2,7 @@
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -113,22 +114,30 @@ def test_longest_lengths_follow_the_source(vocabulary: Path, monkeypatch: pytest
     assert seen == [[30, 1], [11, 6], [16], [16, 16]]
 
 
-def test_a_prefix_begins_each_translation(vocabulary: Path) -> None:
-    """Prefixes are whole words; an empty one has no effect. The parrot decides freely what follows."""
-    translator = word_parrot(vocabulary, n_best=2)
-    found = translator.translate(
-        [["ein", "Hund"], ["Das", "ist"]], keep_attention=False, prefixes=[["Haus"], []]
-    )
-    assert [one.words[0] for one in found[0]] == ["Haus", "Haus"]
-    assert found[0][0].words == ["Haus", "Hund"]
-    assert found[1][0].words == ["Das", "ist"]
-
-
-def test_a_prefix_may_be_longer_than_a_translation(vocabulary: Path) -> None:
-    """The maximum length here is one token; the prefix may exceed it, and EOS follows."""
-    translator = word_parrot(vocabulary, max_length_ratio=0.0, max_length_extra=1)
-    [[best]] = translator.translate([["ein"]], keep_attention=False, prefixes=[["Das", "ist", "ein"]])
-    assert best.tokens == ["Das", "ist", "ein", "</s>"]
+@pytest.mark.filterwarnings("ignore:A sentence has")
+@pytest.mark.parametrize(
+    ("settings", "source", "prefix", "words"),
+    [
+        ({}, "ein Hund", "Haus", "Haus Hund"),  # the parrot decides freely what follows
+        ({}, "Das ist", "", "Das ist"),
+        (
+            {"max_length_ratio": 0.0, "max_length_extra": 1},
+            "ein",
+            "Das ist ein",
+            "Das ist ein",
+        ),  # 1 is allowed
+        ({"limit": 4}, "Das ist ein Haus und", "Hund", "Hund ist ein Haus und"),  # in parts of 3
+    ],
+)
+def test_a_prefix_begins_the_translation(
+    vocabulary: Path, settings: dict[str, Any], source: str, prefix: str, words: str
+) -> None:
+    """Prefixes are whole words; they begin every hypothesis, but only the first part of a long sentence."""
+    translator = word_parrot(vocabulary, n_best=2, **settings)
+    sentences = [["und"], source.split()]
+    _, ranked = translator.translate(sentences, keep_attention=False, prefixes=[[], prefix.split()])
+    assert ranked[0].words == words.split()
+    assert all(one.words[:1] == prefix.split()[:1] for one in ranked if prefix)
 
 
 def test_a_prefix_must_fit_the_position_table(vocabulary: Path) -> None:
@@ -136,16 +145,6 @@ def test_a_prefix_must_fit_the_position_table(vocabulary: Path) -> None:
     translator = word_parrot(vocabulary, limit=4)
     with pytest.raises(ValueError, match=r"'ein ein ein ein' has 4 tokens but .* position table takes 3"):
         translator.translate([["ein"]], keep_attention=False, prefixes=[["ein"] * 4])
-
-
-@pytest.mark.filterwarnings("ignore:A sentence has")
-def test_a_prefix_begins_the_first_part_of_a_long_sentence(vocabulary: Path) -> None:
-    """Later parts have no prefix."""
-    translator = word_parrot(vocabulary, limit=4)
-    [[best]] = translator.translate(
-        [["Das", "ist", "ein", "Haus", "und"]], keep_attention=False, prefixes=[["Hund"]]
-    )
-    assert best.words == ["Hund", "ist", "ein", "Haus", "und"]
 
 
 @pytest.mark.filterwarnings("ignore:A sentence has")

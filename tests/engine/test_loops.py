@@ -68,7 +68,7 @@ def test_random_bits_are_uniform_and_independent_of_neighbors_and_keys() -> None
         for j in range(i):
             assert np.abs(share_of_ones(row ^ draws[j]) - 0.5).max() < limit
             # Keys must not give shifted copies of one sequence.
-            assert np.isin(row[:100], draws[j]).sum() <= 3
+            assert np.isin(row[:100], draws[j, : 1 << 14]).sum() <= 1
 
 
 def share_of_ones(numbers: NDArray[np.uint32]) -> NDArray[np.float64]:

@@ -11,9 +11,9 @@ from torch.testing import assert_close
 
 from convs2s.engine.train_layers import FAST_LAYERS, FastDropout, FastGluConvolution, draw_key, drop
 from convs2s.model.glu_block import GluConvolution
-from convs2s.train.batch_update import make_update
+from convs2s.train.loop import train
 from convs2s.train.training import Training
-from tests.train.tiny import tiny_training
+from tests.train.tiny import tiny_training, weights
 
 
 def outcome(layer: nn.Module, forward: Callable[[Tensor], Tensor], x: Tensor) -> list[Tensor]:
@@ -142,12 +142,15 @@ def test_a_training_on_a_cpu_has_these_layers(tmp_path: Path) -> None:
 
 
 def test_a_nan_reaches_loss_and_weights(tmp_path: Path) -> None:
-    """Divergence must be seen: no loop may turn NaN into a number."""
+    """Divergence must be seen, no loop may turn NaN into a number; and it changes no weight."""
     run = tiny_training(tmp_path, dropout=0.1, precision="bfloat16")
     run.model.decoder.output_map.bias.data[0] = torch.nan
     found = losses_and_gradients(run, 0.0, None)
     assert found[0].isnan()
     assert any(gradient.isnan().any() for gradient in found[2:])
-    batch = run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0)[0]
-    with pytest.raises(FloatingPointError, match="gradient norm is nan"):
-        make_update(run, run.losses(0.0).train(), batch, 0.1)
+    before = weights(run)
+    with pytest.raises(
+        FloatingPointError, match=r"update 1 \(epoch 1, learning rate 0.25\).*nan.*Lower train.learning_rate"
+    ):
+        list(train(run))
+    assert torch.equal(weights(run).nan_to_num(), before.nan_to_num())

@@ -1,7 +1,9 @@
 """Digests of a model folder: damage to any file is detected."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,13 +41,36 @@ def test_every_flipped_bit_is_found(package: Path) -> None:
             path.write_bytes(whole)
 
 
-@pytest.mark.parametrize("key", ["files", "sha256"])
-def test_no_part_of_the_digests_can_be_missing(package: Path, key: str) -> None:
-    """Otherwise, damage to the key itself would disable the check."""
-    content = json.loads((package / "model.json").read_text(encoding="utf-8"))
-    del content[key]
-    (package / "model.json").write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"model\.json has changed since it was written"):
+def reseal(content: dict[str, Any], **changes: object) -> dict[str, Any]:
+    """Return a changed model.json with the right digest of its content."""
+    changed = content | changes
+    return changed | {"sha256": digest_of_content(changed)}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda content: content.pop("files") and content, "has changed since it was written"),
+        (lambda content: content.pop("sha256") and content, "has changed since it was written"),
+        # It would load, but truncate every sentence with that id.
+        (
+            lambda content: reseal(content, padding_id=5),
+            "expected the padding id 0 of its vocabulary, found 5",
+        ),
+        # An untrusted model.json with a valid digest cannot name files elsewhere.
+        (
+            lambda content: reseal(content, files={"../secret": "0"}),
+            r"files\.\.\./secret.*expected",
+        ),
+    ],
+)
+def test_a_changed_model_json_is_refused(
+    package: Path, change: Callable[[dict[str, Any]], dict[str, Any]], message: str
+) -> None:
+    """No part of the digests can be missing: damage to the key itself would disable the check."""
+    path = package / "model.json"
+    path.write_text(json.dumps(change(json.loads(path.read_text(encoding="utf-8")))), encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
         load(package, "cpu")
 
 
@@ -73,22 +98,3 @@ def write_small_package_again(folder: Path) -> None:
     write_package(
         folder / "again", folder / "model", folder / "vocabulary", dictionary, None, settings, "card"
     )
-
-
-def test_another_padding_id_is_refused(package: Path) -> None:
-    """It would load, but truncate every sentence with that id."""
-    content = json.loads((package / "model.json").read_text(encoding="utf-8"))
-    (package / "model.json").write_text(json.dumps({**content, "padding_id": 5}), encoding="utf-8")
-    seal(package)
-    with pytest.raises(ValueError, match=r"expected the padding id 0 of its vocabulary, found 5"):
-        load(package, "cpu")
-
-
-def test_only_files_of_the_folder_are_read(package: Path) -> None:
-    """An untrusted model.json with a valid digest cannot name files elsewhere."""
-    content = json.loads((package / "model.json").read_text(encoding="utf-8"))
-    content["files"] = {"../secret": "0"}
-    content["sha256"] = digest_of_content(content)
-    (package / "model.json").write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"files\.\.\./secret.*expected .*, found '../secret'"):
-        load(package, "cpu")

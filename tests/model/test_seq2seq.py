@@ -3,7 +3,6 @@ import torch
 from torch.testing import assert_close
 
 from convs2s.model.glu_block import receptive_field
-from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.seq2seq import Seq2Seq
 from tests.model.small import PAD, SMALL, sentence, small_model, small_params
 
@@ -54,18 +53,6 @@ def test_a_sentence_longer_than_the_position_table_is_refused() -> None:
     model(sentence(31, 40)[None], sentence(5, 50)[None])
     with pytest.raises(ValueError, match=r"32 tokens.*position table holds 31.*model\.max_positions"):
         model(sentence(32, 40)[None], sentence(5, 50)[None])
-
-
-def test_folding_weight_norm_changes_no_output() -> None:
-    """g v / ||v|| is computed once instead of in every call."""
-    model = small_model().eval()
-    for parameter in model.parameters():  # so that g is not ||v||, as after training
-        parameter.data += 0.01 * torch.randn_like(parameter)
-    source, target = sentence(7, 40)[None], sentence(5, 50)[None]
-    before = model(source, target)[0]
-    fold_weight_norm(model)
-    assert_close(model(source, target)[0], before)
-    assert not any("original" in name for name, _ in model.named_parameters())
 
 
 @pytest.mark.parametrize(

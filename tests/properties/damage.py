@@ -1,9 +1,7 @@
-"""Strategies for the damage that a disk, a network or an editor does to a file."""
+"""The damage that a disk, a network or an editor does to a file."""
 
 import random
 from typing import NamedTuple
-
-from hypothesis import strategies as st
 
 # Parsers stumble over these: delimiters, signs, huge numbers, wrong encodings, null bytes, line separators.
 AWKWARD = [
@@ -47,35 +45,17 @@ class Cut(NamedTuple):
         return content[: int(self.where * len(content))]
 
 
-SHARES = st.floats(0, 1, allow_nan=False)
-EDITS = st.builds(Edit, SHARES, st.integers(0, 20), st.sampled_from(AWKWARD) | st.binary(max_size=20))
-FLIPS = st.builds(Flip, SHARES, st.integers(0, 7))
-CHANGES = st.lists(EDITS | FLIPS | st.builds(Cut, SHARES), min_size=1, max_size=3)
-
-
-def damaged(whole: bytes) -> st.SearchStrategy[bytes]:
-    """Return a strategy for file contents: mostly the good content with some changes, sometimes any bytes."""
-
-    def apply(changes: list[Edit | Flip | Cut]) -> bytes:
-        content = whole
-        for change in changes:
-            content = change.apply(content)
-        return content
-
-    return CHANGES.map(apply) | CHANGES.map(apply) | st.binary(max_size=200)
-
-
-def drawn(whole: bytes, dice: random.Random) -> bytes:
-    """Return such content, drawn in a hundredth of the time that Hypothesis takes."""
+def damaged(whole: bytes, dice: random.Random) -> bytes:
+    """Return the content of a damaged file: mostly the good one with some changes, sometimes any bytes."""
     if dice.random() < 1 / 3:
         return dice.randbytes(dice.randrange(200))
     content = whole
     for _ in range(dice.randint(1, 3)):
-        content = change(dice).apply(content)
+        content = draw_change(dice).apply(content)
     return content
 
 
-def change(dice: random.Random) -> Edit | Flip | Cut:
+def draw_change(dice: random.Random) -> Edit | Flip | Cut:
     """Return a change at a random position, often at the very beginning or end."""
     where = dice.choice((dice.random(), dice.random(), dice.random(), 0.0, 1.0))
     kind = dice.randrange(3)

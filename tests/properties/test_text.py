@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convs2s.decode.unknown_replacement import Unknown, replace_unknowns
 from convs2s.text.corpus.batching import Batching
 from convs2s.text.corpus.filter import PairFilter, words
 from convs2s.text.vocabulary.codec import Codec
@@ -120,20 +119,3 @@ def test_an_epoch_has_every_sentence_once(
                 assert len(part) == 1 or widest * (len(part) - more) <= tokens
                 seen.update(part.tolist() if batch.counted else [])
     assert seen == Counter(range(len(lengths)))
-
-
-@given(st.data())
-def test_replacement_changes_unknown_words_only(data: st.DataObject) -> None:
-    """Each unknown word becomes a word of the dictionary or of the source."""
-    source = data.draw(st.lists(ANY_WORDS, min_size=1, max_size=6))
-    hypothesis = data.draw(st.lists(ANY_WORDS, min_size=1, max_size=6))
-    places = data.draw(st.sets(st.integers(0, len(hypothesis) - 1)))
-    unknowns = [
-        Unknown(place, data.draw(st.integers(0, len(source) - 1)), past_end=False) for place in sorted(places)
-    ]
-    dictionary = data.draw(st.dictionaries(st.sampled_from(source), ANY_WORDS))
-    replaced, records = replace_unknowns(source, hypothesis, unknowns, dictionary)
-    assert len(replaced) == len(hypothesis)
-    assert [record.word for record in records] == sorted(places)
-    for i, (before, after) in enumerate(zip(hypothesis, replaced, strict=True)):
-        assert after in {*dictionary.values(), *source} if i in places else after == before

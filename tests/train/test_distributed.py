@@ -4,7 +4,6 @@ import os
 import signal
 from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 import torch
@@ -13,10 +12,9 @@ from torch import nn
 
 from convs2s.messages import report_errors
 from convs2s.train import distributed
-from convs2s.train.batch_update import queue_update
 from convs2s.train.distributed import Workers, join_workers
 from tests.train.forks import forked
-from tests.train.tiny import ALONE, tiny_training
+from tests.train.tiny import ALONE
 
 
 @pytest.fixture
@@ -46,21 +44,6 @@ def test_a_process_alone_exchanges_nothing() -> None:
     assert ALONE.wrap(layer, torch.bfloat16) is layer
 
 
-@pytest.mark.parametrize("is_plain", [False, True])
-def test_gradients_of_the_layers_above_come_first(tmp_path: Path, is_plain: bool) -> None:
-    """They are exchanged while backward continues: output layer, then decoder, then encoder."""
-    run = tiny_training(tmp_path, max_tokens=1000, compile=is_plain)
-    order: list[str] = []
-    for name, parameter in run.model.named_parameters():
-        parameter.register_post_accumulate_grad_hook(lambda _, name=name: order.append(name))
-    batch = run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0)[0]
-    queue_update(run, run.losses(0.0).train(), batch, None, 0.1)
-    assert sorted(order) == sorted(name for name, _ in run.model.named_parameters())
-    parts = [name.partition(".")[0] for name in order]
-    maps = [part for part in parts if "embedding" not in part]
-    assert maps == sorted(maps, key=["output_layer", "decoder", "encoder"].index)
-
-
 @pytest.mark.parametrize(("device", "expected"), [("cpu", ("CPU core", 6)), ("cuda:1", ("GPU", 3))])
 def test_hardware_is_counted(device: str, expected: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is one GPU per worker, or all its threads."""
@@ -71,7 +54,7 @@ def test_hardware_is_counted(device: str, expected: object, monkeypatch: pytest.
     assert found["device"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.slow)])
 def test_a_worker_that_is_gone_ends_the_other_with_a_message(
     number: signal.Signals, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

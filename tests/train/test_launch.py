@@ -36,12 +36,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "places"
 
 
-def test_each_process_knows_its_place_and_the_caller_stays_as_it_was(folder: Path) -> None:
-    """Each of three processes gets two threads of six cores; Ctrl-C works afterwards."""
+@pytest.mark.parametrize(("chosen", "threads"), [(None, 2), ("5", 5)])
+def test_each_process_knows_its_place_and_the_caller_stays_as_it_was(
+    folder: Path, chosen: str | None, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of three gets two threads of six cores unless the user decides; Ctrl-C works afterwards."""
+    if chosen:
+        monkeypatch.setenv("OMP_NUM_THREADS", chosen)
     environment, handler = dict(os.environ), signal.getsignal(signal.SIGINT)
     launch("place", [str(folder), "none"], workers=3, nodes=1, rendezvous=None, name="three")
     found = {path.name: path.read_text() for path in folder.iterdir()}
-    assert found == {str(rank): f"{rank} {rank} 3 2" for rank in range(3)}
+    assert found == {str(rank): f"{rank} {rank} 3 {threads}" for rank in range(3)}
     assert dict(os.environ) == environment
     assert signal.getsignal(signal.SIGINT) is handler
 
@@ -54,13 +59,6 @@ def test_a_failing_process_is_named(folder: Path) -> None:
     ):
         launch("place", [str(folder), "1"], workers=2, nodes=1, rendezvous=None, name="failing")
     assert signal.getsignal(signal.SIGTERM) is handler
-
-
-def test_a_chosen_number_of_threads_stays(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A user who sets OMP_NUM_THREADS knows the machine better."""
-    monkeypatch.setenv("OMP_NUM_THREADS", "5")
-    launch("place", [str(folder), "none"], workers=1, nodes=1, rendezvous=None, name="one")
-    assert (folder / "0").read_text() == "0 0 1 5"
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,7 @@
 """Whole trainings: their outputs, interruption and resumption, and several processes."""
 
 import json
-import os
-import re
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,25 +24,7 @@ from convs2s.train.training import Training
 from convs2s.train.work_folder import remove_ended
 from convs2s.watch.training import Progress
 from tests.train.forks import launch_forks
-from tests.train.tiny import ROOT, VOCABULARY, tiny_params, write_tiny
-
-KILLED_AFTER = 68  # in the fourth epoch of 19 updates; there is a checkpoint after the 65th
-KILLED = f"""
-import os, signal, sys
-from pathlib import Path
-from convs2s.config.load import load_params
-from convs2s.train import run
-
-def killed(training):
-    for report in whole(training):
-        if getattr(report, "update", 0) == {KILLED_AFTER}:
-            os.kill(os.getpid(), signal.SIGKILL)
-        yield report
-
-whole, run.train = run.train, killed
-params = load_params()
-run.train_model(params.model, params.train, 1, *map(Path, sys.argv[1:]))
-"""
+from tests.train.tiny import VOCABULARY, tiny_params, write_tiny
 
 
 def prepare(folder: Path, pairs: int = 150, **changes: Any) -> Params:
@@ -103,35 +81,6 @@ def test_outputs_are_a_model_metrics_and_curves(
     assert session["target_tokens"] == 4 * corpus.lengths.sum()
     assert 0 < session["training_seconds"] < session["seconds"]
     assert capsys.readouterr().err.endswith("Training ended: it has run for 4 epochs.\n")
-
-
-@pytest.mark.slow
-def test_killed_within_an_epoch_training_ends_as_if_never_interrupted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """After kill -9 and a rerun, weights, metrics and curves are the same to the last bit."""
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    in_process(whole, prepare(whole, max_epochs=6), monkeypatch)
-    params = prepare(broken, max_epochs=6)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    process = subprocess.run(
-        [sys.executable, "-c", KILLED, *PATHS],
-        cwd=broken, env=environment, check=False, timeout=240, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.returncode == -signal.SIGKILL, process.stderr
-    assert not (broken / "out").exists()
-    progress = json.loads((broken / "work" / "progress.json").read_text())
-    assert progress["epoch"] in {3, 4}  # written at the end of the third at least
-    in_process(broken, params, monkeypatch)
-    assert "checkpoint-65.safetensors: epoch 4, after 65 updates." in capsys.readouterr().err
-    files = sorted(p.relative_to(whole / "out") for p in (whole / "out").rglob("*") if p.is_file())
-    assert len(files) == 2 + 1 + 4
-    for name in files:
-        assert (broken / "out" / name).read_bytes() == (whole / "out" / name).read_bytes(), name
-    first, second = json.loads(next((broken / "work" / "costs").iterdir()).read_text())
-    assert 0 < first["last"] == second["first"] == 65 < second["last"] == 6 * 19
-    (only,) = json.loads(next((whole / "work" / "costs").iterdir()).read_text())
-    assert first["target_tokens"] + second["target_tokens"] == only["target_tokens"]
 
 
 def test_ctrl_c_saves_the_update_and_the_same_command_continues(
@@ -209,60 +158,6 @@ def test_two_workers_of_half_the_batch_give_the_weights_of_one(
         results[-2]["validation_perplexity"], rel=relative
     )
     assert results[-1]["updates"] == results[-2]["updates"]
-
-
-STOPPED = """
-import os, pathlib, sys, convs2s.train.loop as loop
-whole = loop.train
-def stopped(training):
-    for report in whole(training):
-        yield report
-        if training.state.updates == 30 and not pathlib.Path("again").exists():
-            os._exit(9)
-loop.train = stopped
-from convs2s.train.run import main
-main()
-"""
-
-
-@pytest.mark.slow
-def test_two_interrupted_workers_continue_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """They use the checkpoint that the first one chooses; outputs are those of an undisturbed training."""
-    (tmp_path / "stopped.py").write_text(STOPPED)
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    params = {"workers": 2, "batch_sentences": 4, "max_epochs": 3}
-    in_process(whole, prepare(whole, **params), monkeypatch)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(run, "launch", lambda _, *rest: launch("stopped", *rest))
-    with pytest.raises(ChildProcessError, match=r"Worker \d of 2 failed with status 9"):
-        in_process(broken, prepare(broken, **params), monkeypatch)
-    newest = max((broken / "work").glob("*/checkpoint-30.*"))
-    newest.write_bytes(b"damaged")
-    (broken / "again").touch()
-    in_process(broken, tiny_params(broken, **params), monkeypatch)
-    assert "checkpoint-25.safetensors: epoch 2, after 25 updates." in capfd.readouterr().err
-    for name in ("model/weights.safetensors", "metrics.json", "curves/train/loss.tsv"):
-        assert (broken / "out" / name).read_bytes() == (whole / "out" / name).read_bytes()
-
-
-@pytest.mark.slow  # test_launch has the same for processes that need no PyTorch
-def test_a_worker_that_fails_ends_the_training(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """The worker's own message is shown, and there is an error here."""
-    params = prepare(tmp_path / "a", workers=2)
-    monkeypatch.chdir(tmp_path / "a")
-    short = params.model.model_copy(update={"max_positions": 4})
-    with pytest.raises(
-        ChildProcessError, match=r"Worker \d of 2 failed with status 2\. Its own message is above"
-    ):
-        train_model(short, params.train, 1, *map(Path, PATHS))
-    said = capfd.readouterr().err
-    assert re.search(r"train, worker \d: error: .*the position table holds 3", said)
-    assert "Traceback" not in said
-    assert not (tmp_path / "a" / "out").exists()
 
 
 def test_more_workers_than_gpus_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,36 +1,14 @@
 """Two trainings never write to one folder at a time."""
 
-import os
 import queue
-import signal
-import subprocess
 import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from filelock import FileLock, Timeout
 
 from convs2s.train.work_folder import hold
-
-HOLD = """
-import sys, time
-from pathlib import Path
-from convs2s.train.work_folder import hold
-with hold(Path("work")):
-    print("held", flush=True)
-    time.sleep(60)
-"""
-
-
-def is_free(folder: Path) -> bool:
-    """Return whether the lock is free now."""
-    try:
-        with FileLock(folder / "lock", blocking=False):
-            return True
-    except Timeout:
-        return False
 
 
 def test_the_second_waits_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,17 +28,3 @@ def test_the_second_waits_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
         order.append("first")
     thread.join(10)
     assert order == ["first", "second"]
-    assert is_free(Path("work"))
-
-
-def test_a_killed_process_leaves_it_free() -> None:
-    """The kernel releases the lock, however the holder dies."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLD], stdout=subprocess.PIPE, env=environment, text=True
-    ) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "held\n"
-        assert not is_free(Path("work"))
-        holder.send_signal(signal.SIGKILL)
-    assert is_free(Path("work"))
