@@ -122,9 +122,10 @@ def tokenization(options: argparse.Namespace) -> "TokenizeParams":
     """Return the tokenization settings.
 
     Raises:
-        ValueError: if an option would have no effect, or the wrong effect.
+        ValueError: if an option would have no effect, or two cannot go together.
     """
-    from convs2s.config.tokenize import TokenizeParams  # noqa: PLC0415  # as above
+    from convs2s.config.faults import validate  # noqa: PLC0415  # as above
+    from convs2s.config.tokenize import TokenizeParams  # noqa: PLC0415
 
     moses = {name: getattr(options, name) for name in MOSES}
     if options.tokenizer == "none" and moses != MOSES:
@@ -132,19 +133,7 @@ def tokenization(options: argparse.Namespace) -> "TokenizeParams":
             "The options of the Moses tokenizer would do nothing without --tokenizer moses. Add it for raw "
             "text, or drop them for text that is tokenized like the training text."
         )
-    if options.lowercase and options.at_sign != "@":
-        raise ValueError(
-            f"expected --lowercase or --at-sign {options.at_sign}, found both: lowercasing would turn "
-            f"{options.at_sign} into another word."
-        )
-    return TokenizeParams(
-        tokenizer=options.tokenizer,
-        corpus="raw",
-        normalize_unicode=False,
-        normalize_romanian=False,
-        remove_diacritics=False,
-        lowercase=options.lowercase,
-        truecase=False,
-        typography=False,
-        **moses,
-    )
+    names = "normalize_unicode", "normalize_romanian", "remove_diacritics", "truecase", "typography"
+    own = {"tokenizer": options.tokenizer, "corpus": "raw", "lowercase": options.lowercase}
+    content = {**own, **dict.fromkeys(names, False), **moses}
+    return validate(TokenizeParams, content, "the options of the tokenizer are impossible")

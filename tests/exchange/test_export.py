@@ -24,7 +24,7 @@ from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import save_model
 from convs2s.text.vocabulary.vocabulary import EOS, PAD, Vocabulary, write_vocabulary
 from tests.golden import NAMES, golden_model
-from tests.package.small_package import MODEL, write_model
+from tests.package.small_package import MODEL
 
 # Different widths, a layer without memory and one without attention.
 VARIED = MODEL.model_copy(
@@ -182,6 +182,5 @@ def test_an_export_that_cannot_work_is_refused_at_once(
 ) -> None:
     """An existing folder could contain anything, even the model itself."""
     monkeypatch.setitem(sys.modules, "onnx", None)
-    folder = write_model(tmp_path / "model", (9, 9))
-    assert main(["export", "--model", str(folder), "--out", str(tmp_path / out)]) == 2
+    assert main(["export", "--model", str(save(tmp_path / "model")), "--out", str(tmp_path / out)]) == 2
     assert message in capsys.readouterr().err

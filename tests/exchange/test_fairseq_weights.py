@@ -53,21 +53,18 @@ def test_weight_norm_is_over_the_dimensions_that_g_lacks() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_weight_norm_of_2017_gives_the_same_model(name: str) -> None:
-    """The varied model has kernel widths 3, 5 and 1 in its decoder."""
-    old = of_2017(name)
-    description = describe_model(old, SIZES)
-    assert description.old_norm
-    check_outputs(build_model(old, description), name)
+    """The varied model has kernel widths 3, 5 and 1 in its decoder.
 
-
-def test_the_version_and_the_shape_of_g_distinguish_old_from_new() -> None:
-    """A version below 2, or none, is old; a g per channel is new, whatever the version."""
-    old, new = dict(of_2017("plain").tensors), dict(checkpoint("plain").tensors)
-    assert has_old_norm(old)
-    assert has_old_norm({**old, "decoder.version": torch.tensor([1.0])})
+    A version below 2, or none, is old; a g per channel is new, whatever the version.
+    """
+    old, new = of_2017(name), dict(checkpoint(name).tensors)
+    assert has_old_norm({**old.tensors, "decoder.version": torch.tensor([1.0])})
     assert not has_old_norm(new)
     del new["decoder.version"]
     assert not has_old_norm(new)
+    description = describe_model(old, SIZES)
+    assert description.old_norm
+    check_outputs(build_model(old, description), name)
 
 
 def test_a_tied_output_layer_is_the_target_embedding() -> None:

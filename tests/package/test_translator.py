@@ -6,15 +6,13 @@ from typing import Any
 
 import pytest
 
-import convs2s
-from convs2s.decode.load_words import load_words
 from convs2s.decode.sampling import Sampling
 from convs2s.model.description import seal
 from convs2s.package.translator import Translator, load
 from convs2s.text.alignment.candidates import NO_CANDIDATES
 from convs2s.text.vocabulary.selection import VocabularySelection
 from convs2s.text.words.tokenization import Tokenizer
-from tests.decode.parrot import TOKENIZE, TRANSLATE, word_parrot, write_word_vocabulary
+from tests.decode.parrot import TOKENIZE, word_parrot, write_word_vocabulary
 from tests.package.small_package import write_model, write_small_package
 
 # Each is one line to us, though not always to Python's splitlines; also other text that users paste.
@@ -101,21 +99,6 @@ def test_one_line_in_gives_one_line_out(tmp_path: Path) -> None:
     assert real[0] == ""
     assert [len(results), len(real)] == [len(STRANGE)] * 2
     assert all("\n" not in result and "\r" not in result for result in results + real)
-
-
-def test_a_model_folder_is_self_contained(tmp_path: Path) -> None:
-    """Loaded from elsewhere, without the files it was made from, it gives the same translations."""
-    package = write_small_package(tmp_path)
-    words = load_words(
-        [tmp_path / "model"], tmp_path / "vocabulary", tmp_path / "candidates.npz", TRANSLATE, "cpu"
-    )
-    wanted = words.translate([["ein", "Haus", "."]], keep_attention=False)[0][0]
-    package = package.rename(tmp_path / "elsewhere")
-    for folder in ("model", "vocabulary", "alignment"):
-        (tmp_path / folder).rename(tmp_path / f"{folder}.gone")
-    [[best]] = convs2s.load(package, "cpu").translate_n_best(["ein Haus."])
-    assert best.tokens == wanted.tokens
-    assert best.score == pytest.approx(wanted.score)
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
