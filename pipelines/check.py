@@ -9,7 +9,6 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
@@ -48,15 +47,9 @@ def list_keys(params: Params, base: Params) -> Iterator[str]:
     for section, values in params.model_dump(mode="json").items():
         texts = meanings(type(getattr(params, section)))
         for key, value in values.items():
-            default = defaults[section][key]
-            differs = f"  (base.yaml: {dump(default)})" if value != default else ""
-            yield f"{section}.{key}: {dump(value)}{differs}"
+            shown, default = (json.dumps(one, ensure_ascii=False) for one in (value, defaults[section][key]))
+            yield f"{section}.{key}: {shown}" + (f"  (base.yaml: {default})" if shown != default else "")
             yield f"    {texts[key]}"
-
-
-def dump(value: Any) -> str:
-    """Return a value on one line, as it could be written in params.yaml."""
-    return json.dumps(value, ensure_ascii=False)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

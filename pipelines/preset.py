@@ -214,17 +214,16 @@ def list_differences(old: str, new: str) -> list[str]:
     ]
 
 
-def has_unsaved_edits(path: Path, experiments: Path = EXPERIMENTS) -> bool:
+def has_unsaved_edits(path: Path) -> bool:
     """Return whether a file differs from both the last git commit and every preset as rendered."""
     text = path.read_text(encoding="utf-8", errors="replace")
     try:
-        shown = subprocess.run(
-            ["git", "show", f"HEAD:./{path.name}"], cwd=path.parent, capture_output=True, check=False
-        )
+        command = ["git", "show", f"HEAD:./{path.name}"]
+        shown = subprocess.run(command, cwd=path.parent, capture_output=True, check=False)
         if shown.returncode == 0 and shown.stdout.decode("utf-8", errors="replace") == text:
             return False
         found = re.match(r"# Preset ([\w-]+), written by: (.+)\. Edit it freely\.\n", text)
-        return found is None or text != render(found[1], experiments, parse_command(found[2]))
+        return found is None or text != render(found[1], overrides=parse_command(found[2]))
     except (OSError, ValueError, argparse.ArgumentTypeError, YAMLError):  # no git; no longer a preset
         return True
 

@@ -40,7 +40,7 @@ def write_page() -> str:
         "The kinds of entry in `download.train`, `valid`, `development` and `test`.",
         "",
     ]
-    for name in schema["$defs"].keys() - names.values():
+    for name in sorted(schema["$defs"].keys() - names.values()):
         found = [(f"`{key}`", kind, meaning) for key, kind, meaning in list_keys(schema["$defs"][name], name)]
         lines += [f"### {name}", "", describe(schema["$defs"][name]), ""]
         lines += write_table(("key", "value", "meaning"), found)

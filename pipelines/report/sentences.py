@@ -76,14 +76,12 @@ def choose_heat_maps(runs: Sequence[Run]) -> list[list[dict[str, Any]]]:
     """Return, for a few sentences, the attention of each run's first seed; all have the same test set."""
     shapes = [item.weights.shape for item in runs[0].translations.attention]
     lines = spread(easy_to_read(shapes, HEAT_MAPS), HEAT_MAPS)
-    return [
-        [{"run": run.name, "line": line + 1, **show_attention(run, line)} for run in runs] for line in lines
-    ]
+    return [[show_heat_map(run, line) for run in runs] for line in lines]
 
 
-def show_attention(run: Run, line: int) -> dict[str, Any]:
-    """Return the tokens of one sentence, and the attention between them."""
+def show_heat_map(run: Run, line: int) -> dict[str, Any]:
+    """Return the tokens of one sentence, shortened, and the attention between them."""
     one = run.translations.attention[line]
-    sides = {"source": one.source, "target": one.target}
-    labels = {side: [token[:LONGEST_LABEL] for token in tokens] for side, tokens in sides.items()}
-    return {**labels, "weights": one.weights.tolist()}
+    source, target = ([token[:LONGEST_LABEL] for token in side] for side in (one.source, one.target))
+    weights = one.weights.tolist()
+    return {"run": run.name, "line": line + 1, "source": source, "target": target, "weights": weights}

@@ -62,12 +62,6 @@ def annotations(run: Callable[..., None]) -> dict[str, Any]:
     return {name: hint for name, hint in hints.items() if name != "return"}
 
 
-def look_up(params: Params, names: Sequence[str]) -> Any:
-    """Return the value of a dotted key of params.yaml, or a tuple of several."""
-    values = tuple(operator.attrgetter(name)(params) for name in names)
-    return values if len(values) > 1 else values[0]
-
-
 def parse(name: str, expected: Mapping[str, Any], arguments: Sequence[str]) -> dict[str, Any]:
     """Parse `--NAME VALUE` for each argument that does not come from params.yaml; all are required.
 
@@ -102,7 +96,13 @@ def start(name: str, arguments: Sequence[str]) -> None:
         run = load(name)  # only now, as changes of its code are noticed
         hints = annotations(run)
         values = parse(name, {a: hint for a, hint in hints.items() if not keys(hint)}, arguments)
-        run(**{a: look_up(params, keys(hint)) if keys(hint) else values[a] for a, hint in hints.items()})
+        # For several keys, attrgetter returns a tuple.
+        run(
+            **{
+                a: operator.attrgetter(*of)(params) if (of := keys(h)) else values[a]
+                for a, h in hints.items()
+            }
+        )
     finish = getattr(sys.modules[f"pipelines.stages.{name}"], "finish", None)
     if item and finish:
         finish(**{a: values[a] for a in annotations(finish)})

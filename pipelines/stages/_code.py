@@ -22,6 +22,7 @@ import hashlib
 import json
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -34,15 +35,11 @@ TEXT_LIBRARIES = {"nltk", "rouge_score", "sacrebleu", "sacremoses", "sentencepie
 """A new version of one of these can change words, pieces or scores."""
 
 
+@dataclass(frozen=True)
 class Module:
-    """A Python file of the project.
+    """A Python file of the project."""
 
-    Args:
-        path: of the file.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    path: Path
 
     @cached_property
     def content(self) -> bytes:

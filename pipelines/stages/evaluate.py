@@ -1,6 +1,5 @@
 """Stage evaluate: translations of the test set -> scores, tables and pictures."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -70,7 +69,11 @@ def run(
         folder.mkdir()
         draw_scores(evaluation.scores, evaluation.by_length, folder / "scores.png")
         attention = read_sentences(translations / members[0] / "attention.npz", len(references.sources))
-        draw_attentions(attention, params.heat_maps, folder)
+        shapes = [item.weights.shape for item in attention]
+        chosen = spread(easy_to_read(shapes, params.heat_maps), params.heat_maps)
+        for number, index in enumerate(chosen, start=1):
+            item, picture = attention[index], folder / f"attention-{number}.png"
+            draw_attention(item.weights, item.source, item.target, f"test sentence {index + 1}", picture)
 
 
 def read_references(test: Path, tokenize: TokenizeParams, languages: tuple[str, str]) -> ReferenceSet:
@@ -113,12 +116,3 @@ def read_sentences(path: Path, sentences: int) -> list[Attention]:
             f"{len(attention):,}. Run: dvc repro --force translate"
         )
     return attention
-
-
-def draw_attentions(attention: Sequence[Attention], count: int, folder: Path) -> None:
-    """Draw heat maps of `count` sentences spread over the test set: attention-1.png and so on."""
-    chosen = spread(easy_to_read([item.weights.shape for item in attention], count), count)
-    for number, index in enumerate(chosen, start=1):
-        item = attention[index]
-        picture = folder / f"attention-{number}.png"
-        draw_attention(item.weights, item.source, item.target, f"test sentence {index + 1}", picture)
