@@ -5,8 +5,8 @@ from pathlib import Path
 
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.text.corpus.files import SIDES, atomic_path, read_folder
+from convs2s.text.vocabulary.vocabulary import most_frequent, write_vocabulary
 from convs2s.text.words.pairs import count_cases
-from convs2s.text.words.truecasing import write_counts
 from pipelines.stages.values import Languages
 
 
@@ -17,4 +17,4 @@ def run(params: TokenizeParams, languages: Languages, raw: Path, out: Path) -> N
     with atomic_path(out) as temporary:
         temporary.mkdir()
         for side, words in zip(SIDES, counts, strict=True):
-            write_counts(temporary / f"{side}.tsv", words)
+            write_vocabulary(temporary / f"{side}.tsv", most_frequent(words))

@@ -23,11 +23,8 @@ def align_ids(
     """Yield the links of each pair of encoded sentences, whose ids are aligned as if they were words.
 
     Args:
-        backend: one of `BACKENDS`.
-        source: sentences that end with EOS, which is not aligned.
-        target: see source.
-        iterations: passes over the corpus.
-        folder: for temporary files.
+        backend: one of `BACKENDS`; see there for the other arguments.
+        source: sentences that end with EOS, which is not aligned; likewise `target`.
     """
     with temporary_folder(folder) as work:
         files = [Path(work) / side for side in SIDES]

@@ -49,7 +49,6 @@ def expected_distance(
         given: lengths n in words, above 0.
         generated: lengths m in words.
         pairs: number of sentence pairs with these two lengths.
-        tension: above 0.
         swapped: normalize as the program fast_align does.
     """
     total = 0.0
@@ -83,7 +82,6 @@ def optimize_tension(
     """Return the tension after gradient steps that bring the prior's mean distance to the posterior's.
 
     Args:
-        tension: the initial value.
         distance: mean |i/n - j/m| under the posterior, per generated word.
         lengths: columns given length, generated length, number of pairs; a row per combination of lengths.
         words: number of generated words.

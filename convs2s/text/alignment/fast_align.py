@@ -50,7 +50,6 @@ def align(
 
     Args:
         source: line i translates line i of `target`.
-        target: see source.
         iterations: passes over the corpus; as in fast_align, the last one only links.
         folder: where a temporary folder is created, with 4 bytes per word and 16 per sentence pair.
         exact: fit the tension as the program does.

@@ -20,7 +20,6 @@ def align_with_programs(
 
     Args:
         source: whitespace-separated words; line i translates line i of `target`.
-        target: see source.
         iterations: of fast_align.
         folder: where a temporary folder is created, for copies of both files and both alignments.
 

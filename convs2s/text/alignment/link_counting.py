@@ -61,10 +61,7 @@ def build_candidates(
     """Return up to `most` candidates of each source token; ties are in order of ids.
 
     Args:
-        source: the source side of the corpus.
-        target: the target side.
         links: for each sentence pair, its (source, target) positions from 0.
-        most: candidates per source token.
     """
     pairs, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)  # distinct pairs, and their links
     for found in linked_pairs(source, target, links):

@@ -1,5 +1,6 @@
 """Pools of processes and threads, for a stream of chunks and for compiled work."""
 
+import functools
 import itertools
 import multiprocessing
 import os
@@ -18,9 +19,8 @@ from convs2s.watch.progress_bar import ProgressBar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# In a worker process: the factory of its function, and the function itself once it is needed.
 make_work: Callable[[], Callable[[Any], Any]] | None = None
-work: Callable[[Any], Any] | None = None
+"""In a worker process: the factory of its function."""
 
 
 def cores() -> int:
@@ -113,13 +113,16 @@ def prepare(make: Callable[[], Callable[[Any], Any]]) -> None:
     make_work = make
 
 
+@functools.cache
+def work() -> Callable[[Any], Any]:
+    """Return a worker process's function, made once."""
+    assert make_work is not None
+    return make_work()
+
+
 def apply(chunk: list[Any]) -> Any:
     """Return the function's result in a worker process."""
-    global work  # noqa: PLW0603
-    if work is None:
-        assert make_work is not None
-        work = make_work()
-    return work(chunk)
+    return work()(chunk)
 
 
 class Threads(ThreadPoolExecutor):

@@ -12,7 +12,7 @@ import sentencepiece
 from convs2s.text.corpus.files import SIDES, write_json
 from convs2s.text.corpus.parallel import map_chunks
 from convs2s.text.vocabulary.segmentation import WORD_MARK, Bpe, Unigram, replace_mark
-from convs2s.text.vocabulary.vocabulary import write_vocabulary
+from convs2s.text.vocabulary.vocabulary import most_frequent, write_vocabulary
 
 CHUNK_PAIRS = 20_000
 
@@ -87,11 +87,6 @@ def write_codecs(
         write_vocabulary(folder / f"{side}.tsv", entries)
         record[f"{side}_types"] = len(entries)
     write_json(folder / "segmentation.json", record)
-
-
-def most_frequent(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Return entries and counts, most frequent first, ties in code point order."""
-    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
 def too_large(name: str, size: int, most: int, what: str) -> ValueError:

@@ -1,6 +1,6 @@
 """The vocabulary of a language: words or pieces, their ids, and how often each occurs in training text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from convs2s.text.corpus.files import read_lines, write_lines
@@ -44,24 +44,34 @@ class Vocabulary:
 
 
 def read_vocabulary(path: Path) -> Vocabulary:
-    """Read a file of lines 'entry TAB count'.
+    """Read the vocabulary of a file written by `write_vocabulary`; errors are those of `read_counts`."""
+    return Vocabulary(list(read_counts(path, "vocabulary")))
+
+
+def read_counts(path: Path, stage: str) -> dict[str, int]:
+    """Read a file of lines 'entry TAB count', written by a stage.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if a line has another form, or an entry occurs twice.
+        ValueError: if a line has another form, or an entry occurs twice; the message has the line number.
     """
-    entries: dict[str, None] = {}
+    counts: dict[str, int] = {}
     for number, line in enumerate(read_lines(path), start=1):
         entry, _, count = line.partition("\t")
-        if not (entry and count.isdecimal()) or entry in entries:
+        if not (entry and count.isdecimal()) or entry in counts:
             raise ValueError(
                 f"{path}, line {number}: expected 'entry TAB count', with an entry that no line before has, "
-                f"found {line!r}. Was the file edited? Make it again: dvc repro -f vocabulary."
+                f"found {line!r}. Was the file edited? Make it again: dvc repro -f {stage}."
             )
-        entries[entry] = None
-    return Vocabulary(list(entries))
+        counts[entry] = int(count)
+    return counts
 
 
 def write_vocabulary(path: Path, counts: Sequence[tuple[str, int]]) -> None:
     """Write entries with their counts, in order of their ids."""
     write_lines(path, [f"{entry}\t{count}" for entry, count in counts])
+
+
+def most_frequent(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Return entries and counts, most frequent first, ties in code point order."""
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

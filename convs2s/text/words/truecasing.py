@@ -5,11 +5,10 @@ The rules are those of Moses' train-truecaser, truecase and detruecase, except t
 frequent cases of a word go to the first by spelling instead of an arbitrary one.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from convs2s.text.corpus.files import read_lines, write_lines
+from convs2s.text.vocabulary.vocabulary import most_frequent, read_counts
 from convs2s.text.words.orthography import capitalize, lower
 
 SENTENCE_ENDS = frozenset({".", ":", "?", "!"})
@@ -44,7 +43,7 @@ class Truecaser:
         self._language = language
         self._known = frozenset(counts)
         self._best: dict[str, str] = {}
-        for word in sorted(counts, key=lambda word: (-counts[word], word)):
+        for word, _ in most_frequent(counts):
             self._best.setdefault(lower(word, language), word)
 
     def truecase(self, words: Iterable[str]) -> list[str]:
@@ -68,26 +67,6 @@ def with_starts(words: Iterable[str]) -> Iterator[tuple[str, bool]]:
         first = word in SENTENCE_ENDS or (first and word in PASSED_OVER)
 
 
-def write_counts(path: Path, counts: Counter[str]) -> None:
-    """Write a line 'word TAB count' per word, most frequent first, then by spelling."""
-    ordered = sorted(counts, key=lambda word: (-counts[word], word))
-    write_lines(path, (f"{word}\t{counts[word]}" for word in ordered))
-
-
 def read_truecaser(path: Path, language: str = "") -> Truecaser:
-    """Read the counts that `write_counts` wrote.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if a line is not a word and its count; the message has the line number.
-    """
-    counts = dict[str, int]()
-    for number, line in enumerate(read_lines(path), start=1):
-        word, tab, count = line.partition("\t")
-        if not (word and tab and count.isdecimal()):
-            raise ValueError(
-                f"{path}, line {number}: expected a word, a tab and its count, found {line!r}. Make the file "
-                "again: dvc repro -f truecase."
-            )
-        counts[word] = int(count)
-    return Truecaser(counts, language)
+    """Read the counts that the stage truecase wrote; errors are those of `read_counts`."""
+    return Truecaser(read_counts(path, "truecase"), language)

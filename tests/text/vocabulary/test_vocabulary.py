@@ -10,6 +10,7 @@ from convs2s.text.vocabulary.vocabulary import (
     PAD,
     UNK,
     Vocabulary,
+    most_frequent,
     read_vocabulary,
     write_vocabulary,
 )
@@ -37,6 +38,7 @@ def test_a_file_comes_back_as_written(tmp_path: Path) -> None:
     write_vocabulary(path, [("ä\u2581", 5), ("x\x85y", 3), ("\u2028", 0)])
     assert path.read_bytes() == "ä\u2581\t5\nx\x85y\t3\n\u2028\t0\n".encode()
     assert read_vocabulary(path).entries == ["ä\u2581", "x\x85y", "\u2028"]
+    assert most_frequent({"b": 1, "The": 2, "the": 7, "a": 1}) == [("the", 7), ("The", 2), ("a", 1), ("b", 1)]
 
 
 @pytest.mark.parametrize("line", ["word", "\t3", "word\t1\t2", "a\t1"])

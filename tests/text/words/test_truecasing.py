@@ -1,13 +1,11 @@
 """Truecasing, as in Moses."""
 
 from collections import Counter
-from pathlib import Path
 
-import pytest
 from sacremoses import MosesDetruecaser, MosesTruecaser
 
 from convs2s.text.words.tokenization import Tokenizer
-from convs2s.text.words.truecasing import Truecaser, detruecase, read_truecaser, words_inside, write_counts
+from convs2s.text.words.truecasing import Truecaser, detruecase, words_inside
 from tests.decode.parrot import TOKENIZE
 
 TEXT = [
@@ -20,12 +18,6 @@ TEXT = [
 
 def count(lines: list[str]) -> Counter[str]:
     return Counter(word for line in lines for word in words_inside(line.split()))
-
-
-def test_only_words_inside_a_sentence_are_counted() -> None:
-    """Sentences start with a capital anyway; a quote or bracket before it is skipped."""
-    assert list(words_inside(TEXT[0].split())) == ["cat", "said", "Paris", "end", "rains"]
-    assert list(words_inside(["(", "The", "2nd", "Man", ".", "The", "end"])) == ["2nd", "Man", "end"]
 
 
 def test_words_get_the_case_they_have_most_often() -> None:
@@ -89,19 +81,3 @@ def test_rules_equal_sacremoses() -> None:
         # Moses leaves known words as they are; sacremoses does so only on request.
         assert cased == judge.truecase(line, use_known=True)
         assert detruecase(cased) == detruecaser.detruecase(" ".join(cased))
-
-
-def test_counts_come_back_as_written(tmp_path: Path) -> None:
-    """Their order depends only on the counts, because DVC hashes the file."""
-    counts = Counter({"b": 1, "The": 2, "the": 7, "a": 1})
-    write_counts(tmp_path / "a.tsv", counts)
-    assert (tmp_path / "a.tsv").read_text() == "the\t7\nThe\t2\na\t1\nb\t1\n"
-    assert read_truecaser(tmp_path / "a.tsv").truecase(["THE", "Of"]) == ["the", "Of"]
-
-
-@pytest.mark.parametrize("line", ["the", "the\tmany", "\t3", ""])
-def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:
-    """The message has the line number."""
-    (tmp_path / "a.tsv").write_text(f"a\t1\n{line}\n")
-    with pytest.raises(ValueError, match=r"a\.tsv, line 2: expected a word, a tab and its count, found"):
-        read_truecaser(tmp_path / "a.tsv")
