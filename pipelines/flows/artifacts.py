@@ -2,20 +2,28 @@
 
 import base64
 import contextlib
+import contextvars
 import json
 import re
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, cast
+from uuid import UUID
 
 from prefect import get_client, get_run_logger, runtime
 from prefect.artifacts import (
     create_image_artifact,
     create_link_artifact,
     create_markdown_artifact,
+    create_progress_artifact,
     create_table_artifact,
+    update_progress_artifact,
 )
 from prefect.client.schemas.filters import ArtifactFilter
 from prefect.settings import PREFECT_UI_URL
@@ -26,6 +34,7 @@ from pipelines.flows.workspace import ROOT
 
 SUMMARY = "1-summary"
 ORDER = {"train": 2, "evaluate": 3}  # after the summary; those of a sweep's rows come before its table
+SECONDS = 2.0  # between updates of a training's progress
 
 
 def address(kind: str, identity: object) -> str:
@@ -54,10 +63,7 @@ def warn_if_not_shown() -> Iterator[None]:
 
 @warn_if_not_shown()
 def show(stage: Stage, failed: bool = False) -> None:
-    """Show the curves of a training, even a failed one, or the scores of an evaluation.
-
-    Everything else is in the report at the end of a run.
-    """
+    """Show the curves of a training, even a failed one, or the scores of an evaluation."""
     if stage.kind == "train":
         curves = stage.root / (f"{stage.work}/curves" if failed else stage.outputs["curves"])
         if curves.is_dir():  # absent if it failed before logging anything
@@ -73,9 +79,9 @@ def show_curves(stage: Stage, curves: Path, until: str) -> None:
     with TemporaryDirectory() as folder:
         picture = Path(folder) / "curves.png"
         draw_curves(curves, picture)
-        data = base64.b64encode(picture.read_bytes()).decode()
-    url, name = f"data:image/png;base64,{data}", stage_key(stage, "curves")
-    create_image_artifact(url, key=name, description=f"Curves of {stage.name}{until}")
+        url = f"data:image/png;base64,{base64.b64encode(picture.read_bytes()).decode()}"
+    description = f"Curves of {stage.name}{until}"
+    create_image_artifact(url, key=stage_key(stage, "curves"), description=description)
 
 
 def show_scores(stage: Stage) -> None:
@@ -84,11 +90,9 @@ def show_scores(stage: Stage) -> None:
 
     scores = pd.read_csv(stage.root / stage.outputs["scores.csv"], dtype={"member": str})
     signatures = json.loads((stage.root / stage.outputs["signatures.json"]).read_text(encoding="utf-8"))
-    create_table_artifact(
-        json.loads(scores.to_json(orient="records")),
-        key=stage_key(stage, "scores"),
-        description="Signatures:\n\n" + "\n".join(f"- {name}: `{text}`" for name, text in signatures.items()),
-    )
+    lines = [f"- {name}: `{text}`" for name, text in signatures.items()]
+    rows, description = json.loads(scores.to_json(orient="records")), "\n".join(["Signatures:\n", *lines])
+    create_table_artifact(rows, key=stage_key(stage, "scores"), description=description)
 
 
 @warn_if_not_shown()
@@ -115,3 +119,50 @@ def show_summary(lines: Sequence[str]) -> None:
     links = [f"- [{one.key}]({address('artifacts/artifact', one.id)})" for one in found]
     text = [f"# {runtime.flow_run.name}\n", *lines, "\n## Pictures and tables\n", *links]
     create_markdown_artifact("\n".join(text), SUMMARY, "Summary of the run")
+
+
+@contextlib.contextmanager
+def show_progress(stage: Stage) -> Iterator[None]:
+    """Keep an artifact up to date with progress.json in a training's work folder.
+
+    A thread does this, because waiting for an unreachable server would stall the reader of the training's
+    output, and with it the training. At the end it gets a few seconds to show the last state.
+    """
+    over, path = threading.Event(), stage.root / str(stage.work) / "progress.json"
+    context = contextvars.copy_context()  # so that the artifact belongs to the calling thread's task run
+    arguments = (follow, stage_key(stage, "progress"), path, over)
+    thread = threading.Thread(target=context.run, args=arguments, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(timeout=5.0)
+
+
+def follow(key: str, path: Path, over: threading.Event) -> None:
+    """Show what a training writes to a file, until `over` is set."""
+    shown, artifact, ended = time.time_ns(), None, False  # ignore a file left by an earlier training
+    while not ended:
+        ended = over.wait(SECONDS)
+        with contextlib.suppress(Exception):  # no file yet, or no server: neither may stop the stage
+            if (written := path.stat().st_mtime_ns) > shown:
+                progress = json.loads(path.read_text(encoding="utf-8"))
+                artifact = artifact or cast("UUID", create_progress_artifact(0.0, key))
+                update_progress_artifact(artifact, *describe(progress))
+                shown = written
+
+
+def describe(progress: Mapping[str, Any]) -> tuple[float, str]:
+    """Return the percentage of `max_epochs` that is done, and progress in words, the most important first.
+
+    Annealing may end a training earlier; the UI may cut off the end of the text.
+    """
+    done = progress["epoch"] - 1 + progress["update"] / max(1, progress["updates"])
+    text = (
+        "epoch {epoch} of {max_epochs}, {left} left in it, {tokens_per_second:,.0f} tokens/s, "
+        "loss {loss:.3f}, {update:,} of {updates:,} updates"
+    ).format(left=timedelta(seconds=round(progress["seconds_left"])), **progress)
+    if (perplexity := progress["validation_perplexity"]) is not None:
+        text += f", validation perplexity {perplexity:.3f}"
+    return round(min(100.0, 100.0 * done / progress["max_epochs"]), 1), text

@@ -62,10 +62,7 @@ def link_ignored_inputs(root: Path, folder: Path, source: str) -> None:
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.unlink(missing_ok=True)
-        try:
-            target.hardlink_to(root / name)
-        except OSError:  # on another file system
-            shutil.copy2(root / name, target)
+        target.symlink_to(root / name)
 
 
 def keep_experiment(root: Path, folder: Path, name: str) -> None:

@@ -138,8 +138,7 @@ class RunParams(Form):
 
     def is_remote(self, stage: "Stage") -> bool:
         """Return whether a stage goes to a remote worker."""
-        wanted = self.remote == "all" or (self.remote == "gpu" and stage.gpus > 0)
-        return wanted and stage.travels
+        return self.remote == "all" or (self.remote == "gpu" and stage.gpus > 0)
 
     def seconds(self, stage: "Stage") -> float:
         """Return a stage's deadline."""

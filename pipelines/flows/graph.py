@@ -32,7 +32,6 @@ class Stage:
     retries: tuple[float, ...]  # seconds to wait before each retry
     work: str | None  # work folder, which outlives a failed run, if it has one
     outputs: dict[str, str]  # file name to path relative to the repository
-    travels: bool  # whether all outputs are in DVC's cache, so that a remote worker can send them back
     signature: str  # equal for stages of two workspaces that compute the same thing
     root: Path  # of its workspace
     label: str = ""  # of its workspace, unique within a run
@@ -102,7 +101,6 @@ def _stage(stage: Any, parents: Sequence[Stage], root: Path, label: str) -> Stag
         retries=tuple(float(delay) for delay in meta.get("retries", ())),
         work=meta.get("work"),
         outputs={Path(out.def_path).name: out.def_path for out in stage.outs},
-        travels=all(out.use_cache for out in stage.outs),
         signature=hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest(),
         root=root,
         label=label,
@@ -112,10 +110,8 @@ def _stage(stage: Any, parents: Sequence[Stage], root: Path, label: str) -> Stag
 def check_names(key: str, names: Iterable[str], stages: Iterable[Stage]) -> None:
     """Check that every name is an item (train@2) or a whole stage (train); raise a ValueError if not."""
     known = {name for stage in stages for name in (stage.name, stage.kind)}
-    if unknown := set(names) - known:
-        raise ValueError(
-            f"{key}: expected some of {', '.join(sorted(known))}, found {', '.join(sorted(unknown))}"
-        )
+    if unknown := ", ".join(sorted(set(names) - known)):
+        raise ValueError(f"{key}: expected some of {', '.join(sorted(known))}, found {unknown}")
 
 
 def restrict(stages: Mapping[str, Stage], targets: Sequence[str]) -> dict[str, Stage]:

@@ -9,7 +9,6 @@
 
 Database, logs and password live in .prefect/ of the clone. If PREFECT_API_URL is set, that server is used,
 and never started or stopped. Server and worker are identified by their working directory and command.
-(After a reboot, the process ID that `prefect server start --background` keeps may be another program's.)
 """
 
 import argparse
@@ -82,15 +81,14 @@ def use_server(start_missing: bool) -> None:
     workspace.make_home()
     named, server = os.environ.get("PREFECT_API_URL"), running("server")
     address = named or (server.environ()["PREFECT_API_URL"] if server else own_address())
-    set_environment(
-        address, workspace.make_password() if start_missing and not named else workspace.read_password()
-    )
-    if start_missing and not named and not answers(address):
+    ours = start_missing and not named
+    set_environment(address, workspace.make_password() if ours else workspace.read_password())
+    if ours and not answers(address):
         start_server(address)
     if not answers(address):
         raise RuntimeError(
-            f"no Prefect server answers at {address}. Start it, set PREFECT_API_URL to the address of a "
-            "running server, or unset it: `make flow` then starts a server here."
+            f"no Prefect server answers at {address}. Start it, or unset PREFECT_API_URL: `make flow` then "
+            "starts a server here."
         )
     if not answers(address, os.environ.get(CLIENT, ":")):
         raise RuntimeError(

@@ -1,32 +1,29 @@
 """Runs the stages of one or several workspaces as concurrent Prefect tasks."""
 
-import collections
 import concurrent.futures
 import contextlib
 import os
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import psutil
+import httpx
 from filelock import FileLock, Timeout
-from prefect import get_run_logger, task
+from prefect import get_client, get_run_logger, runtime, task
 from prefect.cache_policies import NO_CACHE
 from prefect.futures import PrefectConcurrentFuture
-from prefect.states import Cancelled, Completed, Failed, State
+from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+from prefect.states import Cancelled, Completed, Crashed, Failed, Running, State
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from pipelines.flows import artifacts, remote
 from pipelines.flows.dvc_stage import GuardedRunner, StageEnded, StageFailed, Stop, environment
 from pipelines.flows.form import RunParams
 from pipelines.flows.graph import Stage, check_names, up_to_date
-from pipelines.flows.progress import show_progress
 from pipelines.flows.resources import Leases, choose_gpus
-from pipelines.flows.watch import make_check
-from pipelines.flows.workspace import ROOT
 from pipelines.repair import repair
 
 PAUSE = 2.0  # seconds between checks whether the run should continue
@@ -38,14 +35,8 @@ THREADS: Any = ThreadPoolTaskRunner(max_workers=256)
 def claim(root: Path) -> Iterator[None]:
     """Lock a workspace for one flow run, however that ends, and set damaged files of DVC aside.
 
-    Raises a ValueError if another flow run works there, or the worker of this one was started in another
-    clone than this code's.
+    Raises a ValueError if another flow run works there.
     """
-    if "PREFECT__FLOW_RUN_ID" in os.environ and (place := Path(psutil.Process(os.getppid()).cwd())) != ROOT:
-        raise ValueError(
-            f"the worker of this run was started in {place}, but its Python environment has the code of "
-            f"{ROOT}. Start it with: python -m pipelines.flows.machine worker POOL"
-        )
     try:
         with FileLock(root / ".dvc" / "tmp" / "flow.lock", timeout=0):
             for sentence in repair(root):
@@ -58,8 +49,7 @@ def claim(root: Path) -> Iterator[None]:
 class StagesRun:
     """A run of stages of one or several workspaces, parents first.
 
-    This is not a dataclass, because Prefect would wait for the futures in its fields. Raises a ValueError if
-    the requested GPUs or deadlines do not fit the stages.
+    This is not a dataclass, because Prefect would wait for the futures in its fields.
     """
 
     def __init__(self, params: RunParams, stages: Sequence[Stage], for_others: bool = False) -> None:
@@ -86,8 +76,7 @@ class StagesRun:
             self.stop.set()
             concurrent.futures.wait(waited_for)
         if early:
-            kept = "No finished work is lost; a new run continues from there."
-            early.message = f"{early.message}. {self.summary()}. {kept}"
+            early.message = f"{early.message}. {self.summary()}. A new run continues from there."
             return early
         states = self.states()
         if all(state.is_completed() for state in states.values()):
@@ -137,9 +126,8 @@ class StagesRun:
     def environment(self, stage: Stage, gpus: Sequence[int]) -> dict[str, str]:
         """Return the environment of a stage with these GPUs and its share of the cores.
 
-        Cores are divided among the stages of one kind that can run at once, and among their processes. The
-        number must not depend on timing, because with a different number of threads, results can differ in
-        their last digits.
+        Stages of one kind that can run at once share them. The number must not depend on timing, because with
+        a different number of threads, results can differ in their last digits.
         """
         slots = len(self.gpus) // stage.gpus if stage.gpus and self.gpus else self.params.parallel
         to_run = {  # by signature, because rows of a sweep share stages
@@ -157,8 +145,7 @@ class StagesRun:
             get_run_logger().info("\n%s", scores)
         times = {title: timedelta(seconds=round(seconds)) for title, seconds in self.seconds.items()}
         lines = [
-            f"{len(self.stages)} stages, {len(self.fresh)} of them up to date before; "
-            f"on {socket.gethostname()}, GPUs {self.gpus or 'none'}.\n",
+            f"{len(self.stages)} stages on {socket.gethostname()}, GPUs {self.gpus or 'none'}.\n",
             f"**{state.name}**: {state.message}\n",
             f"## Scores\n\n```text\n{scores}\n```\n" if scores else "",
             *("## Stages\n", "| stage | state | time |", "|---|---|---|"),
@@ -169,16 +156,39 @@ class StagesRun:
 
     def summary(self) -> str:
         """Return one line that counts the stages by how they ended."""
-        kinds = collections.Counter(kind_of(state) for state in self.states().values())
-        order = ("executed", "unchanged", "cached", "failed", "cancelled", "not run")
-        return ", ".join(f"{kinds[kind]} {kind}" for kind in order if kinds[kind] or kind != "cancelled")
+        counts = {"executed": 0, "unchanged": 0, "cached": 0, "failed": 0, "cancelled": 0, "not run": 0}
+        for state in self.states().values():
+            named = str(state.name).lower()
+            counts[named if named in counts else "failed" if state.is_final() else "not run"] += 1
+        return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count or kind != "cancelled")
 
 
-def kind_of(state: State[Any]) -> str:
-    """Return how a stage ended: one of OUTCOMES, failed, cancelled, or, after a failed parent, not run."""
-    if state.is_completed() or state.name == "Cancelled":
-        return str(state.name).lower()
-    return "failed" if state.is_final() else "not run"
+def make_check() -> Callable[[], State[Any] | None]:
+    """Return a function that returns None while this flow run should continue, and then its final state.
+
+    That is Crashed if the worker that started the run was killed, because no other worker takes it over, and
+    Cancelled if the run was cancelled or ended on the server. If the server has marked it Crashed only
+    because it was down itself and missed the heartbeats, the run is set to Running again.
+    """
+    parent, run = os.getppid(), runtime.flow_run.id
+
+    def check() -> State[Any] | None:
+        if "PREFECT__FLOW_RUN_ID" in os.environ and os.getppid() != parent:
+            return Crashed(message="the worker that had started this run is gone: its stages were ended")
+        # An unreachable server must not delay the next check of the worker: try once, with a short timeout.
+        impatient = {PREFECT_CLIENT_MAX_RETRIES: 0, PREFECT_API_REQUEST_TIMEOUT: 5.0}
+        try:
+            with temporary_settings(impatient), get_client(sync_client=True) as client:
+                state = client.read_flow_run(run).state
+                if state and state.is_crashed():
+                    client.set_flow_run_state(run, Running(), force=True)
+                elif state and (state.is_cancelling() or state.is_final()):
+                    return Cancelled(message=f"on the server, the run is {state.name}: its stages were ended")
+        except (httpx.HTTPError, RuntimeError):
+            pass  # the stages continue
+        return None
+
+    return check
 
 
 def went_wrong(state: State[Any]) -> bool:
@@ -209,7 +219,7 @@ def execute(run: StagesRun, stage: Stage, force: bool) -> str:
         env, seconds = run.environment(stage, gpus), run.params.seconds(stage)
         runner = GuardedRunner(stage.root, env, seconds, run.stop, get_run_logger().info)
         if stage.work:
-            stack.enter_context(show_progress(stage))
+            stack.enter_context(artifacts.show_progress(stage))
         start = time.monotonic()
         outcome = run_remotely(run, runner, stage) if is_remote else run_locally(run, runner, stage, force)
         run.seconds[stage.title()] = time.monotonic() - start
@@ -229,9 +239,10 @@ def run_locally(run: StagesRun, runner: GuardedRunner, stage: Stage, force: bool
 
 def run_remotely(run: StagesRun, runner: GuardedRunner, stage: Stage) -> str:
     """Have a remote worker run a stage, unless its outputs are in a cache; return the local outcome."""
-    if outcome := runner.restore(stage.name):
-        return outcome
-    remote.execute(stage, runner, run.params.git_remote)
-    if outcome := runner.restore(stage.name):
-        return outcome
-    raise StageFailed("ran on a remote worker, but its outputs are not in this clone's DVC remote")
+    outcome = runner.restore(stage.name)
+    if outcome is None:
+        remote.execute(stage, runner, run.params.git_remote)
+        outcome = runner.restore(stage.name)
+    if outcome is None:
+        raise StageFailed("ran on a remote worker, but its outputs are not in this clone's DVC remote")
+    return outcome

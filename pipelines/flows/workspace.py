@@ -4,11 +4,11 @@ Prefect's API starts processes, so anyone who can call it acts as the user who s
 """
 
 import contextlib
-import os
 import secrets
 import stat
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from pipelines import shell
 
@@ -34,15 +34,11 @@ def revision(root: Path) -> str:
 
 def snapshot(root: Path) -> str:
     """Return a git tree of all current files, except ignored ones, without touching the index."""
-    index = root / ".dvc" / "tmp" / f"index-{os.getpid()}"
-    index.parent.mkdir(parents=True, exist_ok=True)
-    env = {"GIT_INDEX_FILE": str(index)}
-    try:
+    with TemporaryDirectory() as folder:
+        env = {"GIT_INDEX_FILE": f"{folder}/index"}
         git(root, "read-tree", "HEAD", env=env)
         git(root, "add", "--all", env=env)
         return git(root, "write-tree", env=env)
-    finally:
-        index.unlink(missing_ok=True)
 
 
 def make_home() -> None:
@@ -69,7 +65,6 @@ def read_password() -> str:
     if (mode := stat.S_IMODE(PASSWORD.stat().st_mode)) & (stat.S_IRWXG | stat.S_IRWXO):
         raise RuntimeError(
             f"{PASSWORD}: expected permissions 600, found {mode:o}, so other users may have read it. Remove "
-            "the file and run make flow-stop; the next make flow creates a new one. In the clone of a remote "
-            "worker: chmod 600."
+            "the file and run make flow-stop; the next make flow creates another."
         )
     return PASSWORD.read_text(encoding="utf-8").strip()

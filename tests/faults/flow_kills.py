@@ -11,7 +11,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,7 +21,7 @@ import psutil
 from tests.faults.repository import Kills
 from tests.faults.results import differences, outputs
 from tests.flows import toy
-from tests.flows.server import FINAL, Server, end, soon
+from tests.flows.server import FINAL, Server, soon
 
 # The text that identifies each program in a command line.
 PROGRAMS = {"flow": "prefect.", "guard": "pipelines.flows.guard", "dvc": "-m dvc", "stage": "toy.py"}
@@ -47,13 +47,6 @@ class Clone:
         if not self.workers or self.workers[-1].poll() is not None:
             self.workers.append(self.server.worker(self.root, "gpu"))
 
-    def down(self) -> None:
-        """Stop everything."""
-        for worker in self.workers:
-            end(worker.pid)
-            worker.wait()
-        self.server.stop()
-
     def clear(self) -> None:
         """Delete everything that has been computed."""
         for name in ("data", ".dvc/cache"):
@@ -61,15 +54,9 @@ class Clone:
         for name in ("dvc.lock", "notes.jsonl"):
             (self.root / name).unlink(missing_ok=True)
 
-    def trigger(self) -> str:
-        """Start a run, as `make flow` does; return its id."""
-        self.server.csrf.clear()  # the token expires
-        return self.server.trigger("reproduce/reproduce", parallel=3)
-
     def state(self, run: str) -> str:
         """Return the type of a run's state, or "" while the server is unreachable."""
         try:
-            self.server.csrf.clear()
             return str(self.server.flow_run(run)["state_type"])
         except httpx.HTTPError:
             return ""
@@ -79,9 +66,11 @@ class Clone:
 
         The flow's own process, which runs below the worker, has another folder.
         """
-        found, worker, below = [], self.workers[-1].pid, list[psutil.Process]()
-        with contextlib.suppress(psutil.Error):
+        found, worker = [], self.workers[-1].pid
+        try:
             below = psutil.Process(worker).children(recursive=True)
+        except psutil.Error:
+            below = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 inside = process in below or (process.pid != worker and Path(process.cwd()) == self.root)
@@ -91,8 +80,8 @@ class Clone:
 
     def kill(self, target: str, dice: random.Random) -> bool:
         """Kill a target; return whether there was one."""
-        assert self.server.process is not None
         server, worker = self.server.process, self.workers[-1]
+        assert server is not None
         both = [server, worker]
         own = {"server": [server], "worker": [worker], "server and worker": both, "all": both}.get(target, [])
         others = [pid for pid, line in self.programs() if PROGRAMS.get(target, "") in line]
@@ -122,7 +111,7 @@ class Clone:
 
 
 def play(
-    clone: Clone, dice: random.Random, patience: float, expected: dict[str, str]
+    clone: Clone, expected: dict[str, str], dice: random.Random, patience: float
 ) -> tuple[Kills, list[str]]:
     """Run the flow from scratch, killing at random times, until it completes.
 
@@ -133,7 +122,7 @@ def play(
     kills = Kills()
     while True:
         clone.up()
-        run = clone.trigger()
+        run = clone.server.trigger(parallel=3)
         struck = strike(clone, run, dice, patience)
         kills += struck
         state = clone.wait(run)
@@ -158,27 +147,16 @@ def strike(clone: Clone, run: str, dice: random.Random, patience: float) -> Kill
     return kills
 
 
-def run(count: int, folder: Path, dice: random.Random, tell: Callable[[str], None]) -> tuple[Kills, int, int]:
-    """Make `count` kills; return the kills by target, the rounds, and how many of them differ."""
+@contextlib.contextmanager
+def start_clone(folder: Path) -> Iterator[tuple[Clone, dict[str, str], float]]:
+    """Make a clone and run its flow once; yield it, its outputs, and how many seconds the run took."""
     clone = Clone(toy.make(folder / "clone"), Server(folder / "server"))
-    total, number, wrong = Kills(), 0, 0
     toy.behave(clone.root, train_1={"seconds": 1}, train_2={"seconds": 2})
     try:
         clone.up()
         begin = time.monotonic()
-        first = clone.wait(clone.trigger())
+        first = clone.wait(clone.server.trigger(parallel=3))
         assert first == "COMPLETED", first
-        patience, expected = time.monotonic() - begin, outputs(clone.root)
-        tell(f"an undisturbed run: {patience:.0f} s, {len(expected)} outputs and records")
-        while total.total() < count:
-            number += 1
-            begin = time.monotonic()
-            kills, faults = play(clone, dice, patience, expected)
-            if not kills:  # the run was over before the first kill: the machine has become faster
-                patience = min(patience, time.monotonic() - begin)
-            total += kills
-            wrong += bool(faults)
-            tell(f"round {number}: {dict(kills)} {faults or 'equal'}")
+        yield clone, outputs(clone.root), time.monotonic() - begin
     finally:
-        clone.down()
-    return total, number, wrong
+        clone.server.stop()

@@ -4,119 +4,97 @@ import contextlib
 import json
 import os
 import socket
-import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
 import psutil
+from prefect.client.base import PrefectHttpxSyncClient
 
 from pipelines.flows import machine
-from tests.flows import forked, toy
+from tests.flows import toy
 
 FINAL = {"COMPLETED", "FAILED", "CANCELLED", "CRASHED"}
 
 
-def over(task: Mapping[str, Any]) -> bool:
-    """Return whether a task run has ended, or can never start because a parent has failed."""
-    return task["state_type"] in FINAL or task["state_name"] == "NotReady"
+def free_port() -> int:
+    """Return a port of this machine that nobody uses."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
-class FlowProcess(NamedTuple):
+class Flow(NamedTuple):
     """A flow in a process of its own, and the id of its run."""
 
-    process: BaseProcess
+    process: subprocess.Popen[bytes]
     run: str
 
 
-@dataclass
 class Server:
-    """A server on loopback, protected like that of `make flow`; `auth` is user:password.
+    """A server on loopback, protected like that of `make flow`; `auth` is user:password."""
 
-    It starts with a copy of `database`, which saves the migrations of an empty one.
-    """
-
-    home: Path
-    auth: str = "convs2s:opensesame"
-    database: Path | None = None
-    port: int = 0
-    process: subprocess.Popen[bytes] | None = None
-    deployed: bool = False
-    env: dict[str, str] = field(default_factory=dict)
-    csrf: dict[str, str] = field(default_factory=dict)  # what a change of the server's state must bear
-    http: httpx.Client | None = None
-    flows: list[BaseProcess] = field(default_factory=list)
-
-    def start(self) -> None:
-        """Start it and wait until it answers."""
-        self.home.mkdir(parents=True, exist_ok=True)
-        if not self.port:
-            with socket.socket() as probe:
-                probe.bind(("127.0.0.1", 0))
-                self.port = probe.getsockname()[1]
-        if self.database and not (self.home / "prefect.db").exists():
-            copy_database(self.database, self.home / "prefect.db")
+    def __init__(self, home: Path) -> None:
+        self.home, self.auth = home, "convs2s:opensesame"
+        home.mkdir(parents=True, exist_ok=True)
+        self.address = f"http://127.0.0.1:{free_port()}/api"
         plain = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-        address = f"http://127.0.0.1:{self.port}/api"
-        self.env = {**plain, **machine.settings(address, self.auth), **toy.IDENTITY}
-        self.env["PREFECT_HOME"] = str(self.home)
-        with (self.home / "server.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", *machine.server_command(address)],
-                cwd=self.home,
-                env=self.env,
+        self.env = {**plain, **machine.settings(self.address, self.auth), **toy.IDENTITY}
+        self.env["PREFECT_HOME"] = str(home)
+        login = httpx.BasicAuth(*self.auth.split(":"))
+        self.client = PrefectHttpxSyncClient(
+            base_url=self.address, auth=login, timeout=30, enable_csrf_support=True, raise_on_all_errors=False
+        )
+        self.process: subprocess.Popen[bytes] | None = None
+        self.launched: list[subprocess.Popen[bytes]] = []
+        self.deployed = False
+
+    def launch(self, name: str, folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start Python in a folder, with the flows' code there and output to NAME.log."""
+        with (self.home / f"{name}.log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, *arguments],
+                cwd=folder,
+                env={**self.env, "PYTHONPATH": toy.python_path(folder)},
+                stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
-        assert soon(lambda: machine.answers(address), 180), (self.home / "server.log").read_text()[-3000:]
+        self.launched.append(process)
+        return process
+
+    def log(self, name: str) -> str:
+        """Return the end of a program's output."""
+        return (self.home / f"{name}.log").read_text()[-3000:]
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        self.process = self.launch("server", self.home, "-m", *machine.server_command(self.address))
+        assert soon(lambda: machine.answers(self.address), 180), self.log("server")
 
     def stop(self) -> None:
-        """Stop it, and any flows that a failed test has left running."""
-        for flow in self.flows:
-            if flow.pid and flow.is_alive():  # else its number may be another process's
-                end(flow.pid)
-        self.halt()
-
-    def halt(self) -> None:
-        """Stop only the server."""
-        self.http = None
-        if self.process is not None:
-            end(self.process.pid)
-            self.process.wait()
+        """Stop it, and any flows and workers that a failed test has left running."""
+        for process in self.launched:
+            end(process)
 
     @contextlib.contextmanager
     def away(self) -> Iterator[None]:
         """Stop only the server, and restart it on the same port afterwards, for other tests, too."""
-        self.halt()
+        assert self.process is not None
+        end(self.process)
         try:
             yield
         finally:
             self.start()
 
-    def client(self) -> httpx.Client:
-        """Return an API client that knows the password; creating a client takes longer than a query."""
-        if self.http is None:
-            auth = httpx.BasicAuth(*self.auth.split(":"))
-            self.http = httpx.Client(base_url=f"http://127.0.0.1:{self.port}/api", auth=auth, timeout=30)
-            answer = self.http.get("csrf-token", params={"client": "tests"}).raise_for_status()
-            self.csrf = {"Prefect-Csrf-Client": "tests", "Prefect-Csrf-Token": answer.json()["token"]}
-            self.http.headers.update(self.csrf)
-        return self.http
-
     def post(self, path: str, content: Mapping[str, Any]) -> Any:
         """Send a POST request to the API."""
-        for _ in range(5):
-            answer = self.client().post(path, json=content)
-            if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:  # when SQLite is locked, try again
-                break
-            time.sleep(1)
+        answer = self.client.post(path, json=content)
         answer.raise_for_status()
         return answer.json() if answer.content else None
 
@@ -129,14 +107,15 @@ class Server:
 
         The server learns of these from events, which may arrive after the end of the run.
         """
+        query = {"flow_runs": {"id": {"any_": [run]}}, "limit": 200}
 
-        def read() -> list[dict[str, Any]]:
-            query = {"flow_runs": {"id": {"any_": [run]}}, "limit": 200}
-            return list(self.post("task_runs/filter", query))
+        def over() -> bool:
+            found = self.post("task_runs/filter", query)
+            return all(one["state_type"] in FINAL or one["state_name"] == "NotReady" for one in found)
 
         if self.flow_run(run)["state_type"] in FINAL:
-            soon(lambda: all(over(task) for task in read()), 20)
-        return {task["name"]: task for task in read()}
+            soon(over, 20)
+        return {task["name"]: task for task in self.post("task_runs/filter", query)}
 
     def states(self, run: str) -> dict[str, str]:
         """Return the names of the states of all tasks."""
@@ -155,21 +134,19 @@ class Server:
             text += [log["message"] for log in page]
         return "\n".join(text)
 
-    def start_flow(self, repo: Path, flow: str = "reproduce", **params: Any) -> FlowProcess:
+    def start_flow(self, repo: Path, flow: str = "reproduce", **params: Any) -> Flow:
         """Start a flow in a clone, in a process of its own."""
         module, model = f"pipelines.flows.{flow}", f"{flow.capitalize()}Params"
         code = (
+            "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
             f"import json, sys; from {module} import {flow}, {model}\n"
             f"{flow}({model}(**json.loads(sys.argv[1])), return_state=True)"
         )
-        env = {**self.env, "PYTHONPATH": toy.python_path(repo)}
-        before, log = self.known(), self.home / "flow.log"
-        process = forked.start(code, [json.dumps(params)], repo, env, log)
-        self.flows.append(process)
-        assert soon(lambda: bool(self.known() - before) or not process.is_alive())
+        before, process = self.known(), self.launch("flow", repo, "-c", code, json.dumps(params))
+        assert soon(lambda: bool(self.known() - before) or process.poll() is not None)
         new = self.known() - before
-        assert new, log.read_text()[-3000:]
-        return FlowProcess(process, new.pop())
+        assert new, self.log("flow")
+        return Flow(process, new.pop())
 
     def known(self) -> set[str]:
         """Return the ids of all flow runs that are not subflows."""
@@ -177,49 +154,26 @@ class Server:
 
     def run_flow(self, repo: Path, flow: str = "reproduce", **params: Any) -> str:
         """Run a flow to its end; return its run's id."""
-        started = self.start_flow(repo, flow, **params)
-        started.process.join(300)
-        return started.run
+        flow_process, run = self.start_flow(repo, flow, **params)
+        flow_process.wait(300)
+        return run
 
     def worker(self, repo: Path, pool: str) -> subprocess.Popen[bytes]:
         """Start a worker in a clone; it takes one run at a time."""
-        with (self.home / "worker.log").open("ab") as log:
-            return subprocess.Popen(
-                [sys.executable, "-m", "pipelines.flows.machine", "worker", pool],
-                cwd=repo,
-                env={**self.env, "PYTHONPATH": toy.python_path(repo)},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        return self.launch("worker", repo, "-m", "pipelines.flows.machine", "worker", pool)
 
     def deploy(self, repo: Path, again: bool = False) -> None:
         """Register pools, automation and deployments, as `make flow` does; once for all clones."""
-        if self.deployed and not again:
-            return
-        self.deployed = True
-        code = "from pipelines.flows.deployment import deploy; deploy()"
-        log = self.home / "deploy.log"
-        env = {**self.env, "PYTHONPATH": toy.python_path(repo)}
-        process = forked.start(code, [], repo, env, log)
-        process.join(120)
-        assert process.exitcode == 0, log.read_text()[-3000:]
+        if again or not self.deployed:
+            process = self.launch("deploy", repo, "-m", "pipelines.flows.machine", "deploy")
+            assert process.wait(120) == 0, self.log("deploy")
+            self.deployed = True
 
-    def trigger(self, deployment: str, **params: Any) -> str:
-        """Trigger a run of a deployment, FLOW/NAME; return its id."""
-        found = self.client().get(f"deployments/name/{deployment}").raise_for_status().json()
+    def trigger(self, **params: Any) -> str:
+        """Trigger a run of the deployment `reproduce`; return its id."""
+        found = self.client.get("deployments/name/reproduce/reproduce").raise_for_status().json()
         body = {"parameters": {"params": params}, "state": {"type": "SCHEDULED"}}
         return str(self.post(f"deployments/{found['id']}/create_flow_run", body)["id"])
-
-
-def copy_database(database: Path, copy: Path) -> None:
-    """Copy the database of a server that may be running."""
-    with (
-        contextlib.closing(sqlite3.connect(database)) as old,
-        contextlib.closing(sqlite3.connect(copy)) as new,
-    ):
-        old.backup(new)
 
 
 def soon(condition: Callable[[], bool], seconds: float = 120.0) -> bool:
@@ -232,16 +186,16 @@ def soon(condition: Callable[[], bool], seconds: float = 120.0) -> bool:
     return condition()
 
 
-def end(pid: int) -> None:
-    """Kill a process and all its descendants."""
-    try:
-        family = [*psutil.Process(pid).children(recursive=True), psutil.Process(pid)]
-    except psutil.NoSuchProcess:
-        return
-    for process in family:
-        if process.is_running():
-            process.kill()
-    psutil.wait_procs(family, timeout=10)
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and all its descendants, unless it has ended."""
+    if process.poll() is None:
+        family = psutil.Process(process.pid).children(recursive=True)
+        process.kill()
+        for child in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                child.kill()
+        psutil.wait_procs(family, timeout=10)
+        process.wait()
 
 
 def processes(repo: Path) -> list[str]:
@@ -259,11 +213,11 @@ def training(repo: Path) -> bool:
     return {note[0] for note in toy.notes(repo)} >= {"train@1", "train@2"}
 
 
-def started(server: Server, repo: Path) -> FlowProcess:
+def started(server: Server, repo: Path) -> Flow:
     """Start a flow and wait until it is training."""
     toy.behave(repo, train_1={"seconds": 90}, train_2={"seconds": 90})
     flow = server.start_flow(repo)
-    assert soon(lambda: training(repo)), (server.home / "flow.log").read_text()[-2000:]
+    assert soon(lambda: training(repo)), server.log("flow")
     assert len([line for line in processes(repo) if "toy.py data/trained" in line]) >= 2
     return flow
 

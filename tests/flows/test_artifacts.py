@@ -2,10 +2,14 @@
 
 import base64
 import json
+import os
 import shutil
+import time
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
+from unittest import mock
+from uuid import uuid4
 
 import matplotlib.image
 import pandas as pd
@@ -15,7 +19,7 @@ from ruamel.yaml import YAML
 
 from pipelines.flows import artifacts
 from pipelines.flows.artifacts import stage_key
-from pipelines.flows.graph import read_graph
+from pipelines.flows.graph import Stage, read_graph
 from tests.flows import toy
 from tests.flows.server import Server
 from tests.fresh import run_here
@@ -35,11 +39,8 @@ def project(tmp_path: Path) -> Path:
     (folder / "data" / "own").mkdir(parents=True)
     shutil.copy(toy.ROOT / "data" / "own" / "README.md", folder / "data" / "own")
     params = toy_params(folder / "data", "bpe").model_dump(mode="json")
-    params["download"]["folder"], params["train"]["seeds"], params["evaluate"]["ensembles"] = (
-        "data/own",
-        [1],
-        [],
-    )
+    params["download"]["folder"] = "data/own"
+    params["train"]["seeds"], params["evaluate"]["ensembles"] = [1], []
     with (folder / "params.yaml").open("w") as stream:
         YAML().dump(params, stream)
     toy.run(folder, "git", "init", "--quiet")
@@ -77,37 +78,30 @@ def test_a_run_shows_its_summary_curves_scores_and_report(server: Server, projec
     scores = text.partition("\n```text\n")[2].partition("\n```\n")[0]
     assert scores.startswith("Scores of the test set") and "seed 1" in scores
     assert scores in server.logs(run)  # which `make flow` shows
-    assert (
-        f"- [2-train-1-curves]({server.env['PREFECT_API_URL'].removesuffix('/api')}/v2/artifacts/artifact/"
-        in text
-    )
+    assert f"- [2-train-1-curves]({server.address.removesuffix('/api')}/v2/artifacts/artifact/" in text
     assert shown.keys() == {"1-summary", "2-train-1-curves", "3-evaluate-scores", "4-report"}
     assert toy.dvc(project, "status").split() == ["snapshot:", "always", "changed"]
     page = project / "data" / "report.html"
     assert shown["4-report"]["data"] == f"[report.html]({page.as_uri()})"
     assert f"Report: {page.as_uri()}" in server.logs(run)
-    text = page.read_text(encoding="utf-8")
-    metrics = json.loads((project / "data/evaluation/metrics.json").read_text())
-    assert f"{metrics['mean']['bleu']:.2f}" in text
-    assert "not up to date" not in text
+    bleu = json.loads((project / "data/evaluation/metrics.json").read_text())["mean"]["bleu"]
+    assert f"{bleu:.2f}" in page.read_text(encoding="utf-8")
 
 
 def test_a_failed_training_shows_its_curves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A diverging loss can be seen on the curve."""
-    shown: list[tuple[str, str]] = []
-    monkeypatch.setattr(
-        artifacts,
-        "create_image_artifact",
-        lambda url, key, description: shown.append((url[:22], description)),
-    )
+    show = mock.Mock()
+    monkeypatch.setattr(artifacts, "create_image_artifact", show)
     stage = replace(read_graph(toy.ROOT)["train@1"], root=tmp_path)
     artifacts.show(stage, failed=True)
-    assert shown == []  # it failed before its first point
+    assert not show.called  # it failed before its first point
     curve = tmp_path / "data" / "checkpoints" / "1" / "curves" / "train" / "loss.tsv"
     curve.parent.mkdir(parents=True)
     curve.write_text("step\tloss\n50\t7.1\n100\t70.1\n")
     artifacts.show(stage, failed=True)
-    assert shown == [("data:image/png;base64,", "Curves of train@1 until it ended")]
+    (picture,), named = show.call_args
+    assert picture.startswith("data:image/png;base64,")
+    assert named == {"key": "2-train-1-curves", "description": "Curves of train@1 until it ended"}
 
 
 def test_keys_are_valid_and_sorted() -> None:
@@ -116,3 +110,40 @@ def test_keys_are_valid_and_sorted() -> None:
     row = replace(train, label="dropout=0.3, seeds=[1]")
     assert stage_key(row, "curves") == "2-train-1-curves-dropout-0-3-seeds-1"
     assert artifacts.SUMMARY < stage_key(train, "curves") < stage_key(evaluate, "scores") < "4-sweep"
+
+
+HALF = {
+    "epoch": 2, "max_epochs": 4, "update": 50, "updates": 100, "loss": 2.4831, "gradient_norm": 0.875,
+    "learning_rate": 0.25, "tokens_per_second": 11800.6, "seconds_left": 75.2, "validation_perplexity": None,
+}  # fmt: skip
+
+
+def test_progress_is_of_all_epochs_and_begins_with_the_most_important() -> None:
+    """The first update of the first epoch is close to 0, the last update of the last epoch is 100."""
+    text = "epoch 2 of 4, 0:01:15 left in it, 11,801 tokens/s, loss 2.483, 50 of 100 updates"
+    assert artifacts.describe(HALF) == (37.5, text)  # there is no perplexity before the first validation
+    assert artifacts.describe(HALF | {"epoch": 4, "update": 100})[0] == 100.0
+    assert artifacts.describe(HALF | {"epoch": 1, "update": 0, "updates": 0})[0] == 0.0
+    later = artifacts.describe(HALF | {"validation_perplexity": 31.391})
+    assert later == (37.5, f"{text}, validation perplexity 31.391")
+
+
+def test_the_artifact_follows_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of an earlier training is ignored, and no error of the server stops the stage."""
+    shown = list[float]()
+    create = mock.Mock(side_effect=[ConnectionError(), uuid4()])
+    monkeypatch.setattr(artifacts, "create_progress_artifact", create)
+    monkeypatch.setattr(artifacts, "update_progress_artifact", lambda _, done, __: shown.append(done))
+    monkeypatch.setattr(artifacts, "SECONDS", 0.01)
+    path = tmp_path / "work" / "progress.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(HALF))
+    os.utime(path, (1, 1))
+    stage = Stage("train@1", "", frozenset(), 1, 1.0, (), "work", {}, "", tmp_path)
+    with artifacts.show_progress(stage):
+        time.sleep(0.1)
+        assert shown == []
+        for update in (50, 60, 70):
+            path.write_text(json.dumps(HALF | {"update": update}))
+            time.sleep(0.1 * (update < 70))
+    assert shown == [37.5, 40.0, 42.5]

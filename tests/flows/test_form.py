@@ -9,7 +9,7 @@ import pytest
 from prefect.utilities.schema_tools.validation import validate
 from pydantic import ValidationError
 
-from pipelines.flows.form import ValueParams
+from pipelines.flows.form import Form, ValueParams
 from pipelines.flows.reproduce import ReproduceParams, reproduce, run_name
 from pipelines.flows.sweep import SweepParams, sweep
 from tests.flows import toy
@@ -48,6 +48,7 @@ def test_fields_and_overrides_are_merged() -> None:
     _, params = asked.render(toy.ROOT)
     assert (params.train.seeds, params.translate.beam_size, params.package.name) == ([3, 1], 7, "a b")
     assert ValueParams().changes() == {}
+    assert ValueParams(seeds=[1], overrides={"train.seeds": [2]}).values() == {"train.seeds": [2]}
 
 
 def test_a_preset_replaces_params_yaml() -> None:
@@ -76,18 +77,31 @@ def test_a_run_is_named_after_data_seeds_and_revision(monkeypatch: pytest.Monkey
     assert name(dropout=3) == "invalid parameters"  # the flow then says what is wrong
 
 
-def test_a_value_must_be_named() -> None:
-    """Of two values, that of `overrides` counts."""
-    assert ValueParams(seeds=[1], overrides={"train.seeds": [2]}).values() == {"train.seeds": [2]}
-    with pytest.raises(ValidationError, match=r"expected NAME=VALUE, such as train.dropout=0.3, found"):
-        ValueParams(overrides=["train.dropout"])  # type: ignore[arg-type]
-
-
-def test_each_row_of_a_sweep_is_a_line() -> None:
-    """A line can hold several values."""
-    asked = {"configurations": ["train.dropout=0.1 'package.name=a b'"], "grid": ["train.clip_norm=[1, 2]"]}
-    first = {"train.dropout": 0.1, "package.name": "a b"}
+def test_rows_of_a_sweep_are_the_list_times_the_grid() -> None:
+    """A row is a line of values, as a table of ablations needs; a search of hyperparameters is a grid."""
+    asked = {"configurations": ["a=0.1 'b=x y'", "a=2"], "grid": ["c=[1, 2]", "d=[5]"]}
     sweep = SweepParams.model_validate(asked)
-    assert sweep.rows() == [first | {"train.clip_norm": 1}, first | {"train.clip_norm": 2}]
+    first, last = {"a": 0.1, "b": "x y"}, {"a": 2}
+    assert sweep.rows() == [row | {"c": c, "d": 5} for row in (first, last) for c in (1, 2)]
     assert SweepParams.model_validate(sweep.model_dump()) == sweep
-    assert ReproduceParams(hours=["train=48"]).hours == {"train": 48}  # type: ignore[arg-type]
+    assert SweepParams(grid={"c": [3]}).rows() == [{"c": 3}]
+    assert SweepParams(configurations=[{}, {"a": 1}]).rows() == [{}, {"a": 1}]
+
+
+@pytest.mark.parametrize(
+    ("form", "asked", "message"),
+    [
+        (ReproduceParams, {"overrides": ["a=1"], "targets": ["align"]}, "overrides or targets, not both"),
+        (ReproduceParams, {"force": True, "remote": "gpu"}, "expected force only with remote none"),
+        (ReproduceParams, {"hours": ["train=0"]}, r"hours\.train"),
+        (ReproduceParams, {"hours": {"train": float("nan")}}, r"hours\.train"),
+        (ReproduceParams, {"target": ["align"]}, "Extra inputs are not permitted"),
+        (ValueParams, {"overrides": ["dropout"]}, "expected NAME=VALUE, such as train.dropout=0.3, found"),
+        (SweepParams, {}, "nothing to sweep over"),
+        (SweepParams, {"table": "table5", "grid": ["a=[1]"]}, "configurations and grid, not both"),
+    ],
+)
+def test_a_faulty_form_is_rejected(form: type[Form], asked: dict[str, Any], message: str) -> None:
+    """Before anything starts."""
+    with pytest.raises(ValidationError, match=message):
+        form.model_validate(asked)

@@ -1,6 +1,5 @@
 """The DAG as read from DVC."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,44 +27,36 @@ def test_parents_come_from_dvc(stages: dict[str, Stage]) -> None:
 
 
 def test_dvc_yaml_sets_how_stages_run(stages: dict[str, Stage]) -> None:
-    """GPUs, deadlines and retries are declared with the stage."""
+    """GPUs, deadlines and retries are declared with the stage; artifacts show some of its outputs."""
     train, download, align = stages["train@1"], stages["download@train"], stages["align"]
-    assert (train.gpus, train.hours, train.retries) == (1, 720, (10,))
-    assert train.work == "data/checkpoints/1"
-    assert train.outputs["curves"] == "data/trained/1/curves"
+    assert (train.gpus, train.hours, train.retries, train.work) == (1, 720, (10,), "data/checkpoints/1")
     assert (download.gpus, download.retries) == (0, (10, 60, 300))
     assert (align.gpus, align.hours, align.retries, align.work) == (0, 24, (), None)
     assert all(stages[name].gpus == 1 for name in ("tune@1", "translate@1"))
-    assert {"curves"} <= stages["train@1"].outputs.keys()  # which artifacts show
+    assert train.outputs["curves"] == "data/trained/1/curves"
     assert {"scores.csv", "signatures.json"} <= stages["evaluate"].outputs.keys()
 
 
-def test_stages_with_uncached_outputs_run_locally(stages: dict[str, Stage]) -> None:
-    """An output kept in git would not come back from a remote worker, and would leave its clone edited."""
-    everything = RunParams(remote="all")
-    assert all(everything.is_remote(stage) for stage in stages.values())
-    assert not everything.is_remote(replace(stages["evaluate"], travels=False))
+def test_remote_gpu_means_the_stages_that_use_one(stages: dict[str, Stage]) -> None:
+    """On the others, the transfer would take longer than the work."""
     trainings = RunParams(remote="gpu")
     assert trainings.is_remote(stages["train@1"]) and not trainings.is_remote(stages["align"])
+    assert RunParams(remote="all").is_remote(stages["align"])
 
 
 def test_targets_include_their_ancestors(stages: dict[str, Stage]) -> None:
     """`dvc repro TARGET` does the same."""
-    assert set(restrict(stages, ["filter"])) == {
-        "snapshot", "download@train", "download@valid", "truecase", "tokenize@train",
-        "tokenize@valid", "filter",
-    }  # fmt: skip
-    assert set(restrict(stages, ["download"])) == {
-        "snapshot", "download@train", "download@valid", "download@development", "download@test",
-    }  # fmt: skip
+    texts = {"snapshot", "download@train", "download@valid"}
+    tokens = {"truecase", "tokenize@train", "tokenize@valid", "filter"}
+    assert set(restrict(stages, ["filter"])) == texts | tokens
+    assert set(restrict(stages, ["download"])) == texts | {"download@development", "download@test"}
     assert restrict(stages, []) == stages
     with pytest.raises(ValueError, match=r"targets: expected some of align, c.*, found filtr"):
         restrict(stages, ["filtr"])
 
 
-def test_the_signature_depends_on_all_inputs_of_a_stage(tmp_path: Path) -> None:
+def test_the_signature_depends_on_all_inputs_of_a_stage(repo: Path) -> None:
     """Rows of a sweep share the stages whose signatures are equal."""
-    repo = toy.make(tmp_path / "toy")
     before = {name: stage.signature for name, stage in read_graph(repo).items()}
     toy.set_params(repo, {"train.dropout": 0.4})
     after = {name: stage.signature for name, stage in read_graph(repo).items()}
@@ -73,9 +64,8 @@ def test_the_signature_depends_on_all_inputs_of_a_stage(tmp_path: Path) -> None:
     assert len(set(before.values())) == len(toy.NAMES)
 
 
-def test_up_to_date_stages_are_known_without_a_run(tmp_path: Path) -> None:
+def test_up_to_date_stages_are_known_without_a_run(repo: Path) -> None:
     """A descendant of a stage that must run may change with it, so DVC must check it again then."""
-    repo = toy.make(tmp_path / "toy")
     assert up_to_date(repo) == set()
     toy.dvc(repo, "repro")
     assert up_to_date(repo) == {*toy.NAMES}
@@ -87,21 +77,17 @@ def test_up_to_date_stages_are_known_without_a_run(tmp_path: Path) -> None:
     assert up_to_date(repo) == set()
 
 
-CONFLICT = "stages:\n<<<<<<< HEAD\n  a: 1\n=======\n  a: 2\n>>>>>>> other\n"
-
-
 @pytest.mark.parametrize(
     ("name", "text", "reason"),
     [
         ("dvc.yaml", "stages: {train: {cmd: x, matrix: {seed: '${nothing.there}'}}}", "nothing"),
-        ("dvc.lock", CONFLICT, r"dvc\.lock"),
+        ("dvc.lock", "stages:\n<<<<<<< HEAD\n  a: 1\n", r"dvc\.lock"),
     ],
 )
 def test_what_dvc_cannot_read_is_reported_with_its_reason(
-    name: str, text: str, reason: str, tmp_path: Path
+    name: str, text: str, reason: str, repo: Path
 ) -> None:
     """Otherwise every stage would fail on it, one after the other."""
-    repo = toy.make(tmp_path / "toy")
     (repo / name).write_text(text)
     with pytest.raises(ValueError, match=rf"(?s)DVC cannot read the pipeline in .*{reason}"):
         read_graph(repo)

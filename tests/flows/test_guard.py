@@ -25,9 +25,9 @@ subprocess.run([sys.executable, "-c", orphan, mark], start_new_session=True)
 out.write("up"); out.close()
 time.sleep(60)
 """
-# It waits half a second between SIGTERM and SIGKILL.
+# It waits 0.2 s between SIGTERM and SIGKILL.
 HASTY = (
-    "import sys; from pipelines.flows import guard as g; g.GRACE = 0.5; sys.exit(g.guard(60, sys.argv[1:]))"
+    "import sys; from pipelines.flows import guard as g; g.GRACE = 0.2; sys.exit(g.guard(60, sys.argv[1:]))"
 )
 GUARD = [sys.executable, "-m", "pipelines.flows.guard", "60", sys.executable, "-c"]
 

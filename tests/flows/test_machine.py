@@ -1,6 +1,5 @@
 """`make flow` and `make flow-stop`: server and worker are started once if missing, and stopped again."""
 
-import contextlib
 import os
 import socket
 import subprocess
@@ -8,15 +7,16 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from uuid import UUID, uuid4
+from unittest import mock
+from uuid import uuid4
 
 import psutil
 import pytest
-from prefect.states import Cancelled, Completed, Failed, Running, State
+from prefect.states import Completed, Running, State
 
-from pipelines.flows import deployment, machine
+from pipelines.flows import deployment, machine, workspace
 from tests.flows import toy
-from tests.flows.server import Server, copy_database
+from tests.flows.server import free_port
 
 SERVERS = ("PREFECT_API_URL", "PREFECT_HOME", "FLOW_PORT")
 
@@ -35,18 +35,10 @@ def play(repo: Path, *arguments: str, **env: str) -> "subprocess.CompletedProces
     )
 
 
-def free_port() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
-
-
 @pytest.mark.flows
-def test_it_starts_server_and_worker_follows_the_run_and_stops_them(server: Server, repo: Path) -> None:
+def test_it_starts_server_and_worker_follows_the_run_and_stops_them(repo: Path) -> None:
     """One command for users who have never seen Prefect."""
-    port = free_port()
-    (repo / ".prefect").mkdir()
-    copy_database(server.home / "prefect.db", repo / ".prefect" / "prefect.db")
+    port = str(free_port())
     toy.behave(repo, train_1={"fails": 9}, train_2={"fails": 1})
     first = play(repo, "run", FLOW_PORT=port)
     try:
@@ -77,52 +69,30 @@ def test_it_starts_server_and_worker_follows_the_run_and_stops_them(server: Serv
     assert play(repo, "stop").stdout == "Neither server nor worker was running.\n"
 
 
-class Client:
-    """Acts as the server for one run; its last log line arrives after its end."""
-
-    def __init__(self, last: State[Any]) -> None:
-        self.states: list[State[Any]] = [Running(), last, last]
-        self.last = SimpleNamespace(id=uuid4(), task_run_id=None, message="BLEU 42")
-        self.log = [SimpleNamespace(id=uuid4(), task_run_id=uuid4(), message="[b]epoch 1[/b]: done")]
-
-    def read_flow_run(self, _: UUID) -> Any:
-        if len(self.states) == 1:
-            self.log.append(self.last)
-        return SimpleNamespace(state=self.states.pop(0))
-
-    def read_task_run(self, _: UUID) -> Any:
-        return SimpleNamespace(name="train@1")
-
-    def read_logs(self, _: Any, limit: int, offset: int, __: Any) -> list[Any]:
-        return self.log[offset : offset + limit]
-
-    def read_deployment_by_name(self, name: str) -> Any:
-        return SimpleNamespace(id=name)
-
-    def create_flow_run_from_deployment(self, deployment: str, parameters: Any) -> Any:
-        assert (deployment, parameters) == ("reproduce/reproduce", {"params": {"seeds": [1]}})
-        return SimpleNamespace(id=uuid4())
-
-
-@pytest.mark.parametrize(("last", "status"), [(Completed(), 0), (Failed(), 1), (Cancelled(), 1)])
-def test_the_log_is_printed_and_the_exit_status_is_that_of_the_run(
-    last: State[Any], status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_each_line_of_the_log_is_printed_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each line once, unchanged, with its stage; even one that arrives after the end of the run."""
+    """Unchanged, with its stage, even if it arrives after the end of the run."""
     monkeypatch.setattr(deployment, "POLL", 0.0)
-    monkeypatch.setattr(deployment, "get_client", lambda **_: contextlib.nullcontext(Client(last)))
-    begun = list[str]()
-    assert deployment.trigger_and_follow("reproduce", {"seeds": [1]}, lambda: begun.append("late")) == status
-    said = capsys.readouterr().out
-    lines = [line.split(maxsplit=1) for line in said.splitlines()[1:3]]
+    first = SimpleNamespace(id=1, task_run_id=uuid4(), message="[b]epoch 1[/b]: done")
+    last = SimpleNamespace(id=2, task_run_id=None, message="BLEU 42")
+    client = mock.Mock()
+    states: list[State[Any]] = [Running(), Completed(), Completed()]
+    client.read_flow_run.side_effect = [SimpleNamespace(state=state) for state in states]
+    client.read_task_run.return_value.name = "train@1"
+    client.read_logs.side_effect = [[first], [], [first], [], [first, last], []]
+    assert deployment.follow(client, uuid4(), lambda: pytest.fail("no worker is missing")) is states[-1]
+    lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
     assert lines == [["train@1", "[b]epoch 1[/b]: done"], ["flow", "BLEU 42"]]
-    assert f"\n{last.name}: " in said and begun == []
 
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
 
-    monkeypatch.setattr(deployment, "follow", interrupt)
-    assert deployment.trigger_and_follow("reproduce", {"seeds": [1]}, lambda: None) == 130
+def test_a_run_continues_after_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It may have run for days when somebody stops watching it."""
+    monkeypatch.setattr(deployment, "get_client", mock.MagicMock())
+    monkeypatch.setattr(deployment, "follow", mock.Mock(side_effect=KeyboardInterrupt))
+    assert deployment.trigger_and_follow("reproduce", {}, lambda: None) == 130
     assert "The run continues: " in capsys.readouterr().out
 
 
@@ -141,11 +111,16 @@ def test_a_user_without_a_name_gets_one(tmp_path: Path) -> None:
     assert machine.settings("", "")["USER"] == psutil.Process().username()
 
 
-def test_a_users_own_server_is_never_replaced(repo: Path) -> None:
+def test_a_users_own_server_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """PREFECT_API_URL has its address."""
-    done = play(repo, "run", PREFECT_API_URL=f"http://127.0.0.1:{free_port()}/api")
-    assert done.returncode == 2
-    assert "no Prefect server answers at http://127.0.0.1:" in done.stderr
+    monkeypatch.setattr(workspace, "HOME", tmp_path / ".prefect")
+    monkeypatch.setattr(machine, "start_server", lambda _: pytest.fail("another server was started"))
+    address = f"http://127.0.0.1:{free_port()}/api"
+    with (
+        mock.patch.dict(os.environ, PREFECT_API_URL=address),
+        pytest.raises(RuntimeError, match=f"no Prefect server answers at {address}"),
+    ):
+        machine.use_server(start_missing=True)
 
 
 @pytest.mark.parametrize(

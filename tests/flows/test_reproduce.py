@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 from ruamel.yaml import YAML
 
 from convs2s.config.load import load_params
@@ -141,19 +140,3 @@ def test_unknown_names_and_gpus_are_reported_at_the_start(
     monkeypatch.setattr(run_stages, "choose_gpus", lambda _: [])  # on a remote worker, the CPU will not do
     with pytest.raises(ValueError, match=r"train@1: expected 1 GPUs, found 0 on .* another worker"):
         run_stages.StagesRun(ReproduceParams(), stages, for_others=True)
-
-
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        ({"overrides": {"train.dropout": 0.1}, "targets": ["align"]}, "overrides or targets, not both"),
-        ({"force": True, "remote": "gpu"}, "expected force only with remote none"),
-        ({"hours": {"train": 0}}, r"hours\.train"),
-        ({"hours": {"train": float("nan")}}, r"hours\.train"),
-        ({"target": ["align"]}, "Extra inputs are not permitted"),
-    ],
-)
-def test_contradictory_parameters_are_rejected(asked: dict[str, object], message: str) -> None:
-    """The form rejects them before anything starts."""
-    with pytest.raises(ValidationError, match=message):
-        ReproduceParams.model_validate(asked)

@@ -3,6 +3,8 @@
 import os
 import re
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -52,26 +54,20 @@ def test_a_failing_driver_is_an_error(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def most_at_once(leases: Leases, wanted: list[int]) -> int:
     """Take out these leases at once, each in a thread; return the largest number held at the same time."""
-    lock, held, most = threading.Lock(), list[list[int]](), 0
-    full = threading.Event()
+    held, counts = list[list[int]](), list[int]()
 
     def hold(count: int) -> None:
-        nonlocal most
         with leases.lease(count, threading.Event()) as gpus:
-            with lock:
-                assert not {gpu for others in held for gpu in others} & {*gpus}, "a GPU was leased twice"
-                held.append(gpus)
-                most = max(most, len(held))
-            full.wait(0.1)
-            with lock:
-                held.remove(gpus)
+            held.append(gpus)
+            counts.append(len(held))
+            taken = [gpu for others in held for gpu in others]
+            time.sleep(0.1)
+            held.remove(gpus)
+            assert len(set(taken)) == len(taken), "a GPU was leased twice"
 
-    threads = [threading.Thread(target=hold, args=(count,)) for count in wanted]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return most
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(hold, wanted))
+    return max(counts)
 
 
 @pytest.mark.parametrize(
@@ -96,16 +92,9 @@ def test_each_stage_has_gpus_or_a_slot_of_its_own(
 
 def test_a_stage_that_waits_for_a_gpu_ends_when_the_run_does() -> None:
     """After a cancellation it must not start when other stages release their GPUs."""
-    leases, stop, ended = Leases([0], slots=1), threading.Event(), list[str]()
-
-    def wait() -> None:
-        with pytest.raises(StageEnded), leases.lease(1, stop):
-            ended.append("started")
-        ended.append("over")
-
-    with leases.lease(1, threading.Event()):
-        thread = threading.Thread(target=wait)
-        thread.start()
+    leases, stop = Leases([0], slots=1), threading.Event()
+    with ThreadPoolExecutor() as pool, leases.lease(1, threading.Event()):
+        waiting = pool.submit(leases.lease(1, stop).__enter__)
         stop.set()
-    thread.join(5)
-    assert ended == ["over"]
+        with pytest.raises(StageEnded):
+            waiting.result(5)

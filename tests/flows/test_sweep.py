@@ -7,24 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from pydantic import ValidationError
 
-from pipelines.flows.sweep import SweepParams
 from tests.flows import toy
 from tests.flows.server import Server
-
-
-def test_rows_are_the_list_times_the_grid() -> None:
-    """An ablation table is a list, a hyperparameter search is a grid, and the two can be combined."""
-    both = SweepParams(configurations=[{"a": 1}, {"b": 2}], grid={"c": [3, 4]})
-    assert both.rows() == [{"a": 1, "c": 3}, {"a": 1, "c": 4}, {"b": 2, "c": 3}, {"b": 2, "c": 4}]
-    assert SweepParams(grid={"c": [3], "d": [5, 6]}).rows() == [{"c": 3, "d": 5}, {"c": 3, "d": 6}]
-    assert SweepParams(configurations=[{}, {"a": 1}]).rows() == [{}, {"a": 1}]
-    with pytest.raises(ValidationError, match="nothing to sweep over"):
-        SweepParams()
-    with pytest.raises(ValidationError, match="expected a table, or configurations and grid, not both"):
-        SweepParams(table="table5", grid={"c": [3]})
-
 
 TABLE = """
 row: positions

@@ -20,8 +20,8 @@ ROOT = Path(__file__).parent.parent.parent
 # Plays a stage: behaves as behave.json says, notes when it ran, and keeps a checkpoint while it works.
 PLAYER = """
 import hashlib, json, os, pathlib, sys, time
-name, seconds_file = os.environ["DVC_STAGE"], pathlib.Path("behave.json")
-behave = json.loads(seconds_file.read_text()).get(name, {}) if seconds_file.exists() else {}
+name, told = os.environ["DVC_STAGE"], pathlib.Path("behave.json")
+behave = json.loads(told.read_text()).get(name, {}) if told.exists() else {}
 work = pathlib.Path("data/checkpoints") / name
 work.mkdir(parents=True, exist_ok=True)
 resumed = len([path for path in work.iterdir() if path.name.isdigit()])
@@ -38,7 +38,7 @@ begin = time.time()
 while time.time() - begin < behave.get("seconds", 0):
     print(f"\\repoch 1:  10%|#         | 1/10 [00:01<00:09,  1.0update/s]", end="", flush=True)
     time.sleep(0.1)
-seen = hashlib.sha256(pathlib.Path("params.yaml").read_bytes() if name == "evaluate" else name.encode())
+seen = hashlib.sha256(pathlib.Path("params.yaml").read_bytes() if name == "evaluate" else b"")
 for path in sorted(p for dep in sys.argv[2:] for p in pathlib.Path(dep).rglob("*") if p.is_file()):
     seen.update(path.read_bytes())
 seen.update(sys.argv[1].encode())
@@ -97,15 +97,11 @@ def run(folder: Path, *command: str) -> str:
 
 
 def dvc(folder: Path, *arguments: str) -> str:
-    """Run a DVC command; return its output.
-
-    It runs in this process, because starting DVC takes longer than its work.
-    """
+    """Run a DVC command in this process, since starting DVC takes longer than its work; return its output."""
     out = io.StringIO()
+    env = {**IDENTITY, "DVC_NO_ANALYTICS": "1", "DVC_TEST": "1"}  # DVC_TEST: leave sys.stdout alone
     with contextlib.ExitStack() as undone:
         undone.enter_context(contextlib.chdir(folder))
-        # With DVC_TEST, DVC leaves sys.stdout alone.
-        env = {**IDENTITY, "DVC_NO_ANALYTICS": "1", "DVC_TEST": "1"}
         undone.enter_context(mock.patch.dict(os.environ, env))
         undone.enter_context(contextlib.redirect_stdout(out))
         for handler in logging.getLogger("dvc").handlers:
@@ -173,9 +169,5 @@ def ran(folder: Path) -> list[str]:
 
 def overlap(folder: Path, first: str, second: str) -> bool:
     """Return whether two stages ran at the same time."""
-    spans = []
-    for name in (first, second):
-        times = [note[2] for note in notes(folder) if note[0] == name]
-        spans.append((min(times), max(times)))
-    (a, b), (c, d) = spans
-    return bool(max(a, c) < min(b, d))
+    times = [[note[2] for note in notes(folder) if note[0] == name] for name in (first, second)]
+    return bool(max(map(min, times)) < min(map(max, times)))
