@@ -12,15 +12,15 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import psutil
 
 from pipelines.repair import repair
 from tests.faults import flow_kills, forked, repository
-from tests.faults.repository import Base, Kills
-from tests.faults.results import differences
+from tests.faults.repository import Kills
+from tests.faults.results import differences, outputs
 
 TARGETS = ("group", "dvc", "stage")
 
@@ -38,7 +38,9 @@ def kill(process: forked.Process, target: str) -> bool:
     return False
 
 
-def play(base: Base, folder: Path, dice: random.Random, patience: float) -> tuple[Kills, list[str]]:
+def play(
+    folder: Path, expected: Mapping[str, str], dice: random.Random, patience: float
+) -> tuple[Kills, list[str]]:
     """Run `make repro` in an empty repository, killing it at random times, until a run ends by itself.
 
     Args:
@@ -47,10 +49,11 @@ def play(base: Base, folder: Path, dice: random.Random, patience: float) -> tupl
     Returns:
         The kills by target, and what differs from an undisturbed run.
     """
+    shutil.rmtree(folder, ignore_errors=True)
     repository.make(folder)
     kills = Kills()
     while True:
-        kills["repaired"] += len(repair(folder))
+        repair(folder)
         process, target = forked.start(folder), dice.choice(TARGETS)
         process.join(dice.uniform(0, patience))
         killed = process.is_alive() and (kill(process, target) or kill(process, target := "group"))
@@ -58,30 +61,24 @@ def play(base: Base, folder: Path, dice: random.Random, patience: float) -> tupl
         patience *= 1.02  # otherwise a round might not end on a machine that has become much busier
         status = process.wait()
         if status == 0:
-            return kills, [*map(str, forked.left_running(folder)), *differences(folder, base.outputs)]
+            return kills, [*map(str, forked.left_running(folder)), *differences(folder, expected)]
         if not killed:
             return kills, [f"a run that nobody killed ended with status {status}"]
 
 
-def run(count: int, folder: Path, dice: random.Random, tell: Callable[[str], None]) -> tuple[Kills, int, int]:
-    """Make `count` kills; return the kills by target, the rounds, and how many of them differ."""
-    base = repository.make_base(folder)
-    begin = time.monotonic()
-    repository.repro(base.folder)
-    patience = 4 * (time.monotonic() - begin)  # a run with nothing to do takes a quarter of it
-    total, number, wrong = Kills(), 0, 0
-    while sum(total[target] for target in TARGETS) < count:
-        number += 1
+def play_rounds(count: int, patience: float, play: Callable[[float], tuple[Kills, list[str]]]) -> int:
+    """Play rounds until there were `count` kills, but not after one that differs; return the exit status."""
+    total, rounds, faults = Kills(), 0, list[str]()
+    while total.total() < count and not faults:
+        rounds += 1
         begin = time.monotonic()
-        kills, faults = play(base, folder / f"round{number}", dice, patience)
+        kills, faults = play(patience)
         if not kills.total():  # the run was over before the first kill: the machine has become faster
             patience = min(patience, time.monotonic() - begin)
         total += kills
-        wrong += bool(faults)
-        tell(f"round {number}: {dict(kills)} {faults or 'equal'}")
-        if not faults:
-            shutil.rmtree(folder / f"round{number}")
-    return total, number, wrong
+        print(f"round {rounds}: {dict(kills)} {faults or 'equal'}", flush=True)
+    print(f"{total.total()} kills in {rounds} rounds: {dict(total)}; all equal: {not faults}")
+    return int(bool(faults))
 
 
 def main() -> int:
@@ -91,13 +88,20 @@ def main() -> int:
     parser.add_argument("--flow", action="store_true", help="kill `make flow`, with its server and worker")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    play_all = flow_kills.run if arguments.flow else run
+    dice = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory() as temporary:
-        dice, tell = random.Random(arguments.seed), functools.partial(print, flush=True)
-        total, rounds, wrong = play_all(arguments.kills, Path(temporary), dice, tell)
-    count = total.total() - total["repaired"]
-    print(f"{count} kills in {rounds} rounds: {dict(total)}; {wrong} rounds differ")
-    return int(wrong > 0)
+        folder = Path(temporary)
+        if arguments.flow:
+            with flow_kills.start_clone(folder) as (clone, expected, patience):
+                play_flow = functools.partial(flow_kills.play, clone, expected, dice)
+                return play_rounds(arguments.kills, patience, play_flow)
+        base = repository.make_base(folder)
+        begin, expected = time.monotonic(), outputs(base)
+        repository.repro(base)
+        patience = 4 * (time.monotonic() - begin)  # a run with nothing to do takes a quarter of it
+        return play_rounds(
+            arguments.kills, patience, functools.partial(play, folder / "round", expected, dice)
+        )
 
 
 if __name__ == "__main__":

@@ -1,48 +1,19 @@
 """The table of faults: each takes an up-to-date repository and does something bad to it."""
 
 import errno
-import shutil
+import json
 import signal
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
-from pipelines.repair import SITE
-from pipelines.stages._params import module_of
-from tests.faults import forked, injection, repository, results
+from tests.faults import forked, injection, repository
 from tests.faults.surroundings import SURROUNDINGS
 
-
-@dataclass(frozen=True)
-class Setting:
-    """A copy of the repository for one case.
-
-    Args:
-        folder: the folder of the copy.
-        counts: number of operations in each stage's process, and in DVC's ("dvc") when it runs stage filter.
-    """
-
-    folder: Path
-    counts: Mapping[str, int]
-
-    def interrupt(self, stage: str, hook: forked.Hook, process: str | None = None) -> int:
-        """Make DVC run a stage with a hook in its process, or in DVC's; return DVC's exit status."""
-        repository.forget(self.folder, stage)
-        return forked.start(self.folder, {process or stage: hook}, "--single-item", stage).wait()
-
-    def interrupt_at(
-        self, stage: str, share: float, action: injection.Action, process: str | None = None
-    ) -> int:
-        """Interrupt a stage at an operation: share 0 is the first, 1 the last."""
-        number = 1 + round(share * (self.counts[process or stage] - 1))
-        return self.interrupt(stage, injection.at(number, action, self.folder), process)
+Fault = Callable[[Path], object]  # called with the folder of a copy of the repository
 
 
-Fault = Callable[[Setting], object]
-
-
-@dataclass(frozen=True)
-class Case:
+class Case(NamedTuple):
     """A row of the table."""
 
     kind: str
@@ -53,14 +24,28 @@ class Case:
         return f"{self.kind}: {self.name}"
 
 
-def at(stage: str, share: float, action: injection.Action, process: str | None = None) -> Fault:
-    """Return a fault at an operation of a stage's process, or of another."""
-    return lambda setting: setting.interrupt_at(stage, share, action, process)
+def interrupt(folder: Path, stage: str, hook: forked.Hook, process: str | None = None) -> int:
+    """Make DVC run a stage with a hook in its process, or in DVC's; return DVC's exit status."""
+    repository.forget(folder, stage)
+    return forked.start(folder, {process or stage: hook}, "--single-item", stage).wait()
+
+
+def at(
+    stage: str, share: float, action: injection.Action, process: str | None = None
+) -> Callable[[Path], int]:
+    """Return a fault at an operation of a stage's process, or of DVC's: share 0 is the first, 1 the last."""
+
+    def fault(folder: Path) -> int:
+        counts = json.loads((folder / repository.OPERATIONS).read_text())
+        number = 1 + round(share * (counts[process or stage] - 1))
+        return interrupt(folder, stage, injection.at(number, action, folder), process)
+
+    return fault
 
 
 def within(stage: str, hook: forked.Hook) -> Fault:
     """Return a fault that runs a stage within limits; one that needs no more succeeds."""
-    return lambda setting: setting.interrupt(stage, hook)
+    return lambda folder: interrupt(folder, stage, hook)
 
 
 def kills() -> Iterator[Case]:
@@ -97,9 +82,9 @@ def kills() -> Iterator[Case]:
 def in_place(name: str, keep: float) -> Fault:
     """Return a fault that kills everything while DVC writes a file in place."""
 
-    def fault(setting: Setting) -> None:
-        hook = injection.on(setting.folder / name, injection.cut_and_die(keep), setting.folder)
-        assert setting.interrupt("filter", hook, "dvc") == -signal.SIGKILL
+    def fault(folder: Path) -> None:
+        hook = injection.on(folder / name, injection.cut_and_die(keep), folder)
+        assert interrupt(folder, "filter", hook, "dvc") == -signal.SIGKILL
 
     return fault
 
@@ -129,51 +114,26 @@ def disk_and_memory() -> Iterator[Case]:
     limit = injection.limit_file_size(3000, dies=False)
     yield Case("disk", "package@1 cannot write beyond 3000 bytes", within("package@1", limit))
     yield Case("memory", "none left, train@1 at 50%", at("train@1", 0.5, injection.fail(MemoryError())))
-    yield Case("memory", "vocabulary gets 4 MB", within("vocabulary", injection.limit_memory(4_000_000)))
-
-
-DAMAGE: dict[str, Callable[[bytes], bytes]] = {
-    "empty": lambda _: b"",
-    "cut": lambda content: content[: len(content) // 2],
-    "extended": lambda content: content + b"\0" * 64,
-    "flipped": lambda content: content[:-1] + bytes([content[-1] ^ 1]),
-    "swapped": lambda _: b"another file\n",
-    "garbage": lambda _: b"\xff\x00{[" * 9,
-}
-RUNS, DATABASES = ".dvc/cache/runs/*/*/*", f"{SITE}/**/*.db"
 
 
 def damage() -> Iterator[Case]:
-    """Damage the outputs of stages and DVC's own files."""
-    for kind, path, how in (
-        ("output", "data/trained/1/model/weights.safetensors", "flipped"),
-        ("output", "data/tokenized/train/target.txt", "cut"),
-        ("output", "data/encoded/train/source.ids.npy", "extended"),
-        ("output", "data/replaced/1/plain.txt", "swapped"),
-        ("DVC", "dvc.lock", "cut"),
-        ("DVC", ".dvc/tmp/rwlock", "garbage"),
-        ("DVC", ".dvc/tmp/btime", "gone"),
-        ("DVC", RUNS, "empty"),
-        ("DVC", RUNS, "cut"),
-        ("DVC", DATABASES, "empty"),
-        ("DVC", DATABASES, "cut"),
+    """Damage the outputs of stages; `tests.test_repair` damages DVC's own files."""
+    for path, change in (
+        ("data/trained/1/model/weights.safetensors", lambda content: content[:-1] + b"!"),
+        ("data/tokenized/train/target.txt", lambda content: content[: len(content) // 2]),
+        ("data/encoded/train/source.ids.npy", lambda content: content + b"\0" * 64),
+        ("data/replaced/1/plain.txt", lambda _: b"another file\n"),
     ):
-        yield Case(f"damage, {kind}", f"{path} {how}", damaged(path, how))
+        yield Case("damage", path, changed(path, change))
 
 
-def damaged(pattern: str, how: str) -> Fault:
-    """Return a fault that damages files, or removes them."""
+def changed(name: str, change: Callable[[bytes], bytes]) -> Fault:
+    """Return a fault that changes the content of a file."""
 
-    def fault(setting: Setting) -> None:
-        if pattern == DATABASES:
-            assert repository.repro(setting.folder) == 0  # a copy has none yet
-        if pattern == RUNS:
-            (setting.folder / "dvc.lock").unlink()  # the other record of runs
-        for path in [*setting.folder.glob(pattern)] or [setting.folder / pattern]:
-            if how == "gone":
-                path.unlink(missing_ok=True)
-            else:
-                path.write_bytes(DAMAGE[how](path.read_bytes() if path.exists() else b""))
+    def fault(folder: Path) -> None:
+        before = (folder / name).read_bytes()
+        (folder / name).write_bytes(change(before))
+        assert (folder / name).read_bytes() != before
 
     return fault
 
@@ -188,9 +148,9 @@ def concurrency() -> Iterator[Case]:
 def twice(stage: str) -> Fault:
     """Return a fault that runs two commands at once; one may have to wait, and at least one must succeed."""
 
-    def fault(setting: Setting) -> None:
-        repository.forget(setting.folder, stage)
-        both = [forked.start(setting.folder, None, "--single-item", stage) for _ in range(2)]
+    def fault(folder: Path) -> None:
+        repository.forget(folder, stage)
+        both = [forked.start(folder, None, "--single-item", stage) for _ in range(2)]
         assert 0 in [process.wait() for process in both]
 
     return fault
@@ -199,55 +159,11 @@ def twice(stage: str) -> Fault:
 def at_once(stage: str) -> Fault:
     """Return a fault that starts a command after a kill of DVC, whose stage may still be running."""
 
-    def fault(setting: Setting) -> None:
-        setting.interrupt_at(stage, 0.5, injection.send(signal.SIGKILL, "dvc"))
-        repository.repro(setting.folder, None, "--single-item", stage)
+    def fault(folder: Path) -> None:
+        at(stage, 0.5, injection.send(signal.SIGKILL, "dvc"))(folder)
+        repository.repro(folder, None, "--single-item", stage)
 
     return fault
-
-
-def edits() -> Iterator[Case]:
-    """Edit what a stage depends on while it runs; put it back afterwards."""
-    for stage, path in (
-        ("train@1", "params.yaml"),
-        ("align", f"pipelines/stages/{module_of('align')}.py"),
-        ("download@train", "data/own/new.txt"),
-        ("evaluate", "data/replaced/1/plain.txt"),
-    ):
-        kind = "value" if path == "params.yaml" else "code" if path.endswith(".py") else "input"
-        yield Case(f"edit {kind}", f"in {stage}", edited(stage, path))
-
-
-def edited(stage: str, path: str) -> Fault:
-    """Return a fault after which DVC must have recorded the stage as it was, or not at all."""
-
-    def fault(setting: Setting) -> None:
-        folder, file = setting.folder, setting.folder / path
-        source = (folder / "pipelines").resolve()
-        (folder / "pipelines").unlink()  # a link that all repositories share
-        shutil.copytree(source, folder / "pipelines")
-        before = file.read_bytes() if file.exists() else None
-
-        def edit(_: Path) -> None:
-            after = (before or b"").replace(b"batch_sentences: 16", b"batch_sentences: 17")
-            file.write_bytes(after if path == "params.yaml" else after + b"\nEDITED = 1\n")
-
-        record = results.lock(folder)[stage]
-        status = setting.interrupt_at(stage, 0.5, edit)
-        assert file.read_bytes() != before
-        found = results.lock(folder).get(stage)
-        assert (status, found) == (0, record) if path == "params.yaml" else status != 0 and found is None
-        if before is None:
-            file.unlink()
-        else:
-            file.write_bytes(before)
-
-    return fault
-
-
-def in_folder(run: Callable[[Path], None]) -> Fault:
-    """Return a fault that needs only the folder."""
-    return lambda setting: run(setting.folder)
 
 
 def cases() -> list[Case]:
@@ -258,6 +174,5 @@ def cases() -> list[Case]:
         *disk_and_memory(),
         *damage(),
         *concurrency(),
-        *edits(),
-        *(Case("surroundings", name, in_folder(run)) for name, run in SURROUNDINGS.items()),
+        *(Case("surroundings", name, run) for name, run in SURROUNDINGS.items()),
     ]

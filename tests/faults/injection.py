@@ -110,13 +110,3 @@ def limit_file_size(size: int, dies: bool) -> Hook:
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
     return hook
-
-
-def limit_memory(more: int) -> Hook:
-    """Return a hook that limits a process to so many bytes more than it has now."""
-
-    def hook() -> None:
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-        resource.setrlimit(resource.RLIMIT_AS, (used + more, resource.RLIM_INFINITY))
-
-    return hook

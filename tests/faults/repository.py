@@ -3,7 +3,6 @@
 import collections
 import json
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
 from dvc.repo import Repo
@@ -21,48 +20,38 @@ PAIRS, TEST_PAIRS, VOCABULARY = 60, 6, 170
 END = ("END", "ENDE")
 """The last pair of training and test texts, which tests may edit."""
 
+OPERATIONS = "operations.json"
 Kills = collections.Counter[str]  # by target
 
 
-@dataclass(frozen=True)
-class Base:
-    """A repository that is up to date.
+def make_base(folder: Path) -> Path:
+    """Make the repository in a folder and run the DAG, unless another process already has; return it.
 
-    Args:
-        folder: the folder of the repository.
-        outputs: hashes of the outputs of an undisturbed run.
-        counts: number of operations in each stage's process, and in DVC's ("dvc") when it runs one stage.
+    Its operations.json has the number of operations of each stage's process, and of DVC's ("dvc") when it
+    runs only the stage filter.
     """
-
-    folder: Path
-    outputs: dict[str, str]
-    counts: dict[str, int]
-
-
-def make_base(folder: Path) -> Base:
-    """Make the repository in a folder and run the DAG, unless another process already has."""
     folder.mkdir(parents=True, exist_ok=True)
-    base, known = folder / "base", folder / "known.json"
+    base = folder / "base"
     for name in stages():
         load(name)
     with FileLock(folder / "lock"):
         if not base.exists():
             make(base)
         forked.import_dvc(base)
-        if not known.exists():
-            known.write_text(json.dumps(run_once(base, folder / "operations")))
-    return Base(base, *json.loads(known.read_text()))
+        if not (base / OPERATIONS).exists():
+            (base / OPERATIONS).write_text(json.dumps(count_operations(base, folder / "operations")))
+    return base
 
 
-def run_once(folder: Path, log: Path) -> tuple[dict[str, str], dict[str, int]]:
-    """Run the DAG; return its outputs and the number of operations of each process."""
+def count_operations(base: Path, log: Path) -> dict[str, int]:
+    """Run the DAG; return the number of operations of each process."""
     log.mkdir()
-    status = repro(folder, {"*": injection.record(log, folder)})
-    assert status == 0, folder.with_suffix(".log").read_text()[-3000:]
-    other = copy(folder, folder.with_name("counted"))
+    status = repro(base, {"*": injection.record(log, base)})
+    assert status == 0, base.with_suffix(".log").read_text()[-3000:]
+    other = copy(base, base.with_name("counted"))
     forget(other, "filter")
     assert repro(other, {"dvc": injection.record(log, other)}, "--single-item", "filter") == 0
-    return results.outputs(folder), {path.name: path.read_text().count("\n") for path in log.iterdir()}
+    return {path.name: path.read_text().count("\n") for path in log.iterdir()}
 
 
 def toy_params(folder: Path) -> Params:

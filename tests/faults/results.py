@@ -1,8 +1,8 @@
 """What a repository holds, to compare with an undisturbed run. Imports nothing of the project."""
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +15,12 @@ def lock(folder: Path) -> dict[str, Any]:
 
 
 def outputs(folder: Path) -> dict[str, str]:
-    """Return the hash of each output file, by path, and of each entry of dvc.lock, by stage."""
+    """Return the hash of each output file, by path, and each entry of dvc.lock, by stage."""
     stages = lock(folder)
-    found = {name: digest(json.dumps(stage, sort_keys=True).encode()) for name, stage in stages.items()}
+    found = {name: json.dumps(stage, sort_keys=True) for name, stage in stages.items()}
     places = [folder / out["path"] for stage in stages.values() for out in stage["outs"]]
     files = (file for place in places for file in [place, *place.rglob("*")] if file.is_file())
-    return found | {str(file.relative_to(folder)): digest(file.read_bytes()) for file in files}
-
-
-def digest(content: bytes) -> str:
-    """Return a hash."""
-    return hashlib.sha256(content).hexdigest()
+    return found | {str(path.relative_to(folder)): sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def differences(folder: Path, expected: Mapping[str, str]) -> Iterator[str]:

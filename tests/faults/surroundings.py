@@ -13,24 +13,17 @@ from tests.faults import forked, repository, results
 ANYBODY = 65534  # the user `nobody`
 
 
-def few_descriptors() -> None:
-    """Allow only as many open files as the smallest systems do."""
+def little_is_allowed() -> None:
+    """Allow what a small container does: 64 open files, ASCII, no access by others, nobody's name."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-
-
-def plain_locale() -> None:
-    """Set a locale that knows only ASCII, as in cron and many containers."""
+    os.umask(0o077)
     os.environ.update({"LANG": "C", "LC_ALL": "C"})
     locale.setlocale(locale.LC_ALL, "C")
-
-
-def no_user() -> None:
-    """Remove what names the user, as in many containers."""
     for name in ("HOME", "USER", "LOGNAME"):
         os.environ.pop(name, None)
 
 
-def no_writable_home() -> None:
+def no_folder_outside() -> None:
     """Leave no folder outside the clone that can be written."""
     os.environ.update({"HOME": "/proc", "TMPDIR": "/nonexistent"})
 
@@ -49,10 +42,10 @@ def run_with(hook: forked.Hook, folder: Path) -> None:
     assert repository.repro(folder, {"dvc": hook}) == 0, folder.with_suffix(".log").read_text()[-2000:]
 
 
-def run_in(name: str, folder: Path) -> None:
-    """Run everything in a folder with another name, then move it back."""
+def odd_name(folder: Path) -> None:
+    """Run everything in a folder with a name that a shell would take apart, then move it back."""
     begin_anew(folder)
-    place = folder.rename(folder.with_name(name))
+    place = folder.rename(folder.with_name("-f a'b\"c$HOME Übung 翻译"))
     try:
         assert repository.repro(place) == 0, place.with_suffix(".log").read_text()[-2000:]
     finally:
@@ -99,15 +92,9 @@ SURROUNDINGS: dict[str, Callable[[Path], None]] = {
     "two clones, one cache": shared_cache,
     "data is a link": linked_data,
     "wrong clock": wrong_clock,
-    "umask 077": functools.partial(run_with, functools.partial(os.umask, 0o077)),
-    "64 open files": functools.partial(run_with, few_descriptors),
-    "LANG=C": functools.partial(run_with, plain_locale),
-    "no HOME, no USER": functools.partial(run_with, no_user),
-    "HOME cannot be written, no TMPDIR": functools.partial(run_with, no_writable_home),
-    "in a folder with quotes, a dollar and other alphabets": functools.partial(
-        run_in, "a'b\"c$HOME Übung 翻译"
-    ),
-    "in a folder with a hyphen first": functools.partial(run_in, "-f"),
+    "umask 077, 64 open files, LANG=C, no HOME, no USER": functools.partial(run_with, little_is_allowed),
+    "HOME cannot be written, no TMPDIR": functools.partial(run_with, no_folder_outside),
+    "in a folder with quotes, a dollar, other alphabets and a hyphen first": odd_name,
 }
 if os.getuid() == 0:
     SURROUNDINGS["read-only clone"] = read_only

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.faults import forked, repository
-from tests.faults.cases import Case, Setting, cases
-from tests.faults.results import differences
+from tests.faults.cases import Case, cases
+from tests.faults.results import differences, outputs
 
 pytestmark = pytest.mark.faults
 
@@ -16,17 +16,17 @@ OF_EACH_KIND = list({case.kind: case for case in reversed(TABLE)}.values())[::-1
 
 
 @pytest.fixture(scope="session")
-def base(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> repository.Base:
+def base(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     """Return the repository that each case starts from, shared by the processes of pytest-xdist."""
     folder = tmp_path_factory.getbasetemp()
     return repository.make_base((folder if worker_id == "master" else folder.parent) / "faults")
 
 
 @pytest.mark.parametrize("case", TABLE if os.environ.get("ALL") else OF_EACH_KIND, ids=str)
-def test_the_next_command_repairs(case: Case, base: repository.Base, tmp_path: Path) -> None:
+def test_the_next_command_repairs(case: Case, base: Path, tmp_path: Path) -> None:
     """Outputs and dvc.lock must equal an undisturbed run's, with no process or unfinished file left."""
-    setting = Setting(repository.copy(base.folder, tmp_path / "repo"), base.counts)
-    case.fault(setting)
-    assert forked.left_running(setting.folder) == []
-    assert repository.repro(setting.folder) == 0, setting.folder.with_suffix(".log").read_text()[-3000:]
-    assert list(differences(setting.folder, base.outputs)) == []
+    folder = repository.copy(base, tmp_path / "repo")
+    case.fault(folder)
+    assert forked.left_running(folder) == []
+    assert repository.repro(folder) == 0, folder.with_suffix(".log").read_text()[-3000:]
+    assert list(differences(folder, outputs(base))) == []
