@@ -116,8 +116,7 @@ class References:
     """Undisturbed runs from scratch."""
 
     def __init__(self, base: Path) -> None:
-        self.base = base
-        self.records: Records = {}
+        self.base, self.records = base, Records()
         self.results: dict[State, dict[str, str]] = {}
         self.seconds: dict[State, float] = {}
         self.of(State())
@@ -152,13 +151,13 @@ def copy(base: Path, folder: Path, state: State) -> None:
         EDITS[name].apply(folder)
 
 
-def play(base: Path, folder: Path, references: References, dice: random.Random) -> tuple[str, list[str]]:
+def play(folder: Path, references: References, dice: random.Random) -> tuple[str, list[str]]:
     """Play a round; return what was done, and what is wrong."""
     first = State(dice.sample(sorted(EDITS), dice.choice([0, 1, 1, 1])))
     name = dice.choice(sorted(EDITS))
     for state in (first, first ^ {name}):
         references.of(state)
-    copy(base, folder, first)
+    copy(references.base, folder, first)
     anew = not first or dice.random() < 0.5
     if anew:
         shutil.rmtree(folder / ".dvc" / "cache")
@@ -197,27 +196,18 @@ def play(base: Path, folder: Path, references: References, dice: random.Random) 
     return ", ".join(done), faults
 
 
-def run(count: int, place: Path, dice: random.Random, tell: Callable[[str], None]) -> int:
-    """Play `count` rounds; return how many had faults."""
-    base = place / "base"
+def make_pristine(place: Path) -> Path:
+    """Return a repository in which nothing has run yet, but whose code is compiled."""
+    base, pristine = place / "base", place / "pristine"
     assert forked.Process(functools.partial(make, base)).wait() == 0
     for name in LIBRARIES:
         importlib.import_module(name)
     forked.import_dvc(base)
-    pristine = place / "pristine"
     copy(base, pristine, State())
     assert not repro(base), base.with_suffix(".log").read_text()[-3000:]
-    for cache in base.rglob("__pycache__"):  # compiled code is taken over, results are not
+    for cache in base.rglob("__pycache__"):
         shutil.copytree(cache, pristine / cache.relative_to(base), dirs_exist_ok=True)
-    references, wrong = References(pristine), 0
-    for number in range(1, count + 1):
-        folder = place / f"round{number}"
-        done, faults = play(base, folder, references, dice)
-        wrong += bool(faults)
-        tell(f"{number}: {done}: {faults or 'equal'}")
-        shutil.rmtree(folder)
-        folder.with_suffix(".log").unlink()
-    return wrong
+    return pristine
 
 
 def main() -> int:
@@ -226,9 +216,13 @@ def main() -> int:
     parser.add_argument("edits", type=int)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
+    dice, wrong = random.Random(arguments.seed), 0
     with tempfile.TemporaryDirectory() as temporary:
-        dice, tell = random.Random(arguments.seed), functools.partial(print, flush=True)
-        wrong = run(arguments.edits, Path(temporary), dice, tell)
+        references = References(make_pristine(Path(temporary)))
+        for number in range(1, arguments.edits + 1):
+            done, faults = play(Path(temporary) / "round", references, dice)
+            wrong += bool(faults)
+            print(f"{number}: {done}: {faults or 'equal'}", flush=True)
     assert not {name for name in sys.modules if name.split(".")[0] in {"convs2s", "pipelines"}}
     print(f"{arguments.edits} edits; {wrong} rounds differ")
     return int(wrong > 0)

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -81,16 +81,6 @@ class Server:
         """Stop it, and any flows and workers that a failed test has left running."""
         for process in self.launched:
             end(process)
-
-    @contextlib.contextmanager
-    def away(self) -> Iterator[None]:
-        """Stop only the server, and restart it on the same port afterwards, for other tests, too."""
-        assert self.process is not None
-        end(self.process)
-        try:
-            yield
-        finally:
-            self.start()
 
     def post(self, path: str, content: Mapping[str, Any]) -> Any:
         """Send a POST request to the API."""

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import subprocess
 from pathlib import Path
 
@@ -17,34 +16,26 @@ DEPLOY = toy.ROOT / "deploy"
 @pytest.mark.parametrize(
     ("name", "command"),
     [
-        ("convs2s-server.service", "server"),
-        ("convs2s-worker@.service", "worker remote"),
-        ("worker.slurm", "worker remote"),
-        ("start-worker.sh", "worker remote"),
+        ("convs2s-server.service", ["server"]),
+        ("convs2s-worker@.service", ["worker", "%i"]),
+        ("worker.slurm", ["worker", "remote"]),
+        ("start-worker.sh", ["worker", '"${1:-remote}"']),
     ],
 )
-def test_their_commands_exist(name: str, command: str) -> None:
+def test_their_commands_exist(name: str, command: list[str]) -> None:
     """A renamed option, or wrong syntax, would otherwise be noticed only on someone's cluster."""
-    lines = [line for line in (DEPLOY / name).read_text().splitlines() if not line.startswith("#")]
-    (found,) = re.findall(r"pipelines\.flows\.machine (.*)", "\n".join(lines))
-    found = found.replace("%i", "remote").replace('"${1:-remote}"', "remote")
-    assert found == command
-    machine.parser().parse_args(shlex.split(found))
+    text = (DEPLOY / name).read_text()
+    assert re.findall(r"^[^#\n]*pipelines\.flows\.machine (.*)", text, re.MULTILINE) == [" ".join(command)]
+    machine.parser().parse_args([command[0], *["remote"] * (len(command) > 1)])
     if not name.endswith(".service"):
         subprocess.run(["bash", "-n", str(DEPLOY / name)], check=True)
 
 
-def test_the_image_copies_files_that_exist_and_pins_what_it_installs() -> None:
+def test_the_image_copies_files_that_exist() -> None:
     """Docker would report a missing file only after minutes."""
-    text = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ")
-    lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
-    for line in lines:
-        if line[0] == "COPY":
-            assert all((toy.ROOT / source).exists() for source in line[1:-1]), line
-    installs = [part for part in re.split(r"&&|\n", text) if "pip install" in part]
-    assert len(installs) == 2 and all("-c /opt/convs2s/constraints.txt" in part for part in installs)
-    version = re.search(r"python:3\.(\d+)-", text)
-    assert version is not None and 11 <= int(version[1]) <= 13
+    lines = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ").splitlines()
+    copied = [name for line in lines if line.startswith("COPY") for name in line.split()[1:-1]]
+    assert copied and all((toy.ROOT / name).exists() for name in copied)
 
 
 def test_slurm_starts_a_worker_in_its_own_clone(repo: Path, tmp_path: Path) -> None:

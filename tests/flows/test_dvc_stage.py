@@ -66,6 +66,12 @@ sys.stdout.buffer.write("\x1b[31mred\x1b[0m \xe4\n".encode() + b"\xff bad\n\n  \
     assert play(code) == ["red ä", "\N{REPLACEMENT CHARACTER} bad", "no end"]
 
 
+def test_a_failure_shows_the_last_lines() -> None:
+    """The reason is usually there."""
+    with pytest.raises(StageFailed, match=r"ended with status 3\. Its last lines:\nno disk$"):
+        play("print('no disk'); raise SystemExit(3)")
+
+
 def test_it_is_stopped_at_its_deadline() -> None:
     """A download that hangs must not hang the run, nor may the full pipe of one that floods its log."""
     start = time.monotonic()

@@ -102,12 +102,8 @@ def test_a_user_without_a_name_gets_one(tmp_path: Path) -> None:
     (tmp_path / "id").chmod(0o755)
     env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     command = ["make", "--silent", "--eval=show: ; @echo $$USER $$HOME", "show"]
-
-    def show(**more: str) -> str:
-        return subprocess.check_output(command, cwd=toy.ROOT, env=env | more, text=True)
-
-    assert show() == "987654321 /\n"
-    assert show(USER="me", HOME="/home/me") == "me /home/me\n"
+    for more, expected in (({}, "987654321 /\n"), ({"USER": "me", "HOME": "/home/me"}, "me /home/me\n")):
+        assert subprocess.check_output(command, cwd=toy.ROOT, env=env | more, text=True) == expected
     assert machine.settings("", "")["USER"] == psutil.Process().username()
 
 

@@ -1,6 +1,5 @@
 """Stages on remote workers: clones that share only git and a DVC remote, with a real server."""
 
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,12 +29,8 @@ def workers(server: Server, clones: list[Path], monkeypatch: pytest.MonkeyPatch)
     repo, *workers = clones
     toy.dvc(repo, "remote", "add", "--default", "folder", str(repo.parent / "remote"))
     toy.commit(repo)
-    program = repo.parent / "bin" / "nvidia-smi"
-    program.parent.mkdir()
-    program.write_text("#!/bin/sh\necho 0\n")
-    program.chmod(0o755)
     server.deploy(repo)
-    monkeypatch.setitem(server.env, "PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setitem(server.env, "PATH", toy.with_gpus(repo.parent / "bin", 1))
     running = {worker: server.worker(worker, "remote") for worker in workers}
     yield running
     for process in running.values():

@@ -1,7 +1,6 @@
 """The flow `reproduce` on a real server, with fake stages: order, states, overrides, errors."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -48,14 +47,11 @@ def an_edit_runs_only_what_it_affects_on_gpus_and_cores_of_its_own(
     server: Server, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Leased ids become the child's CUDA_VISIBLE_DEVICES; other stages see no GPU (nvidia-smi is fake)."""
-    program = tmp_path / "nvidia-smi"
-    program.write_text('#!/bin/sh\nprintf "0\\n1\\n2\\n3\\n"\n')
-    program.chmod(0o755)
     (repo / "notes.jsonl").unlink()
     toy.set_params(repo, {"train.dropout": 0.4})
     toy.behave(repo, train_1={"seconds": 3}, train_2={"seconds": 3})
     with monkeypatch.context() as patch:
-        patch.setitem(server.env, "PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+        patch.setitem(server.env, "PATH", toy.with_gpus(tmp_path / "bin", 4))
         patch.delitem(server.env, "OMP_NUM_THREADS", raising=False)
         run = server.run_flow(repo, gpus=[3, 1], parallel=1)
     affected, others = ("train@1", "train@2", "evaluate"), {"download": "Unchanged", "align": "Unchanged"}
@@ -95,14 +91,10 @@ def overrides_leave_the_workspace_alone(server: Server, repo: Path) -> None:
 
 UNFORESEEN = """
 
-plain = GuardedRunner.reproduce
-
-
-def reproduce(self, stage, *options):
+def reproduce(self, stage, *options, plain=GuardedRunner.reproduce):
     if stage == "train@1":
         raise OSError(28, "No space left on device")
     return plain(self, stage, *options)
-
 
 GuardedRunner.reproduce = reproduce
 """

@@ -1,6 +1,5 @@
 """The available GPUs (nvidia-smi is a fake script on PATH), and leases of them."""
 
-import os
 import re
 import threading
 import time
@@ -10,24 +9,15 @@ from pathlib import Path
 import pytest
 
 from pipelines.flows.dvc_stage import StageEnded
-from pipelines.flows.resources import Leases, choose_gpus, queue, queues, visible_gpus
+from pipelines.flows.resources import Leases, choose_gpus, queues, visible_gpus
 from pipelines.shell import CommandFailed
+from tests.flows import toy
 
 
-@pytest.fixture
-def three_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "nvidia-smi"
-    program.write_text(
-        '#!/bin/sh\n[ "$*" = "--query-gpu=index --format=csv,noheader" ] && printf "0\\n1\\n2\\n"\n'
-    )
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-
-
-@pytest.mark.usefixtures("three_gpus")
-def test_all_are_used_unless_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_are_used_unless_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty field of the form means all; CUDA_VISIBLE_DEVICES restricts them."""
+    monkeypatch.setenv("PATH", toy.with_gpus(tmp_path, 3))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert choose_gpus([]) == [0, 1, 2]
     assert choose_gpus([2, 0]) == [2, 0]
     for asked in ([1, 1], [0, 5]):
@@ -35,7 +25,6 @@ def test_all_are_used_unless_named(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(ValueError, match=re.escape(message)):
             choose_gpus(asked)
     assert queues() == ["cpu", "gpus-1", "gpus-2", "gpus-3"]  # those of a remote worker
-    assert queue(4) not in queues()
     for visible, found in {"1,2": [1, 2], "": [], "2,7": [2]}.items():
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
         assert visible_gpus() == found
@@ -43,13 +32,12 @@ def test_all_are_used_unless_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_failing_driver_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise all trainings would start at once on the CPU, or on GPUs that they have not leased."""
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert visible_gpus() == []  # no driver
-    program = tmp_path / "nvidia-smi"
-    program.write_text("#!/bin/sh\necho mismatch of versions; exit 18\n")
-    program.chmod(0o755)
+    monkeypatch.setenv("PATH", toy.with_gpus(tmp_path, 3))
+    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho mismatch of versions; exit 18\n")
     with pytest.raises(CommandFailed, match=r"nvidia-smi .* status 18: mismatch of versions"):
         visible_gpus()
+    monkeypatch.setenv("PATH", "")
+    assert visible_gpus() == []  # no driver
 
 
 def most_at_once(leases: Leases, wanted: list[int]) -> int:
