@@ -115,11 +115,7 @@ def test_sources_exclude_eos_and_record_it() -> None:
     assert best.at_end == [False, False, True, False]
     assert best.attention is not None
     torch.testing.assert_close(torch.tensor(best.attention[1]), torch.tensor([1 / 6, 4 / 6, 1 / 6]))
-
-
-def test_a_source_without_words_has_no_source_position() -> None:
-    """EOS is the only position to attend to."""
-    [[best]] = searcher(1).search(random_table(4, 7, 5), torch.tensor([[EOS]]), [2])
+    [[best]] = searcher(1).search(random_table(4, 7, 5), torch.tensor([[EOS]]), [2])  # without words
     assert set(best.sources) == {NOWHERE}
 
 

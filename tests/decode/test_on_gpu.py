@@ -21,28 +21,25 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("beam_size", [1, 5])
-def test_translations_are_those_of_the_cpu(tmp_path: Path, beam_size: int) -> None:
+@pytest.mark.parametrize(
+    ("beam_size", "precision", "tolerance"),
+    [(1, "float32", 1e-4), (5, "float32", 1e-4), (2, "bfloat16", 0.1)],
+)
+def test_translations_are_those_of_the_cpu(
+    tmp_path: Path, beam_size: int, precision: str, tolerance: float
+) -> None:
     """Hypotheses, scores and attention agree for sentences of different lengths in one batch."""
     model = write_small_package(tmp_path)
-    found, wanted = (
-        load(model, device, beam_size=beam_size, n_best=1).translate_n_best(TEXTS, keep_attention=True)
-        for device in ("cuda", "cpu")
+    found, expected = (
+        load(model, device, beam_size=beam_size, n_best=1, precision=kind).translate_n_best(
+            TEXTS, keep_attention=True
+        )
+        for device, kind in (("cuda", precision), ("cpu", "float32"))
     )
-    for (one,), (other,) in zip(found, wanted, strict=True):
-        assert one.tokens == other.tokens
-        assert one.score == pytest.approx(other.score, abs=1e-4)
-        assert one.attention is not None
-        assert other.attention is not None
-        assert one.attention.weights == pytest.approx(other.attention.weights, abs=1e-4)
-
-
-def test_bfloat16_translates(tmp_path: Path) -> None:
-    """Scores are close to those of float32."""
-    model = write_small_package(tmp_path)
-    found, wanted = (
-        load(model, "cuda", beam_size=2, n_best=1, precision=precision).translate_n_best(TEXTS)
-        for precision in ("bfloat16", "float32")
-    )
-    for (one,), (other,) in zip(found, wanted, strict=True):
-        assert one.score == pytest.approx(other.score, abs=0.1)
+    for (one,), (other,) in zip(found, expected, strict=True):
+        assert one.score == pytest.approx(other.score, abs=tolerance)
+        if precision == "float32":
+            assert one.tokens == other.tokens
+            assert one.attention is not None
+            assert other.attention is not None
+            assert one.attention.weights == pytest.approx(other.attention.weights, abs=tolerance)

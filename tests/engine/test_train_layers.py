@@ -76,25 +76,18 @@ def test_dropout_has_its_rate_and_keeps_the_mean() -> None:
 
 
 def test_dropout_masks_differ_between_calls_and_come_back_with_the_seed() -> None:
-    """Layers and updates draw independent masks; a resumed update draws the same ones."""
+    """Layers and updates draw independent masks; a resumed update the same, with any number of threads."""
     torch.manual_seed(5)
-    masks = [FastDropout(0.5)(torch.ones(64, 256)) > 0 for _ in range(4)]
-    torch.manual_seed(5)
-    assert torch.equal(FastDropout(0.5)(torch.ones(64, 256)) > 0, masks[0])
+    masks = [FastDropout(0.5)(torch.ones(1024, 256)) > 0 for _ in range(4)]
     for i in range(4):
         for j in range(i):
-            assert abs(float((masks[i] == masks[j]).float().mean()) - 0.5) < 5 * 0.5 / 128
-
-
-@pytest.mark.parametrize("threads", [2, 3])
-def test_masks_do_not_depend_on_threads(threads: int) -> None:
-    """Random bits belong to positions, whichever thread computes them."""
-    x, key = torch.ones(1024, 256), draw_key(0.3)
-    expected = drop(x, key)
+            assert abs(float((masks[i] == masks[j]).float().mean()) - 0.5) < 5 * 0.5 / 512
     before = torch.get_num_threads()
     try:
-        torch.set_num_threads(threads)
-        assert torch.equal(drop(x, key), expected)
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            torch.manual_seed(5)
+            assert torch.equal(FastDropout(0.5)(torch.ones(1024, 256)) > 0, masks[0])
     finally:
         torch.set_num_threads(before)
 

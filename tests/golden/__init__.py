@@ -70,24 +70,10 @@ def checkpoint(name: str, **changes: Any) -> Checkpoint:
     return Checkpoint(Path(f"{name}.pt"), {**ARGUMENTS[name], **changes}, tensors(name))
 
 
-def write_checkpoint(
-    path: Path, name: str, *, config: bool = False, zipped: bool = True, **changes: Any
-) -> Path:
-    """Write a golden model as fairseq does, by default in the format of 2017 to 2019.
-
-    Args:
-        path: file to write.
-        name: of the model.
-        config: write the later format, which has the arguments in a config.
-        zipped: write the container that PyTorch uses since 1.6, else the earlier one.
-        changes: arguments to change; `tensors` replaces the weights.
-    """
-    weights = changes.pop("tensors", None) or tensors(name)
+def write_checkpoint(path: Path, name: str, **changes: Any) -> Path:
+    """Write a golden model as fairseq did from 2017 to 2019, with some arguments changed."""
     arguments = argparse.Namespace(**{**ARGUMENTS[name], **changes})
-    content: dict[str, Any] = {"args": arguments}
-    if config:
-        content = {"args": None, "cfg": {"_name": None, "model": arguments, "task": {"source_lang": None}}}
-    torch.save({**content, "model": weights}, path, _use_new_zipfile_serialization=zipped)
+    torch.save({"args": arguments, "model": tensors(name)}, path)
     return path
 
 

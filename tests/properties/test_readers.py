@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.properties.conftest import EXAMPLES
-from tests.properties.damage import damaged
+from tests.properties.damage import damage
 from tests.properties.readers import READERS, Reader
 
 
@@ -20,7 +20,7 @@ def test_a_damaged_file_is_read_or_named(reader: Reader, tmp_path: Path) -> None
     reader.read(path)  # the good file
     whole = path.read_bytes()
     for seed in range(EXAMPLES):
-        content = damaged(whole, random.Random(seed))
+        content = damage(whole, random.Random(seed))
         path.write_bytes(content)
         try:
             check(reader, path)

@@ -54,20 +54,12 @@ def codecs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Codec]:
     return {"bpe": Codec.load(bpe, "source"), "word": Codec.load(word, "source")}
 
 
-@given(st.lists(KNOWN_WORDS, max_size=6))
-def test_words_of_known_characters_survive_bpe(codecs: dict[str, Codec], sentence: list[str]) -> None:
-    """Words come back however they are split into pieces."""
-    ids = codecs["bpe"].encode(sentence)
-    assert codecs["bpe"].decode(ids) == sentence
-    assert UNK not in ids
-
-
 @pytest.mark.parametrize("kind", ["bpe", "word"])
 def test_any_words_have_ids(codecs: dict[str, Codec], kind: str) -> None:
-    """Ids are in the vocabulary and end with the only EOS; pieces belong to words, in order."""
+    """Ids end with the only EOS; pieces belong to words, in order; words of known characters come back."""
     codec = codecs[kind]
 
-    @given(st.lists(ANY_WORDS, max_size=6))
+    @given(st.lists(KNOWN_WORDS, max_size=6) | st.lists(ANY_WORDS, max_size=6))
     def property_of(sentence: list[str]) -> None:
         ids = codec.encode(sentence)
         assert ids.count(EOS) == 1
@@ -77,8 +69,10 @@ def test_any_words_have_ids(codecs: dict[str, Codec], kind: str) -> None:
         assert len(owners) == len(ids) - 1 == len(codec.pieces(sentence))
         assert sorted(owners) == owners
         assert set(owners) == set(range(len(sentence)))
-        if kind == "bpe" and UNK not in ids:
-            assert codec.decode(ids) == [replace_mark(word) for word in sentence]
+        if kind == "bpe":
+            known = set("".join(sentence)) <= set(ALPHABET)
+            assert (UNK not in ids) >= known
+            assert UNK in ids or codec.decode(ids) == [replace_mark(word) for word in sentence]
 
     property_of()
 

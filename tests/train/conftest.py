@@ -4,13 +4,6 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-import torch
-
-
-@pytest.fixture(autouse=True, scope="package")
-def _one_thread() -> None:
-    """Tiny models train fastest on one thread, and so do tests that run at the same time."""
-    torch.set_num_threads(1)
 
 
 @pytest.fixture

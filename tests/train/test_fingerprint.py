@@ -9,19 +9,9 @@ from convs2s.config.vocabulary import SelectionParams
 from convs2s.train.fingerprint import NO_EFFECT, training_fingerprint
 from convs2s.train.run import NO_CODE
 from tests.model.small import small_params
+from tests.train.tiny import default_params
 
-MODEL = small_params(
-    embedding_size=8, output_embedding_size=8, encoder_widths=[8, 12], encoder_kernels=[3, 3],
-    decoder_widths=[8], decoder_kernels=[3], attention=[True], source_positions=True, target_positions=False,
-    max_positions=16, encoder_grad_scale="fairseq", extra_scaling=False,
-)  # fmt: skip
-TRAIN = TrainParams(
-    seeds=[1, 2], dropout=0.2, batch_by="tokens", batch_sentences=64, max_tokens=4000, learning_rate=0.25,
-    momentum=0.99, clip_norm=0.1, label_smoothing=0.0, anneal_factor=0.1, anneal_against="previous",
-    min_epochs_before_anneal=3, anneal_after_epoch=None, min_learning_rate=0.0001, patience=5, max_epochs=20,
-    precision="bfloat16", compile=False, workers=2, nodes=1, rendezvous=None, selection=None,
-    checkpoint_updates=100,
-)  # fmt: skip
+MODEL, TRAIN = small_params(), default_params().train
 SELECTION = SelectionParams(common=2, candidates=5)
 
 

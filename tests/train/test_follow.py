@@ -1,18 +1,13 @@
-"""The first Ctrl-C is only recorded, the second interrupts; updates leave no files open."""
+"""The first Ctrl-C is only recorded, the second interrupts."""
 
 import signal
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
-import psutil
 import pytest
 
-from convs2s.train import run
 from convs2s.train.follow import deferred_interrupt, time_reports
-from convs2s.train.loop import EpochReport, UpdateReport
-from convs2s.train.training import Training
-from tests.train.test_run import in_process, prepare
+from convs2s.train.loop import EpochReport
 
 
 def test_the_second_time_interrupts(in_foreground: None, capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,19 +62,3 @@ def test_only_the_time_until_a_report_is_counted(monkeypatch: pytest.MonkeyPatch
         found.append(seconds)
         clock[0] += 500.0
     assert found == [2.0, 40.0]
-
-
-def test_descriptors_do_not_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Checkpoints, curves and progress are written throughout; over days, leaks would exhaust the limit."""
-    train, seen = run.train, list[int]()
-
-    def watched(training: Training) -> Iterator[UpdateReport | EpochReport]:
-        for report in train(training):
-            yield report
-            seen.append(psutil.Process().num_fds())
-
-    monkeypatch.setattr(run, "train", watched)
-    folder = tmp_path / "a"
-    in_process(folder, prepare(folder, pairs=40, max_epochs=3, checkpoint_updates=2), monkeypatch)
-    assert len(seen) == 3 * (5 + 1)
-    assert max(seen) == seen[0]

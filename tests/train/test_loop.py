@@ -11,7 +11,7 @@ from convs2s.text.vocabulary.vocabulary import EOS
 from convs2s.train.batch_update import make_update, queue_update
 from convs2s.train.distributed import Workers
 from convs2s.train.loop import UpdateReport, train, validation_loss
-from convs2s.train.training import Training
+from convs2s.train.run import metrics
 from tests.train.tiny import VOCABULARY, tiny_training, weights
 
 
@@ -31,11 +31,12 @@ def test_training_learns(tmp_path: Path, precision: str, selection: dict[str, in
     selected = [r.selected for r in updates if r.epoch == 1]
     if selection is None:
         assert set(selected) == {None}
-        assert "selected_entries" not in run.state.epochs[0]
+        assert "selected_entries" not in metrics(run)
     else:
         assert all(count is not None and 5 <= count <= VOCABULARY for count in selected)
         mean = sum(count or 0 for count in selected) / len(selected)
         assert run.state.epochs[0]["selected_entries"] == pytest.approx(mean)
+        assert 5 < metrics(run)["selected_entries"] < VOCABULARY
 
 
 def test_a_batch_s_gradient_is_the_sum_over_its_tokens_divided_by_their_number(tmp_path: Path) -> None:
@@ -108,23 +109,6 @@ def test_an_uncounted_batch_changes_no_weight(tmp_path: Path) -> None:
     loss, norm, _ = make_update(run, run.losses(0.0), batch, learning_rate=1.0)
     assert (loss, norm) == (0.0, 0.0)
     assert torch.equal(weights(run), before)
-
-
-def losses_and_gradients(run: Training, entries: torch.Tensor | None) -> list[torch.Tensor]:
-    """Return the losses of a batch and every parameter's gradient."""
-    run.model.zero_grad()
-    total, likelihood = run.losses(smoothing=0.1)(*run.inputs(run.train, range(8)), entries)
-    total.backward()
-    gradients = [p.grad for p in run.model.parameters() if p.grad is not None]
-    return [total.detach(), likelihood, *(gradient.clone() for gradient in gradients)]
-
-
-def test_selecting_every_entry_is_plain_training(tmp_path: Path) -> None:
-    """Losses and gradients are the same to the last bit: selection only leaves entries out."""
-    run = tiny_training(tmp_path, dropout=0.0)
-    plain, selected = (losses_and_gradients(run, entries) for entries in (None, torch.arange(VOCABULARY)))
-    assert len(plain) == 2 + len(list(run.model.parameters()))
-    assert all(torch.equal(one, other) for one, other in zip(plain, selected, strict=True))
 
 
 def test_entries_left_out_get_no_gradient_and_no_probability(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from torch.testing import assert_close
 
 from convs2s.config.params import Params
 from convs2s.model.description import digest_of_file
-from convs2s.model.storage import load_model
 from convs2s.text.vocabulary.encoded import EncodedCorpus
 from convs2s.train import run
 from convs2s.train.launch import launch
@@ -24,7 +23,7 @@ from convs2s.train.training import Training
 from convs2s.train.work_folder import remove_ended
 from convs2s.watch.training import Progress
 from tests.train.forks import launch_forks
-from tests.train.tiny import VOCABULARY, tiny_params, write_tiny
+from tests.train.tiny import tiny_params, write_tiny
 
 
 def prepare(folder: Path, pairs: int = 150, **changes: Any) -> Params:
@@ -167,16 +166,3 @@ def test_more_workers_than_gpus_are_refused(tmp_path: Path, monkeypatch: pytest.
     params = prepare(tmp_path / "a", workers=2)
     with pytest.raises(ValueError, match=r"train\.workers: found 2, but only 1 GPU"):
         in_process(tmp_path / "a", params, monkeypatch)
-
-
-def test_with_selection_the_metrics_have_the_entries_of_a_batch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """So does the progress; the model is stored like any other."""
-    folder = tmp_path / "a"
-    params = prepare(folder, pairs=40, max_epochs=1, selection={"common": 2, "candidates": 5})
-    in_process(folder, params, monkeypatch)
-    selected = json.loads((folder / "out" / "metrics.json").read_text())["selected_entries"]
-    assert 5 < selected < VOCABULARY
-    assert f"{selected:,.0f} vocabulary entries selected" in capsys.readouterr().err
-    assert load_model(folder / "out" / "model").output_layer.out_features == VOCABULARY

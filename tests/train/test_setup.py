@@ -1,4 +1,4 @@
-import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +10,8 @@ from torch.testing import assert_close
 
 from convs2s.train.annealing import Annealing
 from convs2s.train.loop import train
-from convs2s.train.setup import annealing, build_training, make_gpus_deterministic
+from convs2s.train.setup import annealing, build_training
 from tests.train.tiny import ALONE, tiny_params, tiny_training, weights, write_tiny
-
-
-def test_the_seed_decides_the_initial_weights(tmp_path: Path) -> None:
-    """Earlier random numbers have no effect."""
-    first = weights(tiny_training(tmp_path))
-    torch.rand(7)
-    assert torch.equal(weights(tiny_training(tmp_path)), first)
 
 
 def test_parameters_reach_the_training(tmp_path: Path) -> None:
@@ -34,58 +27,46 @@ def test_parameters_reach_the_training(tmp_path: Path) -> None:
     assert (len(training.train.source), len(training.valid.source)) == (150, 20)
 
 
-def build(folder: Path, max_positions: int = 32) -> None:
-    params = tiny_params(folder)
-    model = params.model.model_copy(update={"max_positions": max_positions})
-    build_training(
-        model, params.train, 1, folder / "encoded", folder / "vocabulary", folder / "none.npz", ALONE
-    )
+def change_ids(split: str, side: str) -> Callable[[Path], None]:
+    """Return a function that damages the ids of one side."""
+
+    def change(folder: Path) -> None:
+        path = folder / "encoded" / split / f"{side}.ids.npy"
+        ids = np.load(path)
+        ids[0] = 60_000
+        np.save(path, ids)
+
+    return change
 
 
-def test_a_sentence_beyond_the_position_table_is_named(tmp_path: Path) -> None:
-    """This is found before any update, and the message has the remedy."""
+@pytest.mark.parametrize(
+    ("change", "max_positions", "message"),
+    [
+        (None, 9, r"sentence \d+ has 9 tokens.*EOS.*holds 8.*max_positions"),
+        # There would be no perplexity to anneal by.
+        (lambda folder: write_tiny(folder, valid=0), 32, "valid has 0 source and 0 target.*at least one"),
+        # A damaged file must not index past the embeddings; each side has its own vocabulary.
+        (change_ids("train", "source"), 32, r"train/source\.ids\.npy: expected ids from 1 .* to 60,000"),
+        (change_ids("valid", "target"), 32, r"valid/target\.ids\.npy: expected ids from 1 .* to 60,000"),
+    ],
+)
+def test_data_that_do_not_fit_are_named(
+    tmp_path: Path, change: Callable[[Path], None] | None, max_positions: int, message: str
+) -> None:
+    """This is found before any update, and the message has the remedy; 10 positions would do."""
+
+    def build(max_positions: int) -> None:
+        model = params.model.model_copy(update={"max_positions": max_positions})
+        paths = tmp_path / "encoded", tmp_path / "vocabulary", tmp_path / "none.npz"
+        build_training(model, params.train, 1, *paths, ALONE)
+
     write_tiny(tmp_path)
-    lengths = np.load(tmp_path / "encoded" / "valid" / "target.offsets.npy")
-    longest = int(np.diff(lengths).max())
-    build(tmp_path, max_positions=longest + 1)
-    with pytest.raises(
-        ValueError, match=rf"sentence \d+ has {longest} tokens.*EOS.*holds {longest - 1}.*max_positions"
-    ):
-        build(tmp_path, max_positions=longest)
-
-
-def test_an_empty_corpus_is_refused(tmp_path: Path) -> None:
-    """There would be nothing to train on, or no perplexity to anneal by."""
-    write_tiny(tmp_path, valid=0)
-    with pytest.raises(ValueError, match=r"valid has 0 source and 0 target sentences.*at least one"):
-        build(tmp_path)
-
-
-@pytest.mark.parametrize(("split", "side"), [("train", "source"), ("valid", "target")])
-def test_ids_beyond_the_vocabulary_are_refused(tmp_path: Path, split: str, side: str) -> None:
-    """Each side has its own vocabulary; a damaged file must not index past the embeddings."""
-    write_tiny(tmp_path)
-    build(tmp_path)
-    path = tmp_path / "encoded" / split / f"{side}.ids.npy"
-    ids = np.load(path)
-    ids[0] = 60_000
-    np.save(path, ids)
-    with pytest.raises(
-        ValueError, match=rf"{split}/{side}\.ids\.npy: expected ids from 1 to .* found 1 to 60,000"
-    ):
-        build(tmp_path)
-
-
-def test_on_gpus_float32_is_float32_and_no_memory_is_filled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By default, PyTorch's convolutions use TF32, and deterministic mode writes all memory twice."""
-    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
-    monkeypatch.setattr(torch.utils.deterministic, "fill_uninitialized_memory", True)
-    monkeypatch.setattr(torch, "use_deterministic_algorithms", lambda *_, **__: None)
-    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")
-    make_gpus_deterministic()
-    assert not torch.backends.cudnn.allow_tf32
-    assert not torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
-    assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":16:8"
+    params = tiny_params(tmp_path)
+    build(10)
+    if change:
+        change(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        build(max_positions)
 
 
 def test_compiling_needs_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

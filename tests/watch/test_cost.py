@@ -61,6 +61,8 @@ def test_what_came_after_a_checkpoint_is_not_counted_on_resuming_from_it(
     again.save(30, [20])
     found = [(one["first"], one["last"], one["seconds"]) for one in saved(path)["30"]]
     assert found == [(0, 10, 4.0), (10, 30, 5.0)]
+    Meter(path, CPU, updates=0).save(10, [30])  # from scratch: the checkpoints of other parameters are gone
+    assert saved(path).keys() == {"10"}
 
 
 @pytest.mark.parametrize("before", [None, "[{", '{"x": []}', "gap"])
@@ -75,11 +77,3 @@ def test_an_incomplete_cost_is_not_kept(tmp_path: Path, clock: list[float], befo
     meter.save(90, [])
     meter.finish(90, tmp_path / "costs" / "model.json")
     assert not (tmp_path / "costs").exists()
-
-
-def test_a_training_that_starts_from_scratch_drops_earlier_costs(tmp_path: Path, clock: list[float]) -> None:
-    """The checkpoint of other parameters is dropped, and so are its seconds."""
-    path = tmp_path / "cost.json"
-    Meter(path, CPU, 0).save(500, [])
-    Meter(path, CPU, 0).save(10, [500])
-    assert saved(path).keys() == {"10"}

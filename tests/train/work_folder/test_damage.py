@@ -15,6 +15,7 @@ from tests.train.work_folder.trainings import (
     finish,
     flip,
     interrupt,
+    state_of,
     undisturbed,
     updates_of,
     validating,
@@ -44,7 +45,8 @@ def test_after_damage_an_earlier_checkpoint_gives_the_same_outputs(
     validating(monkeypatch, nats)
     wanted = undisturbed()
     checkpoints = interrupt(monkeypatch, after=9)
-    assert [updates_of(path) for path in checkpoints] == [9, 8, 6, 4]
+    assert [updates_of(path) for path in checkpoints] == [9, 8, 6, 4]  # the last two, and the last two bests
+    assert state_of(checkpoints[0]).bests == [2, 4, 6]
     for i in damaged:
         flip(checkpoints[i])
     capsys.readouterr()

@@ -59,38 +59,27 @@ def test_another_end_gives_what_an_undisturbed_training_to_it_gives(
     assert message.replace("ID", identity) in capsys.readouterr().err
 
 
-def test_checkpoints_of_other_settings_are_kept_and_found_again(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [({"learning_rate": 0.2}, "learning_rate"), ({"code": {"loop": "1", "loss": "3"}}, "code of loss")],
+)
+def test_checkpoints_of_other_settings_or_code_are_kept_and_found_again(
+    changes: dict[str, Any], name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An edit and its undo lose nothing, even if the edited training has ended in between."""
-    wanted = undisturbed()
-    kept = interrupt(monkeypatch, after=7)
+    settings: dict[str, Any] = {"code": {"loop": "1", "loss": "2"}, "max_epochs": 4}
+    wanted = undisturbed(**settings)
+    kept = interrupt(monkeypatch, after=7, **settings)
     contents = [path.read_bytes() for path in kept]
     capsys.readouterr()
-    other = finish(learning_rate=0.2)
+    finish(**settings | changes)
     assert (
         f"Training starts from scratch: these have changed since the checkpoint {kept[0]} was written: "
-        "learning_rate. The checkpoint is kept: undo the change to resume from it, or delete it."
+        f"{name}. The checkpoint is kept: undo the change to resume from it, or delete it."
     ) in capsys.readouterr().err
     assert [path.read_bytes() for path in kept] == contents
-    assert finish() == wanted != other
+    assert finish(**settings) == wanted
     assert f"Training continues from {kept[0]}: epoch 4, after 7 updates." in capsys.readouterr().err
-
-
-def test_a_checkpoint_of_other_code_is_kept_and_found_again(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Resumed by other code, a training would be neither the one's nor the other's."""
-    one, other = {"loop": "1", "loss": "2"}, {"loop": "1", "loss": "3"}
-    (newest, *_) = interrupt(monkeypatch, after=7, code=one)
-    capsys.readouterr()
-    finish(other)
-    assert (
-        f"Training starts from scratch: these have changed since the checkpoint {newest} was written: "
-        "code of loss. The checkpoint is kept"
-    ) in capsys.readouterr().err
-    finish(one)
-    assert f"Training continues from {newest}" in capsys.readouterr().err
 
 
 def test_a_finished_training_is_exported_again_until_its_outputs_are_safe(
