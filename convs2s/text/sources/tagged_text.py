@@ -3,10 +3,10 @@
 import html
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from convs2s.messages import inflect
 from convs2s.text.corpus.files import read_lines, read_pairs
 
 SEGMENTED_FILE = re.compile(r".*\.(sgml?|xml)(\.(gz|bz2|xz|zst))?", re.IGNORECASE)
@@ -49,18 +49,13 @@ def read_segment_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
         ValueError: if a file is not such SGML, its segments are not in ascending order, or the files have
             different segments.
     """
-    sources, targets = read_segments(source), read_segments(target)
-    if len(sources) != len(targets):
-        raise ValueError(
-            f"{source} has {inflect(len(sources), 'segment')} but {target} has {len(targets):,}. Expected "
-            "the same segments: is a download incomplete, or does one belong to another test set?"
-        )
-    for ours, theirs in zip(sources, targets, strict=True):
+    end = Segment("none", "none", "")
+    for ours, theirs in zip_longest(read_segments(source), read_segments(target), fillvalue=end):
         if ours[:2] != theirs[:2]:
             raise ValueError(
                 f"{source} has segment {ours.number} of document {ours.document!r} where {target} has segment"
                 f" {theirs.number} of document {theirs.document!r}. Expected the same segments in the same "
-                "order: do the files belong to the same test set?"
+                "order: is a download incomplete, or does one belong to another test set?"
             )
         yield ours.text, theirs.text
 
@@ -78,15 +73,12 @@ def read_segments(path: Path) -> list[Segment]:
             document, last = attribute(mark["document"], "docid"), 0
             continue
         number = attribute(mark["segment"], "id")
-        where = f"{path}, line {text.count(chr(10), 0, mark.start()) + 1}: segment {number or '?'}"
-        if mark["text"] is None:
-            raise ValueError(f"{where} has no end. Expected <seg id=...>text</seg>: is the file complete?")
-        if not number.isdecimal():
-            raise ValueError(f'{where} has the id {number!r}. Expected a number, as in <seg id="1">.')
-        if int(number) <= last:
+        if mark["text"] is None or not number.isdecimal() or int(number) <= last:
+            line = text.count("\n", 0, mark.start()) + 1
             raise ValueError(
-                f"{where} of document {document!r} follows segment {last}. Expected ascending numbers within "
-                "a document: was the file concatenated or sorted?"
+                f"{path}, line {line}: expected <seg id=NUMBER>text</seg> with a number above {last} in "
+                f"document {document!r}, found {mark[0]!r}. Is the file complete, or was it concatenated or "
+                "sorted?"
             )
         last = int(number)
         found.append(Segment(document, number, one_line(mark["text"])))

@@ -46,17 +46,13 @@ class EncodedCorpus(FlatIds):
         ids = open_array(folder / f"{side}.ids.npy")
         sides = {name: open_array(folder / f"{name}.offsets.npy") for name in SIDES}
         offsets = sides[side]
-        if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(ids) or np.any(np.diff(offsets) < 1):
+        rises = len(offsets) and offsets[0] == 0 and offsets[-1] == len(ids) and np.all(np.diff(offsets) > 0)
+        if not rises or len({len(each) for each in sides.values()}) > 1:
+            found = " and ".join(np.array2string(each, threshold=4) for each in sides.values())
             raise ValueError(
                 f"{folder}: expected {side}.offsets.npy to rise from 0 to the {len(ids):,} ids of "
-                f"{side}.ids.npy, found {np.array2string(offsets, threshold=4)}. Was a file truncated or "
-                "swapped? Make both again: dvc repro -f encode."
-            )
-        if len({len(each) for each in sides.values()}) > 1:
-            raise ValueError(
-                f"{folder}: expected as many sentences in source.offsets.npy as in target.offsets.npy, found "
-                f"{' and '.join(f'{len(each) - 1:,}' for each in sides.values())}. Make both again: "
-                "dvc repro -f encode."
+                f"{side}.ids.npy, with as many sentences on either side, found {found}. Was a file truncated "
+                "or swapped? Make both again: dvc repro -f encode."
             )
         if vocabulary_size is not None:
             check_ids(ids, offsets, vocabulary_size, folder / f"{side}.ids.npy")
