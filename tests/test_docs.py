@@ -4,9 +4,9 @@ import copy
 import pydoc
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
+from dvc.utils.collections import merge_dicts
 from ruamel.yaml import YAML
 
 from convs2s.config.params import Params
@@ -149,13 +149,5 @@ def test_python_examples_run(page: str, models: Path, monkeypatch: pytest.Monkey
 def test_yaml_examples_fit_the_schema(page: str) -> None:
     """Each is a part of params.yaml: merged into the default, it must give a valid file."""
     for block in pages.blocks(pages.read(page), "yaml"):
-        Params.model_validate(merged(params(), YAML(typ="safe", pure=True).load(block)))
-
-
-def merged(values: Any, changes: Any) -> Any:
-    """Return values with some replaced; lists are replaced whole."""
-    if not isinstance(values, dict) or not isinstance(changes, dict):
-        return copy.deepcopy(changes)
-    return {
-        key: merged(values.get(key), changes[key]) if key in changes else values[key] for key in values
-    } | {key: value for key, value in changes.items() if key not in values}
+        part = YAML(typ="safe", pure=True).load(block)
+        Params.model_validate(merge_dicts(copy.deepcopy(params()), part))

@@ -4,7 +4,6 @@ import csv
 import hashlib
 import json
 from pathlib import Path
-from typing import Literal
 from unittest import mock
 
 import numpy as np
@@ -51,22 +50,11 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(
-    data: Path,
-    seeds: list[int],
-    replacement: bool,
-    examples: int = 2,
-    heat_maps: int = 0,
-    rouge: Literal["gigaword", "duc2004"] | None = None,
-    ensembles: list[Literal["all"]] | None = None,
-) -> Path:
-    """Run the stage; by default there is no ensemble, and without heat maps there is no picture of scores.
-
-    Returns:
-        Its output folder.
-    """
-    params = EvaluateParams(ensembles=ensembles or [], examples=examples, heat_maps=heat_maps, rouge=rouge)
-    draw = evaluate.draw_scores if heat_maps else mock.Mock()
+def run(data: Path, seeds: list[int], replacement: bool, **changes: object) -> Path:
+    """Run the stage; without heat maps, there is no picture of scores, either. Return its output folder."""
+    values = {"ensembles": [], "examples": 2, "heat_maps": 0, "rouge": None} | changes
+    params = EvaluateParams.model_validate(values)
+    draw = evaluate.draw_scores if params.heat_maps else mock.Mock()
     with mock.patch.object(evaluate, "draw_scores", draw):
         evaluate.run(
             params, TOKENIZE, ("en", "de"), seeds, replacement,

@@ -91,13 +91,6 @@ def test_a_stage_starts_only_if_all_that_counts_is_as_in_the_snapshot(
         pytest.fail("the stage has started")
 
 
-def put_back(name: str) -> None:
-    """Write another content and then the old one, as a branch that is checked out for a moment does."""
-    before = Path(name).read_bytes()
-    Path(name).write_bytes(b"x" * len(before))
-    Path(name).write_bytes(before)
-
-
 def move_back(name: str) -> None:
     """Put another file in the place of one for a moment; content, time and inode are the old ones then."""
     path, kept = Path(name), Path("kept")
@@ -113,8 +106,8 @@ CHANGES: dict[str, tuple[str, Callable[[], object]]] = {
     "an input, touched": (f"{TEXTS}/source.txt", lambda: os.utime(f"{TEXTS}/source.txt", (0, 0))),
     "an input, gone": (f"{TEXTS}, {TEXTS}/source.txt", Path(f"{TEXTS}/source.txt").unlink),
     "a new input": (TEXTS, lambda: Path(f"{TEXTS}/target.txt").touch()),
-    "the digests": ("data/snapshot/filter.txt", lambda: put_back("data/snapshot/filter.txt")),
-    "the values": ("data/snapshot/params.yaml", lambda: put_back("data/snapshot/params.yaml")),
+    "the digests": ("data/snapshot/filter.txt", lambda: move_back("data/snapshot/filter.txt")),
+    "the values": ("data/snapshot/params.yaml", lambda: move_back("data/snapshot/params.yaml")),
 }
 
 
