@@ -32,7 +32,7 @@ class Codec:
     def __init__(self, vocabulary: Vocabulary, segmentation: Segmentation | None, cuts: bool = True) -> None:
         self.vocabulary = vocabulary
         self._segmentation = segmentation
-        self._cuts = cuts
+        self._cutter = segmentation if cuts and isinstance(segmentation, Bpe) else None
         self._longest = max(map(len, vocabulary.entries), default=1)
         self._cache: dict[str, tuple[list[str], list[int]]] = {}
 
@@ -50,7 +50,7 @@ class Codec:
             return cls(vocabulary, None)
         if kind == "subword-nmt":
             allowed = folder / ALLOWED if side == "source" else None  # it limits the source only
-            return cls(vocabulary, SubwordNmt(read_codes(folder / CODES, allowed)), cuts=False)
+            return cls(vocabulary, SubwordNmt(read_codes(folder / CODES, allowed)))
         if (folder / IMPORTED_MODEL).is_file():
             return cls(vocabulary, read_model(folder / IMPORTED_MODEL, Bpe), cuts=False)
         return cls(vocabulary, read_model(folder / f"{side}.model", Bpe if kind == "bpe" else Unigram))
@@ -87,9 +87,9 @@ class Codec:
             yield word
             return
         for piece in self._segmentation.pieces(word):
-            yield from self._cut(piece, self._segmentation) if self._cuts else [piece]
+            yield from self._cut(piece, self._cutter) if self._cutter else [piece]
 
-    def _cut(self, piece: str, segmentation: Segmentation) -> Iterator[str]:
+    def _cut(self, piece: str, segmentation: Bpe) -> Iterator[str]:
         """Yield the piece or, if this side's vocabulary lacks it, the longest entries that make it up."""
         start = 0
         while start < len(piece):

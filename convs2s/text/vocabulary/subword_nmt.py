@@ -24,10 +24,6 @@ class SubwordNmt:
         self._codes.cache.clear()  # `Codec` has a cache, which is bounded
         return pieces
 
-    def parts(self, character: str) -> list[str]:
-        """Return a character that a vocabulary lacks, as a single piece."""
-        return [character]
-
     def words(self, pieces: list[str]) -> list[str]:
         """Return the words that pieces spell."""
         text = (" ".join(pieces) + " ").replace(CONTINUED + " ", "")
