@@ -59,8 +59,8 @@ EDITS: dict[str, tuple[dict[str, object], set[str]]] = {
 
 
 # Edits that are also undone, and the stages that this affects: DVC restores all other results from its cache.
-# DVC cannot list seeds as dependencies, so evaluate depends on the folder of all translations, which then still
-# contains those of the second seed.
+# DVC cannot list seeds as dependencies, so evaluate depends on the folder of all translations, where those of
+# the second seed stay.
 UNDONE: dict[str, set[str]] = {"train.seeds": {"evaluate"}, "decoding code": set()}
 
 
